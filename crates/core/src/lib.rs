@@ -1,0 +1,32 @@
+//! The words of Seatkeeper and the admission rule.
+//!
+//! Everything here is pure: no I/O, no clock, no async, no randomness. Time and
+//! fresh ids are passed in, so that a table of cases and a property test can walk
+//! all of it. The rule is [`rule::admit`]; a fourth kind of pool is a new
+//! [`PoolKind`] and, if none fits, a new [`WhenFull`] or [`WhenHeld`].
+
+mod authority;
+mod claim;
+mod denials;
+mod event;
+mod pool;
+mod pool_id;
+pub mod rule;
+mod session;
+mod session_id;
+mod terms;
+mod text;
+mod time;
+
+pub use authority::{Authority, Reach};
+pub use claim::Claim;
+pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Folded};
+pub use event::{Actor, Change, Denied, EndReason, Event, Origin, Particulars};
+pub use pool::Pool;
+pub use pool_id::{BUCKETS, Bucket, PoolId, PoolKind};
+pub use rule::{Decision, Denial, Ending, Outcome};
+pub use session::{Session, Tier, USERS_PER_SESSION_MAX, Users};
+pub use session_id::{NotASessionId, Region, SessionId};
+pub use terms::{Policy, Seats, Standing, Terms, WhenFull, WhenHeld};
+pub use text::{Holder, RequestId, TenantId, UserId};
+pub use time::{RegistryTime, Span};

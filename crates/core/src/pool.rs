@@ -1,0 +1,206 @@
+//! The live sessions of one pool, indexed for the rule.
+
+mod queue;
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use slab::Slab;
+use smallvec::SmallVec;
+
+use crate::{Holder, RegistryTime, Seats, Session, SessionId, Span, Terms, UserId};
+use queue::{Queue, Queued};
+
+/// The live sessions of one pool, and the newest terms it has seen.
+///
+/// Holds at most one session per holder. Every operation takes constant time, whatever the number of
+/// seats, but for those that say otherwise. What must always hold: each session is in both tables
+/// and in the one queue of its TTL.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    terms: Option<Terms>,
+    sessions: Slab<Queued>,
+    by_id: HashTable<u32>,
+    by_holder: HashTable<u32>,
+    // One queue for each TTL in use, hence nearly always one: within a queue, the order of the last
+    // heartbeat is also the order of expiry, and no second index is needed.
+    queues: SmallVec<[Queue; 1]>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Pool {
+    /// A pool with no session, which knows no terms or those it is given.
+    pub fn new(terms: Option<Terms>) -> Self {
+        Self { terms, ..Self::default() }
+    }
+
+    /// The newest terms seen.
+    pub fn terms(&self) -> Option<Terms> {
+        self.terms
+    }
+
+    /// How many sessions are in it, those included that are over and not yet forgotten.
+    pub fn live(&self) -> u32 {
+        self.sessions.len() as u32
+    }
+
+    /// Whether nobody is in it.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// The session of this name.
+    pub fn get(&self, id: SessionId) -> Option<&Session> {
+        Some(&self.sessions[self.slot_of(id)? as usize].session)
+    }
+
+    /// The session of this holder.
+    pub fn held_by(&self, holder: &Holder) -> Option<&Session> {
+        let slot = self
+            .by_holder
+            .find(self.hasher.hash_one(holder), |&slot| self.session(slot).holder == *holder)?;
+        Some(self.session(*slot))
+    }
+
+    /// The session that is least in the order (last heartbeat, start, id).
+    pub fn stalest(&self) -> Option<&Session> {
+        self.queues.iter().map(|queue| self.session(queue.oldest())).min_by_key(|session| session.rank())
+    }
+
+    /// All sessions: by TTL, and then from the stalest to the freshest.
+    pub fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.queues.iter().flat_map(|queue| queue.from_oldest(&self.sessions))
+    }
+
+    /// The sessions renewed after `then`. Takes time for each of them, not for the others.
+    pub fn renewed_since(&self, then: RegistryTime) -> impl Iterator<Item = &Session> {
+        self.queues.iter().flat_map(move |queue| {
+            queue.from_newest(&self.sessions).take_while(move |session| session.last_heartbeat > then)
+        })
+    }
+
+    /// When `session` is over unless renewed: its last heartbeat and its TTL, or the entitlement's end.
+    pub fn expiry_of(&self, session: &Session) -> RegistryTime {
+        self.within_entitlement(session.silent_until())
+    }
+
+    /// When the next session is over unless renewed; none if nobody is in.
+    pub fn next_expiry(&self) -> Option<RegistryTime> {
+        let silent = self.queues.iter().map(|queue| self.session(queue.oldest()).silent_until()).min()?;
+        Some(self.within_entitlement(silent))
+    }
+
+    /// When the pool will be below `limit` at the earliest, if nobody renews; none for a limit of 0.
+    /// Takes time for the number of sessions above the limit.
+    pub fn below_limit_at(&self, limit: Seats) -> Option<RegistryTime> {
+        let above = (self.live() as usize).checked_sub(limit.0 as usize)?;
+        let mut soonest: Vec<_> = self
+            .queues
+            .iter()
+            .flat_map(|queue| queue.from_oldest(&self.sessions).take(above + 1))
+            .map(Session::silent_until)
+            .collect();
+        soonest.sort_unstable();
+        soonest.get(above).map(|&at| self.within_entitlement(at))
+    }
+
+    /// Adds a session; its holder and id must not be in yet.
+    pub(crate) fn insert(&mut self, session: Session) {
+        debug_assert!(self.held_by(&session.holder).is_none());
+        if self.sessions.is_empty() {
+            // Most pools of subscribers hold one or two: the usual first growth to 4 would waste it.
+            self.sessions.reserve_exact(1);
+        }
+        let hash_of_id = self.hasher.hash_one(session.id);
+        let hash_of_holder = self.hasher.hash_one(&session.holder);
+        let slot = self.sessions.insert(Queued::alone(session)) as u32;
+        let (sessions, hasher) = (&self.sessions, &self.hasher);
+        self.by_id
+            .insert_unique(hash_of_id, slot, |&slot| hasher.hash_one(sessions[slot as usize].session.id));
+        self.by_holder.insert_unique(hash_of_holder, slot, |&slot| {
+            hasher.hash_one(&sessions[slot as usize].session.holder)
+        });
+        self.enqueue(slot);
+    }
+
+    /// Takes a session out.
+    pub(crate) fn remove(&mut self, id: SessionId) -> Option<Session> {
+        let slot = self.slot_of(id)?;
+        self.dequeue(slot);
+        let hash_of_holder = self.hasher.hash_one(&self.session(slot).holder);
+        for (table, hash) in
+            [(&mut self.by_id, self.hasher.hash_one(id)), (&mut self.by_holder, hash_of_holder)]
+        {
+            if let Ok(entry) = table.find_entry(hash, |&other| other == slot) {
+                entry.remove();
+            }
+        }
+        Some(self.sessions.remove(slot as usize).session)
+    }
+
+    /// Renews a session at `now` for `ttl`, and lets `user`, if given, share it.
+    pub(crate) fn renew(&mut self, id: SessionId, ttl: Span, now: RegistryTime, user: Option<&UserId>) {
+        let Some(slot) = self.slot_of(id) else { return };
+        self.dequeue(slot);
+        let session = &mut self.sessions[slot as usize].session;
+        session.last_heartbeat = session.last_heartbeat.max(now);
+        session.ttl = ttl;
+        if let Some(user) = user {
+            session.users.join(user);
+        }
+        self.enqueue(slot);
+    }
+
+    /// Takes over `terms` if they are newer than what the pool knows, and says whether it did.
+    pub(crate) fn learn(&mut self, terms: Terms) -> bool {
+        let newer = self.terms.is_none_or(|known| terms.version > known.version);
+        if newer {
+            self.terms = Some(terms);
+        }
+        newer
+    }
+
+    /// The sessions that are over at `now`. Takes time for each of them, not for the others.
+    pub(crate) fn over(&self, now: RegistryTime) -> Vec<SessionId> {
+        let all = self.within_entitlement(RegistryTime::from_millis(u64::MAX)) <= now;
+        self.queues
+            .iter()
+            .flat_map(|queue| {
+                queue.from_oldest(&self.sessions).take_while(|session| all || session.silent_until() <= now)
+            })
+            .map(|session| session.id)
+            .collect()
+    }
+
+    fn within_entitlement(&self, expiry: RegistryTime) -> RegistryTime {
+        let ends_at = self.terms.and_then(|terms| terms.ends_at);
+        ends_at.map_or(expiry, |ends_at| expiry.min(ends_at))
+    }
+
+    fn session(&self, slot: u32) -> &Session {
+        &self.sessions[slot as usize].session
+    }
+
+    fn slot_of(&self, id: SessionId) -> Option<u32> {
+        self.by_id.find(self.hasher.hash_one(id), |&slot| self.session(slot).id == id).copied()
+    }
+
+    fn enqueue(&mut self, slot: u32) {
+        let ttl = self.session(slot).ttl;
+        match self.queues.iter_mut().find(|queue| queue.ttl() == ttl) {
+            Some(queue) => queue.insert(&mut self.sessions, slot),
+            None => self.queues.push(Queue::of_one(ttl, slot)),
+        }
+    }
+
+    fn dequeue(&mut self, slot: u32) {
+        let ttl = self.session(slot).ttl;
+        let Some(at) = self.queues.iter().position(|queue| queue.ttl() == ttl) else {
+            return;
+        };
+        let emptied = self.queues[at].remove(&mut self.sessions, slot);
+        if emptied {
+            self.queues.swap_remove(at);
+        }
+    }
+}

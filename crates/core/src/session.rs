@@ -1,0 +1,79 @@
+//! One client's hold on one seat.
+
+use crate::{Holder, RegistryTime, SessionId, Span, UserId};
+
+/// How many users may share one session (several people on one licensed machine). Past it the
+/// latest to join gives way; the first user never does.
+pub const USERS_PER_SESSION_MAX: usize = 8;
+
+/// A capacity's tier; 0 where tiers mean nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tier(pub u8);
+
+/// A live session as the rule sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Its name.
+    pub id: SessionId,
+    /// Who holds the seat.
+    pub holder: Holder,
+    /// Who acquired it, and so may heartbeat and release it.
+    pub users: Users,
+    /// When it was admitted.
+    pub started: RegistryTime,
+    /// When it was last renewed, by admission, resumption or heartbeat.
+    pub last_heartbeat: RegistryTime,
+    /// How long it lives after its last heartbeat: the TTL that its client was told then. A TTL that
+    /// is shortened later binds it from its next renewal on, so no promise is broken.
+    pub ttl: Span,
+    /// Its tier.
+    pub tier: Tier,
+}
+
+impl Session {
+    /// When it is over unless renewed, the end of its entitlement left aside.
+    pub fn silent_until(&self) -> RegistryTime {
+        self.last_heartbeat + self.ttl
+    }
+
+    /// Its place in the order of eviction: the least goes first.
+    pub(crate) fn rank(&self) -> (RegistryTime, RegistryTime, SessionId) {
+        (self.last_heartbeat, self.started, self.id)
+    }
+}
+
+/// The users of a session: one, nearly always.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Users {
+    first: UserId,
+    // Boxed twice so that the common case costs one word.
+    #[expect(clippy::box_collection, reason = "a word instead of three in each of millions")]
+    others: Option<Box<Vec<UserId>>>,
+}
+
+impl Users {
+    /// The one who was admitted.
+    pub fn one(user: UserId) -> Self {
+        Self { first: user, others: None }
+    }
+
+    /// The one who was admitted.
+    pub fn first(&self) -> &UserId {
+        &self.first
+    }
+
+    /// Whether `user` is one of them.
+    pub fn contains(&self, user: &UserId) -> bool {
+        self.first == *user || self.others.iter().any(|others| others.contains(user))
+    }
+
+    /// Lets `user` share the session.
+    pub fn join(&mut self, user: &UserId) {
+        if self.contains(user) {
+            return;
+        }
+        let others = self.others.get_or_insert_default();
+        others.truncate(USERS_PER_SESSION_MAX - 2);
+        others.push(user.clone());
+    }
+}

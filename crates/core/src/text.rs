@@ -1,0 +1,59 @@
+//! Names that must not be swapped for one another.
+
+use std::fmt;
+use std::sync::Arc;
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Takes the text as it is; its length was bounded where it came in.
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::new(text)
+            }
+        }
+    };
+}
+
+name! {
+    /// The organisation that owns licenses, users and records. Nothing crosses tenants.
+    TenantId
+}
+name! {
+    /// A person or program of a tenant: the `sub` of a token.
+    UserId
+}
+name! {
+    /// Who holds a seat: a machine, a process, a user or a device fingerprint.
+    Holder
+}
+name! {
+    /// The request that caused a change, as the answer and the log also name it.
+    RequestId
+}

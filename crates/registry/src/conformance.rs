@@ -1,0 +1,1 @@
+//! One suite of clauses for every backend.

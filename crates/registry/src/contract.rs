@@ -1,0 +1,236 @@
+//! What every backend promises.
+
+use async_trait::async_trait;
+use seatkeeper_core::{
+    Authority, Bucket, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId, RegistryTime,
+    Seats, Session, SessionId, Span, Terms,
+};
+
+use crate::Error;
+
+/// The live sessions of all pools.
+///
+/// Each call is one atomic step on one pool, decided by the rule and by the registry's own clock, and
+/// its events are in the journal when it returns: no crash separates a seat from its record. Changes
+/// of one pool are numbered without a gap in the order in which they were made. A call that was
+/// repeated, or whose answer was lost, takes no second seat.
+#[async_trait]
+pub trait Registry: Send + Sync + 'static {
+    /// The registry's time now.
+    async fn now(&self) -> Result<RegistryTime, Error>;
+
+    /// Opens a pool whose last event on record has number `seq`, with the sessions that the ledger
+    /// knows as live: each gets one full TTL from now. Does nothing to a pool that is open.
+    async fn open(
+        &self,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error>;
+
+    /// Decides a claim and carries it out.
+    async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error>;
+
+    /// Renews a session.
+    async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
+
+    /// Ends a session; as `expired` if it was over before.
+    async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<Ended, Error>;
+
+    /// Ends every session of a pool.
+    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error>;
+
+    /// Lets a pool learn newer terms at once; closed terms end its sessions. Older terms change nothing.
+    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error>;
+
+    /// A live session, if `who` may see it. One that is over is not live, swept or not.
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
+
+    /// A pool and at most `max` of its live sessions, the stalest first. Nothing is recorded.
+    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error>;
+
+    /// Ends what is over in one bucket, and records denials that were only counted: at most `max`
+    /// pools a call. Any node may sweep any bucket at any time.
+    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error>;
+
+    /// When the bucket will have something to sweep, at the earliest; none if nothing is in it.
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error>;
+
+    /// The latest heartbeats of the bucket's sessions that were renewed after `since`.
+    async fn renewed_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
+
+    /// The oldest events that are not acknowledged, at most about `max`, those of a bucket in order.
+    /// Reading them again gives them again.
+    async fn journal_read(&self, max: usize) -> Result<Vec<JournalEntry>, Error>;
+
+    /// Forgets the events of a bucket up to this position: they are in the ledger.
+    async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error>;
+
+    /// How many events wait in the journal.
+    fn journal_depth(&self) -> usize;
+
+    /// Returns once an event may have come since the last call. It may return for nothing.
+    async fn journal_stirred(&self);
+
+    /// The end of the bucket's journal as it is now: once it is acknowledged, the ledger knows all
+    /// that had happened in the bucket before this call.
+    async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error>;
+}
+
+/// A claim and all that it is decided and recorded by.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The pool.
+    pub pool: &'a PoolId,
+    /// The claim.
+    pub claim: &'a Claim,
+    /// How to decide it.
+    pub policy: &'a Policy,
+    /// What caused it.
+    pub origin: &'a Origin,
+    /// What goes on record with an admission.
+    pub particulars: Particulars,
+}
+
+/// A place in a bucket's journal. What happened up to it is durable once it is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// How many events the bucket's journal had ever held; 0: nothing to wait for.
+    pub position: u64,
+}
+
+/// An event and its place.
+#[derive(Clone, Debug)]
+pub struct JournalEntry {
+    /// Its place.
+    pub receipt: Receipt,
+    /// The event.
+    pub event: Event,
+}
+
+/// A live session, and how it stands now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// The session.
+    pub session: Session,
+    /// Its pool.
+    pub pool: PoolId,
+    /// When it is over unless renewed.
+    pub expires: RegistryTime,
+    /// How long that is from now.
+    pub expires_in: Span,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The answer.
+    pub answer: Answer,
+    /// Sessions that are live after it.
+    pub live: u32,
+    /// The limit that was in force.
+    pub limit: Seats,
+    /// What must be durable before the answer is given: all that it was decided by.
+    pub receipt: Receipt,
+}
+
+/// The answer to a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The client has a seat.
+    Granted {
+        /// In which way.
+        how: Granted,
+        /// Its session.
+        session: Box<Live>,
+        /// The sessions that had to end for it, those that were merely over left out.
+        ended: Vec<(SessionId, EndReason)>,
+    },
+    /// It has none.
+    Denied(Denial),
+}
+
+/// How a client came by its seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// A new session took a seat.
+    Admitted,
+    /// The session that was named goes on.
+    Refreshed,
+    /// The holder's session goes on.
+    Resumed,
+    /// The holder's session stands as it was.
+    Existing,
+}
+
+/// What a heartbeat found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heartbeat {
+    /// The session lives on.
+    Renewed(Box<Live>),
+    /// It was over, and has ended now.
+    Over {
+        /// Its last heartbeat.
+        last_heartbeat: RegistryTime,
+        /// What must be durable before this is answered.
+        receipt: Receipt,
+    },
+    /// It is not live here, or not the caller's.
+    Missing,
+}
+
+/// What the end of one session found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It ended now, for this reason.
+    Now {
+        /// The reason asked for, or `expired` if it was over before.
+        reason: EndReason,
+        /// What must be durable before this is answered.
+        receipt: Receipt,
+    },
+    /// It is not live here, or not the caller's.
+    Missing,
+}
+
+/// What the end of a pool's sessions found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedAll {
+    /// How many ended now, those included that were over before.
+    pub count: usize,
+    /// What must be durable before this is answered.
+    pub receipt: Receipt,
+}
+
+/// A pool at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolView {
+    /// How many sessions are live.
+    pub live: u32,
+    /// The newest terms it has seen.
+    pub terms: Option<Terms>,
+    /// Some of its sessions.
+    pub sessions: Vec<Live>,
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Sessions that it ended.
+    pub ended: usize,
+    /// Whether more is due already.
+    pub more: bool,
+}

@@ -1,0 +1,18 @@
+//! Where live sessions are: the [`Registry`] contract and its backends.
+//!
+//! A backend is an implementation of [`Registry`] that passes [`conformance_suite!`]. It decides by
+//! the rule of `seatkeeper-core`, on one clock of its own, and writes each change into its journal in
+//! the same atomic step.
+
+mod clock;
+pub mod conformance;
+mod contract;
+mod error;
+pub mod memory;
+
+pub use clock::{ManualClock, MonotonicClock, TimeSource};
+pub use contract::{
+    Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, JournalEntry, Live, PoolView, Receipt, Registry,
+    Request, Swept,
+};
+pub use error::Error;
