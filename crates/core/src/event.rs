@@ -35,6 +35,11 @@ impl EndReason {
         Self::EntitlementEnded,
     ];
 
+    /// Whether it comes by the passing of time, and not by what somebody did.
+    pub const fn is_by_time(self) -> bool {
+        matches!(self, Self::Expired)
+    }
+
     /// The reason's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {

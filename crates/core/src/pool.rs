@@ -69,13 +69,13 @@ impl Pool {
 
     /// All sessions: by TTL, and then from the stalest to the freshest.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.queues.iter().flat_map(|queue| queue.from_oldest(&self.sessions))
+        self.queues.iter().flat_map(|queue| queue.oldest_first(&self.sessions))
     }
 
     /// The sessions renewed after `then`. Takes time for each of them, not for the others.
     pub fn renewed_since(&self, then: RegistryTime) -> impl Iterator<Item = &Session> {
         self.queues.iter().flat_map(move |queue| {
-            queue.from_newest(&self.sessions).take_while(move |session| session.last_heartbeat > then)
+            queue.newest_first(&self.sessions).take_while(move |session| session.last_heartbeat > then)
         })
     }
 
@@ -97,7 +97,7 @@ impl Pool {
         let mut soonest: Vec<_> = self
             .queues
             .iter()
-            .flat_map(|queue| queue.from_oldest(&self.sessions).take(above + 1))
+            .flat_map(|queue| queue.oldest_first(&self.sessions).take(above + 1))
             .map(Session::silent_until)
             .collect();
         soonest.sort_unstable();
@@ -166,7 +166,7 @@ impl Pool {
         self.queues
             .iter()
             .flat_map(|queue| {
-                queue.from_oldest(&self.sessions).take_while(|session| all || session.silent_until() <= now)
+                queue.oldest_first(&self.sessions).take_while(|session| all || session.silent_until() <= now)
             })
             .map(|session| session.id)
             .collect()

@@ -126,6 +126,14 @@ pub fn end(pool: &mut Pool, id: SessionId, reason: EndReason, now: RegistryTime)
     take_out(pool, id, if over { EndReason::Expired } else { reason })
 }
 
+/// Ends every session for `reason`, those that were over before as expired.
+pub fn end_all(pool: &mut Pool, reason: EndReason, now: RegistryTime) -> Vec<Ending> {
+    let mut ended = forget_over(pool, now);
+    let all: Vec<_> = pool.iter().map(|session| session.id).collect();
+    ended.extend(take_out_all(pool, &all, reason));
+    ended
+}
+
 /// Lets the pool learn `terms` if they are newer than its own, and returns the sessions that ended:
 /// those that are over, under the old terms or the new, and all of them if the entitlement is closed.
 pub fn revise(pool: &mut Pool, terms: Terms, now: RegistryTime) -> Vec<Ending> {
@@ -135,8 +143,7 @@ pub fn revise(pool: &mut Pool, terms: Terms, now: RegistryTime) -> Vec<Ending> {
         ended.extend(forget_over(pool, now));
     }
     if pool.terms().is_some_and(|terms| terms.standing == Standing::Closed) {
-        let all: Vec<_> = pool.iter().map(|session| session.id).collect();
-        ended.extend(take_out_all(pool, &all, EndReason::EntitlementEnded));
+        ended.extend(end_all(pool, EndReason::EntitlementEnded, now));
     }
     ended
 }

@@ -53,7 +53,8 @@ pub trait Registry: Send + Sync + 'static {
     /// A live session, if `who` may see it. One that is over is not live, swept or not.
     async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
 
-    /// A pool and at most `max` of its live sessions, the stalest first. Nothing is recorded.
+    /// A pool and at most `max` of its live sessions, the stalest first. What is over ends first, as in
+    /// a sweep.
     async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error>;
 
     /// Ends what is over in one bucket, and records denials that were only counted: at most `max`

@@ -1,1 +1,173 @@
-//! In memory.
+//! The registry of an embedded server: live sessions in this process's memory.
+//!
+//! Pools are spread over buckets, each behind a lock of its own that is held for one decision and never
+//! across an await. A bucket's journal is part of it, so a seat and its record change together. What
+//! the process loses with its memory comes back from the ledger, pool by pool, through
+//! [`open`](crate::Registry::open).
+
+mod bucket;
+mod clocked;
+mod journal;
+mod open_pool;
+
+use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
+use seatkeeper_core::{
+    Authority, BUCKETS, Bucket, EndReason, Origin, PoolId, Region, RegistryTime, Session, SessionId, Terms,
+};
+
+use crate::contract::{
+    Claimed, Ended, EndedAll, Heartbeat, JournalEntry, Live, PoolView, Receipt, Registry, Request, Swept,
+};
+use crate::{Error, TimeSource};
+use bucket::BucketState;
+use clocked::Clocked;
+use journal::Backlog;
+
+/// Live sessions in memory.
+pub struct MemoryRegistry<C> {
+    buckets: Box<[Mutex<BucketState>]>,
+    backlog: Backlog,
+    clock: Clocked<C>,
+    region: Region,
+    journal_events_max: usize,
+}
+
+impl<C: TimeSource> MemoryRegistry<C> {
+    /// An empty registry whose events carry `epoch`, and whose journal takes no admission while
+    /// `journal_events_max` events wait in it.
+    pub fn new(epoch: u64, region: Region, journal_events_max: usize, clock: C) -> Self {
+        let bucket = |number| Mutex::new(BucketState::new(number, epoch));
+        Self {
+            buckets: Bucket::all().map(bucket).collect(),
+            backlog: Backlog::new(BUCKETS),
+            clock: Clocked::new(clock),
+            region,
+            journal_events_max,
+        }
+    }
+
+    /// Runs one atomic step on a bucket, at the registry's time, and tells the journal's reader.
+    fn step<T>(&self, bucket: Bucket, act: impl FnOnce(&mut BucketState, RegistryTime) -> T) -> T {
+        let mut state = self.lock(bucket);
+        let now = state.not_before(self.clock.read());
+        let before = state.journal().end();
+        let done = act(&mut state, now);
+        self.backlog.grew(bucket, state.journal().end() - before);
+        done
+    }
+
+    fn lock(&self, bucket: Bucket) -> MutexGuard<'_, BucketState> {
+        self.buckets[usize::from(bucket.number())].lock()
+    }
+
+    fn room_in_journal(&self) -> Result<(), Error> {
+        let depth = self.backlog.depth();
+        if depth < self.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
+    }
+}
+
+#[async_trait]
+impl<C: TimeSource> Registry for MemoryRegistry<C> {
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.clock.read())
+    }
+
+    async fn open(
+        &self,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        self.step(pool.bucket(), |state, now| state.open(pool, seq, terms, live, now));
+        Ok(())
+    }
+
+    async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
+        self.room_in_journal()?;
+        let bucket = request.pool.bucket();
+        self.step(bucket, |state, now| {
+            let fresh = SessionId::mint(now, bucket, self.region, rand::random());
+            state.claim(request, fresh, now)
+        })
+    }
+
+    async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
+        Ok(self.step(id.bucket(), |state, now| state.heartbeat(id, who, now)))
+    }
+
+    async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<Ended, Error> {
+        Ok(self.step(id.bucket(), |state, now| state.end(id, who, reason, origin, now)))
+    }
+
+    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
+        self.step(pool.bucket(), |state, now| state.end_all(pool, reason, origin, now))
+    }
+
+    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
+        self.step(pool.bucket(), |state, now| state.revise(pool, terms, origin, now))
+    }
+
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        Ok(self.step(id.bucket(), |state, now| state.session(id, who, now)))
+    }
+
+    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
+        self.step(pool.bucket(), |state, now| state.view(pool, max, now))
+    }
+
+    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
+        Ok(self.step(bucket, |state, now| state.sweep(max, now)))
+    }
+
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        Ok(self.lock(bucket).due())
+    }
+
+    async fn renewed_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+        Ok(self.lock(bucket).renewed_since(since))
+    }
+
+    async fn journal_read(&self, max: usize) -> Result<Vec<JournalEntry>, Error> {
+        let mut entries = Vec::new();
+        for bucket in self.backlog.waiting() {
+            if entries.len() >= max {
+                break;
+            }
+            let room = max - entries.len();
+            entries.extend(self.lock(bucket).journal().read(bucket, room));
+        }
+        Ok(entries)
+    }
+
+    async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        let mut state = self.lock(through.bucket);
+        let forgotten = state.journal_mut().acknowledge(through.position);
+        let emptied = state.journal().is_empty();
+        self.backlog.shrank(through.bucket, forgotten, emptied);
+        Ok(())
+    }
+
+    fn journal_depth(&self) -> usize {
+        self.backlog.depth()
+    }
+
+    async fn journal_stirred(&self) {
+        self.backlog.stirred().await;
+    }
+
+    async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        Ok(self.lock(bucket).receipt())
+    }
+}

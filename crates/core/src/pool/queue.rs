@@ -48,14 +48,14 @@ impl Queue {
         self.oldest
     }
 
-    pub(super) fn from_oldest<'a>(
+    pub(super) fn oldest_first<'a>(
         &self,
         slab: &'a Slab<Queued>,
     ) -> impl Iterator<Item = &'a Session> + use<'a> {
         walk(slab, self.oldest, |queued| queued.newer)
     }
 
-    pub(super) fn from_newest<'a>(
+    pub(super) fn newest_first<'a>(
         &self,
         slab: &'a Slab<Queued>,
     ) -> impl Iterator<Item = &'a Session> + use<'a> {
