@@ -90,7 +90,7 @@ pub trait Registry: Send + Sync + 'static {
 }
 
 /// A claim and all that it is decided and recorded by.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The pool.
     pub pool: &'a PoolId,
@@ -101,7 +101,7 @@ pub struct Request<'a> {
     /// What caused it.
     pub origin: &'a Origin,
     /// What goes on record with an admission.
-    pub particulars: Particulars,
+    pub particulars: &'a Particulars,
 }
 
 /// A place in a bucket's journal. What happened up to it is durable once it is acknowledged.

@@ -138,7 +138,7 @@ impl BucketState {
             let change = Change::Admitted {
                 session: Box::new(session.session.clone()),
                 expires: session.expires,
-                particulars: Box::new(request.particulars),
+                particulars: Box::new(request.particulars.clone()),
             };
             open.record(open.pool.live(), change, request.origin, now, &mut self.journal);
             self.sessions.insert(id, slot);
