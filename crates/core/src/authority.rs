@@ -30,3 +30,6 @@ impl Authority {
             }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,3 +79,6 @@ impl DenialFold {
         Denied { holder, why, count, folded }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,3 +168,6 @@ pub struct Denied {
     /// Whether they were only counted when they came, and are recorded later together.
     pub folded: bool,
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,3 +204,6 @@ impl Pool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

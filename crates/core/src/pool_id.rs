@@ -115,3 +115,6 @@ impl Bucket {
         Self((folded % u64::from(BUCKETS)) as u16)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,3 +77,6 @@ impl Users {
         others.push(user.clone());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -99,3 +99,6 @@ impl fmt::Debug for SessionId {
         fmt::Display::fmt(&self.0, f)
     }
 }
+
+#[cfg(test)]
+mod tests;

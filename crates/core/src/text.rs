@@ -57,3 +57,6 @@ name! {
     /// The request that caused a change, as the answer and the log also name it.
     RequestId
 }
+
+#[cfg(test)]
+mod tests;

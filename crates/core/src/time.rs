@@ -73,3 +73,6 @@ impl Sub<Span> for RegistryTime {
         Self(self.0.saturating_sub(span.0))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+use super::{Actor, EndReason, NotAnEndReason, Origin};
+use crate::{Denial, RegistryTime};
+
+#[test]
+fn an_end_reason_reads_back_from_its_name() {
+    for (reason, name) in [
+        (EndReason::Released, "released"),
+        (EndReason::Expired, "expired"),
+        (EndReason::Evicted, "evicted"),
+        (EndReason::Superseded, "superseded"),
+        (EndReason::Upgraded, "upgraded"),
+        (EndReason::Revoked, "revoked"),
+        (EndReason::EntitlementEnded, "entitlement_ended"),
+    ] {
+        assert_eq!(reason.as_str(), name);
+        assert_eq!(name.parse(), Ok(reason));
+    }
+    assert_eq!("Released".parse::<EndReason>(), Err(NotAnEndReason));
+}
+
+#[test]
+fn a_denial_has_a_name() {
+    let ended_at = RegistryTime::default();
+    assert_eq!(Denial::Full { free_in: None }.as_str(), "full");
+    assert_eq!(Denial::EntitlementOver { ended_at }.as_str(), "entitlement_over");
+    assert_eq!(Denial::EntitlementClosed.as_str(), "entitlement_closed");
+}
+
+#[test]
+fn the_systems_own_work_comes_with_no_request() {
+    assert_eq!(Origin::SYSTEM, Origin { actor: Actor::System, request: None });
+}

@@ -1,0 +1,152 @@
+use proptest::prelude::*;
+
+use super::Pool;
+use crate::{Bucket, Region, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier, Users};
+
+const TTLS: [Span; 3] = [Span::from_millis(5), Span::from_millis(10), Span::from_millis(15)];
+
+fn id(number: u64) -> SessionId {
+    SessionId::mint(RegistryTime::default(), Bucket::new(0).unwrap(), Region::default(), number)
+}
+
+fn session(number: u64, started: u64, heartbeat: u64, ttl: Span) -> Session {
+    Session {
+        id: id(number),
+        holder: format!("holder {number}").as_str().into(),
+        users: Users::one("ann".into()),
+        started: RegistryTime::from_millis(started),
+        last_heartbeat: RegistryTime::from_millis(heartbeat),
+        ttl,
+        tier: Tier(0),
+    }
+}
+
+/// What must always hold of a pool and its indexes.
+fn assert_sound(pool: &Pool) {
+    let live = pool.sessions.len();
+    assert_eq!((pool.by_id.len(), pool.by_holder.len()), (live, live), "each session is in both tables");
+    for (_, queued) in &pool.sessions {
+        let session = &queued.session;
+        assert_eq!(pool.get(session.id), Some(session));
+        assert_eq!(pool.held_by(&session.holder), Some(session));
+    }
+    let mut queued = 0;
+    for (at, queue) in pool.queues.iter().enumerate() {
+        let forward: Vec<_> = queue.oldest_first(&pool.sessions).collect();
+        let mut backward: Vec<_> = queue.newest_first(&pool.sessions).collect();
+        backward.reverse();
+        assert!(!forward.is_empty(), "no queue is empty");
+        assert_eq!(forward, backward, "a queue reads the same from both ends");
+        assert!(forward.is_sorted_by_key(|session| session.rank()), "a queue is in the order of eviction");
+        assert!(forward.iter().all(|session| session.ttl == queue.ttl()), "a queue has one TTL");
+        assert_eq!(pool.queues.iter().position(|other| other.ttl() == queue.ttl()), Some(at));
+        assert_eq!(pool.session(queue.oldest()), forward[0]);
+        queued += forward.len();
+    }
+    assert_eq!(queued, live, "each session is in one queue");
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert { started: u64, heartbeat: u64, ttl: usize },
+    Remove(u64),
+    Renew { number: u64, ttl: usize, now: u64 },
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        (0_u64..20, 0_u64..20, 0..TTLS.len()).prop_map(|(started, heartbeat, ttl)| Op::Insert {
+            started,
+            heartbeat,
+            ttl
+        }),
+        (0_u64..40).prop_map(Op::Remove),
+        (0_u64..40, 0..TTLS.len(), 0_u64..40).prop_map(|(number, ttl, now)| Op::Renew { number, ttl, now }),
+    ];
+    proptest::collection::vec(op, 0..60)
+}
+
+proptest! {
+    #[test]
+    fn the_indexes_agree_whatever_happens(ops in ops()) {
+        let mut pool = Pool::new(None);
+        for (number, op) in (0..).zip(ops) {
+            match op {
+                Op::Insert { started, heartbeat, ttl } => {
+                    pool.insert(session(number, started, heartbeat, TTLS[ttl]));
+                }
+                Op::Remove(number) => {
+                    let known = pool.get(id(number)).cloned();
+                    prop_assert_eq!(pool.remove(id(number)), known);
+                    prop_assert_eq!(pool.get(id(number)), None);
+                }
+                Op::Renew { number, ttl, now } => {
+                    pool.renew(id(number), TTLS[ttl], RegistryTime::from_millis(now), None);
+                }
+            }
+            assert_sound(&pool);
+        }
+    }
+}
+
+#[test]
+fn a_session_that_comes_late_still_finds_the_place_of_its_rank() {
+    let mut pool = Pool::new(None);
+    for (number, heartbeat) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
+        pool.insert(session(number, 0, heartbeat, TTLS[0]));
+    }
+    let order: Vec<_> = pool.iter().map(|session| session.id).collect();
+    assert_eq!(order, [id(2), id(4), id(3), id(1)]);
+    assert_eq!(pool.stalest().map(|session| session.id), Some(id(2)));
+    assert_sound(&pool);
+}
+
+#[test]
+fn renewed_since_leaves_out_those_renewed_at_that_very_time() {
+    let mut pool = Pool::new(None);
+    for (number, heartbeat, ttl) in [(1, 10, 0), (2, 11, 0), (3, 12, 1), (4, 9, 1)] {
+        pool.insert(session(number, 0, heartbeat, TTLS[ttl]));
+    }
+    let mut renewed: Vec<_> =
+        pool.renewed_since(RegistryTime::from_millis(10)).map(|session| session.id).collect();
+    renewed.sort_unstable();
+    assert_eq!(renewed, [id(2), id(3)]);
+}
+
+#[test]
+fn the_room_to_come_is_that_of_as_many_ends_as_it_takes() {
+    let mut pool = Pool::new(None);
+    for (number, heartbeat, ttl) in [(1, 0, 0), (2, 1, 0), (3, 0, 1), (4, 0, 2)] {
+        pool.insert(session(number, 0, heartbeat, TTLS[ttl]));
+    }
+    let waits: Vec<_> = (0..=5).map(|limit| pool.below_limit_at(Seats(limit))).collect();
+    let at = |millis| Some(RegistryTime::from_millis(millis));
+    assert_eq!(waits, [None, at(15), at(10), at(6), at(5), None]);
+}
+
+#[test]
+fn nobody_is_over_before_the_end_of_time_without_a_ttl_or_an_end_that_came() {
+    let mut pool = Pool::new(None);
+    pool.insert(session(1, 0, u64::MAX, TTLS[0]));
+    pool.insert(session(2, 0, 100, TTLS[0]));
+    assert_eq!(pool.over(RegistryTime::from_millis(104)), []);
+    assert_eq!(pool.over(RegistryTime::from_millis(105)), [id(2)]);
+}
+
+#[test]
+fn all_are_over_at_the_end_of_the_entitlement() {
+    let ends_at = RegistryTime::from_millis(50);
+    let mut pool = Pool::new(Some(Terms {
+        version: 1,
+        limit: Seats(9),
+        ttl: TTLS[0],
+        ends_at: Some(ends_at),
+        standing: Standing::Open,
+    }));
+    for number in 0..3 {
+        pool.insert(session(number, 0, 49, TTLS[number as usize]));
+    }
+    assert_eq!(pool.over(RegistryTime::from_millis(49)), []);
+    assert_eq!(pool.over(ends_at).len(), 3);
+    assert_eq!(pool.next_expiry(), Some(ends_at));
+}

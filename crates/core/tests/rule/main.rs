@@ -1,0 +1,15 @@
+//! The admission rule, clause by clause, then as properties over random runs, and held equal to a
+//! naive transcription of it.
+#![expect(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod entitlement;
+mod equality;
+mod full;
+mod held;
+mod named;
+mod other_steps;
+mod over;
+mod properties;
+mod reference;
+mod runs;
+mod scene;

@@ -1,0 +1,114 @@
+//! Heartbeat, end and restoration of single sessions.
+
+use seatkeeper_core::rule::{self, Renewal};
+use seatkeeper_core::{EndReason, Pool, Session, Span};
+
+use crate::scene::{TTL, a_session_id, every_kind, license};
+
+#[test]
+fn a_heartbeat_renews_one_session_for_the_ttl_of_today() {
+    let mut scene = license(2);
+    let ann = scene.claim("ann").admitted();
+    let bob = scene.claim("bob").admitted();
+    scene.revise(|terms| terms.ttl = Span::from_secs(90));
+    scene.pass(Span::from_secs(10));
+    assert_eq!(scene.heartbeat(ann), Renewal::Renewed);
+    let expiry = |id| scene.pool.expiry_of(scene.pool.get(id).expect("it is in"));
+    assert_eq!(expiry(ann), scene.now + Span::from_secs(90));
+    assert_eq!(expiry(bob), scene.now + Span::from_secs(50));
+}
+
+#[test]
+fn a_heartbeat_without_known_terms_keeps_the_ttl() {
+    let mut scene = license(1).of_which_nothing_is_known();
+    let ann = scene.claim("ann").admitted();
+    scene.pass(Span::from_secs(1));
+    assert_eq!(scene.heartbeat(ann), Renewal::Renewed);
+    assert_eq!(scene.pool.next_expiry(), Some(scene.now + crate::scene::TTL_DEFAULT));
+}
+
+#[test]
+fn a_heartbeat_that_comes_with_an_earlier_time_takes_nothing_away() {
+    let mut scene = license(1);
+    let ann = scene.claim("ann").admitted();
+    let expiry = scene.pool.next_expiry();
+    scene.now = scene.now - Span::from_secs(30);
+    assert_eq!(scene.heartbeat(ann), Renewal::Renewed);
+    assert_eq!(scene.pool.next_expiry(), expiry);
+}
+
+#[test]
+fn a_heartbeat_of_a_session_that_never_was_finds_nothing() {
+    let mut scene = license(1);
+    let nowhere = scene.fresh_id();
+    assert_eq!(scene.heartbeat(nowhere), Renewal::Missing);
+}
+
+#[test]
+fn a_session_ends_for_the_reason_given_and_ends_once() {
+    for mut scene in every_kind(2) {
+        let ann = scene.claim("ann").admitted();
+        scene.claim("bob").admitted();
+        scene.pass(Span::from_secs(1));
+        let ending = rule::end(&mut scene.pool, ann, EndReason::Released, scene.now).expect("ann is in");
+        assert_eq!((ending.session.id, ending.reason), (ann, EndReason::Released));
+        assert_eq!(ending.expires, scene.now + Span::from_secs(59));
+        assert_eq!(rule::end(&mut scene.pool, ann, EndReason::Released, scene.now), None);
+        assert_eq!(scene.holders(), ["bob"]);
+    }
+}
+
+#[test]
+fn a_session_that_was_over_ends_as_expired_whatever_was_asked() {
+    let mut scene = license(1);
+    let ann = scene.claim("ann").admitted();
+    scene.pass(TTL);
+    let ending = rule::end(&mut scene.pool, ann, EndReason::Revoked, scene.now).expect("ann is in");
+    assert_eq!((ending.reason, ending.expires), (EndReason::Expired, scene.now));
+}
+
+#[test]
+fn a_restored_session_gets_one_full_ttl() {
+    let mut scene = license(1);
+    let ann = scene.claim("ann").admitted();
+    let session = scene.pool.get(ann).cloned().expect("ann is in");
+    let mut rebuilt = Pool::new(scene.pool.terms());
+    scene.pass(TTL);
+    scene.pass(TTL);
+    rule::restore(&mut rebuilt, session.clone(), scene.now);
+    let restored = rebuilt.get(ann).expect("it is back");
+    assert_eq!(*restored, Session { last_heartbeat: scene.now, ..session });
+    assert_eq!(rebuilt.next_expiry(), Some(scene.now + TTL));
+}
+
+#[test]
+fn a_restored_session_gets_the_ttl_of_today_or_else_its_own() {
+    let mut scene = license(1);
+    let ann = scene.claim("ann").admitted();
+    let session = scene.pool.get(ann).cloned().expect("ann is in");
+
+    let today = scene.changed(|terms| terms.ttl = Span::from_secs(5));
+    let mut rebuilt = Pool::new(Some(today));
+    rule::restore(&mut rebuilt, session.clone(), scene.now);
+    assert_eq!(rebuilt.next_expiry(), Some(scene.now + Span::from_secs(5)));
+
+    let mut rebuilt = Pool::new(None);
+    rule::restore(&mut rebuilt, session, scene.now);
+    assert_eq!(rebuilt.next_expiry(), Some(scene.now + TTL));
+}
+
+#[test]
+fn a_session_is_restored_once_and_never_beside_its_holders_own() {
+    let mut scene = license(3);
+    let ann = scene.claim("ann").admitted();
+    let session = scene.pool.get(ann).cloned().expect("ann is in");
+    scene.pass(Span::from_secs(1));
+
+    rule::restore(&mut scene.pool, session.clone(), scene.now);
+    let twin_by_holder = Session { id: a_session_id(1), ..session.clone() };
+    rule::restore(&mut scene.pool, twin_by_holder, scene.now);
+    let twin_by_id = Session { holder: "bob".into(), ..session.clone() };
+    rule::restore(&mut scene.pool, twin_by_id, scene.now);
+
+    assert_eq!(scene.pool.iter().collect::<Vec<_>>(), [&session]);
+}
