@@ -50,7 +50,7 @@ pub trait Registry: Send + Sync + 'static {
     /// Lets a pool learn newer terms at once; closed terms end its sessions. Older terms change nothing.
     async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error>;
 
-    /// A live session, if `who` may see it. One that is over is not live, swept or not.
+    /// A live session, if `who` may see it. One that is over ends first, and is not live.
     async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
 
     /// A pool and at most `max` of its live sessions, the stalest first. What is over ends first, as in

@@ -218,10 +218,12 @@ impl BucketState {
         EndedAll { count: ended.len(), receipt: self.receipt() }
     }
 
-    pub(super) fn session(&self, id: SessionId, who: &Authority, now: RegistryTime) -> Option<Live> {
-        let open = &self.pools[self.covered(id, who)? as usize];
-        let live = open.live_view(open.pool.get(id)?, now);
-        (live.expires > now).then_some(live)
+    pub(super) fn session(&mut self, id: SessionId, who: &Authority, now: RegistryTime) -> Option<Live> {
+        let slot = self.covered(id, who)?;
+        self.forget_over(slot, now);
+        self.put_in_due_index(slot, now);
+        let open = &self.pools[slot as usize];
+        Some(open.live_view(open.pool.get(id)?, now))
     }
 
     pub(super) fn view(&mut self, id: &PoolId, max: usize, now: RegistryTime) -> Result<PoolView, Error> {
