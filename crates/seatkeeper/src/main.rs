@@ -1,1 +1,44 @@
-fn main() {}
+//! The command `seatkeeper`: the server, and what drives it from a terminal.
+
+mod admin;
+mod api_client;
+mod cli;
+mod commands;
+mod duration;
+mod logging;
+mod output;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match runtime_for(&cli.command).map(|runtime| runtime.block_on(commands::run(cli))) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => error.report(),
+        Err(error) => commands::Error::Runtime(error).report(),
+    }
+}
+
+/// Only a server wants all cores; a load generator beside it should leave them alone.
+fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = match command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Token(_)
+        | Command::Config(_)
+        | Command::Migrate(_)
+        | Command::License(_)
+        | Command::Sessions(_)
+        | Command::Audit(_)
+        | Command::Demo(_)
+        | Command::Bench(_) => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
+}

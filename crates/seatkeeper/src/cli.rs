@@ -1,0 +1,131 @@
+//! The command line: its commands, and the arguments that several of them share.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{audit, bench, demo, license, serve, sessions, token};
+use crate::settings::{Flag, Sources, VARIABLE_TOKEN, VARIABLE_URL, variables};
+
+/// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
+/// silent, and can prove who held what.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 it is done; 1 it failed, or a check found something; 2 wrong arguments or settings.
+Settings come from a TOML file, SEATKEEPER_... variables and flags; the later wins.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the server; needs no arguments
+    Serve(serve::ServeArgs),
+    /// Sign a token and print it
+    Token(token::TokenArgs),
+    /// Print the effective settings as TOML, secrets masked
+    Config(SettingsArgs),
+    /// Bring the ledger's tables up to date, and stop
+    Migrate(DataDirArgs),
+    /// Create, read, change and end licenses
+    #[command(subcommand)]
+    License(license::LicenseCommand),
+    /// Search and end sessions
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
+    /// Read the audit log, and prove it
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// The whole story in a terminal, on a server of its own
+    Demo(demo::DemoArgs),
+    /// Load a server, and check as it goes that no license is ever above its seats
+    Bench(bench::BenchArgs),
+}
+
+/// Where settings are, and those that have a flag.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SettingsArgs {
+    /// Read settings from this TOML file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Listen here; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<String>,
+    /// Keep the ledger and the token key here [default: ./seatkeeper-data]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<String>,
+    /// Keep live sessions here: memory
+    #[arg(long, value_name = "URL")]
+    pub registry: Option<String>,
+    /// Keep records here: sqlite:DIR, the same as --data-dir DIR
+    #[arg(long, value_name = "URL", conflicts_with = "data_dir", value_parser = sqlite_dir)]
+    pub ledger: Option<String>,
+}
+
+fn sqlite_dir(url: &str) -> Result<String, &'static str> {
+    match url.strip_prefix("sqlite:") {
+        Some(dir) if !dir.is_empty() => Ok(dir.to_owned()),
+        Some(_) | None => Err("want sqlite:DIR"),
+    }
+}
+
+impl SettingsArgs {
+    /// These arguments, above the environment and the file.
+    pub(crate) fn sources(&self) -> Sources {
+        let flags = [
+            ("--listen", "server.listen", &self.listen),
+            ("--data-dir", "ledger.data_dir", &self.data_dir),
+            ("--registry", "registry.url", &self.registry),
+            ("--ledger", "ledger.data_dir", &self.ledger),
+        ];
+        let given = |(name, key, value): (_, _, &Option<String>)| {
+            value.clone().map(|value| Flag { name, key, value })
+        };
+        Sources {
+            file: self.config.clone(),
+            variables: variables(std::env::vars_os()),
+            flags: flags.into_iter().filter_map(given).collect(),
+        }
+    }
+}
+
+/// Which data directory, and nothing else of the settings.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DataDirArgs {
+    /// Read settings from this TOML file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The server's data directory [default: ./seatkeeper-data]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<String>,
+}
+
+impl DataDirArgs {
+    /// These arguments, above the environment and the file.
+    pub(crate) fn sources(&self) -> Sources {
+        let Self { config, data_dir } = self.clone();
+        SettingsArgs { config, data_dir, ..SettingsArgs::default() }.sources()
+    }
+}
+
+/// Which server, as whom, and for whom the answer is.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// The server to ask
+    #[arg(long, value_name = "URL", env = VARIABLE_URL, default_value = "http://127.0.0.1:8080")]
+    pub server: String,
+    /// An admin's token; without one, the key in the data directory signs one for a minute
+    #[arg(long, value_name = "JWT", env = VARIABLE_TOKEN, hide_env_values = true)]
+    pub token: Option<String>,
+    /// The tenant of the token that the key in the data directory signs
+    #[arg(long, value_name = "TENANT", default_value = "default")]
+    pub tenant: String,
+    #[command(flatten)]
+    pub data: DataDirArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,33 @@
+//! The commands, one file each.
+
+pub(crate) mod audit;
+pub(crate) mod bench;
+mod config;
+pub(crate) mod demo;
+mod error;
+pub(crate) mod license;
+mod migrate;
+pub(crate) mod serve;
+pub(crate) mod sessions;
+pub(crate) mod token;
+
+use std::process::ExitCode;
+
+pub(crate) use error::{EXIT_FAILED, Error};
+
+use crate::cli::{Cli, Command};
+
+/// Runs one command to its end.
+pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
+    match cli.command {
+        Command::Serve(args) => serve::run(&args).await,
+        Command::Token(args) => token::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Migrate(args) => migrate::run(&args).await,
+        Command::License(command) => license::run(command).await,
+        Command::Sessions(command) => sessions::run(command).await,
+        Command::Audit(command) => audit::run(command).await,
+        Command::Demo(args) => demo::run(&args).await,
+        Command::Bench(args) => bench::run(&args).await,
+    }
+}

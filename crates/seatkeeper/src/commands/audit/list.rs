@@ -1,0 +1,84 @@
+//! `seatkeeper audit list`: the records of a tenant, the newest first.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::admin::{self, AUDIT};
+use crate::cli::ServerArgs;
+use crate::commands::Error;
+use crate::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only this action: admitted, ended, denied, license_created, license_updated
+    #[arg(long)]
+    action: Option<String>,
+    /// Only those of this license
+    #[arg(long, value_name = "LICENSE_ID")]
+    license: Option<Uuid>,
+    /// Only those of this session
+    #[arg(long, value_name = "SESSION_ID")]
+    session: Option<Uuid>,
+    /// Only those from this time on: 2030-01-31T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only those before this time
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 100)]
+    limit: usize,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// A record, as far as tables show it.
+#[derive(Debug, Deserialize)]
+struct Record {
+    at: String,
+    action: String,
+    pool: String,
+    seq: u64,
+    holder: Option<String>,
+    reason: Option<String>,
+    count: u64,
+    live: Option<u64>,
+    limit: u64,
+    actor: String,
+}
+
+pub(crate) async fn run(args: &ListArgs) -> Result<ExitCode, Error> {
+    let api = admin::connect(&args.server)?;
+    let filters = [
+        ("action", args.action.clone()),
+        ("pool_kind", args.license.map(|_| "license".to_owned())),
+        ("pool", args.license.map(|id| id.to_string())),
+        ("session", args.session.map(|id| id.to_string())),
+        ("from", args.from.clone()),
+        ("to", args.to.clone()),
+    ];
+    let listed = api.list(AUDIT, &filters, args.limit).await?;
+    output::listed(listed, args.server.json, |items| {
+        let records: Vec<Record> = api.read(AUDIT, items)?;
+        let header = ["AT", "ACTION", "POOL", "NO.", "HOLDER", "REASON", "IN USE", "ACTOR"];
+        Ok::<_, Error>(output::table(header, records.into_iter().map(row))?)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(record: Record) -> [String; 8] {
+    let action = if record.count == 1 { record.action } else { format!("{} × {}", record.action, record.count) };
+    [
+        record.at,
+        action,
+        record.pool,
+        record.seq.to_string(),
+        output::cell(record.holder),
+        output::cell(record.reason),
+        format!("{} of {}", output::cell(record.live), record.limit),
+        record.actor,
+    ]
+}

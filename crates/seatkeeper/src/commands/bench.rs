@@ -1,0 +1,156 @@
+//! `seatkeeper bench`: loads a server through its licenses API, and checks as it goes.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use seatkeeper_load::{Bounds, Operation, OperationReport, Plan, Progress, Report, Scenario, Target};
+use serde_json::json;
+
+use super::{EXIT_FAILED, Error};
+use crate::admin::{self, LICENSES, License};
+use crate::api_client::ApiClient;
+use crate::cli::ServerArgs;
+use crate::output;
+
+/// Preparation and an end that waits for answers under way come on top of the run itself.
+const TOKEN_TTL_MARGIN: Duration = Duration::from_secs(300);
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What each connection does
+    #[arg(long, value_enum, default_value_t = Kind::Cycle)]
+    scenario: Kind,
+    /// Connections, each with one request under way at a time
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    concurrency: u32,
+    /// How long to measure, in seconds
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+    /// Stop after so many requests, if that comes first
+    #[arg(long)]
+    requests: Option<u64>,
+    /// Seats of the license that is made for the run [default: one for each connection]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seats: Option<u32>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    /// Hold seats, and renew them in turn
+    Heartbeat,
+    /// Ask for seats of a license that is full
+    Denied,
+    /// Take a seat, renew it, give it back, and start over
+    Cycle,
+}
+
+impl BenchArgs {
+    fn seats(&self) -> u32 {
+        self.seats.unwrap_or(self.concurrency)
+    }
+
+    fn scenario(&self) -> Scenario {
+        match self.scenario {
+            Kind::Heartbeat => {
+                let each = (self.seats() / self.concurrency).max(1);
+                Scenario::Heartbeats { sessions_per_connection: each as usize }
+            }
+            Kind::Denied => Scenario::Denied,
+            Kind::Cycle => Scenario::Cycle { heartbeats: 1 },
+        }
+    }
+
+    fn duration(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+}
+
+pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
+    let token = admin::token(&args.server, args.duration() + TOKEN_TTL_MARGIN)?;
+    let api = ApiClient::new(&args.server.server, token.clone()).map_err(admin::Error::Client)?;
+    let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
+    let license: License = api.read(LICENSES, answer)?;
+    let report = load(args, &token, &license).await;
+    // It has served its purpose, however the run went.
+    api.delete(&format!("{LICENSES}/{}", license.license_id), &[]).await?;
+    print(&report?, args.server.json)
+}
+
+async fn load(args: &BenchArgs, token: &str, license: &License) -> Result<Report, Error> {
+    let plan = Plan {
+        target: Target::new(&args.server.server, Some(token))?,
+        license_keys: vec![license.license_key.clone()],
+        concurrency: args.concurrency as usize,
+        bounds: Bounds { duration: args.duration(), requests: args.requests },
+        scenario: args.scenario(),
+    };
+    let bar = progress_bar(args);
+    let report = seatkeeper_load::run(plan, |progress| show(&bar, args, progress)).await;
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// On the standard error output, and only if that is a terminal.
+fn progress_bar(args: &BenchArgs) -> ProgressBar {
+    let bar = ProgressBar::new(args.requests.unwrap_or(args.duration().as_millis() as u64));
+    let style = ProgressStyle::with_template("{wide_bar} {msg}");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn show(bar: &ProgressBar, args: &BenchArgs, progress: Progress) {
+    bar.set_position(match args.requests {
+        Some(_) => progress.requests,
+        None => progress.elapsed.as_millis() as u64,
+    });
+    let Progress { requests, errors, violations, .. } = progress;
+    bar.set_message(format!("{requests} requests, {errors} errors, {violations} violations"));
+}
+
+fn print(report: &Report, as_json: bool) -> Result<ExitCode, Error> {
+    if as_json {
+        output::json(&json!(report))?;
+    } else {
+        print_text(report)?;
+    }
+    let good = report.violations.count == 0 && report.errors_total() == 0;
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) })
+}
+
+fn print_text(report: &Report) -> Result<(), Error> {
+    let Report { scenario, concurrency, elapsed_seconds, requests_per_second, .. } = report;
+    output::line(format_args!(
+        "{scenario}: {requests_per_second:.0} requests a second over {concurrency} connections, in {elapsed_seconds:.1} s"
+    ))?;
+    let header = ["REQUEST", "COUNT", "P50 MS", "P99 MS", "P99.9 MS", "MAX MS"];
+    output::table(header, report.operations.iter().map(|(&operation, figures)| row(operation, figures)))?;
+    for (what, count) in &report.errors {
+        output::line(format_args!("{count} requests were not answered as they may be: {what}"))?;
+    }
+    output::line(verdict(report))?;
+    Ok(())
+}
+
+fn row(operation: Operation, figures: &OperationReport) -> [String; 6] {
+    let millis = |value: f64| format!("{value:.2}");
+    [
+        operation.as_str().to_owned(),
+        figures.requests.to_string(),
+        millis(figures.p50_ms),
+        millis(figures.p99_ms),
+        millis(figures.p999_ms),
+        millis(figures.max_ms),
+    ]
+}
+
+fn verdict(report: &Report) -> String {
+    let violations = &report.violations;
+    if violations.count == 0 {
+        return "checked: the license was never seen above its seats, and no promise was seen broken".to_owned();
+    }
+    let first = violations.first.join("\n  ");
+    format!("BROKEN: {} promises were seen broken. The first:\n  {first}", violations.count)
+}

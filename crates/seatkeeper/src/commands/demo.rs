@@ -1,0 +1,19 @@
+//! `seatkeeper demo`: the whole story in a terminal, on a server of its own.
+
+mod child;
+mod desk;
+mod story;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Error;
+pub(crate) use story::DemoError;
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {}
+
+pub(crate) async fn run(_: &DemoArgs) -> Result<ExitCode, Error> {
+    Ok(story::tell().await?)
+}

@@ -1,0 +1,91 @@
+//! The demonstration's own server: this program, as a child process.
+
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// How long a server may take to start or to stop.
+const START_STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+const LISTENING: &str = "listening on ";
+
+/// A running server. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct ChildServer {
+    child: Child,
+    url: String,
+    // Kept open: a server that cannot print is not what the demonstration is about.
+    _stdout: Lines<BufReader<ChildStdout>>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChildError {
+    /// The process cannot be started, read, signalled or waited for.
+    #[error("the demonstration's server cannot be started, stopped or read")]
+    Process(#[from] io::Error),
+    /// It ended before it listened.
+    #[error("the demonstration's server ended before it took requests")]
+    EndedEarly,
+    /// It took too long.
+    #[error("the demonstration's server took longer than {} s", START_STOP_TIMEOUT.as_secs())]
+    TooLong(#[from] tokio::time::error::Elapsed),
+}
+
+impl ChildServer {
+    /// Starts a server on a free port, and waits until it takes requests.
+    pub(super) async fn start(data_dir: &Path) -> Result<Self, ChildError> {
+        let mut child = command(data_dir)?.spawn()?;
+        let stdout = child.stdout.take().ok_or(ChildError::EndedEarly)?;
+        let mut lines = BufReader::new(stdout).lines();
+        let url = timeout(START_STOP_TIMEOUT, read_url(&mut lines)).await??;
+        Ok(Self { child, url, _stdout: lines })
+    }
+
+    /// Where it listens.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends it as a power cut would: `kill -9`.
+    pub(super) async fn kill(mut self) -> Result<(), ChildError> {
+        self.child.kill().await?;
+        Ok(())
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(super) async fn stop(mut self) -> Result<ExitStatus, ChildError> {
+        if let Some(pid) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            kill_process(pid, Signal::TERM).map_err(io::Error::from)?;
+        }
+        Ok(timeout(START_STOP_TIMEOUT, self.child.wait()).await??)
+    }
+}
+
+/// The command, without what the environment might set otherwise for a real server.
+fn command(data_dir: &Path) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+    let variables = std::env::vars_os().map(|(name, _)| name);
+    for name in variables.filter(|name| name.to_string_lossy().starts_with("SEATKEEPER_")) {
+        command.env_remove(name);
+    }
+    command.env("SEATKEEPER_LOG_LEVEL", "error");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+    Ok(command)
+}
+
+async fn read_url(lines: &mut Lines<BufReader<ChildStdout>>) -> Result<String, ChildError> {
+    while let Some(line) = lines.next_line().await? {
+        if let Some(url) = line.strip_prefix(LISTENING) {
+            return Ok(url.to_owned());
+        }
+    }
+    Err(ChildError::EndedEarly)
+}

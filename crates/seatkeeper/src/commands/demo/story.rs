@@ -1,0 +1,191 @@
+//! The story: a full license, a crash, a dead server, and the proof.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use seatkeeper_server::Settings;
+use seatkeeper_server::auth::{MintError, TokenRequest, mint};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::child::{ChildError, ChildServer};
+use super::desk::{Desk, Seat};
+use crate::admin::{LICENSES, License};
+use crate::api_client::{self, ApiClient};
+use crate::commands::{EXIT_FAILED, audit};
+use crate::output::line;
+
+/// Short, so that nobody waits long for the seat of the machine that crashes.
+const TTL: Duration = Duration::from_secs(2);
+
+/// How often the machines of this story say that they are there.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long the seat of a crashed machine is waited for: many times what it takes.
+const SEAT_BACK_TIMEOUT: Duration = Duration::from_secs(20);
+
+const TENANT: &str = "demo";
+
+/// Why the story has no good end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DemoError {
+    /// No place for its data.
+    #[error("cannot work with a directory for the demonstration's data")]
+    Directory(#[source] std::io::Error),
+    /// Its server.
+    #[error(transparent)]
+    Child(#[from] ChildError),
+    /// No token.
+    #[error("no token could be signed")]
+    Mint(#[from] MintError),
+    /// A call of the API failed.
+    #[error(transparent)]
+    Api(#[from] api_client::Error),
+    /// The audit log cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] seatkeeper_ledger::Error),
+    /// The result cannot be printed.
+    #[error("cannot write to the standard output")]
+    Output(#[from] std::io::Error),
+    /// The server did not do what the story says it does.
+    #[error("the story went wrong: {0}")]
+    Unexpected(String),
+}
+
+type Told<T> = Result<T, DemoError>;
+
+/// Tells the story, from an empty directory to the proof.
+pub(super) async fn tell() -> Told<ExitCode> {
+    line("Seatkeeper in eight steps, on a server of its own.")?;
+    let dir = tempfile::Builder::new().prefix("seatkeeper-demo-").tempdir().map_err(DemoError::Directory)?;
+    let server = start(&dir).await?;
+    let desk = license(&dir, &server).await?;
+    let seats = fill(&desk).await?;
+    deny_the_fourth(&desk).await?;
+    let (survivors, taken) = crash_of_one(&desk, seats).await?;
+    let live = [survivors, vec![taken]].concat();
+    let (server, desk) = kill_and_start_again(&dir, server, desk, &live).await?;
+    go_home(&desk, &live).await?;
+    server.stop().await?;
+    line("   the server was asked to stop (SIGTERM), and has")?;
+    prove(&dir).await
+}
+
+fn step(number: u32, title: &str) -> std::io::Result<()> {
+    line(format_args!("\n{number}. {title}"))
+}
+
+async fn start(dir: &TempDir) -> Told<ChildServer> {
+    step(1, "A server starts in an empty directory. It needs nothing else")?;
+    let server = ChildServer::start(dir.path()).await?;
+    line(format_args!("   $ seatkeeper serve --listen 127.0.0.1:0 --data-dir {}", dir.path().display()))?;
+    line(format_args!("   listening on {}", server.url()))?;
+    Ok(server)
+}
+
+async fn license(dir: &TempDir, server: &ChildServer) -> Told<Desk> {
+    step(2, "A license of 3 seats, whose holders must be heard of every 2 seconds")?;
+    let api = client(dir, server)?;
+    let ask = json!({ "max_seats": 3, "ttl_seconds": TTL.as_secs(), "license_key": "DEMO-3" });
+    let license: License = api.read(LICENSES, api.post(LICENSES, ask).await?)?;
+    line(format_args!("   license {} has the key {}", license.license_id, license.license_key))?;
+    Ok(Desk { api, license_key: license.license_key })
+}
+
+/// A client with a token that the key of this server's directory signs.
+fn client(dir: &TempDir, server: &ChildServer) -> Told<ApiClient> {
+    let mut settings = Settings::default();
+    settings.ledger.data_dir = dir.path().to_owned();
+    let request = TokenRequest {
+        tenant: TENANT.to_owned(),
+        user: "narrator".to_owned(),
+        scopes: "admin".to_owned(),
+        ttl: Duration::from_secs(600),
+    };
+    Ok(ApiClient::new(server.url(), mint(&settings, &request)?)?)
+}
+
+async fn fill(desk: &Desk) -> Told<Vec<Seat>> {
+    step(3, "Three machines take the three seats")?;
+    let mut seats = Vec::new();
+    for machine in ["lathe", "press", "robot"] {
+        seats.push(take(desk, machine).await?);
+    }
+    Ok(seats)
+}
+
+async fn take(desk: &Desk, machine: &str) -> Told<Seat> {
+    match desk.acquire(machine).await? {
+        Ok(seat) => {
+            let Seat { status, seats_used, seats_total, .. } = &seat;
+            line(format_args!("   {machine:<6} {status}: {seats_used} of {seats_total} seats in use"))?;
+            Ok(seat)
+        }
+        Err(problem) => Err(DemoError::Unexpected(format!("{machine} got no seat: {problem}"))),
+    }
+}
+
+async fn deny_the_fourth(desk: &Desk) -> Told<()> {
+    step(4, "A fourth machine asks")?;
+    match desk.acquire("welder").await? {
+        Ok(_) => Err(DemoError::Unexpected("a fourth machine got one of three seats".to_owned())),
+        Err(problem) => Ok(line(format_args!("   welder denied: {}", problem.title))?),
+    }
+}
+
+/// The robot falls silent, and the welder keeps asking. Gives the others' seats, and the welder's.
+async fn crash_of_one(desk: &Desk, mut seats: Vec<Seat>) -> Told<(Vec<Seat>, Seat)> {
+    step(5, "The robot crashes: no release, no more heartbeats. The others go on, the welder keeps asking")?;
+    seats.pop();
+    let crashed = Instant::now();
+    while crashed.elapsed() < SEAT_BACK_TIMEOUT {
+        for seat in &seats {
+            desk.heartbeat(&seat.session_id).await?;
+        }
+        if let Ok(seat) = desk.acquire("welder").await? {
+            let seconds = crashed.elapsed().as_secs_f64();
+            line(format_args!("   welder {} the robot's seat after {seconds:.1} s, once its TTL was over", seat.status))?;
+            return Ok((seats, seat));
+        }
+        tokio::time::sleep(HEARTBEAT_INTERVAL).await;
+    }
+    Err(DemoError::Unexpected("the seat of a crashed machine did not come back".to_owned()))
+}
+
+async fn kill_and_start_again(
+    dir: &TempDir,
+    server: ChildServer,
+    desk: Desk,
+    live: &[Seat],
+) -> Told<(ChildServer, Desk)> {
+    step(6, "The server is killed with kill -9, and started again")?;
+    server.kill().await?;
+    let server = ChildServer::start(dir.path()).await?;
+    line(format_args!("   listening on {}", server.url()))?;
+    let desk = Desk { api: client(dir, &server)?, ..desk };
+    for seat in live {
+        desk.heartbeat(&seat.session_id).await?;
+    }
+    line(format_args!("   nothing is lost: all {} sessions are alive, and their heartbeats are taken", live.len()))?;
+    if desk.acquire("robot").await?.is_ok() {
+        return Err(DemoError::Unexpected("a restart gave away a fourth seat".to_owned()));
+    }
+    line("   and nothing is given away: the robot, back from its crash, finds the license full")?;
+    Ok((server, desk))
+}
+
+async fn go_home(desk: &Desk, live: &[Seat]) -> Told<()> {
+    step(7, "Everybody goes home")?;
+    for seat in live {
+        desk.release(&seat.session_id).await?;
+    }
+    Ok(line(format_args!("   {} seats were given back", live.len()))?)
+}
+
+async fn prove(dir: &TempDir) -> Told<ExitCode> {
+    step(8, "The proof, from the audit log alone")?;
+    line("   $ seatkeeper audit verify")?;
+    let verdict = audit::verify::verify(dir.path(), |_, _| ()).await?;
+    audit::verify::print(&verdict)?;
+    Ok(if verdict.is_proof() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) })
+}

@@ -1,0 +1,221 @@
+//! `seatkeeper license …`: licenses through the admin API.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Error;
+use crate::admin::{self, LICENSES, License};
+use crate::api_client::ApiClient;
+use crate::cli::ServerArgs;
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LicenseCommand {
+    /// Create a license
+    Create(CreateArgs),
+    /// List licenses
+    List(ListArgs),
+    /// Show one license
+    Show(OneArgs),
+    /// Change a license; what is not said stays as it is
+    Update(UpdateArgs),
+    /// End its sessions and admit nobody, until it is resumed
+    Suspend(OneArgs),
+    /// Admit again
+    Resume(OneArgs),
+    /// End it for good
+    Revoke(OneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// How many may use it at once
+    #[arg(long, value_name = "SEATS")]
+    seats: u32,
+    /// Its key [default: a random one]
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    #[command(flatten)]
+    terms: TermsArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArgs {
+    /// Which license
+    #[arg(value_name = "LICENSE_ID")]
+    id: Uuid,
+    /// How many may use it at once; fewer than now ends nobody
+    #[arg(long, value_name = "SEATS")]
+    seats: Option<u32>,
+    #[command(flatten)]
+    terms: TermsArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// What a license may say beside its seats.
+#[derive(Debug, Args)]
+struct TermsArgs {
+    /// When it ends: 2030-01-31T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    expires_at: Option<String>,
+    /// What takes a seat
+    #[arg(long)]
+    count_per: Option<CountPer>,
+    /// How long a session lives after its last heartbeat, in seconds [default: the server's]
+    #[arg(long, value_name = "SECONDS")]
+    ttl_seconds: Option<u64>,
+    /// Whom users turn to when it has expired
+    #[arg(long)]
+    contact: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CountPer {
+    Machine,
+    User,
+    Process,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only those of this status
+    #[arg(long, value_parser = ["active", "suspended", "revoked"])]
+    status: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 1_000)]
+    limit: usize,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneArgs {
+    /// Which license
+    #[arg(value_name = "LICENSE_ID")]
+    id: Uuid,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// What the API is asked to set; what is absent is left as it is.
+#[derive(Debug, Default, Serialize)]
+struct Change {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    license_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_seats: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count_per: Option<CountPer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contact: Option<String>,
+}
+
+impl TermsArgs {
+    fn change(self, license_key: Option<String>, max_seats: Option<u32>) -> Value {
+        let Self { expires_at, count_per, ttl_seconds, contact } = self;
+        json!(Change { license_key, max_seats, expires_at, count_per, ttl_seconds, contact })
+    }
+}
+
+pub(crate) async fn run(command: LicenseCommand) -> Result<ExitCode, Error> {
+    match command {
+        LicenseCommand::Create(args) => create(args).await?,
+        LicenseCommand::List(args) => list(&args).await?,
+        LicenseCommand::Show(args) => show(&args).await?,
+        LicenseCommand::Update(args) => update(args).await?,
+        LicenseCommand::Suspend(args) => set_status(&args, "suspended").await?,
+        LicenseCommand::Resume(args) => set_status(&args, "active").await?,
+        LicenseCommand::Revoke(args) => revoke(&args).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn create(args: CreateArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.post(LICENSES, args.terms.change(args.key, Some(args.seats))).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn list(args: &ListArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let listed = api.list(LICENSES, &[("status", args.status.clone())], args.limit).await?;
+    output::listed(listed, args.server.json, |items| {
+        let licenses: Vec<License> = api.read(LICENSES, items)?;
+        let header = ["LICENSE ID", "KEY", "SEATS", "STATUS", "EXPIRES", "PER", "TTL"];
+        Ok(output::table(header, licenses.into_iter().map(row))?)
+    })
+}
+
+fn row(license: License) -> [String; 7] {
+    [
+        license.license_id,
+        license.license_key,
+        format!("{} of {}", license.seats_used, license.max_seats),
+        license.status,
+        output::cell(license.expires_at),
+        license.count_per,
+        output::cell(license.ttl_seconds),
+    ]
+}
+
+async fn show(args: &OneArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.get(&path_of(args.id)).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn update(args: UpdateArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.patch(&path_of(args.id), Some(args.terms.change(None, args.seats))).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn set_status(args: &OneArgs, status: &str) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.patch(&path_of(args.id), Some(json!({ "status": status }))).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn revoke(args: &OneArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    api.delete(&path_of(args.id), &[]).await?;
+    let answer = api.get(&path_of(args.id)).await?;
+    print(&api, answer, args.server.json)
+}
+
+fn path_of(id: Uuid) -> String {
+    format!("{LICENSES}/{id}")
+}
+
+fn print(api: &ApiClient, answer: Value, as_json: bool) -> Result<(), Error> {
+    if as_json {
+        return Ok(output::json(&answer)?);
+    }
+    let license: License = api.read(LICENSES, answer)?;
+    let pairs = [
+        ("license id", license.license_id),
+        ("key", license.license_key),
+        ("seats", format!("{} of {} in use", license.seats_used, license.max_seats)),
+        ("status", license.status),
+        ("expires", output::cell(license.expires_at)),
+        ("counts per", license.count_per),
+        ("ttl seconds", output::cell(license.ttl_seconds)),
+        ("contact", output::cell(license.contact)),
+        ("version", license.version.to_string()),
+        ("created", license.created_at),
+        ("updated", license.updated_at),
+    ];
+    Ok(output::pairs(pairs)?)
+}

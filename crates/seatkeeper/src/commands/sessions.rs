@@ -1,0 +1,149 @@
+//! `seatkeeper sessions …`: sessions of every kind of pool through the admin API.
+
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Error;
+use crate::admin::{self, SESSIONS};
+use crate::cli::ServerArgs;
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// Search sessions, live and ended
+    List(ListArgs),
+    /// End one session, or all of a license
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only those of this license
+    #[arg(long, value_name = "LICENSE_ID")]
+    license: Option<Uuid>,
+    /// Only those of this holder: a machine, for one
+    #[arg(long)]
+    holder: Option<String>,
+    /// Only those of this user
+    #[arg(long)]
+    user: Option<String>,
+    /// Only those from this address
+    #[arg(long)]
+    ip: Option<String>,
+    /// Only those that are live
+    #[arg(long, conflicts_with = "ended")]
+    live: bool,
+    /// Only those that have ended
+    #[arg(long)]
+    ended: bool,
+    /// At most so many
+    #[arg(long, default_value_t = 1_000)]
+    limit: usize,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which").required(true).args(["id", "license"])))]
+pub(crate) struct RevokeArgs {
+    /// Which session
+    #[arg(value_name = "SESSION_ID")]
+    id: Option<Uuid>,
+    /// All sessions of this license
+    #[arg(long, value_name = "LICENSE_ID")]
+    license: Option<Uuid>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// A session, as far as tables show it.
+#[derive(Debug, Deserialize)]
+struct Session {
+    session_id: String,
+    holder: String,
+    user: String,
+    started_at: String,
+    last_heartbeat_at: String,
+    ended_at: Option<String>,
+    end_reason: Option<String>,
+}
+
+/// The answer to the end of a pool's sessions.
+#[derive(Debug, Deserialize)]
+struct Ended {
+    ended: u64,
+}
+
+pub(crate) async fn run(command: SessionsCommand) -> Result<ExitCode, Error> {
+    match command {
+        SessionsCommand::List(args) => list(&args).await?,
+        SessionsCommand::Revoke(RevokeArgs { id: Some(id), server, .. }) => revoke_one(id, &server).await?,
+        SessionsCommand::Revoke(args) => revoke_all(&args).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The filter that names the pool of a license.
+fn of_license(license: Option<Uuid>) -> [(&'static str, Option<String>); 2] {
+    [("pool_kind", license.map(|_| "license".to_owned())), ("pool", license.map(|id| id.to_string()))]
+}
+
+async fn list(args: &ListArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let live = match (args.live, args.ended) {
+        (true, _) => Some("true".to_owned()),
+        (false, true) => Some("false".to_owned()),
+        (false, false) => None,
+    };
+    let [kind, pool] = of_license(args.license);
+    let filters = [
+        kind,
+        pool,
+        ("holder", args.holder.clone()),
+        ("user", args.user.clone()),
+        ("ip", args.ip.clone()),
+        ("live", live),
+    ];
+    let listed = api.list(SESSIONS, &filters, args.limit).await?;
+    output::listed(listed, args.server.json, |items| {
+        let sessions: Vec<Session> = api.read(SESSIONS, items)?;
+        let header = ["SESSION ID", "HOLDER", "USER", "STARTED", "LAST HEARTBEAT", "ENDED", "REASON"];
+        Ok(output::table(header, sessions.into_iter().map(row))?)
+    })
+}
+
+fn row(session: Session) -> [String; 7] {
+    [
+        session.session_id,
+        session.holder,
+        session.user,
+        session.started_at,
+        session.last_heartbeat_at,
+        output::cell(session.ended_at),
+        output::cell(session.end_reason),
+    ]
+}
+
+async fn revoke_one(id: Uuid, server: &ServerArgs) -> Result<(), Error> {
+    let api = admin::connect(server)?;
+    api.delete(&format!("{SESSIONS}/{id}"), &[]).await?;
+    print_ended(&json!({ "ended": 1 }), 1, server.json)
+}
+
+async fn revoke_all(args: &RevokeArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.delete(SESSIONS, &of_license(args.license)).await?;
+    let Ended { ended } = api.read(SESSIONS, answer.clone())?;
+    print_ended(&answer, ended, args.server.json)
+}
+
+fn print_ended(answer: &Value, ended: u64, as_json: bool) -> Result<(), Error> {
+    if as_json {
+        return Ok(output::json(answer)?);
+    }
+    Ok(output::line(format_args!("{ended} ended"))?)
+}

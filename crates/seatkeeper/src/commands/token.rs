@@ -1,0 +1,41 @@
+//! `seatkeeper token`: signs a token and prints it.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use seatkeeper_server::auth::{TokenRequest, mint};
+
+use super::Error;
+use crate::cli::DataDirArgs;
+use crate::{duration, output, settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The tenant that the token speaks for
+    #[arg(long, default_value = "default")]
+    tenant: String,
+    /// The user that the token speaks for
+    #[arg(long)]
+    user: String,
+    /// What else it allows, separated by spaces: admin, service
+    #[arg(long, default_value = "", value_name = "SCOPES")]
+    scope: String,
+    /// For how long: 90s, 5m, 1h, 30d
+    #[arg(long, default_value = "1h", value_parser = duration::parse)]
+    ttl: Duration,
+    #[command(flatten)]
+    data: DataDirArgs,
+}
+
+pub(crate) fn run(args: &TokenArgs) -> Result<ExitCode, Error> {
+    let settings = settings::load(&args.data.sources())?;
+    let request = TokenRequest {
+        tenant: args.tenant.clone(),
+        user: args.user.clone(),
+        scopes: args.scope.clone(),
+        ttl: args.ttl,
+    };
+    output::line(mint(&settings, &request)?)?;
+    Ok(ExitCode::SUCCESS)
+}

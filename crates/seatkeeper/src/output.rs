@@ -1,0 +1,72 @@
+//! What the command prints: lines and tables for people, JSON for programs.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use comfy_table::{Table, presets};
+use serde_json::{Value, json};
+
+use crate::api_client::Listed;
+
+/// Prints one line.
+pub(crate) fn line(text: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{text}")
+}
+
+/// Prints a JSON document.
+pub(crate) fn json(value: &Value) -> io::Result<()> {
+    line(format_args!("{value:#}"))
+}
+
+/// Prints a list: as JSON, or by `print_table` with a note if the server has more.
+pub(crate) fn listed<E: From<io::Error>>(
+    listed: Listed,
+    as_json: bool,
+    print_table: impl FnOnce(Value) -> Result<(), E>,
+) -> Result<(), E> {
+    let Listed { items, more } = listed;
+    if as_json {
+        return Ok(json(&json!({ "items": items, "more": more }))?);
+    }
+    print_table(Value::Array(items))?;
+    if more {
+        line("... and more: raise --limit, or narrow the search")?;
+    }
+    Ok(())
+}
+
+/// Prints a table: plain columns, so that it reads the same in a terminal, a file and a transcript.
+pub(crate) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> io::Result<()> {
+    let mut table = plain();
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    line(table.trim_fmt())
+}
+
+/// Prints one thing: a name and a value a line.
+pub(crate) fn pairs<const N: usize>(pairs: [(&str, String); N]) -> io::Result<()> {
+    let mut table = plain();
+    for (name, value) in pairs {
+        table.add_row([name, &value]);
+    }
+    line(table.trim_fmt())
+}
+
+fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// What stands in a table where there is no value.
+const NONE: &str = "-";
+
+/// A value that may be missing, as a cell.
+pub(crate) fn cell<T: Display>(value: Option<T>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
+}
