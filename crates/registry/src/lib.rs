@@ -5,6 +5,7 @@
 //! the same atomic step.
 
 mod clock;
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
 mod error;
