@@ -11,7 +11,7 @@ use serde_json::Value;
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many items are asked for at once.
-const PAGE_ITEMS_MAX: usize = 100;
+const PAGE_ITEMS_MAX: u32 = 100;
 
 /// A server, and a token that it believes.
 #[derive(Debug)]
@@ -104,25 +104,27 @@ impl ApiClient {
         self.call(Method::GET, self.url(path, &[])?, None).await
     }
 
-    /// The items of a list, page after page, at most `max`.
+    /// The items of a list, page after page, at most `max`, which is at least 1.
     pub(crate) async fn list(
         &self,
         path: &str,
         filters: &[(&str, Option<String>)],
-        max: usize,
+        max: u32,
     ) -> Result<Listed, Error> {
         let mut listed = Listed { items: Vec::new(), more: false };
         let mut cursor = None;
+        let mut missing = max;
         loop {
-            let limit = PAGE_ITEMS_MAX.min(max - listed.items.len());
+            let limit = PAGE_ITEMS_MAX.min(missing);
             let mut query = filters.to_vec();
             query.push(("limit", Some(limit.to_string())));
             query.push(("cursor", cursor));
             let url = self.url(path, &query)?;
             let page: Page = understood(&url, self.call(Method::GET, url.clone(), None).await?)?;
+            missing = missing.saturating_sub(page.items.len() as u32);
             listed.items.extend(page.items);
             listed.more = page.next_cursor.is_some();
-            if !listed.more || listed.items.len() >= max {
+            if !listed.more || missing == 0 {
                 return Ok(listed);
             }
             cursor = page.next_cursor;

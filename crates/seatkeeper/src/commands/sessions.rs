@@ -41,8 +41,8 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     ended: bool,
     /// At most so many
-    #[arg(long, default_value_t = 1_000)]
-    limit: usize,
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     #[command(flatten)]
     server: ServerArgs,
 }

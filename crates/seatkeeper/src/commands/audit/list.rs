@@ -29,8 +29,8 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
     /// At most so many
-    #[arg(long, default_value_t = 100)]
-    limit: usize,
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     #[command(flatten)]
     server: ServerArgs,
 }

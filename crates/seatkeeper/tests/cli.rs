@@ -1,0 +1,234 @@
+//! Transcripts of the command: its arguments, and what it printed.
+
+mod house;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use house::{House, run, run_with};
+use serde_json::{Value, json};
+
+/// The value at the end of a line `name   value` of a table.
+fn field(table: &str, name: &str) -> String {
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no line {name} in:\n{table}")).trim().to_owned()
+}
+
+#[test]
+fn config_without_anything_prints_every_setting_with_its_default() {
+    let output = run(&["config"]);
+    assert_eq!(output.status.code(), Some(0));
+    for part in ["[server]\nlisten = \"127.0.0.1:8080\"\n", "[licenses]\nttl_seconds = 360\n", "[registry]\nurl = \"memory\"\n"]
+    {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+}
+
+#[test]
+fn config_masks_secrets() {
+    let secret = "a-secret-of-thirty-two-characters";
+    let variables = [
+        ("SEATKEEPER_AUTH_ALGORITHM".to_owned(), "HS256".to_owned()),
+        ("SEATKEEPER_AUTH_SECRET".to_owned(), secret.to_owned()),
+    ];
+    let output = run_with(&variables, &["config"]);
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
+    assert!(output.stdout.contains("secret = \"********\""), "{}", output.stdout);
+    assert!(!output.stdout.contains(secret));
+}
+
+#[test]
+fn what_config_prints_is_a_file_that_config_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("seatkeeper.toml");
+    let first = run(&["config", "--listen", "127.0.0.1:9000"]).stdout;
+    fs::write(&path, &first).unwrap();
+    let second = run(&["config", "--config", path.to_str().unwrap()]);
+    assert_eq!(second.stdout, first, "{}", second.stderr);
+}
+
+#[test]
+fn an_unknown_setting_is_named_and_exits_with_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("seatkeeper.toml");
+    fs::write(&path, "[licenses]\nttl = 3\n").unwrap();
+    let of_file = run(&["config", "--config", path.to_str().unwrap()]);
+    assert_eq!((of_file.status.code(), of_file.stdout.as_str()), (Some(2), ""));
+    assert!(of_file.stderr.contains("`ttl`") && of_file.stderr.contains("seatkeeper.toml"), "{}", of_file.stderr);
+
+    let variables = [("SEATKEEPER_LICENSES_TTL".to_owned(), "3".to_owned())];
+    let of_variable = run_with(&variables, &["serve"]);
+    assert_eq!(of_variable.status.code(), Some(2));
+    assert!(of_variable.stderr.contains("SEATKEEPER_LICENSES_TTL"), "{}", of_variable.stderr);
+}
+
+#[test]
+fn an_error_is_one_line_with_its_causes() {
+    let output = run(&["config", "--config", "/nowhere/seatkeeper.toml"]);
+    assert_eq!(
+        output.stderr,
+        "seatkeeper: cannot read the settings in /nowhere/seatkeeper.toml: No such file or directory (os error 2)\n"
+    );
+}
+
+#[test]
+fn a_token_without_a_key_says_how_one_comes_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(&["token", "--user", "ann", "--data-dir", dir.path().to_str().unwrap()]);
+    assert_eq!((output.status.code(), output.stdout.as_str()), (Some(1), ""));
+    assert!(output.stderr.contains("seatkeeper serve"), "{}", output.stderr);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let output = run(&["license", "list", "--server", "http://127.0.0.1:1", "--token", "x"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stderr.starts_with("seatkeeper: no answer from http://127.0.0.1:1/"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn the_token_of_the_command_is_believed_until_its_time_is_over() {
+    let house = House::open();
+    let license = house.license(1).await;
+    house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let answer = house.client("ann").get("/api/v1/admin/licenses").await;
+    assert_eq!(answer.status, 403, "without a scope it is no admin's: {}", answer.body);
+}
+
+#[test]
+fn a_license_from_its_creation_to_its_revocation() {
+    let house = House::open();
+    let made = house.command(&["license", "create", "--seats", "3", "--key", "K-1", "--ttl-seconds", "2"]);
+    assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
+    assert_eq!(field(&made.stdout, "key"), "K-1");
+    assert_eq!(field(&made.stdout, "seats"), "0 of 3 in use");
+    let id = field(&made.stdout, "license id");
+
+    let changed = house.command(&["license", "update", &id, "--seats", "5", "--contact", "ops@example.com"]);
+    assert_eq!(field(&changed.stdout, "seats"), "0 of 5 in use", "{}", changed.stderr);
+    assert_eq!(field(&changed.stdout, "ttl seconds"), "2", "what was not said stays as it is");
+
+    assert_eq!(field(&house.command(&["license", "suspend", &id]).stdout, "status"), "suspended");
+    assert_eq!(field(&house.command(&["license", "resume", &id]).stdout, "status"), "active");
+    assert_eq!(field(&house.command(&["license", "revoke", &id]).stdout, "status"), "revoked");
+
+    let shown = house.command(&["license", "show", &id, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!((&shown["max_seats"], &shown["status"]), (&json!(5), &json!("revoked")));
+    let again = house.command(&["license", "resume", &id]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(again.stderr.contains("409"), "{}", again.stderr);
+}
+
+#[test]
+fn licenses_are_listed_as_a_table_and_as_json() {
+    let house = House::open();
+    for key in ["K-1", "K-2", "K-3"] {
+        house.command(&["license", "create", "--seats", "1", "--key", key]);
+    }
+    let table = house.command(&["license", "list"]).stdout;
+    let header = table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(header, ["LICENSE", "ID", "KEY", "SEATS", "STATUS", "EXPIRES", "PER", "TTL"]);
+    assert_eq!(table.lines().count(), 4, "{table}");
+
+    let two: Value =
+        serde_json::from_str(&house.command(&["license", "list", "--limit", "2", "--json"]).stdout).unwrap();
+    assert_eq!((two["items"].as_array().unwrap().len(), &two["more"]), (2, &json!(true)));
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_revoked() {
+    let house = House::open();
+    let license = house.license(3).await;
+    let ann = house.client("ann");
+    let mut ids = Vec::new();
+    for machine in ["m1", "m2", "m3"] {
+        ids.push(ann.acquire(&license["license_key"], machine).await.expect(201)["session_id"].clone());
+    }
+    let table = house.command(&["sessions", "list", "--live"]).stdout;
+    assert!(["m1", "m2", "m3"].iter().all(|machine| table.contains(machine)), "{table}");
+
+    let one = house.command(&["sessions", "revoke", ids[0].as_str().unwrap()]);
+    assert_eq!((one.status.code(), one.stdout.as_str()), (Some(0), "1 ended\n"), "{}", one.stderr);
+    assert_eq!(ann.heartbeat(&ids[0]).await.expect(410)["reason"], "revoked");
+
+    let rest = house.command(&["sessions", "revoke", "--license", license["license_id"].as_str().unwrap()]);
+    assert_eq!(rest.stdout, "2 ended\n", "{}", rest.stderr);
+    assert_eq!(house.command(&["sessions", "list", "--live"]).stdout.lines().count(), 1);
+    let ended = house.command(&["sessions", "list", "--ended", "--holder", "m2"]).stdout;
+    assert!(ended.contains("revoked") && !ended.contains("m3"), "{ended}");
+}
+
+#[tokio::test]
+async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
+    let house = House::open();
+    let license = house.license(1).await;
+    house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    house.client("ann").acquire(&license["license_key"], "m2").await.expect(403);
+    let table = house.command(&["audit", "list"]).stdout;
+    for part in ["license_created", "admitted", "denied", "user:ann", "full"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let denied = house.command(&["audit", "list", "--action", "denied", "--json"]).stdout;
+    let denied: Value = serde_json::from_str(&denied).unwrap();
+    assert_eq!(denied["items"].as_array().unwrap().len(), 1);
+    let proof = house.prove();
+    assert!(proof.contains("never above its limit"), "{proof}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_asked_to_stop_ends_with_0_and_its_address_is_free() {
+    let mut house = House::open();
+    let license = house.license(1).await;
+    let seat = house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let (status, log) = house.stop();
+    assert_eq!(status.code(), Some(0), "{log}");
+    house.start();
+    house.client("ann").heartbeat(&seat["session_id"]).await.expect(200);
+}
+
+#[test]
+fn two_servers_do_not_share_a_data_directory() {
+    let house = House::open();
+    let second = run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", house.data_dir().to_str().unwrap()]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(second.stderr.contains("another process uses the data directory"), "{}", second.stderr);
+}
+
+#[test]
+fn migrate_makes_the_tables_and_may_be_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let output = run(&["migrate", "--data-dir", dir.path().to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
+        assert!(output.stdout.contains("is at version"), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn the_demonstration_ends_well_within_a_minute() {
+    let started = Instant::now();
+    let output = run(&["demo"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", output.stdout, output.stderr);
+    let story = ["welder denied", "welder acquired the robot's seat", "nothing is lost", "never above its limit"];
+    for part in story {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_bench_prints_its_figures_and_leaves_no_seat_taken() {
+    let house = House::open();
+    for scenario in ["heartbeat", "denied", "cycle"] {
+        let args = ["bench", "--scenario", scenario, "--concurrency", "4", "--seconds", "5", "--requests", "200", "--json"];
+        let output = house.command(&args);
+        assert_eq!(output.status.code(), Some(0), "{scenario}: {}{}", output.stdout, output.stderr);
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(report["violations"]["count"], 0, "{report}");
+        assert!(report["requests"].as_u64().unwrap() >= 200, "{report}");
+    }
+    let live: Value = serde_json::from_str(&house.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
+    assert_eq!(live["items"], json!([]));
+    house.prove();
+}
