@@ -1,0 +1,13 @@
+-- Every live session, pool by pool, beside the number of its pool's last event on record and of the
+-- last that retention deleted.
+SELECT
+    s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at,
+    s.last_heartbeat_at, s.ttl_ms,
+    (SELECT MAX(seq) FROM audit_log AS a
+     WHERE a.tenant_id = s.tenant_id AND a.pool_kind = s.pool_kind AND a.pool_id = s.pool_id
+       AND a.stream = 'session') AS seq,
+    (SELECT seq FROM audit_cuts AS c
+     WHERE c.tenant_id = s.tenant_id AND c.pool_kind = s.pool_kind AND c.pool_id = s.pool_id) AS cut_seq
+FROM sessions AS s
+WHERE s.ended_at IS NULL
+ORDER BY s.tenant_id, s.pool_kind, s.pool_id, s.holder

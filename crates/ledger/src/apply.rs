@@ -1,0 +1,69 @@
+//! Events from the registry's journal, put on record.
+
+use chrono::{DateTime, Utc};
+use seatkeeper_core::{Change, Event, SessionId};
+use sqlx::Row as _;
+use uuid::Uuid;
+
+use crate::audit::{self, Entry};
+use crate::row::stored_whole;
+use crate::sqlite::Tx;
+use crate::{Error, Ledger, times};
+
+impl Ledger {
+    /// Puts events on record, all of them or none, and durably so when it returns.
+    ///
+    /// Events of one pool must come in their order. Any of them may have been applied before: each has
+    /// exactly one record in the end. An event whose place holds a different one is
+    /// [`Error::Contradiction`], and then nothing of the batch is recorded.
+    pub async fn apply(&self, events: &[Event]) -> Result<(), Error> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<_> = events.iter().map(Entry::of).collect();
+        let mut tx = self.write().await?;
+        let head = audit::head(&mut tx).await?;
+        if audit::append(&mut tx, &entries).await? < entries.len() {
+            for event in events {
+                confirm(&mut tx, event).await?;
+            }
+        }
+        project(&mut tx, head).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Brings `sessions` up to date with the records after `head`. First the sessions of earlier batches
+/// that end, so that a holder who is back finds its place free.
+async fn project(tx: &mut Tx, head: i64) -> Result<(), Error> {
+    for statement in [include_str!("../sql/end_sessions.sql"), include_str!("../sql/begin_sessions.sql")] {
+        sqlx::query(statement).bind(head).execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that what stands at the event's place is the event.
+async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
+    let row = sqlx::query(include_str!("../sql/recorded_event.sql"))
+        .bind(event.pool.tenant.as_str())
+        .bind(event.pool.kind.as_str())
+        .bind(&*event.pool.name)
+        .bind(stored_whole(event.seq))
+        .fetch_one(&mut **tx)
+        .await?;
+    let recorded: (DateTime<Utc>, &str, Option<Uuid>) =
+        (row.try_get("at")?, row.try_get("action")?, row.try_get("session_id")?);
+    let session = subject(event).map(SessionId::as_uuid);
+    if recorded == (times::stored(event.at), Entry::of(event).action.as_str(), session) {
+        return Ok(());
+    }
+    Err(Error::Contradiction { pool: format!("{:?}", event.pool), seq: event.seq })
+}
+
+fn subject(event: &Event) -> Option<SessionId> {
+    match &event.change {
+        Change::Admitted { session, .. } => Some(session.id),
+        Change::Ended { session, .. } => Some(*session),
+        Change::Denied(_) => None,
+    }
+}

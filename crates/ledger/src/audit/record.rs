@@ -1,0 +1,185 @@
+//! A record as it is read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use seatkeeper_core::{Holder, PoolId, RegistryTime, SessionId, Span, Tier, UserId};
+
+use crate::Error;
+use crate::row::Fields;
+use crate::sqlite::Row;
+
+/// One of a pool's two streams of records, each numbered on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// Changes of its entitlement, numbered by the entitlement's version.
+    Entitlement,
+    /// What happened to its sessions, numbered by the registry.
+    Session,
+}
+
+impl Stream {
+    const ALL: [Self; 2] = [Self::Entitlement, Self::Session];
+
+    /// The stream's name in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Entitlement => "entitlement",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// What a record says happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// A session began.
+    Admitted,
+    /// A session ended.
+    Ended,
+    /// One or more claims were denied.
+    Denied,
+    /// A license was made.
+    LicenseCreated,
+    /// A license was changed.
+    LicenseUpdated,
+}
+
+impl Action {
+    /// Every action.
+    pub const ALL: [Self; 5] =
+        [Self::Admitted, Self::Ended, Self::Denied, Self::LicenseCreated, Self::LicenseUpdated];
+
+    /// The action's name in records and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::Ended => "ended",
+            Self::Denied => "denied",
+            Self::LicenseCreated => "license_created",
+            Self::LicenseUpdated => "license_updated",
+        }
+    }
+}
+
+/// A text that names no stream or no action.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a {0}")]
+pub struct NotNamed(&'static str);
+
+impl FromStr for Stream {
+    type Err = NotNamed;
+    fn from_str(text: &str) -> Result<Self, NotNamed> {
+        Self::ALL.into_iter().find(|stream| stream.as_str() == text).ok_or(NotNamed("stream of records"))
+    }
+}
+
+impl FromStr for Action {
+    type Err = NotNamed;
+    fn from_str(text: &str) -> Result<Self, NotNamed> {
+        Self::ALL.into_iter().find(|action| action.as_str() == text).ok_or(NotNamed("recorded action"))
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One record of the audit log. Which of the optional members it has depends on its action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// Its place in the whole log: rises with time, with gaps.
+    pub id: u64,
+    /// The registry's time of the change.
+    pub at: RegistryTime,
+    /// The pool.
+    pub pool: PoolId,
+    /// Which of the pool's streams it belongs to.
+    pub stream: Stream,
+    /// Its number in the stream: 1, 2, 3, … without a gap.
+    pub seq: u64,
+    /// The epoch of the pool's bucket.
+    pub epoch: u64,
+    /// What happened.
+    pub action: Action,
+    /// The session that began or ended.
+    pub session: Option<SessionId>,
+    /// Who holds or asked for the seat.
+    pub holder: Option<Holder>,
+    /// Who caused it: `user:` or `admin:` and a name, or `system`.
+    pub actor: String,
+    /// The request that it came with.
+    pub request: Option<String>,
+    /// Why a session ended or a claim was denied.
+    pub reason: Option<String>,
+    /// The limit that was in force; in the entitlement stream, from then on.
+    pub limit: u32,
+    /// The version of the entitlement that gave the limit; 0 where it was unknown.
+    pub version: u64,
+    /// Sessions live in the pool after it; none in the entitlement stream.
+    pub live: Option<u32>,
+    /// How many claims a denial counts; 1 otherwise.
+    pub count: u64,
+    /// Whether these denials were only counted when they happened, and recorded later together.
+    pub folded: bool,
+    /// The user who was admitted.
+    pub user: Option<UserId>,
+    /// The session's tier.
+    pub tier: Option<Tier>,
+    /// The client's address at its admission.
+    pub ip: Option<String>,
+    /// The client's name for itself at its admission.
+    pub user_agent: Option<String>,
+    /// The client's JSON object at its admission.
+    pub metadata: Option<String>,
+    /// The TTL at the admission.
+    pub ttl: Option<Span>,
+    /// The session's last heartbeat.
+    pub last_heartbeat: Option<RegistryTime>,
+    /// When the session was over, or was to be.
+    pub expires: Option<RegistryTime>,
+    /// The entitlement after its change: a JSON object, without secrets.
+    pub detail: Option<String>,
+}
+
+impl AuditRecord {
+    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            id: fields.whole("id")?,
+            at: fields.time("at")?,
+            pool: fields.pool()?,
+            stream: fields.named("stream")?,
+            seq: fields.whole("seq")?,
+            epoch: fields.whole("epoch")?,
+            action: fields.named("action")?,
+            session: fields.session_id_maybe("session_id")?,
+            holder: fields.value::<Option<&str>>("holder")?.map(Holder::new),
+            actor: fields.value("actor")?,
+            request: fields.value("request_id")?,
+            reason: fields.value("reason")?,
+            limit: fields.small("limit_seats")?,
+            version: fields.whole("limit_version")?,
+            live: fields.value::<Option<u32>>("live")?,
+            count: fields.whole("count")?,
+            folded: fields.value("folded")?,
+            user: fields.value::<Option<&str>>("user_id")?.map(UserId::new),
+            tier: fields.value::<Option<u8>>("tier")?.map(Tier),
+            ip: fields.value("ip")?,
+            user_agent: fields.value("user_agent")?,
+            metadata: fields.value("metadata")?,
+            ttl: fields.value::<Option<i64>>("ttl_ms")?.map(|ms| Span::from_millis(ms.unsigned_abs())),
+            last_heartbeat: fields.time_maybe("last_heartbeat_at")?,
+            expires: fields.time_maybe("expires_at")?,
+            detail: fields.value("detail")?,
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Why the ledger has no answer.
+
+use std::io;
+use std::path::PathBuf;
+
+/// There is no answer, and nothing changed, but for [`Error::Unavailable`] in a write: its outcome is
+/// unknown, and the write may be asked for again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The data directory cannot be used.
+    #[error("the data directory {} cannot be used", path.display())]
+    DataDir {
+        /// The directory, or the file in it.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Another process owns the data directory.
+    #[error("another process uses the data directory {}", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The tables cannot be brought to this program's version.
+    #[error("the ledger's tables cannot be migrated")]
+    Migrate(#[source] sqlx::migrate::MigrateError),
+    /// The tables are of another version than this program's: run `migrate`.
+    #[error("the ledger's tables have version {found}, this program needs {wanted}")]
+    SchemaVersion {
+        /// The version in the file; 0: none.
+        found: i64,
+        /// The version that this program knows.
+        wanted: i64,
+    },
+    /// The database is busy, full or out of reach: ask again later.
+    #[error("the ledger is unavailable")]
+    Unavailable(#[source] sqlx::Error),
+    /// The database refused a statement: a fault of this program.
+    #[error("the ledger's database refused a statement")]
+    Database(#[source] sqlx::Error),
+    /// The tenant has a license with this key already.
+    #[error("a license with this key exists")]
+    DuplicateKey,
+    /// The idempotency key was used for a different request.
+    #[error("the idempotency key was used for a different request")]
+    IdempotencyMismatch,
+    /// The tenant has no such license.
+    #[error("no such license")]
+    NotFound,
+    /// The license is not at the version that the change was meant for.
+    #[error("the license is at version {current}")]
+    VersionConflict {
+        /// The version it is at.
+        current: u64,
+    },
+    /// An event contradicts what is on record at its place: two registries numbered the same pool.
+    #[error("event {seq} of pool {pool} differs from what is on record")]
+    Contradiction {
+        /// The pool.
+        pool: String,
+        /// The event's number.
+        seq: u64,
+    },
+    /// A stored value cannot be what it should: something else wrote to the file.
+    #[error("the ledger holds a value that cannot be, in column {column}")]
+    Corrupt {
+        /// The column.
+        column: &'static str,
+        /// What is wrong with it.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if crate::sqlite::is_unavailable(&error) { Self::Unavailable(error) } else { Self::Database(error) }
+    }
+}

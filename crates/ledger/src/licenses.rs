@@ -1,0 +1,21 @@
+//! Licenses: what gives a license pool its limit.
+//!
+//! Each change of a license raises its version by one and has its record in the entitlement stream of
+//! its pool, in the same transaction. Licenses are never deleted.
+
+mod change;
+mod create;
+mod idempotency;
+mod key;
+mod license;
+mod read;
+mod state;
+mod update;
+mod write;
+
+pub use change::LicenseChange;
+pub use create::NewLicense;
+pub use idempotency::Idempotency;
+pub use key::LicenseKey;
+pub use license::{CountPer, License, LicenseId, Status};
+pub use write::{Effect, Write, Written};

@@ -1,0 +1,84 @@
+//! Licenses, looked up and listed.
+
+use sea_query::{Expr, ExprTrait as _, Order, Query};
+use sea_query_sqlx::SqlxBinder as _;
+use seatkeeper_core::TenantId;
+use sqlx::AssertSqlSafe;
+
+use super::{License, LicenseId, LicenseKey, Status};
+use crate::page::{Page, rows_for};
+use crate::sqlite::{Dialect, Tx};
+use crate::{Error, Ledger};
+
+const COLUMNS: [&str; 12] = [
+    "id",
+    "tenant_id",
+    "license_key",
+    "max_seats",
+    "status",
+    "expires_at",
+    "count_per",
+    "ttl_seconds",
+    "contact",
+    "version",
+    "created_at",
+    "updated_at",
+];
+
+impl Ledger {
+    /// The tenant's license of this id.
+    pub async fn license(&self, tenant: &TenantId, id: LicenseId) -> Result<Option<License>, Error> {
+        let row = sqlx::query(include_str!("../../sql/license.sql"))
+            .bind(tenant.as_str())
+            .bind(id.0)
+            .fetch_optional(self.readers())
+            .await?;
+        row.as_ref().map(License::read).transpose()
+    }
+
+    /// The tenant's license of this key.
+    pub async fn license_by_key(
+        &self,
+        tenant: &TenantId,
+        key: &LicenseKey,
+    ) -> Result<Option<License>, Error> {
+        let row = sqlx::query(include_str!("../../sql/license_by_key.sql"))
+            .bind(tenant.as_str())
+            .bind(key.reveal())
+            .fetch_optional(self.readers())
+            .await?;
+        row.as_ref().map(License::read).transpose()
+    }
+
+    /// The tenant's licenses in the order of their creation, after the one named by `cursor`.
+    pub async fn list_licenses(
+        &self,
+        tenant: &TenantId,
+        status: Option<Status>,
+        cursor: Option<LicenseId>,
+        limit: u32,
+    ) -> Result<Page<License, LicenseId>, Error> {
+        let (statement, values) = Query::select()
+            .columns(COLUMNS)
+            .from("licenses")
+            .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
+            .and_where_option(status.map(|status| Expr::col("status").eq(status.as_str())))
+            .and_where_option(cursor.map(|after| Expr::col("id").gt(after.0)))
+            .order_by("id", Order::Asc)
+            .limit(rows_for(limit))
+            .build_sqlx(Dialect);
+        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+        let licenses = rows.iter().map(License::read).collect::<Result<_, _>>()?;
+        Ok(Page::of(licenses, limit, |license: &License| license.id))
+    }
+}
+
+/// The license as this transaction sees it.
+pub(super) async fn in_transaction(tx: &mut Tx, tenant: &TenantId, id: LicenseId) -> Result<License, Error> {
+    let row = sqlx::query(include_str!("../../sql/license.sql"))
+        .bind(tenant.as_str())
+        .bind(id.0)
+        .fetch_optional(&mut **tx)
+        .await?;
+    License::read(&row.ok_or(Error::NotFound)?)
+}

@@ -1,0 +1,53 @@
+//! What can change of a license, as JSON: in its records, and in answers kept for a retry.
+
+use chrono::{DateTime, Utc};
+use seatkeeper_core::Seats;
+use serde::{Deserialize, Serialize};
+
+use super::{CountPer, License, Status};
+use crate::times;
+
+/// A license's state after a change. Of its key it holds the tail alone.
+#[derive(Serialize, Deserialize)]
+pub(super) struct State {
+    license_key_tail: String,
+    max_seats: u32,
+    status: Status,
+    expires_at: Option<DateTime<Utc>>,
+    count_per: CountPer,
+    ttl_seconds: Option<u32>,
+    contact: Option<String>,
+    version: u64,
+    updated_at: DateTime<Utc>,
+}
+
+impl State {
+    pub(super) fn of(license: &License) -> Self {
+        Self {
+            license_key_tail: license.key.tail().to_owned(),
+            max_seats: license.max_seats.0,
+            status: license.status,
+            expires_at: license.expires_at.map(times::stored),
+            count_per: license.count_per,
+            ttl_seconds: license.ttl_seconds,
+            contact: license.contact.clone(),
+            version: license.version,
+            updated_at: times::stored(license.updated_at),
+        }
+    }
+
+    /// `license` as it was in this state.
+    pub(super) fn restore(self, license: License) -> License {
+        License {
+            max_seats: Seats(self.max_seats),
+            status: self.status,
+            expires_at: self.expires_at.map(times::from_stored),
+            count_per: self.count_per,
+            ttl_seconds: self.ttl_seconds,
+            contact: self.contact,
+            version: self.version,
+            updated_at: times::from_stored(self.updated_at),
+            ..license
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A change of a license.
+
+use seatkeeper_core::TenantId;
+
+use super::{Effect, LicenseChange, LicenseId, Write, Written, idempotency, read, write as rows};
+use crate::audit::Action;
+use crate::{Error, Ledger};
+
+impl Ledger {
+    /// Changes a license, which raises its version, and puts that on record. A change that changes
+    /// nothing does neither. Where `expected_version` is given and the license is at another one, it is
+    /// [`Error::VersionConflict`]; without such a license, [`Error::NotFound`].
+    pub async fn update_license(
+        &self,
+        tenant: &TenantId,
+        id: LicenseId,
+        change: &LicenseChange,
+        expected_version: Option<u64>,
+        write: Write<'_>,
+    ) -> Result<Written, Error> {
+        let mut tx = self.write().await?;
+        if let Some(answered) = idempotency::replay(&mut tx, tenant, write.idempotency).await? {
+            return Ok(answered);
+        }
+        let now = read::in_transaction(&mut tx, tenant, id).await?;
+        if expected_version.is_some_and(|expected| expected != now.version) {
+            return Err(Error::VersionConflict { current: now.version });
+        }
+        let mut license = change.applied_to(&now);
+        let effect = if license == now { Effect::Unchanged } else { Effect::Changed };
+        if effect == Effect::Changed {
+            license.version += 1;
+            license.updated_at = write.at;
+            rows::replace(&mut tx, &license).await?;
+            rows::record(&mut tx, Action::LicenseUpdated, &license, &write).await?;
+        }
+        idempotency::keep(&mut tx, &license, &write).await?;
+        tx.commit().await?;
+        Ok(Written { license, effect })
+    }
+}

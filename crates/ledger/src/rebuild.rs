@@ -1,0 +1,112 @@
+//! What a registry that starts anew needs to know.
+
+use std::pin::Pin;
+
+use chrono::{DateTime, Utc};
+use futures_util::stream::{self, Peekable, StreamExt as _};
+use futures_util::{Stream, TryStreamExt as _};
+use seatkeeper_core::{Holder, PoolId, RegistryTime, Session, UserId, Users};
+
+use crate::row::Fields;
+use crate::sqlite::Row;
+use crate::{Error, Ledger, times};
+
+/// A pool with live sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivePool {
+    /// The pool.
+    pub pool: PoolId,
+    /// The number of its last event.
+    pub seq: u64,
+    /// Its live sessions, each with the TTL it was admitted with and the last heartbeat that was
+    /// flushed. Of several users who shared one, only the first is on record.
+    pub sessions: Vec<Session>,
+}
+
+impl Ledger {
+    /// Raises the epoch of every bucket in one step, notes which registry serves them from now on, and
+    /// returns the new epoch.
+    pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
+        let mut tx = self.write().await?;
+        let raised = sqlx::query_scalar::<_, i64>(include_str!("../sql/raise_epoch.sql"))
+            .bind(registry_identity)
+            .fetch_all(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(raised.into_iter().max().unwrap_or_default().unsigned_abs())
+    }
+
+    /// The latest registry time on record, if there is any.
+    pub async fn last_time(&self) -> Result<Option<RegistryTime>, Error> {
+        let latest: Option<DateTime<Utc>> =
+            sqlx::query_scalar(include_str!("../sql/last_time.sql")).fetch_one(self.readers()).await?;
+        Ok(latest.map(times::from_stored))
+    }
+
+    /// The number of the pool's last event; 0 if it never had one.
+    pub async fn pool_seq(&self, pool: &PoolId) -> Result<u64, Error> {
+        let seq: i64 = sqlx::query_scalar(include_str!("../sql/pool_seq.sql"))
+            .bind(pool.tenant.as_str())
+            .bind(pool.kind.as_str())
+            .bind(&*pool.name)
+            .fetch_one(self.readers())
+            .await?;
+        Ok(seq.unsigned_abs())
+    }
+
+    /// Every pool that has live sessions, with them. Holds one pool in memory at a time.
+    pub fn live_sessions(&self) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
+        let rows = sqlx::query(include_str!("../sql/live_sessions.sql"))
+            .fetch(self.readers())
+            .map(|row| LiveRow::read(&row?))
+            .boxed();
+        stream::try_unfold(Box::pin(rows.peekable()), next_pool)
+    }
+}
+
+struct LiveRow {
+    pool: PoolId,
+    seq: u64,
+    session: Session,
+}
+
+impl LiveRow {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        let kept = fields.value::<Option<i64>>("seq")?.unwrap_or_default();
+        let cut = fields.value::<Option<i64>>("cut_seq")?.unwrap_or_default();
+        Ok(Self { pool: fields.pool()?, seq: kept.max(cut).unsigned_abs(), session: live_session(&fields)? })
+    }
+}
+
+/// The session in a row of `sessions`.
+pub(crate) fn live_session(fields: &Fields<'_>) -> Result<Session, Error> {
+    Ok(Session {
+        id: fields.session_id("id")?,
+        holder: Holder::new(fields.value::<&str>("holder")?),
+        users: Users::one(UserId::new(fields.value::<&str>("user_id")?)),
+        started: fields.time("started_at")?,
+        last_heartbeat: fields.time("last_heartbeat_at")?,
+        ttl: fields.span("ttl_ms")?,
+        tier: fields.tier("tier")?,
+    })
+}
+
+type Rows<S> = Pin<Box<Peekable<S>>>;
+
+/// Takes the rows of one pool.
+async fn next_pool<S>(mut rows: Rows<S>) -> Result<Option<(LivePool, Rows<S>)>, Error>
+where
+    S: Stream<Item = Result<LiveRow, Error>>,
+{
+    let Some(first) = rows.try_next().await? else {
+        return Ok(None);
+    };
+    let mut pool = LivePool { pool: first.pool, seq: first.seq, sessions: vec![first.session] };
+    while let Some(row) =
+        rows.as_mut().next_if(|row| row.as_ref().map_or(true, |row| row.pool == pool.pool)).await
+    {
+        pool.sessions.push(row?.session);
+    }
+    Ok(Some((pool, rows)))
+}

@@ -1,0 +1,95 @@
+//! Values read from a row, as the types they stand for.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, SessionId, Span, TenantId, Tier};
+use sqlx::{ColumnIndex, Decode, Row as _, Sqlite, Type};
+use uuid::Uuid;
+
+use crate::sqlite::Row;
+use crate::{Error, times};
+
+/// A row whose values are read by column name. What cannot be is [`Error::Corrupt`].
+pub(crate) struct Fields<'r>(pub(crate) &'r Row);
+
+impl<'r> Fields<'r> {
+    /// A value as the driver decodes it.
+    pub(crate) fn value<T>(&self, column: &'static str) -> Result<T, Error>
+    where
+        T: Decode<'r, Sqlite> + Type<Sqlite>,
+        &'static str: ColumnIndex<Row>,
+    {
+        self.0.try_get(column).map_err(|source| corrupt(column, source))
+    }
+
+    /// A whole number that is never negative.
+    pub(crate) fn whole(&self, column: &'static str) -> Result<u64, Error> {
+        u64::try_from(self.value::<i64>(column)?).map_err(|source| corrupt(column, source))
+    }
+
+    /// A number of 32 bits.
+    pub(crate) fn small(&self, column: &'static str) -> Result<u32, Error> {
+        u32::try_from(self.value::<i64>(column)?).map_err(|source| corrupt(column, source))
+    }
+
+    /// A text that is a name of one of `T`.
+    pub(crate) fn named<T>(&self, column: &'static str) -> Result<T, Error>
+    where
+        T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+    {
+        self.value::<&str>(column)?.parse().map_err(|source| corrupt(column, source))
+    }
+
+    /// Likewise, where there may be none.
+    pub(crate) fn named_maybe<T>(&self, column: &'static str) -> Result<Option<T>, Error>
+    where
+        T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+    {
+        let text = self.value::<Option<&str>>(column)?;
+        text.map(|text| text.parse().map_err(|source| corrupt(column, source))).transpose()
+    }
+
+    pub(crate) fn time(&self, column: &'static str) -> Result<RegistryTime, Error> {
+        Ok(times::from_stored(self.value::<DateTime<Utc>>(column)?))
+    }
+
+    pub(crate) fn time_maybe(&self, column: &'static str) -> Result<Option<RegistryTime>, Error> {
+        Ok(self.value::<Option<DateTime<Utc>>>(column)?.map(times::from_stored))
+    }
+
+    pub(crate) fn span(&self, column: &'static str) -> Result<Span, Error> {
+        Ok(Span::from_millis(self.whole(column)?))
+    }
+
+    pub(crate) fn tier(&self, column: &'static str) -> Result<Tier, Error> {
+        let number = u8::try_from(self.value::<i64>(column)?).map_err(|source| corrupt(column, source))?;
+        Ok(Tier(number))
+    }
+
+    pub(crate) fn session_id(&self, column: &'static str) -> Result<SessionId, Error> {
+        SessionId::from_uuid(self.value::<Uuid>(column)?).map_err(|source| corrupt(column, source))
+    }
+
+    pub(crate) fn session_id_maybe(&self, column: &'static str) -> Result<Option<SessionId>, Error> {
+        let uuid = self.value::<Option<Uuid>>(column)?;
+        uuid.map(|uuid| SessionId::from_uuid(uuid).map_err(|source| corrupt(column, source))).transpose()
+    }
+
+    /// The pool that columns `tenant_id`, `pool_kind` and `pool_id` name.
+    pub(crate) fn pool(&self) -> Result<PoolId, Error> {
+        let kind: PoolKind = self.named("pool_kind")?;
+        let tenant = TenantId::new(self.value::<&str>("tenant_id")?);
+        Ok(PoolId::new(kind, tenant, Arc::from(self.value::<&str>("pool_id")?)))
+    }
+}
+
+fn corrupt(column: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Corrupt { column, source: source.into() }
+}
+
+/// A whole number as the database stores it; past 2^63 it is as good as the greatest.
+pub(crate) fn stored_whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,150 @@
+//! Sessions, live and ended.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query_sqlx::SqlxBinder as _;
+use seatkeeper_core::{
+    EndReason, Holder, Particulars, PoolId, PoolKind, RegistryTime, Session, SessionId, TenantId, UserId,
+};
+use sqlx::AssertSqlSafe;
+
+use crate::page::{Page, rows_for};
+use crate::rebuild::live_session;
+use crate::row::Fields;
+use crate::sqlite::{Dialect, Row};
+use crate::{Error, Ledger};
+
+const COLUMNS: [&str; 16] = [
+    "id",
+    "tenant_id",
+    "pool_kind",
+    "pool_id",
+    "holder",
+    "user_id",
+    "tier",
+    "started_at",
+    "last_heartbeat_at",
+    "ttl_ms",
+    "expires_at",
+    "ended_at",
+    "end_reason",
+    "ip",
+    "user_agent",
+    "metadata",
+];
+
+/// A session as it is on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// Its pool.
+    pub pool: PoolId,
+    /// The session. While it is live, its last heartbeat is the last that was flushed; of several
+    /// users who share it, only the first is on record.
+    pub session: Session,
+    /// When it was over; of a live session, what it was told when it was admitted, for the registry
+    /// alone knows how it stands now.
+    pub expires: RegistryTime,
+    /// Its end; none: it is live, as far as the record goes.
+    pub ended: Option<SessionEnd>,
+    /// What its client told when it was admitted.
+    pub particulars: Particulars,
+}
+
+/// The end of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionEnd {
+    /// When it was ended.
+    pub at: RegistryTime,
+    /// Why.
+    pub reason: EndReason,
+}
+
+/// Which sessions to find: those that match every member that is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// The kind of their pool.
+    pub pool_kind: Option<PoolKind>,
+    /// The name of their pool.
+    pub pool: Option<Arc<str>>,
+    /// Who holds them.
+    pub holder: Option<Holder>,
+    /// Who was admitted.
+    pub user: Option<UserId>,
+    /// The address they were admitted from.
+    pub ip: Option<IpAddr>,
+    /// Whether they are live.
+    pub live: Option<bool>,
+}
+
+impl Ledger {
+    /// A session of any tenant, live or ended; none if it never was, or is no longer kept.
+    pub async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
+        let row = sqlx::query(include_str!("../sql/session.sql"))
+            .bind(id.as_uuid())
+            .fetch_optional(self.readers())
+            .await?;
+        row.as_ref().map(SessionRecord::read).transpose()
+    }
+
+    /// The tenant's sessions that match, the newest first, after the one named by `cursor`.
+    pub async fn search_sessions(
+        &self,
+        tenant: &TenantId,
+        filter: &SessionFilter,
+        cursor: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Page<SessionRecord, SessionId>, Error> {
+        let (statement, values) = filter
+            .select(tenant)
+            .and_where_option(cursor.map(|after| Expr::col("id").lt(after.as_uuid())))
+            .order_by("id", Order::Desc)
+            .limit(rows_for(limit))
+            .build_sqlx(Dialect);
+        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+        let sessions = rows.iter().map(SessionRecord::read).collect::<Result<_, _>>()?;
+        Ok(Page::of(sessions, limit, |record: &SessionRecord| record.session.id))
+    }
+}
+
+impl SessionFilter {
+    fn select(&self, tenant: &TenantId) -> SelectStatement {
+        let ended_at = || Expr::col("ended_at");
+        let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
+        Query::select()
+            .columns(COLUMNS)
+            .from("sessions")
+            .and_where(is("tenant_id", tenant.as_str()))
+            .and_where_option(self.pool_kind.map(|kind| is("pool_kind", kind.as_str())))
+            .and_where_option(self.pool.as_ref().map(|pool| is("pool_id", pool)))
+            .and_where_option(self.holder.as_ref().map(|holder| is("holder", holder.as_str())))
+            .and_where_option(self.user.as_ref().map(|user| is("user_id", user.as_str())))
+            .and_where_option(self.ip.map(|ip| is("ip", &ip.to_string())))
+            .and_where_option(
+                self.live.map(|live| if live { ended_at().is_null() } else { ended_at().is_not_null() }),
+            )
+            .take()
+    }
+}
+
+impl SessionRecord {
+    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        let end = (fields.time_maybe("ended_at")?, fields.named_maybe("end_reason")?);
+        Ok(Self {
+            pool: fields.pool()?,
+            session: live_session(&fields)?,
+            expires: fields.time("expires_at")?,
+            ended: match end {
+                (Some(at), Some(reason)) => Some(SessionEnd { at, reason }),
+                _ => None,
+            },
+            particulars: Particulars {
+                ip: fields.named_maybe("ip")?,
+                user_agent: fields.value::<Option<&str>>("user_agent")?.map(Box::from),
+                metadata: fields.value::<Option<&str>>("metadata")?.map(Box::from),
+            },
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! All that is SQLite's alone: how the file is opened and owned, how a write begins, and how an
+//! error reads.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Sqlite, SqlitePool, Transaction};
+
+use crate::Error;
+
+pub(crate) type Pool = SqlitePool;
+pub(crate) type Tx = Transaction<'static, Sqlite>;
+pub(crate) type Row = sqlx::sqlite::SqliteRow;
+pub(crate) type Arguments = sqlx::sqlite::SqliteArguments;
+pub(crate) use sea_query::SqliteQueryBuilder as Dialect;
+
+pub(crate) static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("migrations/sqlite");
+
+/// How long a statement waits for another process's write, such as a backup.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a caller waits for a connection before the ledger counts as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Page cache of the writer: random index pages of a large ledger should not be read again and again.
+const WRITER_CACHE_KIB: u32 = 65_536;
+/// Pages in the write-ahead log at which they are moved to the file: rarely enough that a page which
+/// many commits touch is moved once.
+const CHECKPOINT_PAGES: u32 = 8_192;
+
+const DATABASE_FILE: &str = "ledger.db";
+const LOCK_FILE: &str = "ledger.lock";
+
+/// Makes the directory, for its owner alone, unless it is there, and makes it this process's.
+pub(crate) fn own(data_dir: &Path) -> Result<File, Error> {
+    let unusable = |source| Error::DataDir { path: data_dir.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
+    let lock = private_file(&data_dir.join(LOCK_FILE)).map_err(unusable)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: data_dir.to_owned() }),
+        Err(TryLockError::Error(source)) => return Err(unusable(source)),
+    }
+    // SQLite gives its other files the permissions of this one.
+    private_file(&data_dir.join(DATABASE_FILE)).map_err(unusable)?;
+    Ok(lock)
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
+}
+
+/// The one connection that writes.
+pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
+    let options = SqliteConnectOptions::new()
+        .filename(data_dir.join(DATABASE_FILE))
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string());
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .acquire_timeout(ACQUIRE_TIMEOUT);
+    Ok(pool.connect_with(options).await?)
+}
+
+/// Connections that only read, also beside another process that writes.
+pub(crate) async fn open_readers(data_dir: &Path, connections_max: u32) -> Result<Pool, Error> {
+    let path = data_dir.join(DATABASE_FILE);
+    if !path.exists() {
+        let source = io::Error::new(io::ErrorKind::NotFound, "there is no ledger in it");
+        return Err(Error::DataDir { path: data_dir.to_owned(), source });
+    }
+    let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(BUSY_TIMEOUT);
+    let pool = SqlitePoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
+    Ok(pool.connect_with(options).await?)
+}
+
+/// Begins a write. It takes the write lock at once: a transaction that first reads and then asks for
+/// it could be refused half-way.
+pub(crate) async fn begin_write(writer: &Pool) -> Result<Tx, Error> {
+    Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
+}
+
+/// `rows` groups of `columns` placeholders. Bare ones: SQLite looks numbered ones up one by one, in a
+/// list, at every bind.
+pub(crate) fn placeholder_groups(rows: usize, columns: usize) -> String {
+    let group = format!("({})", vec!["?"; columns].join(", "));
+    vec![group; rows].join(", ")
+}
+
+/// Whether the database may answer later what it did not answer now.
+pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
+    /// Primary result codes: BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
+    const PASSING: [i32; 6] = [5, 6, 7, 10, 13, 14];
+    if let Some(refused) = error.as_database_error() {
+        let code = refused.code().and_then(|code| code.parse::<i32>().ok());
+        return code.is_some_and(|code| PASSING.contains(&(code & 0xff)));
+    }
+    matches!(
+        error,
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed
+    )
+}
+
+/// Whether the write would have made something twice that must be there once.
+pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|refused| refused.is_unique_violation())
+}

@@ -1,0 +1,5 @@
+//! The ledger on a real file.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod applying;
+mod story;

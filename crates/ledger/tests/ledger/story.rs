@@ -1,0 +1,136 @@
+//! What happens to a pool, told event by event as a registry would.
+
+use std::collections::BTreeMap;
+
+use seatkeeper_core::{
+    Actor, Change, Denial, Denied, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind, Region,
+    RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
+};
+use seatkeeper_ledger::{CountPer, Ledger, License, LicenseKey, NewLicense, Settings, Status, Write};
+use tempfile::TempDir;
+
+pub(crate) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_123);
+pub(crate) const TTL: Span = Span::from_secs(360);
+
+/// A ledger in a directory of its own.
+pub(crate) async fn ledger() -> (TempDir, Ledger) {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    (dir, ledger)
+}
+
+pub(crate) fn tenant() -> TenantId {
+    TenantId::from("acme")
+}
+
+pub(crate) fn admin() -> Origin {
+    Origin { actor: Actor::Admin(UserId::from("joe")), request: Some("req-1".into()) }
+}
+
+/// By the admin, at `START`, under no idempotency key.
+pub(crate) fn by(origin: &Origin) -> Write<'_> {
+    Write { origin, at: START, idempotency: None }
+}
+
+pub(crate) fn new_license(key: &str, seats: u32) -> NewLicense {
+    NewLicense {
+        tenant: tenant(),
+        key: LicenseKey::from(key),
+        max_seats: Seats(seats),
+        status: Status::Active,
+        expires_at: None,
+        count_per: CountPer::Machine,
+        ttl_seconds: None,
+        contact: None,
+    }
+}
+
+pub(crate) async fn licensed(ledger: &Ledger, seats: u32) -> License {
+    let origin = admin();
+    let key = format!("KEY-{}", uuid::Uuid::new_v4());
+    ledger.create_license(new_license(&key, seats), by(&origin)).await.unwrap().license
+}
+
+/// One pool, and the events it has had.
+pub(crate) struct Story {
+    pub(crate) pool: PoolId,
+    pub(crate) now: RegistryTime,
+    pub(crate) limit: u32,
+    pub(crate) version: u64,
+    seq: u64,
+    ids: u64,
+    live: BTreeMap<SessionId, Holder>,
+}
+
+impl Story {
+    pub(crate) fn of(license: &License) -> Self {
+        Self { limit: license.max_seats.0, version: license.version, ..Self::of_pool(license.pool()) }
+    }
+
+    /// A pool of devices, whose limit of 1,000,000 is nowhere on record.
+    pub(crate) fn devices(name: &str) -> Self {
+        Self::of_pool(PoolId::new(PoolKind::Subscriber, tenant(), name))
+    }
+
+    fn of_pool(pool: PoolId) -> Self {
+        let ids = u64::from(pool.bucket().number()) << 40;
+        Self { pool, now: START, limit: 1_000_000, version: 1, seq: 0, ids, live: BTreeMap::new() }
+    }
+
+    pub(crate) fn admit(&mut self, holder: &str) -> (SessionId, Event) {
+        self.ids += 1;
+        let id = SessionId::mint(self.now, self.pool.bucket(), Region::default(), self.ids);
+        let session = Session {
+            id,
+            holder: Holder::from(holder),
+            users: Users::one(UserId::from("ann")),
+            started: self.now,
+            last_heartbeat: self.now,
+            ttl: TTL,
+            tier: Tier(0),
+        };
+        self.live.insert(id, session.holder.clone());
+        let particulars = Particulars {
+            ip: Some([192, 0, 2, 7].into()),
+            user_agent: Some("cad/7".into()),
+            metadata: Some(r#"{"os":"linux"}"#.into()),
+        };
+        let change = Change::Admitted {
+            session: Box::new(session),
+            expires: self.now + TTL,
+            particulars: Box::new(particulars),
+        };
+        (id, self.event(change))
+    }
+
+    pub(crate) fn end(&mut self, id: SessionId, reason: EndReason) -> Event {
+        let holder = self.live.remove(&id).expect("the session is live");
+        let last_heartbeat = self.now - Span::from_secs(1);
+        let expires = if reason == EndReason::Expired { self.now } else { last_heartbeat + TTL };
+        self.event(Change::Ended { session: id, holder, tier: Tier(0), reason, last_heartbeat, expires })
+    }
+
+    pub(crate) fn deny(&mut self, holder: &str) -> Event {
+        let why = Denial::Full { free_in: None };
+        self.event(Change::Denied(Denied { holder: holder.into(), why, count: 1, folded: false }))
+    }
+
+    pub(crate) fn pass(&mut self, span: Span) {
+        self.now = self.now + span;
+    }
+
+    fn event(&mut self, change: Change) -> Event {
+        self.seq += 1;
+        Event {
+            pool: self.pool.clone(),
+            seq: self.seq,
+            epoch: 1,
+            at: self.now,
+            live: self.live.len() as u32,
+            limit: Seats(self.limit),
+            version: self.version,
+            origin: Origin { actor: Actor::User(UserId::from("ann")), request: Some("req-2".into()) },
+            change,
+        }
+    }
+}
