@@ -1,1 +1,30 @@
-//! .
+//! Load and storms for a Seatkeeper server, checked as they go.
+//!
+//! [`run`] measures one [`Scenario`] in a closed loop: each worker has one connection and sends its
+//! next request when the last is answered. [`storm`] throws clients at licenses that crash, retry and
+//! lose answers. In both, a [`Checker`] a license watches from the clients' side that nobody was let in
+//! above the limit. A new scenario is a file in `worker` and a line in [`Scenario`].
+
+mod answer;
+mod api;
+mod call;
+mod checker;
+mod connection;
+mod error;
+mod moment;
+mod plan;
+mod report;
+mod run;
+mod tally;
+mod target;
+mod worker;
+
+pub use answer::{Denial, Grant, How};
+pub use checker::{Asked, Checker, Occupancy, Violation, Violations, What};
+pub use error::{Error, Failure};
+pub use moment::{Moment, Stopwatch};
+pub use plan::{Bounds, FixedRequest, Plan, Scenario};
+pub use report::{OperationReport, Report, ViolationsReport};
+pub use run::{Progress, run};
+pub use tally::Operation;
+pub use target::Target;

@@ -1,0 +1,139 @@
+//! The licenses API, spoken on one connection.
+
+use std::sync::Arc;
+
+use http::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::answer::{Denial, Ended, Grant, Renewal};
+use crate::call::Call;
+use crate::connection::{Connection, Reply};
+use crate::{Error, Failure, Target};
+
+const ACQUIRE_PATH: &str = "/api/v1/licenses/acquire";
+const SESSIONS_PATH: &str = "/api/v1/licenses/sessions";
+
+/// How much of an unexpected answer is told.
+const ANSWER_TOLD_CHARS_MAX: usize = 300;
+
+#[derive(Serialize)]
+struct Acquire<'a> {
+    license_key: &'a str,
+    machine_id: &'a str,
+}
+
+/// The request by which `machine` asks for a seat.
+pub(crate) fn acquire_call(target: &Target, license_key: &str, machine: &str) -> Result<Call, Error> {
+    let ask = Acquire { license_key, machine_id: machine };
+    #[expect(clippy::expect_used, reason = "a struct of two texts is always JSON")]
+    let body = serde_json::to_vec(&ask).expect("two texts");
+    Call::new(target, Method::POST, ACQUIRE_PATH, body)
+}
+
+/// A session and the requests that renew and release it.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionCalls {
+    pub(crate) session: Arc<str>,
+    pub(crate) heartbeat: Call,
+    pub(crate) release: Call,
+}
+
+impl SessionCalls {
+    pub(crate) fn new(target: &Target, session: Arc<str>) -> Result<Self, Error> {
+        let path = format!("{SESSIONS_PATH}/{session}");
+        let heartbeat = Call::new(target, Method::PATCH, &format!("{path}/heartbeat"), "")?;
+        let release = Call::new(target, Method::DELETE, &path, "")?;
+        Ok(Self { session, heartbeat, release })
+    }
+}
+
+/// An answer that the API does not give here, or not so.
+#[derive(Debug)]
+pub(crate) struct Unexpected {
+    pub(crate) status: u16,
+    /// The start of its body.
+    pub(crate) body: String,
+}
+
+impl Unexpected {
+    pub(crate) fn while_doing(self, doing: &'static str) -> Error {
+        Error::Refused { doing, status: self.status, answer: self.body }
+    }
+}
+
+impl From<&Reply> for Unexpected {
+    fn from(reply: &Reply) -> Self {
+        let body = String::from_utf8_lossy(&reply.body).chars().take(ANSWER_TOLD_CHARS_MAX).collect();
+        Self { status: reply.status, body }
+    }
+}
+
+/// The answer to an acquire.
+#[derive(Debug)]
+pub(crate) enum Acquired {
+    Granted(Grant),
+    Denied(Denial),
+    Unexpected(Unexpected),
+}
+
+/// The answer to a heartbeat.
+#[derive(Debug)]
+pub(crate) enum Beat {
+    Renewed(Renewal),
+    Ended { reason: String },
+    Missing,
+    Unexpected(Unexpected),
+}
+
+/// The answer to a release.
+#[derive(Debug)]
+pub(crate) enum Released {
+    Now,
+    NotLive,
+    Unexpected(Unexpected),
+}
+
+pub(crate) async fn acquire(on: &mut Connection, call: &Call) -> Result<Acquired, Failure> {
+    let reply = on.send(call).await?;
+    Ok(match reply.status {
+        200 | 201 => parsed(&reply, Acquired::Granted, Acquired::Unexpected),
+        403 => {
+            let denied = |denial: Denial| {
+                Acquired::Denied(Denial { retry_after_header: reply.retry_after_seconds, ..denial })
+            };
+            parsed(&reply, denied, Acquired::Unexpected)
+        }
+        _ => Acquired::Unexpected(Unexpected::from(&reply)),
+    })
+}
+
+pub(crate) async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Result<Beat, Failure> {
+    let reply = on.send(&calls.heartbeat).await?;
+    Ok(match reply.status {
+        200 => parsed(&reply, Beat::Renewed, Beat::Unexpected),
+        410 => parsed(&reply, |ended: Ended| Beat::Ended { reason: ended.reason }, Beat::Unexpected),
+        404 => Beat::Missing,
+        _ => Beat::Unexpected(Unexpected::from(&reply)),
+    })
+}
+
+pub(crate) async fn release(on: &mut Connection, calls: &SessionCalls) -> Result<Released, Failure> {
+    let reply = on.send(&calls.release).await?;
+    Ok(match reply.status {
+        204 => Released::Now,
+        404 => Released::NotLive,
+        _ => Released::Unexpected(Unexpected::from(&reply)),
+    })
+}
+
+fn parsed<T: DeserializeOwned, A>(
+    reply: &Reply,
+    good: impl FnOnce(T) -> A,
+    bad: impl FnOnce(Unexpected) -> A,
+) -> A {
+    match serde_json::from_slice(&reply.body) {
+        Ok(answer) => good(answer),
+        Err(_) => bad(Unexpected::from(reply)),
+    }
+}

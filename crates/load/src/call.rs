@@ -1,0 +1,38 @@
+//! A request made ready, to be sent any number of times.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Uri};
+use http_body_util::Full;
+
+use crate::{Error, Target};
+
+/// A request whose parts are shared by each sending of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    method: Method,
+    uri: Uri,
+    headers: Arc<HeaderMap>,
+    body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn new(
+        target: &Target,
+        method: Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<Self, Error> {
+        let uri = Uri::try_from(path).map_err(http::Error::from)?;
+        Ok(Self { method, uri, headers: target.headers().clone(), body: body.into() })
+    }
+
+    pub(crate) fn request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = HeaderMap::clone(&self.headers);
+        request
+    }
+}

@@ -1,0 +1,68 @@
+//! Asks for seats of a license that is full.
+
+use std::collections::VecDeque;
+
+use super::desk::{Ask, Desk, Seat, Taken};
+use super::{Worker, held};
+use crate::Error;
+
+/// A connection that is denied a seat over and over. Together with the others it has filled the
+/// license before, and keeps it full.
+pub(crate) struct Denials {
+    desk: Desk,
+    ask: Ask,
+    /// Those that fill the license, the first to renew in front.
+    seats: VecDeque<Box<Seat>>,
+}
+
+impl Denials {
+    pub(crate) fn new(mut desk: Desk) -> Result<Self, Error> {
+        let ask = desk.new_machine()?;
+        Ok(Self { desk, ask, seats: VecDeque::new() })
+    }
+
+    /// Asks once; true if the license is full. A seat that is granted is kept, and another machine asks on.
+    async fn ask(&mut self) -> Result<bool, Error> {
+        match self.desk.acquire(&self.ask).await? {
+            Taken::Seat(seat) => {
+                self.seats.push_back(seat);
+                self.ask = self.desk.new_machine()?;
+                Ok(false)
+            }
+            Taken::Full => Ok(true),
+            Taken::Nothing => Ok(false),
+        }
+    }
+
+    async fn renew_if_due(&mut self) -> Result<(), Error> {
+        let now = self.desk.now();
+        while let Some(mut seat) = self.seats.pop_front_if(|seat| seat.renewal_due <= now) {
+            if self.desk.heartbeat(&mut seat).await? {
+                self.seats.push_back(seat);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Worker for Denials {
+    fn desk(&mut self) -> &mut Desk {
+        &mut self.desk
+    }
+
+    async fn prepare(&mut self) -> Result<(), Error> {
+        while !self.ask().await? {
+            self.renew_if_due().await?;
+        }
+        Ok(())
+    }
+
+    async fn turn(&mut self) -> Result<(), Error> {
+        self.renew_if_due().await?;
+        self.ask().await.map(drop)
+    }
+
+    async fn finish(self) -> Result<(), Error> {
+        held::give_back(self.desk, self.seats).await
+    }
+}

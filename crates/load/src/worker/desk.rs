@@ -1,0 +1,203 @@
+//! Where one connection of a run asks from: it sends, counts, and tells the checker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Shared;
+use crate::api::{self, Acquired, Beat, Released, SessionCalls, Unexpected};
+use crate::call::Call;
+use crate::connection::Connection;
+use crate::{Asked, Error, Failure, Moment, Operation};
+
+/// How long to wait after a request that had no answer: a server that is down is not flooded.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
+
+/// How often a seat is renewed that is held only so that others cannot have it.
+const RENEWALS_PER_TTL: u32 = 3;
+
+/// One connection, and the license that it uses.
+pub(crate) struct Desk {
+    shared: Arc<Shared>,
+    connection: Connection,
+    number: usize,
+    license: usize,
+    machines: u32,
+    /// Whether requests are counted and what the server does wrong is counted with them; otherwise it is an error.
+    pub(crate) measured: bool,
+}
+
+/// A seat, and the requests that go with it.
+pub(super) struct Seat {
+    pub(super) calls: SessionCalls,
+    /// When to renew it, if only to keep it.
+    pub(super) renewal_due: Moment,
+    machine: Arc<str>,
+}
+
+/// A machine's request for a seat, made ready.
+pub(super) struct Ask {
+    machine: Arc<str>,
+    call: Call,
+}
+
+/// What came of a request for a seat.
+pub(super) enum Taken {
+    Seat(Box<Seat>),
+    Full,
+    /// No proper answer; it has been counted.
+    Nothing,
+}
+
+impl Desk {
+    pub(crate) fn new(shared: Arc<Shared>, number: usize) -> Self {
+        let connection = Connection::to(shared.target().clone());
+        let license = number % shared.plan().license_keys.len().max(1);
+        Self { shared, connection, number, license, machines: 0, measured: false }
+    }
+
+    pub(crate) fn takes_turn(&self) -> bool {
+        self.shared.takes_turn()
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.shared.now()
+    }
+
+    pub(super) async fn connect(&mut self) -> Result<(), Error> {
+        let doing = "connect";
+        self.connection.ready().await.map_err(|source| Error::Unprepared { doing, source })
+    }
+
+    /// Makes a fixed request ready.
+    pub(super) fn call(&self, method: http::Method, path: &str, body: String) -> Result<Call, Error> {
+        Call::new(self.shared.target(), method, path, body)
+    }
+
+    /// A request for a seat by a machine that has not asked before.
+    pub(super) fn new_machine(&mut self) -> Result<Ask, Error> {
+        let machine: Arc<str> =
+            format!("load-{:08x}-{}-{}", self.shared.tag(), self.number, self.machines).into();
+        self.machines += 1;
+        let key = &self.shared.plan().license_keys[self.license];
+        let call = api::acquire_call(self.shared.target(), key, &machine)?;
+        Ok(Ask { machine, call })
+    }
+
+    pub(super) async fn acquire(&mut self, ask: &Ask) -> Result<Taken, Error> {
+        let sent = self.now();
+        let answer = api::acquire(&mut self.connection, &ask.call).await;
+        let asked = Asked { sent, answered: self.now() };
+        match answer {
+            Ok(Acquired::Granted(grant)) => {
+                self.count(Operation::Acquire, asked);
+                self.shared.checker(self.license).granted(&ask.machine, &grant, asked);
+                let calls = SessionCalls::new(self.shared.target(), grant.session_id.clone())?;
+                let renewal_due = renewal_due(asked.sent, grant.expires_in_seconds);
+                let machine = ask.machine.clone();
+                Ok(Taken::Seat(Box::new(Seat { calls, renewal_due, machine })))
+            }
+            Ok(Acquired::Denied(denial)) => {
+                self.count(Operation::Denied, asked);
+                self.shared.checker(self.license).denied(&ask.machine, &denial, asked);
+                Ok(Taken::Full)
+            }
+            Ok(Acquired::Unexpected(what)) => self.unexpected("acquire", what).map(|()| Taken::Nothing),
+            Err(failure) => self.failed("acquire", failure).await.map(|()| Taken::Nothing),
+        }
+    }
+
+    /// Renews a seat; false if it is lost.
+    pub(super) async fn heartbeat(&mut self, seat: &mut Seat) -> Result<bool, Error> {
+        let sent = self.now();
+        let answer = api::heartbeat(&mut self.connection, &seat.calls).await;
+        let asked = Asked { sent, answered: self.now() };
+        let session = &seat.calls.session;
+        match answer {
+            Ok(Beat::Renewed(renewal)) => {
+                self.count(Operation::Heartbeat, asked);
+                let expires_in = renewal.expires_in_seconds;
+                seat.renewal_due = renewal_due(sent, expires_in);
+                self.shared.checker(self.license).renewed(&seat.machine, session, expires_in, asked);
+                Ok(true)
+            }
+            Ok(Beat::Ended { reason }) => {
+                self.lost(session, &reason, asked);
+                self.unexpected("renew a seat", Unexpected { status: 410, body: reason }).map(|()| false)
+            }
+            Ok(Beat::Missing) => {
+                self.lost(session, "", asked);
+                let missing = Unexpected { status: 404, body: String::new() };
+                self.unexpected("renew a seat", missing).map(|()| false)
+            }
+            Ok(Beat::Unexpected(what)) => self.unexpected("renew a seat", what).map(|()| true),
+            Err(failure) => self.failed("renew a seat", failure).await.map(|()| true),
+        }
+    }
+
+    pub(super) async fn release(&mut self, seat: &Seat) -> Result<(), Error> {
+        let session = &seat.calls.session;
+        let until = self.shared.checker(self.license).releasing(session);
+        let sent = self.now();
+        let answer = api::release(&mut self.connection, &seat.calls).await;
+        let asked = Asked { sent, answered: self.now() };
+        match answer {
+            Ok(Released::Now) => self.count(Operation::Release, asked),
+            Ok(Released::NotLive) => {
+                self.count(Operation::Release, asked);
+                self.shared.checker(self.license).release_missed(session, until, asked);
+            }
+            Ok(Released::Unexpected(what)) => self.unexpected("release a seat", what)?,
+            Err(failure) => self.failed("release a seat", failure).await?,
+        }
+        Ok(())
+    }
+
+    /// Sends a request that only its status is known of.
+    pub(super) async fn fixed(&mut self, call: &Call, status_expected: u16) -> Result<(), Error> {
+        let sent = self.now();
+        match self.connection.send(call).await {
+            Ok(reply) if reply.status == status_expected => {
+                self.count(Operation::Fixed, Asked { sent, answered: self.now() });
+                Ok(())
+            }
+            Ok(reply) => self.unexpected("send", Unexpected::from(&reply)),
+            Err(failure) => self.failed("send", failure).await,
+        }
+    }
+
+    fn lost(&self, session: &Arc<str>, reason: &str, asked: Asked) {
+        let mut checker = self.shared.checker(self.license);
+        match reason {
+            // An operator may end what is held.
+            "revoked" | "entitlement_ended" => drop(checker.releasing(session)),
+            _ => checker.lost(session, asked),
+        }
+    }
+
+    fn count(&self, operation: Operation, asked: Asked) {
+        if self.measured {
+            self.shared.tally().answered(operation, asked);
+        }
+    }
+
+    fn unexpected(&self, doing: &'static str, what: Unexpected) -> Result<(), Error> {
+        if !self.measured {
+            return Err(what.while_doing(doing));
+        }
+        self.shared.tally().unexpected(what.status);
+        Ok(())
+    }
+
+    async fn failed(&self, doing: &'static str, source: Failure) -> Result<(), Error> {
+        if !self.measured {
+            return Err(Error::Unprepared { doing, source });
+        }
+        self.shared.tally().failed(&source);
+        tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
+        Ok(())
+    }
+}
+
+fn renewal_due(sent: Moment, expires_in_seconds: u64) -> Moment {
+    sent + Duration::from_secs(expires_in_seconds) / RENEWALS_PER_TTL
+}
