@@ -1,1 +1,28 @@
-//! .
+//! The server: the HTTP APIs, who may use them, and the work that goes on behind them.
+//!
+//! [`start`] builds it from [`Settings`]; it alone names a concrete registry and ledger. A request goes
+//! through `http` (extractors, problems, routes) to one API (`licenses`, `admin`), and from there to the
+//! [`engine`], which joins the registry that decides with the ledger that remembers.
+
+mod admin;
+mod app;
+pub mod auth;
+mod engine;
+mod error;
+mod http;
+mod licenses;
+mod operations;
+mod problem;
+mod settings;
+mod start;
+mod times;
+pub mod wall_clock;
+mod workers;
+
+pub use http::openapi;
+pub use problem::{PROBLEMS, ProblemKind};
+pub use settings::{
+    Algorithm, AuthSettings, LedgerSettings, LicensesSettings, LogFormat, LogSettings, Misfit,
+    RegistrySettings, Secret, ServerSettings, Settings,
+};
+pub use start::{Running, StartError, start};

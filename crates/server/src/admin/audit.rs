@@ -1,0 +1,108 @@
+//! The audit log: who held what, when, and who changed it.
+
+mod csv;
+mod record;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use seatkeeper_core::SessionId;
+use seatkeeper_ledger::{Action, AuditFilter};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::problem::Problem;
+use crate::times::registry_time_of;
+use record::RecordAnswer;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AuditQuery {
+    /// `admitted`, `ended`, `denied`, `license_created` or `license_updated`.
+    action: Option<String>,
+    /// The license's id.
+    pool: Option<String>,
+    /// The session that began or ended.
+    session: Option<Uuid>,
+    /// From this time on (RFC 3339).
+    from: Option<DateTime<Utc>>,
+    /// Before this time (RFC 3339).
+    to: Option<DateTime<Utc>>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many records at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+    /// `json` (default) or `csv`; the header `Accept: text/csv` asks for the latter, too.
+    #[param(value_type = Option<String>)]
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Json,
+    Csv,
+}
+
+/// `GET /audit`: records that match all that is given, the newest first.
+#[utoipa::path(
+    get, path = "/audit", tag = "admin", operation_id = "list_audit", security(("bearer" = [])),
+    params(AuditQuery),
+    responses(
+        (status = 200, description = "A page of records; as CSV, `x-next-cursor` has the cursor", content(
+            (Page<RecordAnswer> = "application/json"),
+            (String = "text/csv"),
+        )),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    who: Admin,
+    headers: HeaderMap,
+    Query(query): Query<AuditQuery>,
+) -> Result<Response, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let page = app.ledger.audit(&who.tenant, &query.filter()?, cursor, limit).await.map_err(Error::Ledger)?;
+    let page = Page {
+        items: page.items.iter().map(RecordAnswer::of).collect(),
+        next_cursor: page.next.map(|id| id.to_string()),
+    };
+    if query.format == Format::Csv || asks_for_csv(&headers) {
+        csv::answer(&page)
+    } else {
+        Ok(axum::Json(page).into_response())
+    }
+}
+
+impl AuditQuery {
+    fn filter(&self) -> Result<AuditFilter, Error> {
+        let action = self.action.as_deref().map(str::parse::<Action>).transpose();
+        Ok(AuditFilter {
+            action: action.map_err(|_| Error::field("action", "is not an action of the log"))?,
+            pool_kind: None,
+            pool: self.pool.as_deref().map(Into::into),
+            // No record names a session that cannot be.
+            session: self
+                .session
+                .map(SessionId::from_uuid)
+                .transpose()
+                .map_err(|_| Error::SessionNotFound)?,
+            from: self.from.map(registry_time_of),
+            to: self.to.map(registry_time_of),
+        })
+    }
+}
+
+fn asks_for_csv(headers: &HeaderMap) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.split(',').any(|kind| kind.trim().starts_with("text/csv")))
+}

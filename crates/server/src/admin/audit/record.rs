@@ -1,0 +1,80 @@
+use seatkeeper_ledger::AuditRecord;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::times::text_of;
+
+/// One record. Which of the optional members it has depends on its action.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RecordAnswer {
+    /// Its place in the log.
+    pub(super) id: u64,
+    /// The registry's time.
+    pub(super) at: String,
+    pub(super) pool_kind: &'static str,
+    pub(super) pool: String,
+    /// `session` or `entitlement`; each is numbered without a gap in its pool.
+    pub(super) stream: &'static str,
+    pub(super) seq: u64,
+    pub(super) epoch: u64,
+    pub(super) action: &'static str,
+    pub(super) session_id: Option<Uuid>,
+    pub(super) holder: Option<String>,
+    /// `user:` or `admin:` and a name, or `system`.
+    pub(super) actor: String,
+    pub(super) request_id: Option<String>,
+    /// Why a session ended or a claim was denied.
+    pub(super) reason: Option<String>,
+    /// The limit in force.
+    pub(super) limit: u32,
+    /// The version of the license that gave it.
+    pub(super) version: u64,
+    /// Sessions live after it.
+    pub(super) live: Option<u32>,
+    /// How many claims a denial counts.
+    pub(super) count: u64,
+    pub(super) user: Option<String>,
+    pub(super) ip: Option<String>,
+    pub(super) user_agent: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub(super) metadata: Option<Value>,
+    pub(super) last_heartbeat_at: Option<String>,
+    pub(super) expires_at: Option<String>,
+    /// A license after its change.
+    #[schema(value_type = Option<Object>)]
+    pub(super) detail: Option<Value>,
+}
+
+impl RecordAnswer {
+    pub(super) fn of(record: &AuditRecord) -> Self {
+        let object = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        Self {
+            id: record.id,
+            at: text_of(record.at),
+            pool_kind: record.pool.kind.as_str(),
+            pool: record.pool.name.to_string(),
+            stream: record.stream.as_str(),
+            seq: record.seq,
+            epoch: record.epoch,
+            action: record.action.as_str(),
+            session_id: record.session.map(|id| id.as_uuid()),
+            holder: record.holder.as_ref().map(ToString::to_string),
+            actor: record.actor.clone(),
+            request_id: record.request.clone(),
+            reason: record.reason.clone(),
+            limit: record.limit,
+            version: record.version,
+            live: record.live,
+            count: record.count,
+            user: record.user.as_ref().map(ToString::to_string),
+            ip: record.ip.clone(),
+            user_agent: record.user_agent.clone(),
+            metadata: object(&record.metadata),
+            last_heartbeat_at: record.last_heartbeat.map(text_of),
+            expires_at: record.expires.map(text_of),
+            detail: object(&record.detail),
+        }
+    }
+}

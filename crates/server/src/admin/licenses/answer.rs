@@ -1,0 +1,53 @@
+use seatkeeper_ledger::{CountPer, License, Status};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::times::text_of;
+
+/// A license as operators see it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LicenseAnswer {
+    license_id: Uuid,
+    license_key: String,
+    max_seats: u32,
+    /// Seats that are held now.
+    seats_used: u32,
+    #[schema(value_type = String, examples("active", "suspended", "revoked"))]
+    status: Status,
+    /// When it ends; absent: never.
+    expires_at: Option<String>,
+    #[schema(value_type = String, examples("machine", "user", "process"))]
+    count_per: CountPer,
+    /// How long a session lives after its last heartbeat; absent: the server's setting.
+    ttl_seconds: Option<u32>,
+    /// Whom to ask for more seats or time.
+    contact: Option<String>,
+    /// 1 at first, one more for each change.
+    version: u64,
+    created_at: String,
+    updated_at: String,
+}
+
+impl LicenseAnswer {
+    /// The license, and how many of its seats are held.
+    pub(super) async fn of(app: &App, license: &License) -> Result<Self, Error> {
+        let view = app.engine.view(&license.pool(), 0).await?;
+        Ok(Self {
+            license_id: license.id.0,
+            license_key: license.key.reveal().into(),
+            max_seats: license.max_seats.0,
+            seats_used: view.map_or(0, |view| view.live),
+            status: license.status,
+            expires_at: license.expires_at.map(text_of),
+            count_per: license.count_per,
+            ttl_seconds: license.ttl_seconds,
+            contact: license.contact.clone(),
+            version: license.version,
+            created_at: text_of(license.created_at),
+            updated_at: text_of(license.updated_at),
+        })
+    }
+}

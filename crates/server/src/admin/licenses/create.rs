@@ -1,0 +1,98 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use garde::Validate;
+use rand::distr::{Alphanumeric, SampleString};
+use seatkeeper_core::{Seats, TenantId};
+use seatkeeper_ledger::{CountPer, LicenseKey, NewLicense, Status, Write};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::LicenseAnswer;
+use super::fields::{SEATS_MAX, date_field, time_of, ttl_field};
+use super::idempotency::IdempotencyKey;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Body, Meta, optional_name_field};
+use crate::problem::Problem;
+
+/// A license to be made.
+#[derive(Serialize, Deserialize, Validate, ToSchema)]
+pub(crate) struct Create {
+    /// What its clients will show; absent: one is made.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    license_key: Option<String>,
+    /// How many may hold a seat at once: 0 to 1,000,000.
+    #[garde(range(max = SEATS_MAX))]
+    #[schema(maximum = 1_000_000)]
+    max_seats: u32,
+    /// When it ends; absent: never.
+    #[garde(custom(date_field))]
+    expires_at: Option<DateTime<Utc>>,
+    /// Who takes a seat: each `machine` (default), `user` or `process`.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
+    count_per: Option<CountPer>,
+    /// How long a session lives after its last heartbeat: 2 to 2,592,000; absent: the server's setting.
+    #[garde(custom(ttl_field))]
+    #[schema(minimum = 2, maximum = 2_592_000)]
+    ttl_seconds: Option<u32>,
+    /// Whom to ask for more seats or time.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    contact: Option<String>,
+}
+
+/// `POST /licenses`: make a license.
+#[utoipa::path(
+    post, path = "/licenses", tag = "admin", operation_id = "create_license", security(("bearer" = [])),
+    request_body = Create,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one license")),
+    responses(
+        (status = 201, body = LicenseAnswer),
+        (status = 409, body = Problem, description = "The key is taken"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn create(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    key: IdempotencyKey,
+    Body(ask): Body<Create>,
+) -> Result<(StatusCode, axum::Json<LicenseAnswer>), Error> {
+    let idempotency = key.for_request(&who.user, "create license", &ask)?;
+    let write = Write {
+        origin: &meta.origin(who.as_admin()),
+        at: app.engine.now().await?,
+        idempotency: idempotency.as_ref(),
+    };
+    let written = app.ledger.create_license(ask.license(&who.tenant), write).await;
+    let license = written.map_err(Error::of_license_write)?.license;
+    Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::of(&app, &license).await?)))
+}
+
+impl Create {
+    fn license(self, tenant: &TenantId) -> NewLicense {
+        NewLicense {
+            tenant: tenant.clone(),
+            key: LicenseKey::new(self.license_key.unwrap_or_else(random_key)),
+            max_seats: Seats(self.max_seats),
+            status: Status::Active,
+            expires_at: time_of(self.expires_at),
+            count_per: self.count_per.unwrap_or(CountPer::Machine),
+            ttl_seconds: self.ttl_seconds,
+            contact: self.contact,
+        }
+    }
+}
+
+/// Characters of a key that is made here: 25 of 62 make 148 random bits.
+const KEY_CHARS: usize = 25;
+
+fn random_key() -> String {
+    let text = Alphanumeric.sample_string(&mut rand::rng(), KEY_CHARS);
+    let groups: Vec<_> = text.as_bytes().chunks(5).map(String::from_utf8_lossy).collect();
+    groups.join("-")
+}

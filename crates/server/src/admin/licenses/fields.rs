@@ -1,0 +1,63 @@
+//! What the fields of a license may be.
+
+use chrono::{DateTime, Utc};
+use seatkeeper_core::RegistryTime;
+use serde::{Deserialize, Deserializer};
+
+use crate::http::name_field;
+use crate::settings::{TTL_SECONDS_MAX, TTL_SECONDS_MIN};
+use crate::times::registry_time_of;
+
+/// The most seats of one license.
+pub(super) const SEATS_MAX: u32 = 1_000_000;
+
+/// A TTL, if it is there.
+pub(super) fn ttl_field(ttl: &Option<u32>, _: &()) -> garde::Result {
+    match ttl {
+        Some(ttl) if !(TTL_SECONDS_MIN..=TTL_SECONDS_MAX).contains(&u64::from(*ttl)) => {
+            let range = format!("must be {TTL_SECONDS_MIN} to {TTL_SECONDS_MAX} seconds");
+            Err(garde::Error::new(range))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A TTL to set or take away, if it is there.
+pub(super) fn ttl_change_field(ttl: &Option<Option<u32>>, context: &()) -> garde::Result {
+    ttl_field(&ttl.flatten(), context)
+}
+
+/// A name to set or take away, if it is there.
+pub(super) fn name_change_field(name: &Option<Option<String>>, context: &()) -> garde::Result {
+    name.iter().flatten().try_for_each(|name| name_field(name, context))
+}
+
+/// A date between 1970 and the year 9999, if it is there.
+pub(super) fn date_field(date: &Option<DateTime<Utc>>, _: &()) -> garde::Result {
+    const LATEST: i64 = 253_402_300_799;
+    match date {
+        Some(date) if !(0..=LATEST).contains(&date.timestamp()) => {
+            Err(garde::Error::new("must be between the years 1970 and 9999"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A date to set or take away, if it is there.
+pub(super) fn date_change_field(date: &Option<Option<DateTime<Utc>>>, context: &()) -> garde::Result {
+    date_field(&date.flatten(), context)
+}
+
+/// The registry's time for a date.
+pub(super) fn time_of(date: Option<DateTime<Utc>>) -> Option<RegistryTime> {
+    date.map(registry_time_of)
+}
+
+/// Tells a field that is `null` (`Some(None)`) from one that is absent (`None`, by `serde(default)`).
+pub(super) fn present<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
+}

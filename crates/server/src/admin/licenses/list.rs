@@ -1,0 +1,46 @@
+use axum::extract::State;
+use seatkeeper_ledger::Status;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::LicenseAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// Only licenses that are `active`, `suspended` or `revoked`.
+    #[param(value_type = Option<String>)]
+    status: Option<Status>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many licenses at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// `GET /licenses`: the tenant's licenses, the oldest first.
+#[utoipa::path(
+    get, path = "/licenses", tag = "admin", operation_id = "list_licenses", security(("bearer" = [])),
+    params(ListQuery),
+    responses(
+        (status = 200, body = Page<LicenseAnswer>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    who: Admin,
+    Query(query): Query<ListQuery>,
+) -> Result<axum::Json<Page<LicenseAnswer>>, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let page =
+        app.ledger.list_licenses(&who.tenant, query.status, cursor, limit).await.map_err(Error::Ledger)?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for license in &page.items {
+        items.push(LicenseAnswer::of(&app, license).await?);
+    }
+    Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))
+}

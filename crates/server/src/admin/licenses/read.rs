@@ -1,0 +1,28 @@
+use axum::extract::State;
+use seatkeeper_ledger::LicenseId;
+
+use super::answer::LicenseAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, IdPath};
+use crate::problem::Problem;
+
+/// `GET /licenses/{license_id}`: one license.
+#[utoipa::path(
+    get, path = "/licenses/{license_id}", tag = "admin", operation_id = "read_license",
+    security(("bearer" = [])), params(("license_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = LicenseAnswer),
+        (status = 404, body = Problem, description = "No such license"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn read(
+    State(app): State<App>,
+    who: Admin,
+    IdPath(id): IdPath,
+) -> Result<axum::Json<LicenseAnswer>, Error> {
+    let found = app.ledger.license(&who.tenant, LicenseId(id)).await.map_err(Error::Ledger)?;
+    let license = found.ok_or(Error::LicenseNotFound)?;
+    Ok(axum::Json(LicenseAnswer::of(&app, &license).await?))
+}

@@ -1,0 +1,36 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use seatkeeper_ledger::{LicenseChange, LicenseId, Status};
+
+use super::apply::Apply;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, IdPath, Meta};
+use crate::problem::Problem;
+
+/// `DELETE /licenses/{license_id}`: revoke a license for good. Its sessions end at once; its record stays.
+#[utoipa::path(
+    delete, path = "/licenses/{license_id}", tag = "admin", operation_id = "revoke_license",
+    security(("bearer" = [])), params(("license_id" = Uuid, Path)),
+    responses(
+        (status = 204, description = "The license is revoked"),
+        (status = 404, body = Problem, description = "No such license"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn revoke(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    IdPath(id): IdPath,
+) -> Result<StatusCode, Error> {
+    let apply = Apply {
+        tenant: who.tenant.clone(),
+        id: LicenseId(id),
+        change: LicenseChange { status: Some(Status::Revoked), ..LicenseChange::default() },
+        idempotency: None,
+        origin: meta.origin(who.as_admin()),
+    };
+    apply.run(app).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

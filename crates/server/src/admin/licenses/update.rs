@@ -1,0 +1,95 @@
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use garde::Validate;
+use seatkeeper_core::Seats;
+use seatkeeper_ledger::{CountPer, LicenseChange, LicenseId, Status};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::LicenseAnswer;
+use super::apply::Apply;
+use super::fields::{SEATS_MAX, date_change_field, name_change_field, present, time_of, ttl_change_field};
+use super::idempotency::IdempotencyKey;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Body, IdPath, Meta};
+use crate::problem::Problem;
+
+/// What to change of a license. Fields that are absent stay as they are; `null` takes a value away.
+#[derive(Serialize, Deserialize, Validate, ToSchema)]
+pub(crate) struct Update {
+    /// How many may hold a seat at once. Lowering it ends nobody; the next admission applies it.
+    #[garde(range(max = SEATS_MAX))]
+    #[schema(maximum = 1_000_000)]
+    max_seats: Option<u32>,
+    /// `active`, `suspended` or `revoked`; the latter two end all sessions at once.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("active", "suspended", "revoked"))]
+    status: Option<Status>,
+    /// When it ends.
+    #[garde(custom(date_change_field))]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DateTime<Utc>>)]
+    expires_at: Option<Option<DateTime<Utc>>>,
+    /// Who takes a seat, from the next acquire on.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
+    count_per: Option<CountPer>,
+    /// How long a session lives after its last heartbeat, from its next heartbeat on.
+    #[garde(custom(ttl_change_field))]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>, minimum = 2, maximum = 2_592_000)]
+    ttl_seconds: Option<Option<u32>>,
+    /// Whom to ask for more seats or time.
+    #[garde(custom(name_change_field))]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    contact: Option<Option<String>>,
+}
+
+/// `PATCH /licenses/{license_id}`: change a license. It binds the live sessions at once.
+#[utoipa::path(
+    patch, path = "/licenses/{license_id}", tag = "admin", operation_id = "update_license",
+    security(("bearer" = [])), request_body = Update,
+    params(
+        ("license_id" = Uuid, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
+    ),
+    responses(
+        (status = 200, body = LicenseAnswer),
+        (status = 404, body = Problem, description = "No such license"),
+        (status = 409, body = Problem, description = "The license is revoked for good"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn update(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    key: IdempotencyKey,
+    IdPath(id): IdPath,
+    Body(ask): Body<Update>,
+) -> Result<axum::Json<LicenseAnswer>, Error> {
+    let apply = Apply {
+        tenant: who.tenant.clone(),
+        id: LicenseId(id),
+        idempotency: key.for_request(&who.user, &format!("update license {id}"), &ask)?,
+        change: ask.change(),
+        origin: meta.origin(who.as_admin()),
+    };
+    let written = apply.run(app.clone()).await?;
+    Ok(axum::Json(LicenseAnswer::of(&app, &written.license).await?))
+}
+
+impl Update {
+    fn change(self) -> LicenseChange {
+        LicenseChange {
+            max_seats: self.max_seats.map(Seats),
+            status: self.status,
+            expires_at: self.expires_at.map(time_of),
+            count_per: self.count_per,
+            ttl_seconds: self.ttl_seconds,
+            contact: self.contact,
+        }
+    }
+}

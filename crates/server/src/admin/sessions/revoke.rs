@@ -1,0 +1,29 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use seatkeeper_core::EndReason;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Meta, SessionPath};
+use crate::problem::Problem;
+
+/// `DELETE /sessions/{session_id}`: end a session; its heartbeats are told `revoked`.
+#[utoipa::path(
+    delete, path = "/sessions/{session_id}", tag = "admin", operation_id = "revoke_session",
+    security(("bearer" = [])), params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 204, description = "The session has ended"),
+        (status = 404, body = Problem, description = "No such live session"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn revoke(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    SessionPath(id): SessionPath,
+) -> Result<StatusCode, Error> {
+    let origin = meta.origin(who.as_admin());
+    let was_live = app.engine.end(id, &who.authority(), EndReason::Revoked, &origin).await?;
+    if was_live { Ok(StatusCode::NO_CONTENT) } else { Err(Error::SessionNotFound) }
+}

@@ -1,0 +1,91 @@
+use std::net::IpAddr;
+
+use axum::extract::State;
+use seatkeeper_core::{Holder, PoolKind, UserId};
+use seatkeeper_ledger::SessionFilter;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::licenses::SessionAnswer;
+use crate::problem::Problem;
+
+/// The kind of a pool, by name.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "&str")]
+pub(crate) struct PoolKindName(pub(super) PoolKind);
+
+impl TryFrom<&str> for PoolKindName {
+    type Error = &'static str;
+    fn try_from(name: &str) -> Result<Self, &'static str> {
+        name.parse().map(Self).map_err(|_| "must be `license`")
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SearchQuery {
+    /// `license`.
+    #[param(value_type = Option<String>)]
+    pool_kind: Option<PoolKindName>,
+    /// The license's id.
+    pool: Option<String>,
+    /// Who holds the seat: a machine, or a user if the license counts per user.
+    holder: Option<String>,
+    /// Who acquired it.
+    user: Option<String>,
+    /// From which address.
+    #[param(value_type = Option<String>)]
+    ip: Option<IpAddr>,
+    /// `true`: live ones; `false`: ended ones; absent: both.
+    live: Option<bool>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many sessions at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// `GET /sessions`: sessions that match all that is given, the newest first.
+#[utoipa::path(
+    get, path = "/sessions", tag = "admin", operation_id = "search_sessions", security(("bearer" = [])),
+    params(SearchQuery),
+    responses(
+        (status = 200, body = Page<SessionAnswer>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn search(
+    State(app): State<App>,
+    who: Admin,
+    Query(query): Query<SearchQuery>,
+) -> Result<axum::Json<Page<SessionAnswer>>, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let filter = query.filter();
+    let page =
+        app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
+    let authority = who.authority();
+    let mut items = Vec::with_capacity(page.items.len());
+    for record in &page.items {
+        let live = match record.ended {
+            Some(_) => None,
+            None => app.engine.live(record.session.id, &authority).await?,
+        };
+        items.push(SessionAnswer::of(record, live.as_ref()));
+    }
+    Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))
+}
+
+impl SearchQuery {
+    fn filter(self) -> SessionFilter {
+        SessionFilter {
+            pool_kind: self.pool_kind.map(|kind| kind.0),
+            pool: self.pool.map(Into::into),
+            holder: self.holder.as_deref().map(Holder::from),
+            user: self.user.as_deref().map(UserId::from),
+            ip: self.ip,
+            live: self.live,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What every handler may use.
+
+use std::sync::Arc;
+
+use seatkeeper_ledger::Ledger;
+
+use crate::auth::Verifier;
+use crate::engine::Engine;
+use crate::licenses::Entitlements;
+use crate::settings::Settings;
+
+/// The server's parts, shared by all requests.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Parts>);
+
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) verifier: Verifier,
+    pub(crate) engine: Engine,
+    pub(crate) ledger: Ledger,
+    pub(crate) entitlements: Entitlements,
+}
+
+impl App {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl std::ops::Deref for App {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

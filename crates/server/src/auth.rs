@@ -1,0 +1,11 @@
+//! Who is calling: tokens, the keys they are checked with, and what a caller may do.
+
+mod caller;
+mod key;
+mod mint;
+mod verifier;
+
+pub use caller::{Caller, Scopes};
+pub use key::{KEY_FILE_NAME, KeyError};
+pub use mint::{MintError, TokenRequest, mint};
+pub(crate) use verifier::{Refusal, Verifier};

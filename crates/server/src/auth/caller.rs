@@ -1,0 +1,47 @@
+use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
+
+/// Who a valid token speaks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The user.
+    pub user: UserId,
+    /// What else the token allows.
+    pub scopes: Scopes,
+}
+
+/// The scopes of a token; unknown ones count for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scopes {
+    /// May use the admin API of its tenant.
+    pub admin: bool,
+    /// A program that acts for many users.
+    pub service: bool,
+}
+
+impl Scopes {
+    /// Reads a list separated by spaces.
+    pub fn parse(list: &str) -> Self {
+        let has = |scope| list.split_ascii_whitespace().any(|listed| listed == scope);
+        Self { admin: has("admin"), service: has("service") }
+    }
+}
+
+impl Caller {
+    /// Whose sessions the caller may touch: all of the tenant's for its admins, else the caller's own.
+    pub(crate) fn authority(&self) -> Authority {
+        let reach = if self.scopes.admin { Reach::Tenant } else { Reach::Own(self.user.clone()) };
+        Authority { tenant: self.tenant.clone(), reach }
+    }
+
+    /// The caller as the record names it when it uses a client's API.
+    pub(crate) fn as_user(&self) -> Actor {
+        Actor::User(self.user.clone())
+    }
+
+    /// The caller as the record names it when it uses the admin API.
+    pub(crate) fn as_admin(&self) -> Actor {
+        Actor::Admin(self.user.clone())
+    }
+}

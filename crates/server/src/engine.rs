@@ -1,0 +1,168 @@
+//! Joins the registry, which decides, with the ledger, which remembers: an answer is given once what
+//! it rests on is on record.
+
+mod commits;
+mod history;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_core::{Authority, EndReason, Origin, PoolId, RegistryTime, SessionId, Terms};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::{
+    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Heartbeat, Live, PoolView, Receipt, Registry,
+    Request,
+};
+
+use crate::error::Error;
+pub(crate) use commits::Commits;
+pub(crate) use history::Past;
+
+/// How often a call opens the pool that it found closed. Once is enough, unless the pool is closed
+/// again in between, which takes a minute without a session.
+const OPENINGS_PER_CALL_MAX: usize = 3;
+
+/// The engine that every API uses.
+pub(crate) struct Engine {
+    registry: Arc<dyn Registry>,
+    ledger: Ledger,
+    commits: Arc<Commits>,
+    commit_timeout: Duration,
+}
+
+/// What a heartbeat found.
+pub(crate) enum Beat {
+    /// The session lives on.
+    Renewed(Box<Live>),
+    /// It has ended.
+    Ended(Past),
+    /// It never was, or is not the caller's.
+    Missing,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        registry: Arc<dyn Registry>,
+        ledger: Ledger,
+        commits: Arc<Commits>,
+        commit_timeout: Duration,
+    ) -> Self {
+        Self { registry, ledger, commits, commit_timeout }
+    }
+
+    /// The registry's time.
+    pub(crate) async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.registry.now().await?)
+    }
+
+    /// Decides a claim. A seat is granted only once its admission is on record; a retry that finds it
+    /// waits for that as well.
+    pub(crate) async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            match self.registry.claim(request).await {
+                Ok(claimed) => {
+                    if matches!(claimed.answer, Answer::Granted { .. }) {
+                        self.durable(claimed.receipt).await?;
+                    }
+                    return Ok(claimed);
+                }
+                Err(RegistryError::PoolNotOpen) => self.open(request.pool, request.policy.terms).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Renews a session, or tells why it ended.
+    pub(crate) async fn heartbeat(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        origin: &Origin,
+    ) -> Result<Beat, Error> {
+        match self.registry.heartbeat(id, who, origin).await? {
+            Heartbeat::Renewed(live) => Ok(Beat::Renewed(live)),
+            Heartbeat::Over { last_heartbeat, receipt } => {
+                self.durable(receipt).await?;
+                Ok(Beat::Ended(Past::expired(last_heartbeat)))
+            }
+            Heartbeat::Missing => {
+                let past = self.past(id, who).await?;
+                Ok(past.map_or(Beat::Missing, Beat::Ended))
+            }
+        }
+    }
+
+    /// Ends a session; says whether it was live.
+    pub(crate) async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<bool, Error> {
+        match self.registry.end(id, who, reason, origin).await? {
+            Ended::Now { reason: ended_for, receipt } => {
+                self.durable(receipt).await?;
+                Ok(ended_for == reason)
+            }
+            Ended::Missing => Ok(false),
+        }
+    }
+
+    /// Ends every session of a pool; says how many those were.
+    pub(crate) async fn end_all(
+        &self,
+        pool: &PoolId,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<usize, Error> {
+        match self.registry.end_all(pool, reason, origin).await {
+            Ok(EndedAll { count, receipt }) => {
+                self.durable(receipt).await?;
+                Ok(count)
+            }
+            // Every pool with a live session is open.
+            Err(RegistryError::PoolNotOpen) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets a pool learn changed terms at once. The pool is opened if need be: a claim that is under
+    /// way with the old terms then finds the new ones.
+    pub(crate) async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            match self.registry.revise(pool, terms, origin).await {
+                Ok(EndedAll { receipt, .. }) => return self.durable(receipt).await,
+                Err(RegistryError::PoolNotOpen) => self.open(pool, Some(terms)).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// A live session, if `who` may see it.
+    pub(crate) async fn live(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        Ok(self.registry.session(id, who).await?)
+    }
+
+    /// A pool and some of its sessions; none if nobody was in it lately.
+    pub(crate) async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
+        match self.registry.view(pool, max).await {
+            Ok(view) => Ok(Some(view)),
+            Err(RegistryError::PoolNotOpen) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn open(&self, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
+        let seq = self.ledger.pool_seq(pool).await.map_err(Error::Ledger)?;
+        Ok(self.registry.open(pool, seq, terms, Vec::new()).await?)
+    }
+
+    /// Waits until the ledger has all up to `receipt`.
+    async fn durable(&self, receipt: Receipt) -> Result<(), Error> {
+        let committed = self.commits.reached(receipt);
+        tokio::time::timeout(self.commit_timeout, committed).await.map_err(|_| Error::NotDurable)
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a request has no good answer. `problem` maps each of these to its status, once.
+
+use crate::auth::Refusal;
+
+/// One field of a request that cannot be taken as it is.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct FieldError {
+    /// The field's path in the request.
+    pub(crate) field: String,
+    /// What is wrong with it.
+    pub(crate) message: String,
+}
+
+/// Why there is no good answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the caller is not known")]
+    Unauthenticated(#[from] Refusal),
+    #[error("the caller lacks the admin scope")]
+    NotAdmin,
+    #[error("the body is not JSON")]
+    NotJson(#[source] serde_json::Error),
+    #[error("the body could not be read")]
+    BodyUnreadable(#[source] axum::Error),
+    #[error("the body is longer than 64 KiB")]
+    BodyTooLarge,
+    #[error("fields of the request are not as they must be")]
+    Invalid(Vec<FieldError>),
+    #[error("no such address")]
+    NoSuchRoute,
+    #[error("the address does not take this method")]
+    NoSuchMethod,
+    #[error("no such license, or it is not active")]
+    LicenseNotFound,
+    #[error("no such session")]
+    SessionNotFound,
+    #[error("the license key is taken")]
+    LicenseKeyTaken,
+    #[error("a revoked license stays revoked")]
+    LicenseRevoked,
+    #[error("the idempotency key was used for another request")]
+    IdempotencyKeyReused,
+    #[error("the registry has no answer")]
+    Registry(#[from] seatkeeper_registry::Error),
+    #[error("the ledger has no answer")]
+    Ledger(#[source] seatkeeper_ledger::Error),
+    #[error("the record was not on disk in time")]
+    NotDurable,
+    #[error("the request took too long")]
+    TimedOut,
+    #[error("work on the request was cut off")]
+    CutOff(#[from] tokio::task::JoinError),
+    #[error("an answer could not be written")]
+    Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// What a write to a license can be refused for.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other errors of the ledger stay what they are")]
+    pub(crate) fn of_license_write(error: seatkeeper_ledger::Error) -> Self {
+        use seatkeeper_ledger::Error as Ledger;
+        match error {
+            Ledger::DuplicateKey => Self::LicenseKeyTaken,
+            Ledger::IdempotencyMismatch => Self::IdempotencyKeyReused,
+            Ledger::NotFound => Self::LicenseNotFound,
+            error => Self::Ledger(error),
+        }
+    }
+
+    /// One field that is not as it must be.
+    pub(crate) fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
+    }
+}

@@ -1,0 +1,20 @@
+//! HTTP: the front page of routes, and what all handlers share.
+
+mod body;
+mod fields;
+mod page;
+mod query;
+mod request_id;
+mod router;
+mod session_path;
+mod who;
+
+pub(crate) use body::Body;
+pub(crate) use fields::{name_field, object_field, optional_name_field};
+pub(crate) use page::{Page, cursor_of, page_limit};
+pub(crate) use query::{IdPath, Query};
+pub(crate) use request_id::Meta;
+pub use router::openapi;
+pub(crate) use router::router;
+pub(crate) use session_path::SessionPath;
+pub(crate) use who::{Admin, Who};

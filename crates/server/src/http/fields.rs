@@ -1,0 +1,39 @@
+//! Checks that fields of several APIs share.
+
+use serde_json::{Map, Value};
+
+/// The longest name: of a machine, an instance, a license key.
+pub(crate) const NAME_CHARS_MAX: usize = 255;
+
+/// The longest object of a client's own, as JSON text.
+const OBJECT_BYTES_MAX: usize = 4 * 1024;
+
+/// A name: 1 to 255 characters, none of them a control character.
+pub(crate) fn name_field(name: &str, _: &()) -> garde::Result {
+    let length = name.chars().count();
+    if length == 0 || length > NAME_CHARS_MAX {
+        return Err(garde::Error::new(format!("must have 1 to {NAME_CHARS_MAX} characters")));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(garde::Error::new("must not hold control characters"));
+    }
+    Ok(())
+}
+
+/// A name, if it is there.
+pub(crate) fn optional_name_field(name: &Option<String>, context: &()) -> garde::Result {
+    name.as_deref().map_or(Ok(()), |name| name_field(name, context))
+}
+
+/// A JSON object of at most 4 KiB without NUL characters, if it is there.
+pub(crate) fn object_field(object: &Option<Map<String, Value>>, _: &()) -> garde::Result {
+    let Some(object) = object else { return Ok(()) };
+    let text = serde_json::to_string(object).map_err(|_| garde::Error::new("must be a JSON object"))?;
+    if text.len() > OBJECT_BYTES_MAX {
+        return Err(garde::Error::new(format!("must have at most {OBJECT_BYTES_MAX} bytes as JSON")));
+    }
+    if text.contains("\\u0000") {
+        return Err(garde::Error::new("must not hold NUL characters"));
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Every request gets an id, which its answer, its records and its log lines carry.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use seatkeeper_core::{Actor, Origin, RequestId};
+use std::convert::Infallible;
+
+use crate::error::Error;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What the server knows of a request besides its content.
+#[derive(Clone)]
+pub(crate) struct Meta {
+    pub(crate) id: RequestId,
+    /// The address of the connection.
+    pub(crate) ip: Option<IpAddr>,
+}
+
+impl Meta {
+    /// The request, made by `actor`, as the cause of a change.
+    pub(crate) fn origin(&self, actor: Actor) -> Origin {
+        Origin { actor, request: Some(self.id.clone()) }
+    }
+}
+
+/// Names the request, bounds its time, and puts its name on the answer.
+pub(super) async fn identify(State(timeout): State<Duration>, mut request: Request, next: Next) -> Response {
+    let text = uuid::Builder::from_random_bytes(rand::random()).into_uuid().simple().to_string();
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let ip = peer.map(|ConnectInfo(address)| address.ip().to_canonical());
+    request.extensions_mut().insert(Meta { id: RequestId::new(text.as_str()), ip });
+    let answer = tokio::time::timeout(timeout, next.run(request)).await;
+    let mut response = answer.unwrap_or_else(|_| Error::TimedOut.into_response());
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    response
+}
+
+impl<S: Sync> FromRequestParts<S> for Meta {
+    type Rejection = Infallible;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let unnamed = || Self { id: RequestId::new(""), ip: None };
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(unnamed))
+    }
+}

@@ -1,0 +1,70 @@
+//! The front page: every route of the product.
+
+use std::time::Duration;
+
+use axum::extract::DefaultBodyLimit;
+use axum::{Router, middleware};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_swagger_ui::SwaggerUi;
+
+use super::body::BODY_BYTES_MAX;
+use super::request_id;
+use crate::app::App;
+use crate::error::Error;
+use crate::{admin, licenses, operations};
+
+/// The description of the API, before its routes are added.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Seatkeeper",
+        description = "May this client use this, now? License seats that are never one too many.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    modifiers(&Bearer),
+    tags(
+        (name = "licenses", description = "Take, keep and give back a seat of a license."),
+        (name = "admin", description = "Licenses, sessions and the audit log of the caller's tenant. Needs the `admin` scope."),
+        (name = "operations", description = "Is the server alive, and may it take traffic?")
+    )
+)]
+struct Description;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        api.components.get_or_insert_default().add_security_scheme("bearer", scheme);
+    }
+}
+
+fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .nest("/api/v1/licenses", licenses::routes())
+        .nest("/api/v1/admin", admin::routes())
+        .merge(operations::routes())
+}
+
+/// The description of the whole API, as `/openapi.json` serves it.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    routes().into_openapi()
+}
+
+/// The server's router.
+pub(crate) fn router(app: App) -> Router {
+    let timeout = Duration::from_secs(app.settings.server.request_timeout_seconds);
+    let (routes, description) = routes().split_for_parts();
+    routes
+        .merge(operations::pages())
+        .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
+        .fallback(async || Error::NoSuchRoute)
+        .method_not_allowed_fallback(async || Error::NoSuchMethod)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(CatchPanicLayer::new())
+        .layer(middleware::from_fn_with_state(timeout, request_id::identify))
+        .with_state(app)
+}

@@ -1,0 +1,55 @@
+//! Who is calling, as an extractor.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+
+use crate::app::App;
+use crate::auth::{Caller, Refusal};
+use crate::error::Error;
+
+/// Any caller with a valid token.
+pub(crate) struct Who(Arc<Caller>);
+
+/// A caller whose token has the admin scope.
+pub(crate) struct Admin(Arc<Caller>);
+
+impl FromRequestParts<App> for Who {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let token = parts
+            .headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim())
+            .ok_or(Refusal::Missing)?;
+        Ok(Self(app.verifier.caller(token)?))
+    }
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let Who(caller) = Who::from_request_parts(parts, app).await?;
+        if caller.scopes.admin { Ok(Self(caller)) } else { Err(Error::NotAdmin) }
+    }
+}
+
+impl Deref for Who {
+    type Target = Caller;
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+impl Deref for Admin {
+    type Target = Caller;
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}

@@ -1,0 +1,227 @@
+//! Take a seat of a license.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use garde::Validate;
+use seatkeeper_core::{Claim, Denial, Holder, Particulars, PoolId, RegistryTime, Seats, Tier};
+use seatkeeper_ledger::{CountPer, License};
+use seatkeeper_registry::{Answer, Granted, Live, Request};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::pool::{heartbeat_interval_seconds, policy_of};
+use super::session_answer::holder_parts;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Body, Meta, Who, name_field, object_field, optional_name_field};
+use crate::problem::{self, Problem};
+use crate::times::text_of;
+
+/// A request for a seat.
+#[derive(Deserialize, Validate, ToSchema)]
+pub(super) struct Acquire {
+    /// The license's key.
+    #[garde(custom(name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    license_key: String,
+    /// The machine that asks, by a name that stays the same.
+    #[garde(custom(name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    machine_id: String,
+    /// The process on it; a license that counts per process needs one.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    instance_id: Option<String>,
+    /// The program's name for itself.
+    #[garde(length(chars, max = 500))]
+    #[schema(max_length = 500)]
+    user_agent: Option<String>,
+    /// Anything of the client's own that should be on record: at most 4 KiB.
+    #[garde(custom(object_field))]
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map<String, Value>>,
+}
+
+/// A seat.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Acquired {
+    session_id: Uuid,
+    license_id: Uuid,
+    license_key: String,
+    started_at: String,
+    expires_at: String,
+    seats_used: u32,
+    seats_remaining: u32,
+    seats_total: u32,
+    /// How long the seat is kept without a heartbeat.
+    expires_in_seconds: u64,
+    heartbeat_interval_seconds: u64,
+    /// `acquired`: a new session; `resumed`: the holder's own goes on.
+    status: AcquiredStatus,
+}
+
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum AcquiredStatus {
+    Acquired,
+    Resumed,
+}
+
+/// Holders that a denial names at most: enough to know whom to ask.
+const HOLDERS_SHOWN_MAX: usize = 10;
+
+/// The longest wait that a denial asks for: a seat may be given back long before a TTL is over.
+const RETRY_AFTER_SECONDS_MAX: u64 = 60;
+
+/// `POST /acquire`: take a seat of a license, or resume the one this holder has.
+#[utoipa::path(
+    post, path = "/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
+    responses(
+        (status = 201, body = Acquired, description = "A seat was taken"),
+        (status = 200, body = Acquired, description = "The holder's session goes on"),
+        (status = 403, body = Problem, description = "Every seat is in use, or the license has expired"),
+        (status = 404, body = Problem, description = "No such license, or it is not active"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn acquire(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    Body(ask): Body<Acquire>,
+) -> Result<Response, Error> {
+    let license = app.entitlements.active(&who.tenant, &ask.license_key).await?;
+    let claim = ask.claim(&license, &who)?;
+    let pool = license.pool();
+    let claimed = app
+        .engine
+        .claim(Request {
+            pool: &pool,
+            claim: &claim,
+            policy: &policy_of(&license, &app.settings.licenses),
+            origin: &meta.origin(who.as_user()),
+            particulars: &ask.particulars(&meta),
+        })
+        .await?;
+    match claimed.answer {
+        Answer::Granted { how, session, .. } => {
+            Ok(granted(&license, how, &session, claimed.live, claimed.limit).into_response())
+        }
+        Answer::Denied(Denial::Full { free_in }) => {
+            let wait = free_in.map_or(RETRY_AFTER_SECONDS_MAX, |span| span.as_secs_ceil());
+            full(&app, &pool, claimed.limit, wait).await
+        }
+        Answer::Denied(Denial::EntitlementOver { ended_at }) => {
+            Ok(expired(&app, &license, ended_at).into_response())
+        }
+        Answer::Denied(Denial::EntitlementClosed) => Err(Error::LicenseNotFound),
+    }
+}
+
+impl Acquire {
+    fn claim(&self, license: &License, who: &Who) -> Result<Claim, Error> {
+        Ok(Claim {
+            holder: self.holder(license.count_per, who)?,
+            user: who.user.clone(),
+            tier: Tier::default(),
+            session: None,
+            replace: None,
+        })
+    }
+
+    /// Who will hold the seat. Names hold no control characters, so the line feed keeps two of them apart.
+    fn holder(&self, count_per: CountPer, who: &Who) -> Result<Holder, Error> {
+        match (count_per, &self.instance_id) {
+            (CountPer::Machine, _) => Ok(Holder::new(self.machine_id.as_str())),
+            (CountPer::User, _) => Ok(Holder::new(who.user.as_str())),
+            (CountPer::Process, Some(instance)) => {
+                Ok(Holder::new(format!("{}\n{instance}", self.machine_id)))
+            }
+            (CountPer::Process, None) => {
+                Err(Error::field("instance_id", "is needed: this license counts per process"))
+            }
+        }
+    }
+
+    fn particulars(&self, meta: &Meta) -> Particulars {
+        let metadata = self.metadata.as_ref().and_then(|object| serde_json::to_string(object).ok());
+        Particulars {
+            ip: meta.ip,
+            user_agent: self.user_agent.as_deref().map(Into::into),
+            metadata: metadata.map(Into::into),
+        }
+    }
+}
+
+fn granted(
+    license: &License,
+    how: Granted,
+    live: &Live,
+    seats_used: u32,
+    limit: Seats,
+) -> (StatusCode, axum::Json<Acquired>) {
+    let (code, status) = match how {
+        Granted::Admitted => (StatusCode::CREATED, AcquiredStatus::Acquired),
+        Granted::Refreshed | Granted::Resumed | Granted::Existing => {
+            (StatusCode::OK, AcquiredStatus::Resumed)
+        }
+    };
+    let answer = Acquired {
+        session_id: live.session.id.as_uuid(),
+        license_id: license.id.0,
+        license_key: license.key.reveal().into(),
+        started_at: text_of(live.session.started),
+        expires_at: text_of(live.expires),
+        seats_used,
+        seats_remaining: limit.0.saturating_sub(seats_used),
+        seats_total: limit.0,
+        expires_in_seconds: live.expires_in.as_secs_floor(),
+        heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+        status,
+    };
+    (code, axum::Json(answer))
+}
+
+async fn full(app: &App, pool: &PoolId, limit: Seats, wait_seconds: u64) -> Result<Response, Error> {
+    let problem = Problem::new(&problem::LICENSE_FULL, "Ask again after `retry_after_seconds`.")
+        .with("seats_available", 0)
+        .with("seats_total", limit.0)
+        .retry_after(spread(wait_seconds.clamp(1, RETRY_AFTER_SECONDS_MAX)));
+    if !app.settings.licenses.show_holders {
+        return Ok(problem.into_response());
+    }
+    let view = app.engine.view(pool, HOLDERS_SHOWN_MAX).await?;
+    let sessions = view.map(|view| view.sessions).unwrap_or_default();
+    Ok(problem.with("holders", sessions.iter().map(holder).collect::<Vec<_>>()).into_response())
+}
+
+fn holder(live: &Live) -> Value {
+    let (machine, instance) = holder_parts(&live.session.holder);
+    let mut shown = json!({
+        "machine_id": machine,
+        "since": text_of(live.session.started),
+        "last_heartbeat_at": text_of(live.session.last_heartbeat),
+    });
+    if let Some(instance) = instance {
+        shown["instance_id"] = instance.into();
+    }
+    shown
+}
+
+/// Up to a quarter more, at random, so that the denied do not come back in one instant.
+fn spread(seconds: u64) -> u64 {
+    seconds + rand::random_range(0..=seconds.div_ceil(4))
+}
+
+fn expired(app: &App, license: &License, at: RegistryTime) -> Problem {
+    let problem = Problem::new(&problem::LICENSE_EXPIRED, "The license is past its date.")
+        .with("expired_at", text_of(at));
+    let contact = license.contact.as_ref().or(app.settings.licenses.contact_support.as_ref());
+    match contact {
+        Some(contact) => problem.with("contact_support", contact.as_str()),
+        None => problem,
+    }
+}

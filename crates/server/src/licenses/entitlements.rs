@@ -1,0 +1,69 @@
+//! Licenses by their key, remembered. This process alone writes them, so what it remembers is true for
+//! as long as every change passes through [`Entitlements::changed`].
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use quick_cache::Equivalent;
+use quick_cache::sync::Cache;
+use seatkeeper_core::TenantId;
+use seatkeeper_ledger::{Ledger, License, LicenseKey, Status};
+
+use crate::error::Error;
+
+/// How many licenses are remembered; the others are read from the ledger.
+const LICENSES_REMEMBERED_MAX: usize = 10_000;
+
+/// The active licenses.
+pub(crate) struct Entitlements {
+    ledger: Ledger,
+    remembered: Cache<Key, Arc<License>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key(TenantId, Box<str>);
+
+#[derive(Hash)]
+struct KeyRef<'a>(&'a TenantId, &'a str);
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        *self.0 == key.0 && *self.1 == *key.1
+    }
+}
+
+impl Entitlements {
+    pub(crate) fn new(ledger: Ledger) -> Self {
+        Self { ledger, remembered: Cache::new(LICENSES_REMEMBERED_MAX) }
+    }
+
+    /// The tenant's active license with this key.
+    pub(crate) async fn active(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
+        let license = match self.remembered.get(&KeyRef(tenant, key)) {
+            Some(license) => license,
+            None => self.load(tenant, key).await?,
+        };
+        if license.status == Status::Active { Ok(license) } else { Err(Error::LicenseNotFound) }
+    }
+
+    /// Takes over a license as it was just written.
+    pub(crate) fn changed(&self, license: License) {
+        self.remember(Arc::new(license));
+    }
+
+    async fn load(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
+        let key = LicenseKey::from(key);
+        let found = self.ledger.license_by_key(tenant, &key).await.map_err(Error::Ledger)?;
+        Ok(self.remember(Arc::new(found.ok_or(Error::LicenseNotFound)?)))
+    }
+
+    /// Keeps the newer of what is remembered and what is given: a read may be overtaken by a write.
+    fn remember(&self, license: Arc<License>) -> Arc<License> {
+        let key = Key(license.tenant.clone(), license.key.reveal().into());
+        let newer = self.remembered.get(&key).filter(|known| known.version >= license.version);
+        newer.unwrap_or_else(|| {
+            self.remembered.insert(key, Arc::clone(&license));
+            license
+        })
+    }
+}

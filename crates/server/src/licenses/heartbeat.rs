@@ -1,0 +1,88 @@
+//! Keep a seat.
+
+use axum::extract::State;
+use seatkeeper_registry::Live;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::engine::{Beat, Past};
+use crate::error::Error;
+use crate::http::{Meta, SessionPath, Who};
+use crate::problem::{self, Problem};
+use crate::times::text_of;
+use axum::response::{IntoResponse, Response};
+
+/// A session that lives on.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Renewed {
+    session_id: Uuid,
+    last_heartbeat_at: String,
+    expires_at: String,
+    /// How long the seat is kept without another heartbeat.
+    expires_in_seconds: u64,
+    /// `active`.
+    status: &'static str,
+}
+
+/// `PATCH /sessions/{session_id}/heartbeat`: keep a seat.
+#[utoipa::path(
+    patch, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
+    params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Renewed, description = "The session lives on"),
+        (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
+        (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn heartbeat(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    SessionPath(id): SessionPath,
+) -> Result<Response, Error> {
+    let beat = app.engine.heartbeat(id, &who.authority(), &meta.origin(who.as_user())).await?;
+    match beat {
+        Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
+        Beat::Ended(past) => Ok(ended(past).into_response()),
+        Beat::Missing => Err(Error::SessionNotFound),
+    }
+}
+
+/// `PUT /sessions/{session_id}/heartbeat`: the same, for clients that cannot send `PATCH`.
+#[utoipa::path(
+    put, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
+    params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Renewed, description = "The session lives on"),
+        (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
+        (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn heartbeat_put(
+    app: State<App>,
+    who: Who,
+    meta: Meta,
+    session: SessionPath,
+) -> Result<Response, Error> {
+    heartbeat(app, who, meta, session).await
+}
+
+fn renewed(live: &Live) -> Renewed {
+    Renewed {
+        session_id: live.session.id.as_uuid(),
+        last_heartbeat_at: text_of(live.session.last_heartbeat),
+        expires_at: text_of(live.expires),
+        expires_in_seconds: live.expires_in.as_secs_floor(),
+        status: "active",
+    }
+}
+
+fn ended(past: Past) -> Problem {
+    Problem::new(&problem::SESSION_ENDED, format!("It ended as `{}`.", past.reason.as_str()))
+        .with("reason", past.reason.as_str())
+        .with("last_heartbeat_at", text_of(past.last_heartbeat))
+}

@@ -1,0 +1,66 @@
+//! Look at a license's live sessions.
+
+use axum::extract::State;
+use seatkeeper_core::{PoolKind, Reach};
+use seatkeeper_ledger::{LicenseId, SessionFilter};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::session_answer::SessionAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{IdPath, Page, Query, Who, cursor_of, page_limit};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many sessions at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// `GET /{license_id}/sessions`: the live sessions of a license: an admin sees all, a user the user's own.
+#[utoipa::path(
+    get, path = "/{license_id}/sessions", tag = "licenses", security(("bearer" = [])),
+    params(("license_id" = Uuid, Path), ListQuery),
+    responses(
+        (status = 200, body = Page<SessionAnswer>),
+        (status = 404, body = Problem, description = "No such license"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    who: Who,
+    IdPath(license): IdPath,
+    Query(query): Query<ListQuery>,
+) -> Result<axum::Json<Page<SessionAnswer>>, Error> {
+    let limit = page_limit(query.limit)?;
+    let cursor = cursor_of(query.cursor.as_deref())?;
+    let license = LicenseId(license);
+    let found = app.ledger.license(&who.tenant, license).await.map_err(Error::Ledger)?;
+    found.ok_or(Error::LicenseNotFound)?;
+    let who = who.authority();
+    let filter = SessionFilter {
+        pool_kind: Some(PoolKind::License),
+        pool: Some(license.to_string().into()),
+        user: match &who.reach {
+            Reach::Own(user) => Some(user.clone()),
+            Reach::Tenant => None,
+        },
+        live: Some(true),
+        ..SessionFilter::default()
+    };
+    let page =
+        app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for record in &page.items {
+        // The registry's word is later than the record's: what is over by now is left out.
+        if let Some(live) = app.engine.live(record.session.id, &who).await? {
+            items.push(SessionAnswer::of(record, Some(&live)));
+        }
+    }
+    Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))
+}

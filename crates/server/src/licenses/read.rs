@@ -1,0 +1,30 @@
+//! Look at a session.
+
+use axum::extract::State;
+
+use super::session_answer::SessionAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{SessionPath, Who};
+use crate::problem::Problem;
+
+/// `GET /sessions/{session_id}`: a session, live or ended.
+#[utoipa::path(
+    get, path = "/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
+    params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = SessionAnswer),
+        (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn read(
+    State(app): State<App>,
+    who: Who,
+    SessionPath(id): SessionPath,
+) -> Result<axum::Json<SessionAnswer>, Error> {
+    let who = who.authority();
+    let live = app.engine.live(id, &who).await?;
+    let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
+    Ok(axum::Json(SessionAnswer::of(&record, live.as_ref())))
+}

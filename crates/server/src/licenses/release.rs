@@ -1,0 +1,31 @@
+//! Give a seat back.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use seatkeeper_core::EndReason;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Meta, SessionPath, Who};
+use crate::problem::Problem;
+
+/// `DELETE /sessions/{session_id}`: give a seat back. A client can take a 404 as done.
+#[utoipa::path(
+    delete, path = "/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
+    params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 204, description = "The seat is free"),
+        (status = 404, body = Problem, description = "No such live session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn release(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    SessionPath(id): SessionPath,
+) -> Result<StatusCode, Error> {
+    let origin = meta.origin(who.as_user());
+    let was_live = app.engine.end(id, &who.authority(), EndReason::Released, &origin).await?;
+    if was_live { Ok(StatusCode::NO_CONTENT) } else { Err(Error::SessionNotFound) }
+}

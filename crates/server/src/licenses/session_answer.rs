@@ -1,0 +1,77 @@
+//! A license's session, as clients and operators see it.
+
+use seatkeeper_core::Holder;
+use seatkeeper_ledger::SessionRecord;
+use seatkeeper_registry::Live;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::times::text_of;
+
+/// A session, live or ended.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionAnswer {
+    session_id: Uuid,
+    /// `license`.
+    pool_kind: &'static str,
+    /// The license's id.
+    pool: String,
+    /// The machine; absent if the license counts per user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance_id: Option<String>,
+    /// Who holds the seat: a machine, or a user if the license counts per user.
+    holder: String,
+    user: String,
+    started_at: String,
+    last_heartbeat_at: String,
+    expires_at: String,
+    /// `active` or `ended`.
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<String>,
+    /// Why it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<serde_json::Value>,
+}
+
+impl SessionAnswer {
+    /// What the record says, and the registry's later word on a session that is live.
+    pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
+        let (holder, instance_id) = holder_parts(&record.session.holder);
+        let last_heartbeat = live.map_or(&record.session, |live| &live.session).last_heartbeat;
+        let metadata = &record.particulars.metadata;
+        Self {
+            session_id: record.session.id.as_uuid(),
+            pool_kind: record.pool.kind.as_str(),
+            pool: record.pool.name.to_string(),
+            instance_id,
+            holder,
+            user: record.session.users.first().to_string(),
+            started_at: text_of(record.session.started),
+            last_heartbeat_at: text_of(last_heartbeat),
+            expires_at: text_of(live.map_or(record.expires, |live| live.expires)),
+            status: if record.ended.is_some() { "ended" } else { "active" },
+            ended_at: record.ended.map(|end| text_of(end.at)),
+            reason: record.ended.map(|end| end.reason.as_str()),
+            ip: record.particulars.ip.map(|ip| ip.to_string()),
+            user_agent: record.particulars.user_agent.as_deref().map(Into::into),
+            metadata: metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+        }
+    }
+}
+
+/// A machine, and the process on it if the license counts per process.
+pub(super) fn holder_parts(holder: &Holder) -> (String, Option<String>) {
+    match holder.as_str().split_once('\n') {
+        Some((machine, instance)) => (machine.into(), Some(instance.into())),
+        None => (holder.as_str().into(), None),
+    }
+}

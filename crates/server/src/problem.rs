@@ -1,0 +1,203 @@
+//! Every problem that a client can be told (RFC 9457), and the one place that maps errors to them.
+
+use std::error::Error as _;
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::error::Error;
+
+/// A kind of problem: its name, status, title and what the caller is told.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProblemKind {
+    /// The last part of its `type`, and the name of its page in `docs/problems/`.
+    pub name: &'static str,
+    /// The HTTP status.
+    pub status: u16,
+    /// One short sentence, also given as `error`.
+    pub title: &'static str,
+    /// What happened and what to try, in Markdown: what its `type` points at.
+    pub page: &'static str,
+}
+
+/// The page of the kind of this name.
+pub(crate) fn page(name: &str) -> Option<&'static str> {
+    PROBLEMS.iter().find(|kind| kind.name == name).map(|kind| kind.page)
+}
+
+macro_rules! problems {
+    ($($constant:ident = $name:literal, $status:literal, $title:literal;)*) => {
+        $(pub(crate) static $constant: ProblemKind = ProblemKind {
+            name: $name,
+            status: $status,
+            title: $title,
+            page: include_str!(concat!("../../../docs/problems/", $name, ".md")),
+        };)*
+        /// All kinds of problems.
+        pub static PROBLEMS: &[&ProblemKind] = &[$(&$constant),*];
+    };
+}
+
+problems! {
+    UNAUTHENTICATED = "unauthenticated", 401, "A valid bearer token is required";
+    NOT_ADMIN = "admin-scope-required", 403, "The admin scope is required";
+    NOT_JSON = "not-json", 400, "The body is not JSON";
+    BODY_TOO_LARGE = "body-too-large", 413, "The body is too large";
+    INVALID = "invalid-request", 422, "The request is not valid";
+    NOT_FOUND = "not-found", 404, "Nothing is here";
+    METHOD_NOT_ALLOWED = "method-not-allowed", 405, "The method is not allowed here";
+    LICENSE_NOT_FOUND = "license-not-found", 404, "License not found or inactive";
+    LICENSE_FULL = "license-full", 403, "All license seats are currently in use";
+    LICENSE_EXPIRED = "license-expired", 403, "License has expired";
+    LICENSE_KEY_TAKEN = "license-key-taken", 409, "The license key is taken";
+    LICENSE_REVOKED = "license-revoked", 409, "The license is revoked for good";
+    SESSION_NOT_FOUND = "session-not-found", 404, "Session not found";
+    SESSION_ENDED = "session-ended", 410, "The session has ended";
+    IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
+    UNAVAILABLE = "unavailable", 503, "The service cannot answer now";
+    INTERNAL = "internal", 500, "Something went wrong on our side";
+}
+
+/// The body of an answer that is not a success.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Names the kind of problem, and where its page is on this server.
+    #[serde(rename = "type")]
+    kind: String,
+    /// One short sentence: the same for every problem of the kind.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What happened here, for the caller.
+    detail: String,
+    /// The title again, for older clients.
+    error: &'static str,
+    /// More that a program can read, by kind.
+    #[serde(flatten)]
+    #[schema(value_type = Object, additional_properties)]
+    members: Map<String, Value>,
+    #[serde(skip)]
+    retry_after_seconds: Option<u64>,
+}
+
+/// How long a caller should wait before it asks an unavailable server again.
+const UNAVAILABLE_RETRY_AFTER_SECONDS: u64 = 1;
+
+impl Problem {
+    pub(crate) fn new(kind: &'static ProblemKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("/problems/{}", kind.name),
+            title: kind.title,
+            status: kind.status,
+            detail: detail.into(),
+            error: kind.title,
+            members: Map::new(),
+            retry_after_seconds: None,
+        }
+    }
+
+    /// Adds a member that a program can read.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.into(), value.into());
+        self
+    }
+
+    /// Tells when to ask again, in the body and in the header.
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_seconds = Some(seconds);
+        self.with("retry_after_seconds", seconds)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let detail = error.to_string();
+        match error {
+            Error::Unauthenticated(_) => Self::new(
+                &UNAUTHENTICATED,
+                "Send `Authorization: Bearer <token>` with a token that is signed for this server and has not expired.",
+            ),
+            Error::NotAdmin => Self::new(&NOT_ADMIN, "The token's scope does not list `admin`."),
+            Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
+            Error::BodyUnreadable(_) => Self::new(&NOT_JSON, "The body ended before it was whole."),
+            Error::BodyTooLarge => Self::new(&BODY_TOO_LARGE, "A body may have at most 65,536 bytes."),
+            Error::Invalid(errors) => {
+                let errors = serde_json::to_value(errors).unwrap_or_default();
+                Self::new(&INVALID, "Some fields are not as they must be; see `errors`.")
+                    .with("errors", errors)
+            }
+            Error::NoSuchRoute => Self::new(&NOT_FOUND, "No part of the API has this address."),
+            Error::NoSuchMethod => Self::new(&METHOD_NOT_ALLOWED, "See the `Allow` header."),
+            Error::LicenseNotFound => {
+                Self::new(&LICENSE_NOT_FOUND, "There is no active license of yours by this name.")
+            }
+            Error::SessionNotFound => {
+                Self::new(&SESSION_NOT_FOUND, "There is no session of yours by this id.")
+            }
+            Error::LicenseKeyTaken => Self::new(&LICENSE_KEY_TAKEN, "Another license has this key."),
+            Error::LicenseRevoked => {
+                Self::new(&LICENSE_REVOKED, "A revoked license cannot be changed; create another.")
+            }
+            Error::IdempotencyKeyReused => Self::new(
+                &IDEMPOTENCY_KEY_REUSED,
+                "This Idempotency-Key came with another request before; use a new one.",
+            ),
+            Error::Registry(_) | Error::NotDurable | Error::TimedOut => {
+                Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
+                    .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
+            }
+            Error::Ledger(seatkeeper_ledger::Error::Unavailable(_)) => {
+                Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
+                    .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
+            }
+            Error::Ledger(_) | Error::CutOff(_) | Error::Unwritable(_) => {
+                Self::new(&INTERNAL, format!("The log has the cause: {detail}."))
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, axum::Json(&self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl IntoResponse for Error {
+    /// The caller is told the problem; the log gets the chain of causes, once, here.
+    fn into_response(self) -> Response {
+        let causes = causes_of(&self);
+        let problem = Problem::from(self);
+        if problem.status >= 500 {
+            tracing::error!(status = problem.status, %causes, "a request failed");
+        } else {
+            tracing::debug!(status = problem.status, %causes, "a request was refused");
+        }
+        problem.into_response()
+    }
+}
+
+fn causes_of(error: &Error) -> String {
+    let mut causes = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push_str(": ");
+        causes.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    causes
+}

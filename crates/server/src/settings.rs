@@ -1,0 +1,71 @@
+//! What an operator may set. One struct a section; an unknown key is refused by name.
+
+mod auth;
+mod ledger;
+mod licenses;
+mod log;
+mod registry;
+mod secret;
+mod server;
+
+use serde::{Deserialize, Serialize};
+
+pub use auth::{Algorithm, AuthSettings};
+pub use ledger::LedgerSettings;
+pub use licenses::LicensesSettings;
+pub(crate) use licenses::{TTL_SECONDS_MAX, TTL_SECONDS_MIN};
+pub use log::{LogFormat, LogSettings};
+pub use registry::RegistrySettings;
+pub use secret::Secret;
+pub use server::ServerSettings;
+
+/// All settings. Every one has a default: the server starts with none given.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// How the server is reached.
+    pub server: ServerSettings,
+    /// Whose tokens are believed.
+    pub auth: AuthSettings,
+    /// The system of record.
+    pub ledger: LedgerSettings,
+    /// The live sessions.
+    pub registry: RegistrySettings,
+    /// Licenses that say nothing else.
+    pub licenses: LicensesSettings,
+    /// What is logged.
+    pub log: LogSettings,
+}
+
+/// A setting that cannot be: which, what it is, and what it may be.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} = {got}: {want}")]
+pub struct Misfit {
+    /// The key, with its section.
+    pub key: &'static str,
+    /// The value.
+    pub got: String,
+    /// What it may be.
+    pub want: &'static str,
+}
+
+impl Settings {
+    /// Checks what the types cannot.
+    pub fn check(&self) -> Result<(), Misfit> {
+        self.server.check()?;
+        self.auth.check()?;
+        self.ledger.check()?;
+        self.registry.check()?;
+        self.licenses.check()
+    }
+}
+
+/// Demands that a number lies within bounds.
+fn within(
+    key: &'static str,
+    got: u64,
+    range: std::ops::RangeInclusive<u64>,
+    want: &'static str,
+) -> Result<(), Misfit> {
+    if range.contains(&got) { Ok(()) } else { Err(Misfit { key, got: got.to_string(), want }) }
+}

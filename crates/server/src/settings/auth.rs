@@ -1,0 +1,91 @@
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Misfit, Secret, within};
+
+/// How tokens are signed. It comes from here, never from the token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// Ed25519, with a key in the data directory that is made at the first start, or with `key_file`.
+    #[default]
+    #[serde(rename = "EdDSA")]
+    EdDsa,
+    /// RSA with SHA-256; needs `key_file`.
+    #[serde(rename = "RS256")]
+    Rs256,
+    /// ECDSA on P-256; needs `key_file`.
+    #[serde(rename = "ES256")]
+    Es256,
+    /// HMAC with SHA-256; needs `secret`.
+    #[serde(rename = "HS256")]
+    Hs256,
+}
+
+/// `[auth]`: whose tokens are believed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthSettings {
+    /// `EdDSA` (default), `RS256`, `ES256` or `HS256`.
+    pub algorithm: Algorithm,
+    /// The public key, in PEM, that tokens are checked with. With EdDSA it may be absent (then the data
+    /// directory's own key serves) or a private key (then `seatkeeper token` signs with it).
+    pub key_file: Option<PathBuf>,
+    /// The shared secret of HS256: at least 32 bytes.
+    pub secret: Option<Secret>,
+    /// The `iss` that tokens must carry; absent: any.
+    pub issuer: Option<String>,
+    /// The `aud` that tokens must carry; absent: tokens with any `aud`, or none.
+    pub audience: Option<String>,
+    /// The claim that names the tenant. Default `tenant`.
+    pub tenant_claim: String,
+    /// The claim that names the user. Default `sub`.
+    pub user_claim: String,
+    /// The claim that lists the scopes, separated by spaces. Default `scope`.
+    pub scope_claim: String,
+    /// How far clocks may differ when `exp` and `nbf` are checked, in seconds: 0 to 300. Default 5.
+    pub leeway_seconds: u64,
+}
+
+impl Default for AuthSettings {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::EdDsa,
+            key_file: None,
+            secret: None,
+            issuer: None,
+            audience: None,
+            tenant_claim: "tenant".into(),
+            user_claim: "sub".into(),
+            scope_claim: "scope".into(),
+            leeway_seconds: 5,
+        }
+    }
+}
+
+/// The shortest secret of HS256: as long as its hash (RFC 7518, 3.2).
+const SECRET_BYTES_MIN: usize = 32;
+
+impl AuthSettings {
+    pub(super) fn check(&self) -> Result<(), Misfit> {
+        within("auth.leeway_seconds", self.leeway_seconds, 0..=300, "want 0 to 300 seconds")?;
+        match (self.algorithm, &self.key_file, &self.secret) {
+            (Algorithm::Rs256 | Algorithm::Es256, None, _) => Err(Misfit {
+                key: "auth.key_file",
+                got: "nothing".into(),
+                want: "RS256 and ES256 want a file with the public key in PEM",
+            }),
+            (Algorithm::Hs256, _, None) => Err(Misfit {
+                key: "auth.secret",
+                got: "nothing".into(),
+                want: "HS256 wants a secret of at least 32 bytes",
+            }),
+            (Algorithm::Hs256, _, Some(secret)) if secret.reveal().len() < SECRET_BYTES_MIN => Err(Misfit {
+                key: "auth.secret",
+                got: format!("{} bytes", secret.reveal().len()),
+                want: "HS256 wants a secret of at least 32 bytes",
+            }),
+            (Algorithm::EdDsa | Algorithm::Rs256 | Algorithm::Es256 | Algorithm::Hs256, _, _) => Ok(()),
+        }
+    }
+}

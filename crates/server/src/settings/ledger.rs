@@ -1,0 +1,49 @@
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Misfit, within};
+
+/// `[ledger]`: the system of record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedgerSettings {
+    /// Where the ledger and the token key are kept. One process at a time. Default `./seatkeeper-data`.
+    pub data_dir: PathBuf,
+    /// How long ended sessions and audit records are kept, in days: 0 keeps them for ever. Default 0.
+    pub retention_days: u64,
+    /// How often the latest heartbeats are written down, in seconds: 1 to 3,600. Default 10.
+    pub heartbeat_flush_seconds: u64,
+    /// How long an answer waits for its record to be on disk before it is a 503, in milliseconds:
+    /// 100 to 60,000. Default 5,000.
+    pub commit_timeout_milliseconds: u64,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("./seatkeeper-data"),
+            retention_days: 0,
+            heartbeat_flush_seconds: 10,
+            commit_timeout_milliseconds: 5_000,
+        }
+    }
+}
+
+impl LedgerSettings {
+    pub(super) fn check(&self) -> Result<(), Misfit> {
+        within("ledger.retention_days", self.retention_days, 0..=36_500, "want 0 to 36,500 days")?;
+        within(
+            "ledger.heartbeat_flush_seconds",
+            self.heartbeat_flush_seconds,
+            1..=3_600,
+            "want 1 to 3,600 seconds",
+        )?;
+        within(
+            "ledger.commit_timeout_milliseconds",
+            self.commit_timeout_milliseconds,
+            100..=60_000,
+            "want 100 to 60,000 milliseconds",
+        )
+    }
+}

@@ -1,0 +1,30 @@
+use serde::{Deserialize, Serialize};
+
+/// `[log]`: what is logged, and how.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogSettings {
+    /// A level (`error`, `warn`, `info`, `debug`, `trace`) or a list of `target=level`. Default `info`.
+    pub level: String,
+    /// `auto` (default): text on a terminal, JSON otherwise; or `text`, or `json`.
+    pub format: LogFormat,
+}
+
+/// How a log line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// Text.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self { level: "info".into(), format: LogFormat::Auto }
+    }
+}

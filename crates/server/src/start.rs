@@ -1,0 +1,180 @@
+//! Builds the server. Only here are a registry and a ledger named.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::serve::ListenerExt;
+use futures_util::TryStreamExt;
+use seatkeeper_core::{PoolKind, Region, RegistryTime};
+use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_registry::{MonotonicClock, Registry};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, Parts};
+use crate::auth::{KeyError, Verifier};
+use crate::engine::{Commits, Engine};
+use crate::http::router;
+use crate::licenses::{Entitlements, license_id_of, terms_of};
+use crate::settings::{Misfit, Settings};
+use crate::times::registry_time_of;
+use crate::wall_clock;
+use crate::workers::{Crew, Drain, Flush, Sweep};
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A setting cannot be.
+    #[error("a setting does not fit")]
+    Settings(#[from] Misfit),
+    /// The ledger cannot be used.
+    #[error("the ledger cannot be used")]
+    Ledger(#[from] seatkeeper_ledger::Error),
+    /// The registry cannot be filled.
+    #[error("the live sessions could not be put back")]
+    Registry(#[from] seatkeeper_registry::Error),
+    /// There is no key to check tokens with.
+    #[error("there is no key to check tokens with")]
+    Key(#[from] KeyError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A server that takes requests.
+pub struct Running {
+    /// The address it listens on, with the port it got.
+    pub addr: SocketAddr,
+    served: JoinHandle<()>,
+}
+
+impl Running {
+    /// Resolves when the server has stopped: requests answered, records written, ledger closed.
+    pub async fn finished(self) {
+        if let Err(error) = self.served.await {
+            tracing::error!(error = &error as &dyn std::error::Error, "the server stopped short");
+        }
+    }
+}
+
+/// Starts a server: opens the ledger, puts back the sessions it knows as live, and listens. It stops
+/// when `shutdown` is cancelled.
+pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
+    settings.check()?;
+    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(&settings.ledger.data_dir)).await?;
+    let verifier = Verifier::new(&settings)?;
+    let registry = filled_registry(&settings, &ledger).await?;
+    let address = settings.server.listen;
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
+    let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
+
+    let commits = Arc::new(Commits::new());
+    let (upkeep, drainage) = workers(&settings, &registry, &ledger, &commits);
+    let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
+    let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
+    let app = App::new(Parts {
+        verifier,
+        engine: Engine::new(registry, ledger.clone(), commits, commit_timeout),
+        entitlements: Entitlements::new(ledger.clone()),
+        ledger: ledger.clone(),
+        settings,
+    });
+    let served = tokio::spawn(async move {
+        serve(listener, app, shutdown, drain_timeout).await;
+        // What upkeep still does must reach the ledger as well.
+        upkeep.stop().await;
+        drainage.stop().await;
+        ledger.close().await;
+    });
+    Ok(Running { addr, served })
+}
+
+/// A registry with every session that the ledger knows as live, each with a full TTL.
+async fn filled_registry(settings: &Settings, ledger: &Ledger) -> Result<Arc<dyn Registry>, StartError> {
+    let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
+    let clock = MonotonicClock::starting_at(first_time(ledger).await?);
+    let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
+    let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
+    let (began, mut sessions) = (Instant::now(), 0);
+    let mut pools = std::pin::pin!(ledger.live_sessions());
+    while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
+        let license = match license_id_of(&pool) {
+            Some(id) => ledger.license(&pool.tenant, id).await?,
+            None => None,
+        };
+        debug_assert_eq!(pool.kind, PoolKind::License);
+        sessions += live.len();
+        let terms = license.map(|license| terms_of(&license, &settings.licenses));
+        registry.open(&pool, seq, terms, live).await?;
+    }
+    tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
+    Ok(Arc::new(registry))
+}
+
+/// Where the registry's clock starts: at the wall clock, but never before what is on record.
+async fn first_time(ledger: &Ledger) -> Result<RegistryTime, StartError> {
+    let wall = registry_time_of(wall_clock::now());
+    let recorded = ledger.last_time().await?.unwrap_or_default();
+    if recorded > wall {
+        tracing::warn!(
+            ahead_ms = recorded.since(wall).as_millis(),
+            "the wall clock is behind the ledger's last record; registry time goes on from the record"
+        );
+    }
+    Ok(wall.max(recorded))
+}
+
+/// The workers that look after sessions and history, and the one that brings their changes to the ledger.
+fn workers(
+    settings: &Settings,
+    registry: &Arc<dyn Registry>,
+    ledger: &Ledger,
+    commits: &Arc<Commits>,
+) -> (Crew, Crew) {
+    let (upkeep, drainage) = (Crew::new(), Crew::new());
+    drainage.start(Drain {
+        registry: Arc::clone(registry),
+        ledger: ledger.clone(),
+        commits: Arc::clone(commits),
+    });
+    let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
+    upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval));
+    if settings.registry.sweep_interval_milliseconds > 0 {
+        let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
+        upkeep.start(Sweep { registry: Arc::clone(registry), interval });
+    }
+    (upkeep, drainage)
+}
+
+/// Serves until `shutdown`, then answers what was accepted, for at most `drain_timeout`.
+async fn serve(listener: TcpListener, app: App, shutdown: CancellationToken, drain_timeout: Duration) {
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(error = &error as &dyn std::error::Error, "a connection keeps Nagle's delay");
+        }
+    });
+    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let cut_off = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(drain_timeout).await;
+    };
+    tokio::select! {
+        result = server => {
+            if let Err(error) = result {
+                tracing::error!(error = &error as &dyn std::error::Error, "the listener failed");
+            }
+        }
+        () = cut_off => tracing::warn!("requests were still under way when the time for shutdown was over"),
+    }
+}

@@ -1,0 +1,15 @@
+//! Work that goes on behind the requests: one file a task, one driver for all.
+//!
+//! A worker reads the state as it is, does at most a batch, and says whether more is left. A
+//! notification and the timer run the same code. To add one, implement `driver::Worker` and start it in
+//! `start`.
+
+mod drain;
+mod driver;
+mod flush;
+mod sweep;
+
+pub(crate) use drain::Drain;
+pub(crate) use driver::Crew;
+pub(crate) use flush::Flush;
+pub(crate) use sweep::Sweep;

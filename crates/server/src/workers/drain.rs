@@ -1,0 +1,67 @@
+//! Brings the journal into the ledger: many events a commit, whoever waits for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use seatkeeper_core::Event;
+use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::{JournalEntry, Receipt, Registry};
+
+use super::driver::{Left, Worker};
+use crate::engine::Commits;
+use crate::error::Error;
+
+/// Events in one commit. More would make the first of them wait longer than the disk does.
+const DRAIN_BATCH_EVENTS_MAX: usize = 512;
+
+/// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
+/// backstop only.
+const REST: Duration = Duration::from_secs(1);
+
+pub(crate) struct Drain {
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) ledger: Ledger,
+    pub(crate) commits: Arc<Commits>,
+}
+
+#[async_trait]
+impl Worker for Drain {
+    fn name(&self) -> &'static str {
+        "drain"
+    }
+
+    fn rest(&self) -> Duration {
+        REST
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        let entries = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
+        if entries.is_empty() {
+            return Ok(Left::Nothing);
+        }
+        let (receipts, events) = split(entries);
+        self.ledger.apply(&events).await.map_err(Error::Ledger)?;
+        for receipt in receipts {
+            self.registry.journal_acknowledge(receipt).await?;
+            self.commits.advance(receipt);
+        }
+        Ok(Left::More)
+    }
+
+    async fn woken(&self) {
+        self.registry.journal_stirred().await;
+    }
+}
+
+/// The events, and for each bucket how far they go.
+fn split(entries: Vec<JournalEntry>) -> (Vec<Receipt>, Vec<Event>) {
+    let mut furthest = BTreeMap::new();
+    let mut events = Vec::with_capacity(entries.len());
+    for entry in entries {
+        furthest.insert(entry.receipt.bucket, entry.receipt);
+        events.push(entry.event);
+    }
+    (furthest.into_values().collect(), events)
+}

@@ -1,0 +1,120 @@
+//! Runs workers: timers, wake-ups, failures and shutdown.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::Error;
+
+/// The first pause after a failure; it doubles with each, up to [`RETRY_PAUSE_MAX`].
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How long a worker may go on with what is left when the server stops.
+const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
+
+/// Whether a worker left something undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nothing,
+    More,
+}
+
+/// One kind of background work.
+#[async_trait]
+pub(crate) trait Worker: Send + Sync + 'static {
+    /// Its name in the log.
+    fn name(&self) -> &'static str;
+
+    /// How long it rests when nothing is left and nothing wakes it.
+    fn rest(&self) -> Duration;
+
+    /// Does at most a batch.
+    async fn activate(&self) -> Result<Left, Error>;
+
+    /// Returns when there may be something to do before the rest is over.
+    async fn woken(&self) {
+        std::future::pending().await
+    }
+}
+
+/// Workers that start one by one and stop together.
+pub(crate) struct Crew {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Crew {
+    pub(crate) fn new() -> Self {
+        Self { tasks: TaskTracker::new(), stop: CancellationToken::new() }
+    }
+
+    /// Starts a worker.
+    pub(crate) fn start(&self, worker: impl Worker) {
+        self.tasks.spawn(drive(worker, self.stop.clone()));
+    }
+
+    /// Lets each worker do what is left, and waits for all.
+    pub(crate) async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+async fn drive(worker: impl Worker, stop: CancellationToken) {
+    let mut retry_pause = RETRY_PAUSE_MIN;
+    while !stop.is_cancelled() {
+        let pause = match worker.activate().await {
+            Ok(Left::More) => {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            Ok(Left::Nothing) => {
+                retry_pause = RETRY_PAUSE_MIN;
+                worker.rest()
+            }
+            Err(error) => {
+                tracing::error!(
+                    worker = worker.name(),
+                    error = &error as &dyn std::error::Error,
+                    "a worker failed; it will try again"
+                );
+                let pause = retry_pause;
+                retry_pause = (retry_pause * 2).min(RETRY_PAUSE_MAX);
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = stop.cancelled() => {}
+                }
+                continue;
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = worker.woken() => {}
+            () = stop.cancelled() => {}
+        }
+    }
+    if tokio::time::timeout(LAST_ROUND_MAX, finish(&worker)).await.is_err() {
+        tracing::error!(worker = worker.name(), "a worker did not finish in time");
+    }
+}
+
+async fn finish(worker: &impl Worker) {
+    loop {
+        match worker.activate().await {
+            Ok(Left::More) => {}
+            Ok(Left::Nothing) => return,
+            Err(error) => {
+                tracing::error!(
+                    worker = worker.name(),
+                    error = &error as &dyn std::error::Error,
+                    "a worker failed while the server stops"
+                );
+                tokio::time::sleep(RETRY_PAUSE_MIN).await;
+            }
+        }
+    }
+}

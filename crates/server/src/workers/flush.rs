@@ -1,0 +1,54 @@
+//! Writes the latest heartbeats down, so that a record of a session says when it was last heard of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::Registry;
+
+use super::driver::{Left, Worker};
+use crate::error::Error;
+
+/// Heartbeats in one statement.
+const FLUSH_HEARTBEATS_MAX: usize = 500;
+
+pub(crate) struct Flush {
+    registry: Arc<dyn Registry>,
+    ledger: Ledger,
+    interval: Duration,
+    /// Heartbeats until then are written down. A std-like lock: nothing awaits while it is held.
+    flushed_until: Mutex<RegistryTime>,
+}
+
+impl Flush {
+    pub(crate) fn new(registry: Arc<dyn Registry>, ledger: Ledger, interval: Duration) -> Self {
+        Self { registry, ledger, interval, flushed_until: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Worker for Flush {
+    fn name(&self) -> &'static str {
+        "flush"
+    }
+
+    fn rest(&self) -> Duration {
+        self.interval
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        let now = self.registry.now().await?;
+        let since = *self.flushed_until.lock();
+        for bucket in Bucket::all() {
+            let renewed = self.registry.renewed_since(bucket, since).await?;
+            for batch in renewed.chunks(FLUSH_HEARTBEATS_MAX) {
+                self.ledger.flush_heartbeats(batch).await.map_err(Error::Ledger)?;
+            }
+        }
+        *self.flushed_until.lock() = now;
+        Ok(Left::Nothing)
+    }
+}

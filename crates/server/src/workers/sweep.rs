@@ -1,0 +1,43 @@
+//! Puts the seats of silent holders on record as expired. They were free before: this is for the record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use seatkeeper_core::Bucket;
+use seatkeeper_registry::Registry;
+
+use super::driver::{Left, Worker};
+use crate::error::Error;
+
+/// Pools that one step on a bucket sweeps, while its claims and heartbeats wait.
+const SWEEP_POOLS_MAX: usize = 64;
+
+pub(crate) struct Sweep {
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) interval: Duration,
+}
+
+#[async_trait]
+impl Worker for Sweep {
+    fn name(&self) -> &'static str {
+        "sweep"
+    }
+
+    fn rest(&self) -> Duration {
+        self.interval
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        let now = self.registry.now().await?;
+        let mut left = Left::Nothing;
+        for bucket in Bucket::all() {
+            if self.registry.due(bucket).await?.is_some_and(|due| due <= now)
+                && self.registry.sweep(bucket, SWEEP_POOLS_MAX).await?.more
+            {
+                left = Left::More;
+            }
+        }
+        Ok(left)
+    }
+}
