@@ -142,7 +142,11 @@ impl ApiClient {
     }
 
     /// The answer to a `DELETE`; null where the server has nothing to say.
-    pub(crate) async fn delete(&self, path: &str, filters: &[(&str, Option<String>)]) -> Result<Value, Error> {
+    pub(crate) async fn delete(
+        &self,
+        path: &str,
+        filters: &[(&str, Option<String>)],
+    ) -> Result<Value, Error> {
         self.call(Method::DELETE, self.url(path, filters)?, None).await
     }
 

@@ -94,7 +94,9 @@ pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
 
 /// The process's environment, as [`Sources`] takes it. What is not Unicode cannot name a setting.
 pub(crate) fn variables(environment: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
-    environment.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+    environment
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 fn read_file(path: &Path) -> Result<File<FileSourceString, FileFormat>, Error> {

@@ -18,8 +18,11 @@ fn field(table: &str, name: &str) -> String {
 fn config_without_anything_prints_every_setting_with_its_default() {
     let output = run(&["config"]);
     assert_eq!(output.status.code(), Some(0));
-    for part in ["[server]\nlisten = \"127.0.0.1:8080\"\n", "[licenses]\nttl_seconds = 360\n", "[registry]\nurl = \"memory\"\n"]
-    {
+    for part in [
+        "[server]\nlisten = \"127.0.0.1:8080\"\n",
+        "[licenses]\nttl_seconds = 360\n",
+        "[registry]\nurl = \"memory\"\n",
+    ] {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
 }
@@ -54,7 +57,11 @@ fn an_unknown_setting_is_named_and_exits_with_2() {
     fs::write(&path, "[licenses]\nttl = 3\n").unwrap();
     let of_file = run(&["config", "--config", path.to_str().unwrap()]);
     assert_eq!((of_file.status.code(), of_file.stdout.as_str()), (Some(2), ""));
-    assert!(of_file.stderr.contains("`ttl`") && of_file.stderr.contains("seatkeeper.toml"), "{}", of_file.stderr);
+    assert!(
+        of_file.stderr.contains("`ttl`") && of_file.stderr.contains("seatkeeper.toml"),
+        "{}",
+        of_file.stderr
+    );
 
     let variables = [("SEATKEEPER_LICENSES_TTL".to_owned(), "3".to_owned())];
     let of_variable = run_with(&variables, &["serve"]);
@@ -210,7 +217,8 @@ fn the_demonstration_ends_well_within_a_minute() {
     let started = Instant::now();
     let output = run(&["demo"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", output.stdout, output.stderr);
-    let story = ["welder denied", "welder acquired the robot's seat", "nothing is lost", "never above its limit"];
+    let story =
+        ["welder denied", "welder acquired the robot's seat", "nothing is lost", "never above its limit"];
     for part in story {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
@@ -221,14 +229,26 @@ fn the_demonstration_ends_well_within_a_minute() {
 fn a_bench_prints_its_figures_and_leaves_no_seat_taken() {
     let house = House::open();
     for scenario in ["heartbeat", "denied", "cycle"] {
-        let args = ["bench", "--scenario", scenario, "--concurrency", "4", "--seconds", "5", "--requests", "200", "--json"];
+        let args = [
+            "bench",
+            "--scenario",
+            scenario,
+            "--concurrency",
+            "4",
+            "--seconds",
+            "5",
+            "--requests",
+            "200",
+            "--json",
+        ];
         let output = house.command(&args);
         assert_eq!(output.status.code(), Some(0), "{scenario}: {}{}", output.stdout, output.stderr);
         let report: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(report["violations"]["count"], 0, "{report}");
         assert!(report["requests"].as_u64().unwrap() >= 200, "{report}");
     }
-    let live: Value = serde_json::from_str(&house.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
+    let live: Value =
+        serde_json::from_str(&house.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
     assert_eq!(live["items"], json!([]));
     house.prove();
 }

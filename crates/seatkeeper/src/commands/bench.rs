@@ -17,6 +17,9 @@ use crate::output;
 /// Preparation and an end that waits for answers under way come on top of the run itself.
 const TOKEN_TTL_MARGIN: Duration = Duration::from_secs(300);
 
+/// Heartbeats between acquire and release.
+const CYCLE_HEARTBEATS: u32 = 1;
+
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// What each connection does
@@ -60,8 +63,17 @@ impl BenchArgs {
                 Scenario::Heartbeats { sessions_per_connection: each as usize }
             }
             Kind::Denied => Scenario::Denied,
-            Kind::Cycle => Scenario::Cycle { heartbeats: 1 },
+            Kind::Cycle => Scenario::Cycle { heartbeats: CYCLE_HEARTBEATS },
         }
+    }
+
+    /// The bound on requests, as the load counts: a cycle is one turn.
+    fn turns(&self) -> Option<u64> {
+        let requests_per_turn = match self.scenario {
+            Kind::Heartbeat | Kind::Denied => 1,
+            Kind::Cycle => 2 + u64::from(CYCLE_HEARTBEATS),
+        };
+        self.requests.map(|requests| requests.div_ceil(requests_per_turn))
     }
 
     fn duration(&self) -> Duration {
@@ -85,7 +97,7 @@ async fn load(args: &BenchArgs, token: &str, license: &License) -> Result<Report
         target: Target::new(&args.server.server, Some(token))?,
         license_keys: vec![license.license_key.clone()],
         concurrency: args.concurrency as usize,
-        bounds: Bounds { duration: args.duration(), requests: args.requests },
+        bounds: Bounds { duration: args.duration(), turns: args.turns() },
         scenario: args.scenario(),
     };
     let bar = progress_bar(args);
@@ -149,7 +161,8 @@ fn row(operation: Operation, figures: &OperationReport) -> [String; 6] {
 fn verdict(report: &Report) -> String {
     let violations = &report.violations;
     if violations.count == 0 {
-        return "checked: the license was never seen above its seats, and no promise was seen broken".to_owned();
+        return "checked: the license was never seen above its seats, and no promise was seen broken"
+            .to_owned();
     }
     let first = violations.first.join("\n  ");
     format!("BROKEN: {} promises were seen broken. The first:\n  {first}", violations.count)

@@ -32,9 +32,6 @@ pub(crate) enum Error {
     /// The signals that stop a server cannot be listened for.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
-    /// A server that ran broke off.
-    #[error("the server broke off")]
-    Stopped(#[from] RunError),
     /// The ledger has no answer.
     #[error(transparent)]
     Ledger(#[from] seatkeeper_ledger::Error),
@@ -89,7 +86,6 @@ impl Error {
             | Self::Start(_)
             | Self::Runtime(_)
             | Self::Signals(_)
-            | Self::Stopped(_)
             | Self::Ledger(_)
             | Self::Load(_)
             | Self::Demo(_)

@@ -55,8 +55,28 @@ pub(crate) struct UpdateArgs {
     seats: Option<u32>,
     #[command(flatten)]
     terms: TermsArgs,
+    /// Take a value away: the license then never ends, has the server's TTL, or names nobody
+    #[arg(long, value_name = "WHAT")]
+    unset: Vec<Unset>,
     #[command(flatten)]
     server: ServerArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Unset {
+    ExpiresAt,
+    TtlSeconds,
+    Contact,
+}
+
+impl Unset {
+    const fn field(self) -> &'static str {
+        match self {
+            Self::ExpiresAt => "expires_at",
+            Self::TtlSeconds => "ttl_seconds",
+            Self::Contact => "contact",
+        }
+    }
 }
 
 /// What a license may say beside its seats.
@@ -178,7 +198,11 @@ async fn show(args: &OneArgs) -> Result<(), Error> {
 
 async fn update(args: UpdateArgs) -> Result<(), Error> {
     let api = admin::connect(&args.server)?;
-    let answer = api.patch(&path_of(args.id), Some(args.terms.change(None, args.seats))).await?;
+    let mut change = args.terms.change(None, args.seats);
+    for unset in args.unset {
+        change[unset.field()] = Value::Null;
+    }
+    let answer = api.patch(&path_of(args.id), Some(change)).await?;
     print(&api, answer, args.server.json)
 }
 

@@ -36,11 +36,11 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let finished = running.finished();
     tokio::pin!(finished);
     tokio::select! {
-        end = &mut finished => end?,
+        () = &mut finished => {}
         () = stop_asked => {
             tracing::info!("stopping: requests under way are answered first");
             stop.cancel();
-            finished.await?;
+            finished.await;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -65,11 +65,12 @@ pub(crate) struct RevokeArgs {
 struct Session {
     session_id: String,
     holder: String,
+    instance_id: Option<String>,
     user: String,
     started_at: String,
     last_heartbeat_at: String,
     ended_at: Option<String>,
-    end_reason: Option<String>,
+    reason: Option<String>,
 }
 
 /// The answer to the end of a pool's sessions.
@@ -117,14 +118,18 @@ async fn list(args: &ListArgs) -> Result<(), Error> {
 }
 
 fn row(session: Session) -> [String; 7] {
+    let holder = match session.instance_id {
+        Some(instance) => format!("{} / {instance}", session.holder),
+        None => session.holder,
+    };
     [
         session.session_id,
-        session.holder,
+        holder,
         session.user,
         session.started_at,
         session.last_heartbeat_at,
         output::cell(session.ended_at),
-        output::cell(session.end_reason),
+        output::cell(session.reason),
     ]
 }
 

@@ -40,7 +40,8 @@ fn without_any_source_all_is_as_by_default() {
 
 #[test]
 fn a_variable_beats_the_file_and_a_flag_beats_both() {
-    let (_dir, path) = file("[server]\nlisten = '127.0.0.1:1'\nrequest_timeout_seconds = 7\n[licenses]\nttl_seconds = 11\n");
+    let (_dir, path) =
+        file("[server]\nlisten = '127.0.0.1:1'\nrequest_timeout_seconds = 7\n[licenses]\nttl_seconds = 11\n");
     let mut sources = variable("SEATKEEPER_SERVER_LISTEN", "127.0.0.1:2");
     sources.file = Some(path);
     assert_eq!(load(&sources).unwrap().server.listen.port(), 2);

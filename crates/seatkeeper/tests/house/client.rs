@@ -11,66 +11,71 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Speaks to one server with one token.
 #[derive(Clone)]
-pub struct Client {
-    pub url: String,
-    pub token: String,
-    pub http: reqwest::Client,
+pub(crate) struct Client {
+    pub(crate) url: String,
+    pub(crate) token: String,
+    pub(crate) http: reqwest::Client,
 }
 
 /// What a server answered.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: HeaderMap,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
     /// The body as JSON; a text that is none stands as a string, and nothing as null.
-    pub body: Value,
+    pub(crate) body: Value,
 }
 
 impl Client {
-    pub fn new(url: &str, token: String) -> Self {
+    pub(crate) fn new(url: &str, token: String) -> Self {
         let http = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build().expect("a client");
         Self { url: url.to_owned(), token, http }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(Method::POST, path, Some(body)).await
     }
 
-    pub async fn patch(&self, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, body: Option<Value>) -> Answer {
         self.send(Method::PATCH, path, body).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send(Method::DELETE, path, None).await
     }
 
     /// Asks for a seat.
-    pub async fn acquire(&self, license_key: &Value, machine: &str) -> Answer {
+    pub(crate) async fn acquire(&self, license_key: &Value, machine: &str) -> Answer {
         let ask = json!({ "license_key": license_key, "machine_id": machine });
         self.post("/api/v1/licenses/acquire", ask).await
     }
 
     /// Renews a session.
-    pub async fn heartbeat(&self, session_id: &Value) -> Answer {
+    pub(crate) async fn heartbeat(&self, session_id: &Value) -> Answer {
         self.patch(&format!("{}/heartbeat", session_path(session_id)), None).await
     }
 
     /// Gives a seat back.
-    pub async fn release(&self, session_id: &Value) -> Answer {
+    pub(crate) async fn release(&self, session_id: &Value) -> Answer {
         self.delete(&session_path(session_id)).await
     }
 
     /// Any request; a server that does not answer fails the test.
-    pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
         self.try_send(method, path, body).await.expect("an answer")
     }
 
     /// Any request, where the server may be dead.
-    pub async fn try_send(&self, method: Method, path: &str, body: Option<Value>) -> reqwest::Result<Answer> {
+    pub(crate) async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> reqwest::Result<Answer> {
         let mut request = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
         if let Some(body) = &body {
             request = request.json(body);
@@ -85,7 +90,7 @@ impl Client {
 impl Answer {
     /// Fails the test unless the answer has this status; shows its body then.
     #[track_caller]
-    pub fn expect(self, status: u16) -> Value {
+    pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{:#}", self.body);
         self.body
     }

@@ -1,7 +1,7 @@
 //! A real server for a test: the binary itself, on a free port, with a data directory of its own.
 //!
 //! Every test file includes this module and uses some of it.
-#![allow(dead_code, reason = "no test file uses all of the house")]
+#![allow(dead_code, unused_imports, reason = "no test file uses all of the house")]
 
 mod client;
 mod process;
@@ -12,15 +12,15 @@ use std::process::ExitStatus;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use client::{Answer, Client};
-pub use process::{BIN, Output, run, run_with};
+pub(crate) use client::{Answer, Client};
 use process::Server;
+pub(crate) use process::{BIN, Output, run, run_with};
 
 /// The tenant of whoever does not care.
-pub const TENANT: &str = "default";
+pub(crate) const TENANT: &str = "default";
 
 /// A server under test. Its process is killed when this is dropped.
-pub struct House {
+pub(crate) struct House {
     dir: TempDir,
     variables: Vec<(String, String)>,
     server: Option<Server>,
@@ -28,63 +28,66 @@ pub struct House {
 
 impl House {
     /// A server with the usual settings.
-    pub fn open() -> Self {
+    pub(crate) fn open() -> Self {
         Self::open_with(&[])
     }
 
     /// A server with settings of its own: `("LICENSES_TTL_SECONDS", "2")`.
-    pub fn open_with(settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
         let variables = settings.iter();
         let variables = variables.map(|(name, value)| (format!("SEATKEEPER_{name}"), (*value).to_owned()));
-        let mut house =
-            Self { dir: tempfile::tempdir().expect("a directory"), variables: variables.collect(), server: None };
+        let mut house = Self {
+            dir: tempfile::tempdir().expect("a directory"),
+            variables: variables.collect(),
+            server: None,
+        };
         house.start();
         house
     }
 
     /// Starts the server again, after [`kill`](Self::kill) or [`stop`](Self::stop).
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         assert!(self.server.is_none(), "the server runs already");
         self.server = Some(Server::start(self.data_dir(), &self.variables));
     }
 
     /// Ends it as a power cut would.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.server.take().expect("a running server").kill();
     }
 
     /// Asks it to stop with SIGTERM and waits until it has. Gives how it exited and what it logged.
-    pub fn stop(&mut self) -> (ExitStatus, String) {
+    pub(crate) fn stop(&mut self) -> (ExitStatus, String) {
         self.server.take().expect("a running server").stop()
     }
 
     /// Where it listens: `http://127.0.0.1:PORT`.
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.server.as_ref().expect("a running server").url
     }
 
     /// The id of its process.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.server.as_ref().expect("a running server").pid()
     }
 
     /// Its data directory.
-    pub fn data_dir(&self) -> &Path {
+    pub(crate) fn data_dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// A file beside nothing of the server's.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// A token for a user of the usual tenant.
-    pub fn token(&self, user: &str) -> String {
+    pub(crate) fn token(&self, user: &str) -> String {
         self.token_of(TENANT, user, "")
     }
 
     /// A token for any tenant, user and scopes.
-    pub fn token_of(&self, tenant: &str, user: &str, scope: &str) -> String {
+    pub(crate) fn token_of(&self, tenant: &str, user: &str, scope: &str) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let args = ["token", "--tenant", tenant, "--user", user, "--scope", scope, "--data-dir", data_dir];
         let output = run_with(&self.variables, &args);
@@ -93,29 +96,29 @@ impl House {
     }
 
     /// A client that speaks for a user of the usual tenant.
-    pub fn client(&self, user: &str) -> Client {
+    pub(crate) fn client(&self, user: &str) -> Client {
         Client::new(self.url(), self.token(user))
     }
 
     /// A client that speaks for an admin of the usual tenant.
-    pub fn admin(&self) -> Client {
+    pub(crate) fn admin(&self) -> Client {
         Client::new(self.url(), self.token_of(TENANT, "ops", "admin"))
     }
 
     /// Makes a license of so many seats and gives it as the API shows it.
-    pub async fn license(&self, seats: u32) -> Value {
+    pub(crate) async fn license(&self, seats: u32) -> Value {
         self.license_with(json!({ "max_seats": seats })).await
     }
 
     /// Makes a license and gives it as the API shows it.
-    pub async fn license_with(&self, ask: Value) -> Value {
+    pub(crate) async fn license_with(&self, ask: Value) -> Value {
         let answer = self.admin().post("/api/v1/admin/licenses", ask).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer.body
     }
 
     /// Runs the command against this server: `--server` and `--data-dir` are added.
-    pub fn command(&self, args: &[&str]) -> Output {
+    pub(crate) fn command(&self, args: &[&str]) -> Output {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let mut all = args.to_vec();
         all.extend(["--server", self.url(), "--data-dir", data_dir]);
@@ -123,7 +126,7 @@ impl House {
     }
 
     /// Proves the audit log, and fails the test with the finding if it cannot be proved.
-    pub fn prove(&self) -> String {
+    pub(crate) fn prove(&self) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let output = run(&["audit", "verify", "--data-dir", data_dir]);
         assert!(output.status.success(), "{}{}", output.stdout, output.stderr);

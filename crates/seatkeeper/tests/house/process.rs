@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The binary under test.
-pub const BIN: &str = env!("CARGO_BIN_EXE_seatkeeper");
+pub(crate) const BIN: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
 /// How long a server may take to start or to stop, on a machine that is busy with other tests.
 const START_STOP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -19,19 +19,19 @@ const LISTENING: &str = "listening on ";
 
 /// What a command printed, and how it ended.
 #[derive(Debug)]
-pub struct Output {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// Runs the command to its end, with none of the environment's settings.
-pub fn run(args: &[&str]) -> Output {
+pub(crate) fn run(args: &[&str]) -> Output {
     run_with(&[], args)
 }
 
 /// Runs the command to its end with these variables.
-pub fn run_with(variables: &[(String, String)], args: &[&str]) -> Output {
+pub(crate) fn run_with(variables: &[(String, String)], args: &[&str]) -> Output {
     let output = command(variables).args(args).stdin(Stdio::null()).output().expect("the command runs");
     Output {
         status: output.status,
@@ -51,15 +51,15 @@ fn command(variables: &[(String, String)]) -> Command {
 }
 
 /// A running server.
-pub struct Server {
-    pub url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     child: Child,
     stderr: Option<JoinHandle<String>>,
 }
 
 impl Server {
     /// Starts it, and waits for the line that says where it listens.
-    pub fn start(data_dir: &Path, variables: &[(String, String)]) -> Self {
+    pub(crate) fn start(data_dir: &Path, variables: &[(String, String)]) -> Self {
         let mut child = command(variables)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data_dir)
@@ -85,17 +85,17 @@ impl Server {
     }
 
     /// Its process.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends it as a power cut would.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.end(Signal::KILL);
     }
 
     /// Asks it to stop, and waits until it has.
-    pub fn stop(mut self) -> (ExitStatus, String) {
+    pub(crate) fn stop(mut self) -> (ExitStatus, String) {
         self.end(Signal::TERM)
     }
 

@@ -54,7 +54,6 @@ pub(crate) async fn run(args: &ListArgs) -> Result<ExitCode, Error> {
     let api = admin::connect(&args.server)?;
     let filters = [
         ("action", args.action.clone()),
-        ("pool_kind", args.license.map(|_| "license".to_owned())),
         ("pool", args.license.map(|id| id.to_string())),
         ("session", args.session.map(|id| id.to_string())),
         ("from", args.from.clone()),
@@ -70,15 +69,21 @@ pub(crate) async fn run(args: &ListArgs) -> Result<ExitCode, Error> {
 }
 
 fn row(record: Record) -> [String; 8] {
-    let action = if record.count == 1 { record.action } else { format!("{} × {}", record.action, record.count) };
+    let action =
+        if record.count == 1 { record.action } else { format!("{} × {}", record.action, record.count) };
     [
         record.at,
         action,
         record.pool,
         record.seq.to_string(),
-        output::cell(record.holder),
+        output::cell(record.holder.as_deref().map(one_line)),
         output::cell(record.reason),
         format!("{} of {}", output::cell(record.live), record.limit),
         record.actor,
     ]
+}
+
+/// A process as holder is a machine and an instance on two lines.
+fn one_line(holder: &str) -> String {
+    holder.replace('\n', " / ")
 }

@@ -144,7 +144,10 @@ async fn crash_of_one(desk: &Desk, mut seats: Vec<Seat>) -> Told<(Vec<Seat>, Sea
         }
         if let Ok(seat) = desk.acquire("welder").await? {
             let seconds = crashed.elapsed().as_secs_f64();
-            line(format_args!("   welder {} the robot's seat after {seconds:.1} s, once its TTL was over", seat.status))?;
+            line(format_args!(
+                "   welder {} the robot's seat after {seconds:.1} s, once its TTL was over",
+                seat.status
+            ))?;
             return Ok((seats, seat));
         }
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;
@@ -166,7 +169,10 @@ async fn kill_and_start_again(
     for seat in live {
         desk.heartbeat(&seat.session_id).await?;
     }
-    line(format_args!("   nothing is lost: all {} sessions are alive, and their heartbeats are taken", live.len()))?;
+    line(format_args!(
+        "   nothing is lost: all {} sessions are alive, and their heartbeats are taken",
+        live.len()
+    ))?;
     if desk.acquire("robot").await?.is_ok() {
         return Err(DemoError::Unexpected("a restart gave away a fourth seat".to_owned()));
     }

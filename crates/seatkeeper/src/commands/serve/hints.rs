@@ -65,6 +65,9 @@ mod tests {
         let mut settings = Settings::default();
         settings.ledger.data_dir = "/tmp/it's here".into();
         let text = text(([127, 0, 0, 1], 9_000).into(), &settings);
-        assert!(text.contains(r"license list --server http://127.0.0.1:9000 --data-dir '/tmp/it'\''s here'"), "{text}");
+        assert!(
+            text.contains(r"license list --server http://127.0.0.1:9000 --data-dir '/tmp/it'\''s here'"),
+            "{text}"
+        );
     }
 }
