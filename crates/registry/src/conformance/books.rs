@@ -1,0 +1,150 @@
+//! The journal as an account: each event follows from the one before, and all of them make the state.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use seatkeeper_core::{Bucket, Change, Event, PoolId, RegistryTime, SessionId};
+
+use super::harness::Harness;
+use crate::{Error, JournalEntry, Registry};
+
+/// How many pools a call of the sweeper may take in the suite.
+const SWEPT_POOLS_MAX: usize = 100;
+
+/// What a pool's events add up to.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    seq: u64,
+    at: RegistryTime,
+    epoch: u64,
+    live: BTreeMap<SessionId, RegistryTime>,
+    gone: BTreeSet<SessionId>,
+}
+
+impl Account {
+    /// The account of a pool whose last event on record has number `seq`, and in which these are live.
+    pub fn carried_forward(seq: u64, live: impl IntoIterator<Item = SessionId>) -> Self {
+        let live = live.into_iter().map(|id| (id, RegistryTime::default())).collect();
+        Self { seq, live, ..Self::default() }
+    }
+
+    /// The number of the last event.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Takes in the next event, or says what is wrong with it.
+    pub fn enter(&mut self, event: &Event) -> Result<(), String> {
+        self.check_order(event)?;
+        self.apply(event)?;
+        if event.live as usize != self.live.len() {
+            return Err(format!("{} are live, the event says {}", self.live.len(), event.live));
+        }
+        Ok(())
+    }
+
+    fn check_order(&mut self, event: &Event) -> Result<(), String> {
+        if event.seq != self.seq + 1 {
+            return Err(format!("event {} follows {}", event.seq, self.seq));
+        }
+        if event.at < self.at || event.epoch < self.epoch {
+            return Err(format!("event {} goes back in time or epoch", event.seq));
+        }
+        (self.seq, self.at, self.epoch) = (event.seq, event.at, event.epoch);
+        Ok(())
+    }
+
+    fn apply(&mut self, event: &Event) -> Result<(), String> {
+        match &event.change {
+            Change::Admitted { session, expires, .. } => {
+                if self.gone.contains(&session.id) || self.live.insert(session.id, *expires).is_some() {
+                    return Err(format!("{} began twice", session.id));
+                }
+                if self.live.len() > event.limit.0 as usize {
+                    return Err(format!("{} was admitted above the limit of {}", session.id, event.limit.0));
+                }
+            }
+            Change::Ended { session, .. } => {
+                if self.live.remove(session).is_none() || !self.gone.insert(*session) {
+                    return Err(format!("{session} ended without being live"));
+                }
+            }
+            Change::Denied(denied) => {
+                if denied.count == 0 || (!denied.folded && denied.count != 1) {
+                    return Err(format!("a record of {} denials", denied.count));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of the sessions that are live.
+    pub fn live(&self) -> impl Iterator<Item = SessionId> {
+        self.live.keys().copied()
+    }
+}
+
+/// Everything that waits in the journal.
+pub async fn waiting(registry: &dyn Registry) -> Vec<JournalEntry> {
+    registry.journal_read(usize::MAX).await.expect("a journal can be read")
+}
+
+/// The events of one pool that wait in the journal.
+pub(super) async fn events_of(registry: &dyn Registry, pool: &PoolId) -> Vec<Event> {
+    let entries = waiting(registry).await.into_iter();
+    entries.map(|entry| entry.event).filter(|event| event.pool == *pool).collect()
+}
+
+/// Sweeps every bucket until nothing is due; returns how many sessions ended by it.
+pub async fn sweep_all(registry: &dyn Registry) -> usize {
+    let mut ended = 0;
+    for bucket in Bucket::all() {
+        loop {
+            let swept = registry.sweep(bucket, SWEPT_POOLS_MAX).await.expect("a bucket can be swept");
+            ended += swept.ended;
+            if !swept.more {
+                break;
+            }
+        }
+    }
+    ended
+}
+
+/// Closes the books of a clause: for each pool of which the whole history waits in the journal, the
+/// events follow from one another, and what they add up to is what the registry shows.
+pub async fn balance(h: &impl Harness) {
+    let registry = h.registry();
+    sweep_all(&*registry).await;
+    let mut accounts: HashMap<PoolId, Account> = HashMap::new();
+    let mut incomplete = BTreeSet::new();
+    for JournalEntry { event, .. } in waiting(&*registry).await {
+        if !accounts.contains_key(&event.pool) && event.seq != 1 {
+            incomplete.insert(event.pool.clone());
+        }
+        if incomplete.contains(&event.pool) {
+            continue;
+        }
+        let account = accounts.entry(event.pool.clone()).or_default();
+        if let Err(wrong) = account.enter(&event) {
+            panic!("the journal of {:?} does not add up: {wrong}; {event:?}", event.pool);
+        }
+    }
+    for (pool, account) in accounts {
+        shows_what_is_on_record(&*registry, &pool, &account).await;
+    }
+}
+
+async fn shows_what_is_on_record(registry: &dyn Registry, pool: &PoolId, account: &Account) {
+    let on_record: BTreeSet<_> = account.live().collect();
+    let shown = match registry.view(pool, usize::MAX).await {
+        Ok(view) => view.sessions.iter().map(|live| live.session.id).collect::<BTreeSet<_>>(),
+        Err(Error::PoolNotOpen) => BTreeSet::new(),
+        Err(error) => panic!("{pool:?} is not shown: {error}"),
+    };
+    let now = registry.now().await.expect("a registry knows the time");
+    assert!(shown.is_subset(&on_record), "{pool:?} shows {shown:?}, on record are {on_record:?}");
+    // A real clock may have gone past an expiry since the sweep. Renewals are not on record, so a
+    // session may only be missing if even its first TTL is over.
+    for id in on_record.difference(&shown) {
+        assert!(account.live[id] <= now, "{id} of {pool:?} is on record as live and not shown");
+    }
+}

@@ -1,0 +1,95 @@
+//! A session is over at its expiry, whether anybody sweeps or not. No clause here sweeps.
+
+use seatkeeper_core::{Denial, EndReason, Span};
+
+use super::harness::{Harness, Scene};
+use super::plan::{devices, seats};
+use super::pool::{TestPool, admin, owner};
+use crate::{Heartbeat, Live};
+
+pub async fn a_heartbeat_keeps_a_session_alive_past_its_first_ttl(h: &impl Harness) {
+    let pool = h.pool(seats(1).brief()).await;
+    let ann = pool.claim("ann").await.admitted();
+    for _ in 0..4 {
+        let_most_of_a_ttl_pass(h, &pool).await;
+        let renewed = pool.heartbeat(&ann).await;
+        assert_eq!(renewed.expires, renewed.session.last_heartbeat + pool.ttl());
+        assert_eq!(renewed.expires_in, pool.ttl());
+        assert_eq!(renewed.session.started, ann.session.started);
+        pool.claim("bob").await.full();
+    }
+}
+
+pub async fn a_heartbeat_after_the_expiry_is_told_so_and_brings_nothing_back(h: &impl Harness) {
+    let pool = h.pool(seats(1).brief()).await;
+    let ann = pool.claim("ann").await.admitted();
+    h.let_pass(pool.ttl()).await;
+    let heard = pool.heartbeat_by(&owner(&ann), ann.session.id).await;
+    let Heartbeat::Over { last_heartbeat, .. } = heard else { panic!("expected it to be over: {heard:?}") };
+    assert_eq!(last_heartbeat, ann.session.last_heartbeat);
+    assert_eq!(pool.heartbeat_by(&owner(&ann), ann.session.id).await, Heartbeat::Missing);
+    pool.claim("bob").await.admitted();
+}
+
+pub async fn a_silent_holders_seat_comes_free_while_the_others_heartbeat(h: &impl Harness) {
+    let pool = h.pool(seats(3).brief()).await;
+    let silent = pool.claim("ann").await.admitted();
+    let others = [pool.claim("bob").await.admitted(), pool.claim("cid").await.admitted()];
+    let_most_of_a_ttl_pass(h, &pool).await;
+    for other in &others {
+        pool.heartbeat(other).await;
+    }
+    pool.claim("dan").await.full();
+    h.let_pass(silent.expires.since(h.now().await)).await;
+    pool.claim("dan").await.admitted();
+    assert_eq!(pool.holders().await, ["bob", "cid", "dan"]);
+}
+
+pub async fn a_session_that_is_over_is_not_shown(h: &impl Harness) {
+    let pool = h.pool(seats(2).brief()).await;
+    let ann = pool.claim("ann").await.admitted();
+    assert!(pool.session_by(&owner(&ann), ann.session.id).await.is_some());
+    h.let_pass(pool.ttl()).await;
+    assert!(pool.session_by(&owner(&ann), ann.session.id).await.is_none());
+    assert!(pool.session_by(&admin(), ann.session.id).await.is_none());
+    let view = pool.view().await;
+    assert_eq!((view.live, view.sessions), (0, Vec::new()));
+}
+
+pub async fn naming_a_session_that_is_over_does_not_refresh_it(h: &impl Harness) {
+    let pool = h.pool(seats(1).brief()).await;
+    let first = pool.claim("ann").await.admitted();
+    h.let_pass(pool.ttl()).await;
+    let second = pool.claim("ann").naming(&first).await.admitted();
+    assert_ne!(second.session.id, first.session.id);
+}
+
+pub async fn the_end_of_the_entitlement_comes_before_the_ttl(h: &impl Harness) {
+    let ends_at = h.now().await + h.ttl();
+    let pool = h.pool(seats(1).ending_at(ends_at)).await;
+    let ann = pool.claim("ann").await.admitted();
+    assert_eq!(ann.expires, ends_at);
+    h.let_pass(ends_at.since(h.now().await)).await;
+    assert!(pool.session_by(&owner(&ann), ann.session.id).await.is_none());
+    assert_eq!(pool.claim("ann").naming(&ann).await.denied(), Denial::EntitlementOver { ended_at: ends_at });
+    assert_eq!(pool.view().await.live, 0);
+}
+
+pub async fn what_was_over_ends_as_expired_whatever_was_asked(h: &impl Harness) {
+    let pool = h.pool(seats(1).brief()).await;
+    let ann = pool.claim("ann").await.admitted();
+    h.let_pass(pool.ttl()).await;
+    assert_eq!(pool.release(&ann).await, EndReason::Expired);
+}
+
+pub async fn what_was_over_when_a_device_came_back_is_not_superseded(h: &impl Harness) {
+    let pool = h.pool(devices(1).brief()).await;
+    let first: Live = pool.claim("tv").await.admitted();
+    h.let_pass(pool.ttl()).await;
+    let second = pool.claim("tv").await.admitted();
+    assert_ne!(first.session.id, second.session.id);
+}
+
+async fn let_most_of_a_ttl_pass(h: &impl Harness, pool: &TestPool) {
+    h.let_pass(Span::from_millis(pool.ttl().as_millis() * 2 / 3)).await;
+}

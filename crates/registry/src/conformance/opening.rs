@@ -1,0 +1,99 @@
+//! A pool begins with what the ledger knows of it.
+
+use seatkeeper_core::{EndReason, Region, Session, SessionId, Span, Tier, Users};
+
+use super::books::{events_of, waiting};
+use super::harness::{Harness, Scene};
+use super::plan::seats;
+use super::pool::{TestPool, admin, request_of, user};
+use crate::{Ended, Error, Heartbeat};
+
+pub async fn a_pool_that_is_not_open_has_no_answer(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(1));
+    let origin = request_of(&"ann".into(), "any");
+    assert!(matches!(pool.claim("ann").await.failed(), Error::PoolNotOpen));
+    let viewed = pool.registry.view(&pool.id, 1).await;
+    assert!(matches!(viewed, Err(Error::PoolNotOpen)), "{viewed:?}");
+    let ended = pool.registry.end_all(&pool.id, EndReason::Revoked, &origin).await;
+    assert!(matches!(ended, Err(Error::PoolNotOpen)), "{ended:?}");
+    let revised = pool.registry.revise(&pool.id, pool.terms(), &origin).await;
+    assert!(matches!(revised, Err(Error::PoolNotOpen)), "{revised:?}");
+    pool.open(0, Vec::new()).await;
+    pool.claim("ann").await.admitted();
+}
+
+pub async fn opening_an_open_pool_does_nothing(h: &impl Harness) {
+    let pool = h.pool(seats(2)).await;
+    let ann = pool.claim("ann").await.admitted();
+    let bob = held_since_long(h, &pool, "bob", 1).await;
+    pool.at_limit(9).open(40, vec![bob]).await;
+    assert_eq!(pool.holders().await, ["ann"]);
+    assert_eq!(pool.view().await.terms, Some(pool.terms()));
+    assert_eq!(pool.claim("ann").await.resumed().session.id, ann.session.id);
+    pool.claim("cid").await.admitted();
+    let numbers: Vec<_> = events_of(&*pool.registry, &pool.id).await.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, [1, 2]);
+}
+
+pub async fn restored_sessions_get_one_full_ttl(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(1).brief());
+    let ann = held_since_long(h, &pool, "ann", 1).await;
+    let before = h.now().await;
+    pool.open(1, vec![ann.clone()]).await;
+    let restored = pool.session_by(&admin(), ann.id).await.expect("ann is back");
+    assert!(restored.session.last_heartbeat >= before);
+    let as_before = Session { last_heartbeat: restored.session.last_heartbeat, ..ann.clone() };
+    assert_eq!(restored.session, as_before);
+    assert_eq!(restored.expires, restored.session.last_heartbeat + pool.ttl());
+    assert!(waiting(&*pool.registry).await.is_empty(), "nothing happened that is not on record");
+
+    pool.claim("bob").await.full();
+    h.let_pass(pool.ttl()).await;
+    pool.claim("bob").await.admitted();
+}
+
+pub async fn restored_sessions_hold_their_seats(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(2));
+    let ann = held_since_long(h, &pool, "ann", 1).await;
+    let bob = held_since_long(h, &pool, "bob", 2).await;
+    pool.open(2, vec![ann.clone(), bob.clone()]).await;
+    pool.claim("cid").await.full();
+    assert_eq!(pool.claim("ann").await.resumed().session.id, ann.id);
+    let renewed = pool.heartbeat_by(&user("bob"), bob.id).await;
+    assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
+    let ended = pool.end_by(&user("bob"), bob.id, EndReason::Released).await;
+    assert!(matches!(ended, Ended::Now { .. }), "{ended:?}");
+    pool.claim("cid").await.admitted();
+}
+
+pub async fn the_numbers_of_events_go_on_where_the_record_ended(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(2));
+    pool.open(41, Vec::new()).await;
+    pool.claim("ann").await.admitted();
+    pool.claim("bob").await.admitted();
+    let numbers: Vec<_> =
+        events_of(&*pool.registry, &pool.id).await.iter().map(|event| (event.seq, event.live)).collect();
+    assert_eq!(numbers, [(42, 1), (43, 2)]);
+}
+
+pub async fn a_restored_session_is_its_users(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(1));
+    let ann = held_since_long(h, &pool, "ann", 1).await;
+    pool.open(1, vec![ann.clone()]).await;
+    assert_eq!(pool.heartbeat_by(&user("eve"), ann.id).await, Heartbeat::Missing);
+    assert!(pool.session_by(&user("ann"), ann.id).await.is_some());
+}
+
+/// A session as the ledger tells of it: it began an hour ago, and nobody knows of a heartbeat since.
+async fn held_since_long(h: &impl Harness, pool: &TestPool, holder: &str, number: u64) -> Session {
+    let started = h.now().await - Span::from_secs(3_600);
+    Session {
+        id: SessionId::mint(started, pool.bucket(), Region::default(), number),
+        holder: holder.into(),
+        users: Users::one(holder.into()),
+        started,
+        last_heartbeat: started,
+        ttl: pool.ttl(),
+        tier: Tier(1),
+    }
+}

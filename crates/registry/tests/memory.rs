@@ -1,0 +1,8 @@
+//! The registry in memory keeps the contract.
+
+mod memory_harness;
+
+use memory_harness::MemoryHarness;
+use seatkeeper_registry::conformance_suite;
+
+conformance_suite!(memory, MemoryHarness);
