@@ -17,10 +17,12 @@ mod ledger;
 mod licenses;
 mod page;
 mod rebuild;
+mod retention;
 mod row;
 mod sessions;
 mod sqlite;
 mod times;
+mod verify;
 
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
 pub use error::Error;
@@ -31,4 +33,6 @@ pub use licenses::{
 };
 pub use page::{PAGE_ITEMS_MAX, Page};
 pub use rebuild::LivePool;
+pub use retention::Purged;
 pub use sessions::{SessionEnd, SessionFilter, SessionRecord};
+pub use verify::{Breach, Cut, Finding, Place, Proof, Replay, Verdict};

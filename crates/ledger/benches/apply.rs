@@ -1,0 +1,142 @@
+//! How many events a second the ledger puts on record, durably, and how fast it gives them back.
+//!
+//! `cargo bench -p seatkeeper-ledger` writes a ledger into a temporary directory (`TMPDIR`).
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
+
+use std::time::Instant;
+
+use futures_util::TryStreamExt as _;
+use seatkeeper_core::{
+    Actor, Change, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime,
+    Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
+};
+use seatkeeper_ledger::{Ledger, Settings};
+
+const POOLS: u64 = 1_000;
+const TTL: Span = Span::from_secs(360);
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for batch in [1, 16, 128, 1_024, 4_096] {
+            commits(batch, 40_000.min(batch * 2_000)).await;
+        }
+        live_sessions(1_000_000).await;
+    });
+}
+
+/// Sessions that begin in one batch and end in the next.
+async fn commits(batch: u64, events: u64) {
+    let (_dir, ledger) = fresh().await;
+    let mut pools = Pools::default();
+    let started = Instant::now();
+    let mut done = 0;
+    while done < events {
+        let begun: Vec<_> = (0..batch.div_ceil(2)).map(|_| pools.begin()).collect();
+        let ended: Vec<_> = begun.iter().map(|event| pools.end(event)).collect();
+        done += (begun.len() + ended.len()) as u64;
+        for half in [begun, ended] {
+            ledger.apply(&half).await.unwrap();
+        }
+    }
+    let rate = done as f64 / started.elapsed().as_secs_f64();
+    println!("batches of {:>5} events: {rate:>8.0} events/s", batch.div_ceil(2));
+}
+
+/// A large ledger: filled, its heartbeats flushed, read back for a restart, and verified.
+async fn live_sessions(sessions: u64) {
+    let (_dir, ledger) = fresh().await;
+    let mut pools = Pools::default();
+    let mut ids = Vec::new();
+    let started = Instant::now();
+    for _ in 0..sessions / 4_000 {
+        let batch: Vec<_> = (0..4_000).map(|_| pools.begin()).collect();
+        ids.extend(batch.iter().map(subject));
+        ledger.apply(&batch).await.unwrap();
+    }
+    println!("{sessions} admissions: {:>8.0} events/s", sessions as f64 / started.elapsed().as_secs_f64());
+
+    let started = Instant::now();
+    let beats: Vec<_> = ids.iter().take(100_000).map(|&id| (id, pools.now + TTL)).collect();
+    ledger.flush_heartbeats(&beats).await.unwrap();
+    println!("100000 heartbeats flushed in {:.2} s", started.elapsed().as_secs_f64());
+
+    let started = Instant::now();
+    let read = ledger.live_sessions().try_fold(0, async |sum, pool| Ok(sum + pool.sessions.len())).await;
+    println!("{} live sessions read in {:.2} s", read.unwrap(), started.elapsed().as_secs_f64());
+
+    let started = Instant::now();
+    let verdict = ledger.verify(|_| ()).await.unwrap();
+    println!("verified in {:.2} s: {verdict:?}", started.elapsed().as_secs_f64());
+}
+
+async fn fresh() -> (tempfile::TempDir, Ledger) {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    (dir, ledger)
+}
+
+/// Pools that take turns; every session has a holder of its own.
+#[derive(Default)]
+struct Pools {
+    now: RegistryTime,
+    ids: u64,
+    seqs: std::collections::HashMap<u64, (u64, u32)>,
+}
+
+impl Pools {
+    fn begin(&mut self) -> Event {
+        self.ids += 1;
+        self.now = RegistryTime::from_millis(1_800_000_000_000 + self.ids);
+        let pool = PoolId::new(PoolKind::Subscriber, TenantId::from("acme"), (self.ids % POOLS).to_string());
+        // Holders in no order, as machines have none.
+        let holder = Holder::new(format!("{:016x}", self.ids.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let session = Session {
+            id: SessionId::mint(self.now, pool.bucket(), Region::default(), self.ids),
+            holder,
+            users: Users::one(UserId::from("ann")),
+            started: self.now,
+            last_heartbeat: self.now,
+            ttl: TTL,
+            tier: Tier(0),
+        };
+        let particulars = Particulars {
+            ip: Some([192, 0, 2, 7].into()),
+            user_agent: Some("cad/7 (linux)".into()),
+            metadata: None,
+        };
+        let change = Change::Admitted {
+            session: Box::new(session),
+            expires: self.now + TTL,
+            particulars: Box::new(particulars),
+        };
+        self.event(pool, change, 1)
+    }
+
+    fn end(&mut self, began: &Event) -> Event {
+        let Change::Admitted { session, expires, .. } = &began.change else { unreachable!() };
+        let change = Change::Ended {
+            session: session.id,
+            holder: session.holder.clone(),
+            tier: session.tier,
+            reason: EndReason::Released,
+            last_heartbeat: self.now,
+            expires: *expires,
+        };
+        self.event(began.pool.clone(), change, -1)
+    }
+
+    fn event(&mut self, pool: PoolId, change: Change, more: i32) -> Event {
+        let (seq, live) = self.seqs.entry(pool.name.parse().unwrap()).or_default();
+        *seq += 1;
+        *live = live.saturating_add_signed(more);
+        let origin = Origin { actor: Actor::User(UserId::from("ann")), request: Some("01hq-request".into()) };
+        let (epoch, limit, version) = (1, Seats(1_000_000), 1);
+        Event { seq: *seq, epoch, at: self.now, live: *live, limit, version, origin, change, pool }
+    }
+}
+
+fn subject(event: &Event) -> SessionId {
+    let Change::Admitted { session, .. } = &event.change else { unreachable!() };
+    session.id
+}

@@ -1,0 +1,9 @@
+-- Deletes a pool's records up to its cut, but for the admissions of sessions that were live there:
+-- after `purge_sessions.sql` those are the ones that are still known.
+-- $1 tenant, $2 pool kind, $3 pool, $4 seq
+DELETE FROM audit_log
+WHERE tenant_id = $1 AND pool_kind = $2 AND pool_id = $3 AND stream = 'session' AND seq <= $4
+  AND NOT (
+      action = 'admitted'
+      AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = audit_log.session_id)
+  )

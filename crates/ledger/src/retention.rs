@@ -1,0 +1,90 @@
+//! History that is old enough is deleted, and what stays can still be verified.
+//!
+//! A pool's session stream is cut at a number: what stood up to it goes, but for the admissions of
+//! the sessions that were live there. From those, a replay starts as it would from the first record.
+//! The entitlement stream is never cut: without it no limit could be proven.
+
+use seatkeeper_core::{PoolId, RegistryTime};
+
+use crate::row::{Fields, stored_whole};
+use crate::sqlite::{Row, Tx};
+use crate::{Error, Ledger, times};
+
+/// What a purge deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Records of the audit log.
+    pub records: u64,
+    /// Ended sessions.
+    pub sessions: u64,
+    /// Idempotency keys.
+    pub idempotency_keys: u64,
+    /// Whether more is old enough already.
+    pub more: bool,
+}
+
+/// How far a pool's stream is to be cut.
+struct NewCut {
+    pool: PoolId,
+    seq: u64,
+    records: u64,
+}
+
+impl Ledger {
+    /// Deletes about `batch` of the oldest records from before `before` and the sessions that ended by
+    /// them, and as many idempotency keys, in one transaction. Live sessions and all that is needed to
+    /// verify the rest stay. Admissions wait for it, so `batch` should be some thousands at most.
+    pub async fn purge(&self, before: RegistryTime, batch: u32) -> Result<Purged, Error> {
+        // Read outside the transaction that deletes: records never change, so what was old stays old.
+        let cuts = self.cuts_before(before, batch).await?;
+        let found: u64 = cuts.iter().map(|cut| cut.records).sum();
+        let mut tx = self.write().await?;
+        let mut purged = Purged::default();
+        for cut in &cuts {
+            cut.run(&mut tx, include_str!("../sql/cut_pool.sql")).await?;
+            purged.sessions += cut.run(&mut tx, include_str!("../sql/purge_sessions.sql")).await?;
+            purged.records += cut.run(&mut tx, include_str!("../sql/purge_records.sql")).await?;
+        }
+        purged.idempotency_keys = purge_idempotency_keys(&mut tx, before, batch).await?;
+        tx.commit().await?;
+        purged.more = found.max(purged.idempotency_keys) >= u64::from(batch);
+        Ok(purged)
+    }
+
+    async fn cuts_before(&self, before: RegistryTime, batch: u32) -> Result<Vec<NewCut>, Error> {
+        let rows = sqlx::query(include_str!("../sql/purge_candidates.sql"))
+            .bind(times::stored(before))
+            .bind(batch)
+            .fetch_all(self.readers())
+            .await?;
+        rows.iter().map(NewCut::read).collect()
+    }
+}
+
+impl NewCut {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self { pool: fields.pool()?, seq: fields.whole("seq")?, records: fields.whole("records")? })
+    }
+
+    /// Runs a statement on what stands up to the cut, and returns how many rows it touched.
+    async fn run(&self, tx: &mut Tx, statement: &'static str) -> Result<u64, Error> {
+        let done = sqlx::query(statement)
+            .bind(self.pool.tenant.as_str())
+            .bind(self.pool.kind.as_str())
+            .bind(&*self.pool.name)
+            .bind(stored_whole(self.seq))
+            .execute(&mut **tx)
+            .await?;
+        Ok(done.rows_affected())
+    }
+}
+
+async fn purge_idempotency_keys(tx: &mut Tx, before: RegistryTime, batch: u32) -> Result<u64, Error> {
+    let done = sqlx::query(include_str!("../sql/purge_idempotency_keys.sql"))
+        .bind(times::stored(before))
+        .bind(batch)
+        .execute(&mut **tx)
+        .await?;
+    Ok(done.rows_affected())
+}

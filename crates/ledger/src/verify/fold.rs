@@ -1,0 +1,63 @@
+//! The sessions of one pool, as its records give them.
+
+use std::collections::HashMap;
+
+use seatkeeper_core::{Holder, RegistryTime, SessionId};
+
+use super::Breach;
+use crate::{SessionEnd, SessionRecord};
+
+/// Every session of a pool that its records tell of. Its size is that of the pool's kept history.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    sessions: HashMap<SessionId, Told>,
+    holders: HashMap<Holder, SessionId>,
+}
+
+/// What the records tell of a session.
+#[derive(Debug)]
+struct Told {
+    holder: Holder,
+    began: RegistryTime,
+    ended: Option<SessionEnd>,
+}
+
+impl Fold {
+    pub(super) fn live(&self) -> u64 {
+        self.holders.len() as u64
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.sessions.len() as u64
+    }
+
+    pub(super) fn begin(&mut self, id: SessionId, holder: &Holder, at: RegistryTime) -> Result<(), Breach> {
+        if self.sessions.contains_key(&id) {
+            return Err(Breach::BeganAgain { session: id });
+        }
+        if let Some(&session) = self.holders.get(holder) {
+            return Err(Breach::HolderIsIn { holder: holder.clone(), session });
+        }
+        self.holders.insert(holder.clone(), id);
+        self.sessions.insert(id, Told { holder: holder.clone(), began: at, ended: None });
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, id: SessionId, holder: &Holder, end: SessionEnd) -> Result<(), Breach> {
+        let told = self.sessions.get_mut(&id).filter(|told| told.holder == *holder);
+        let told = told.ok_or(Breach::NeverBegan { session: id })?;
+        if told.ended.replace(end).is_some() {
+            return Err(Breach::EndedAgain { session: id });
+        }
+        self.holders.remove(holder);
+        Ok(())
+    }
+
+    /// Holds a row of the table of sessions against the records.
+    pub(super) fn compare(&self, row: &SessionRecord) -> Result<(), Breach> {
+        let told = self.sessions.get(&row.session.id).ok_or(Breach::NotOnRecord)?;
+        let same =
+            told.holder == row.session.holder && told.began == row.session.started && told.ended == row.ended;
+        if same { Ok(()) } else { Err(Breach::Differs) }
+    }
+}

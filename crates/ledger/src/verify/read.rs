@@ -1,0 +1,105 @@
+//! The whole ledger, fed to a replay pool by pool.
+
+use futures_util::TryStreamExt as _;
+use seatkeeper_core::PoolId;
+
+use super::{Cut, Finding, Proof, Replay};
+use crate::row::Fields;
+use crate::sqlite::{Row, Tx};
+use crate::{AuditRecord, Error, Ledger, SessionRecord};
+
+/// What verification came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The log proves itself.
+    Proven(Proof),
+    /// It does not, and this is where.
+    Broken(Box<Finding>),
+}
+
+impl Ledger {
+    /// Replays the whole log as it stands now, also beside a process that writes to it, and holds the
+    /// table of sessions against it. `progress` hears after each pool what has been proven so far.
+    pub async fn verify(&self, mut progress: impl FnMut(&Proof) + Send) -> Result<Verdict, Error> {
+        // One read transaction: all that it reads is of one instant.
+        let mut tx = self.readers().begin().await?;
+        let mut proof = Proof::default();
+        let mut after = (String::new(), String::new(), String::new());
+        while let Some(row) = next_pool(&mut tx, &after).await? {
+            let (pool, cut) = pool_and_cut(&row)?;
+            after = (pool.tenant.to_string(), pool.kind.as_str().to_owned(), pool.name.to_string());
+            match replay(&mut tx, pool, cut).await {
+                Ok(proven) => proof.add(proven),
+                Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),
+                Err(Halt::NoAnswer(error)) => return Err(error),
+            }
+            progress(&proof);
+        }
+        Ok(Verdict::Proven(proof))
+    }
+}
+
+/// Why the replay of a pool stopped.
+enum Halt {
+    Broken(Box<Finding>),
+    NoAnswer(Error),
+}
+
+impl From<Finding> for Halt {
+    fn from(finding: Finding) -> Self {
+        Self::Broken(Box::new(finding))
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::NoAnswer(error)
+    }
+}
+
+impl From<sqlx::Error> for Halt {
+    fn from(error: sqlx::Error) -> Self {
+        Self::NoAnswer(error.into())
+    }
+}
+
+async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>) -> Result<Proof, Halt> {
+    let mut replay = Replay::new(pool.clone(), cut);
+    let mut records = of_pool(include_str!("../../sql/pool_records.sql"), &pool).fetch(&mut **tx);
+    while let Some(row) = records.try_next().await? {
+        replay.record(&AuditRecord::read(&row)?)?;
+    }
+    drop(records);
+    let mut sessions = of_pool(include_str!("../../sql/pool_sessions.sql"), &pool).fetch(&mut **tx);
+    while let Some(row) = sessions.try_next().await? {
+        replay.session(&SessionRecord::read(&row)?)?;
+    }
+    Ok(replay.finish()?)
+}
+
+fn of_pool<'q>(
+    statement: &'static str,
+    pool: &'q PoolId,
+) -> sqlx::query::Query<'q, sqlx::Sqlite, crate::sqlite::Arguments> {
+    sqlx::query(statement).bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
+}
+
+async fn next_pool(tx: &mut Tx, after: &(String, String, String)) -> Result<Option<Row>, Error> {
+    let (tenant, kind, pool) = after;
+    let next = sqlx::query(include_str!("../../sql/next_pool.sql"))
+        .bind(tenant)
+        .bind(kind)
+        .bind(pool)
+        .fetch_optional(&mut **tx)
+        .await?;
+    Ok(next)
+}
+
+fn pool_and_cut(row: &Row) -> Result<(PoolId, Option<Cut>), Error> {
+    let fields = Fields(row);
+    let cut = match (fields.value::<Option<i64>>("cut_seq")?, fields.value("cut_live")?) {
+        (Some(seq), Some(live)) => Some(Cut { seq: seq.unsigned_abs(), live }),
+        _ => None,
+    };
+    Ok((fields.pool()?, cut))
+}

@@ -1,0 +1,213 @@
+//! The replay of one pool.
+
+use seatkeeper_core::{EndReason, PoolId, PoolKind, RegistryTime, SessionId};
+
+use super::fold::Fold;
+use super::{Breach, Finding, Place};
+use crate::{Action, AuditRecord, SessionEnd, SessionRecord, Stream};
+
+/// How far retention has deleted a pool's session stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The number of the last record that was deleted. Of those up to it, the admissions of the
+    /// sessions that were live there are kept.
+    pub seq: u64,
+    /// How many sessions were live there.
+    pub live: u32,
+}
+
+/// What was replayed without a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Pools.
+    pub pools: u64,
+    /// Records of both streams.
+    pub records: u64,
+    /// Admissions, none of which left its pool above its limit.
+    pub admissions: u64,
+    /// Ends, each the only one of its session.
+    pub ends: u64,
+    /// Claims that were denied, those that were only counted included.
+    pub denials: u64,
+    /// Sessions that are live in the end.
+    pub live: u64,
+}
+
+impl Proof {
+    /// Takes in what was proven of other pools.
+    pub fn add(&mut self, other: Self) {
+        self.pools += other.pools;
+        self.records += other.records;
+        self.admissions += other.admissions;
+        self.ends += other.ends;
+        self.denials += other.denials;
+        self.live += other.live;
+    }
+}
+
+/// The replay of one pool: takes its entitlement's records, then its sessions' records, both in
+/// order, then the rows of the table of sessions in any order.
+#[derive(Debug)]
+pub struct Replay {
+    pool: PoolId,
+    // The cut, until the first record after it has come.
+    cut: Option<Cut>,
+    seq_next: u64,
+    now: RegistryTime,
+    // The limit of each version: that of version 1 first.
+    granted: Vec<u32>,
+    version_newest: u64,
+    fold: Fold,
+    rows: u64,
+    proof: Proof,
+}
+
+impl Replay {
+    /// Begins with the pool's first record, or after its cut.
+    pub fn new(pool: PoolId, cut: Option<Cut>) -> Self {
+        Self {
+            pool,
+            cut,
+            seq_next: cut.map_or(1, |cut| cut.seq + 1),
+            now: RegistryTime::default(),
+            granted: Vec::new(),
+            version_newest: 0,
+            fold: Fold::default(),
+            rows: 0,
+            proof: Proof { pools: 1, ..Proof::default() },
+        }
+    }
+
+    /// Takes the next record.
+    pub fn record(&mut self, record: &AuditRecord) -> Result<(), Finding> {
+        let checked = match record.stream {
+            Stream::Entitlement => self.entitlement(record),
+            Stream::Session if record.seq < self.seq_next && self.cut.is_some() => self.kept(record),
+            Stream::Session => self.change(record),
+        };
+        self.proof.records += 1;
+        let place = Place::Record { stream: record.stream, seq: record.seq, id: record.id };
+        checked.map_err(|breach| self.finding(place, breach))
+    }
+
+    /// Takes a row of the table of sessions, once all records have been taken.
+    pub fn session(&mut self, row: &SessionRecord) -> Result<(), Finding> {
+        self.rows += 1;
+        let compared = self.fold.compare(row);
+        compared.map_err(|breach| self.finding(Place::Session(row.session.id), breach))
+    }
+
+    /// Ends the replay, once all records and rows have been taken.
+    pub fn finish(mut self) -> Result<Proof, Finding> {
+        self.leave_cut().map_err(|breach| self.finding(Place::Pool, breach))?;
+        let missing = self.fold.len().saturating_sub(self.rows);
+        if missing > 0 {
+            return Err(self.finding(Place::Pool, Breach::SessionsMissing { missing }));
+        }
+        Ok(Proof { live: self.fold.live(), ..self.proof })
+    }
+
+    fn entitlement(&mut self, record: &AuditRecord) -> Result<(), Breach> {
+        let expected = self.granted.len() as u64 + 1;
+        if record.seq != expected {
+            return Err(Breach::Gap { expected });
+        }
+        if record.version != record.seq {
+            return Err(Breach::VersionIsNotItsNumber { version: record.version });
+        }
+        let action = if expected == 1 { Action::LicenseCreated } else { Action::LicenseUpdated };
+        if record.action != action {
+            return Err(Breach::Malformed);
+        }
+        self.granted.push(record.limit);
+        Ok(())
+    }
+
+    /// A record kept from before the cut.
+    fn kept(&mut self, record: &AuditRecord) -> Result<(), Breach> {
+        match (record.action, record.session, &record.holder) {
+            (Action::Admitted, Some(id), Some(holder)) => self.fold.begin(id, holder, record.at),
+            _ => Err(Breach::Malformed),
+        }
+    }
+
+    /// A record of the session stream, in its order.
+    fn change(&mut self, record: &AuditRecord) -> Result<(), Breach> {
+        self.leave_cut()?;
+        if record.seq != self.seq_next {
+            return Err(Breach::Gap { expected: self.seq_next });
+        }
+        if record.at < self.now {
+            return Err(Breach::TimeRanBack);
+        }
+        self.seq_next += 1;
+        self.now = record.at;
+        match (record.action, record.session) {
+            (Action::Admitted, Some(id)) => self.admitted(record, id)?,
+            (Action::Ended, Some(id)) => self.ended(record, id)?,
+            (Action::Denied, _) => self.denied(record)?,
+            _ => return Err(Breach::Malformed),
+        }
+        let (told, counted) = (record.live.ok_or(Breach::Malformed)?, self.fold.live());
+        if u64::from(told) == counted { Ok(()) } else { Err(Breach::LiveMiscounted { told, counted }) }
+    }
+
+    fn leave_cut(&mut self) -> Result<(), Breach> {
+        let kept = self.fold.live();
+        match self.cut.take() {
+            Some(cut) if u64::from(cut.live) != kept => Err(Breach::CutMiscounted { told: cut.live, kept }),
+            _ => Ok(()),
+        }
+    }
+
+    fn admitted(&mut self, record: &AuditRecord, id: SessionId) -> Result<(), Breach> {
+        self.proof.admissions += 1;
+        let holder = record.holder.as_ref().ok_or(Breach::Malformed)?;
+        self.fold.begin(id, holder, record.at)?;
+        let (live, limit) = (self.fold.live(), record.limit);
+        if live > u64::from(limit) {
+            return Err(Breach::AboveLimit { live, limit });
+        }
+        self.granted_by_its_version(record)
+    }
+
+    /// The limit of an admission is that of the version it names, which is not older than before.
+    fn granted_by_its_version(&mut self, record: &AuditRecord) -> Result<(), Breach> {
+        let (limit, version, newest) = (record.limit, record.version, self.version_newest);
+        if version != 0 && version < newest {
+            return Err(Breach::OlderTerms { version, newest });
+        }
+        self.version_newest = newest.max(version);
+        if self.pool.kind != PoolKind::License {
+            return Ok(());
+        }
+        // Where no terms were known, the rule grants one seat.
+        let granted = version.checked_sub(1).map_or(Some(1), |at| self.granted.get(at as usize).copied());
+        if granted == Some(limit) { Ok(()) } else { Err(Breach::LimitNotGranted { limit, version, granted }) }
+    }
+
+    fn ended(&mut self, record: &AuditRecord, id: SessionId) -> Result<(), Breach> {
+        self.proof.ends += 1;
+        let holder = record.holder.as_ref().ok_or(Breach::Malformed)?;
+        let reason = record.reason.as_deref().and_then(|reason| reason.parse().ok());
+        let reason: EndReason = reason.ok_or(Breach::Malformed)?;
+        if reason == EndReason::Expired && record.expires.is_none_or(|expires| expires > record.at) {
+            return Err(Breach::ExpiredEarly { session: id });
+        }
+        self.fold.end(id, holder, SessionEnd { at: record.at, reason })
+    }
+
+    fn denied(&mut self, record: &AuditRecord) -> Result<(), Breach> {
+        self.proof.denials += record.count;
+        let (live, limit) = (self.fold.live(), record.limit);
+        let as_full = record.reason.as_deref() == Some("full") && !record.folded;
+        if as_full && live < u64::from(limit) {
+            return Err(Breach::DeniedWithSeatsFree { live, limit });
+        }
+        Ok(())
+    }
+
+    fn finding(&self, place: Place, breach: Breach) -> Finding {
+        Finding { pool: self.pool.clone(), place, breach }
+    }
+}
