@@ -20,7 +20,8 @@ pub trait Registry: Send + Sync + 'static {
     async fn now(&self) -> Result<RegistryTime, Error>;
 
     /// Opens a pool whose last event on record has number `seq`, with the sessions that the ledger
-    /// knows as live: each gets one full TTL from now. Does nothing to a pool that is open.
+    /// knows as live: each gets one full TTL from now, unless the terms say that it has ended. Does
+    /// nothing to a pool that is open.
     async fn open(
         &self,
         pool: &PoolId,

@@ -79,7 +79,7 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
     let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
 
     let commits = Arc::new(Commits::new());
-    let (upkeep, drainage) = workers(&settings, &registry, &ledger, &commits);
+    let (upkeep, drainage) = workers(&settings, &registry, &ledger, &commits).await?;
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let app = App::new(Parts {
@@ -135,12 +135,12 @@ async fn first_time(ledger: &Ledger) -> Result<RegistryTime, StartError> {
 }
 
 /// The workers that look after sessions and history, and the one that brings their changes to the ledger.
-fn workers(
+async fn workers(
     settings: &Settings,
     registry: &Arc<dyn Registry>,
     ledger: &Ledger,
     commits: &Arc<Commits>,
-) -> (Crew, Crew) {
+) -> Result<(Crew, Crew), StartError> {
     let (upkeep, drainage) = (Crew::new(), Crew::new());
     drainage.start(Drain {
         registry: Arc::clone(registry),
@@ -148,12 +148,12 @@ fn workers(
         commits: Arc::clone(commits),
     });
     let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
-    upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval));
+    upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval, registry.now().await?));
     if settings.registry.sweep_interval_milliseconds > 0 {
         let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
         upkeep.start(Sweep { registry: Arc::clone(registry), interval });
     }
-    (upkeep, drainage)
+    Ok((upkeep, drainage))
 }
 
 /// Serves until `shutdown`, then answers what was accepted, for at most `drain_timeout`.

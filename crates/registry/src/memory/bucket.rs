@@ -90,6 +90,10 @@ impl BucketState {
         self.by_id.insert(id.clone(), slot);
         let restored = self.pools[slot as usize].pool.iter().map(|session| (session.id, slot));
         self.sessions.extend(restored);
+        if let Some(terms) = terms {
+            let ended = rule::revise(&mut self.pools[slot as usize].pool, terms, now);
+            self.record_ends(slot, &ended, 0, &Origin::SYSTEM, now);
+        }
         self.put_in_due_index(slot, now);
     }
 

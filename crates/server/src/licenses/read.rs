@@ -2,6 +2,8 @@
 
 use axum::extract::State;
 
+use seatkeeper_core::Reach;
+
 use super::session_answer::SessionAnswer;
 use crate::app::App;
 use crate::error::Error;
@@ -23,8 +25,12 @@ pub(super) async fn read(
     who: Who,
     SessionPath(id): SessionPath,
 ) -> Result<axum::Json<SessionAnswer>, Error> {
-    let who = who.authority();
+    let mut who = who.authority();
     let live = app.engine.live(id, &who).await?;
+    if live.is_some() {
+        // Of the users who share a session only the first is on record; the registry knows them all.
+        who.reach = Reach::Tenant;
+    }
     let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
     Ok(axum::Json(SessionAnswer::of(&record, live.as_ref())))
 }

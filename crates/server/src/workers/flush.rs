@@ -19,13 +19,19 @@ pub(crate) struct Flush {
     registry: Arc<dyn Registry>,
     ledger: Ledger,
     interval: Duration,
-    /// Heartbeats until then are written down. A std-like lock: nothing awaits while it is held.
+    /// Heartbeats until then are written down. Nothing awaits while this lock is held.
     flushed_until: Mutex<RegistryTime>,
 }
 
 impl Flush {
-    pub(crate) fn new(registry: Arc<dyn Registry>, ledger: Ledger, interval: Duration) -> Self {
-        Self { registry, ledger, interval, flushed_until: Mutex::default() }
+    /// Writes down the heartbeats after `since`.
+    pub(crate) fn new(
+        registry: Arc<dyn Registry>,
+        ledger: Ledger,
+        interval: Duration,
+        since: RegistryTime,
+    ) -> Self {
+        Self { registry, ledger, interval, flushed_until: Mutex::new(since) }
     }
 }
 
