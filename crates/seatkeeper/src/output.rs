@@ -45,7 +45,7 @@ pub(crate) fn table<const N: usize>(
     for row in rows {
         table.add_row(row);
     }
-    line(table.trim_fmt())
+    print_flush_left(table)
 }
 
 /// Prints one thing: a name and a value a line.
@@ -54,13 +54,20 @@ pub(crate) fn pairs<const N: usize>(pairs: [(&str, String); N]) -> io::Result<()
     for (name, value) in pairs {
         table.add_row([name, &value]);
     }
-    line(table.trim_fmt())
+    print_flush_left(table)
 }
 
 fn plain() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table
+}
+
+fn print_flush_left(mut table: Table) -> io::Result<()> {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    line(table.trim_fmt())
 }
 
 /// What stands in a table where there is no value.

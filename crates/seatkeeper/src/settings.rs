@@ -12,6 +12,8 @@ use config::{Config, ConfigBuilder, ConfigError, File, FileFormat, FileSourceStr
 use seatkeeper_server::{Misfit, Settings};
 
 type Builder = ConfigBuilder<DefaultState>;
+// Boxed, for it is many times larger than any settings that are right.
+type Wrong = Box<ConfigError>;
 
 /// The beginning of the name of every variable that is a setting: `SEATKEEPER_SERVER_LISTEN` is
 /// `listen` of the section `[server]`.
@@ -52,16 +54,16 @@ pub(crate) enum Error {
     Unreadable { path: PathBuf, source: io::Error },
     /// The file is not TOML, or holds what is no setting.
     #[error("the settings in {} are wrong", path.display())]
-    File { path: PathBuf, source: ConfigError },
+    File { path: PathBuf, source: Wrong },
     /// A variable is no setting, or its value cannot be one.
     #[error("the variable {name} is wrong")]
-    Variable { name: String, source: ConfigError },
+    Variable { name: String, source: Wrong },
     /// A flag's value cannot be one.
     #[error("the flag {name} is wrong")]
-    Flag { name: &'static str, source: ConfigError },
+    Flag { name: &'static str, source: Wrong },
     /// Each source is right by itself, but not all of them together.
     #[error("the settings are wrong")]
-    Together(#[source] ConfigError),
+    Together(#[source] Wrong),
     /// A value has the right type, but cannot be.
     #[error("a setting is wrong")]
     Misfit(#[source] Misfit),
@@ -78,14 +80,14 @@ pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
     }
     for (name, value) in &sources.variables {
         let Some(key) = key_of(name) else { continue };
-        let wrong = |source| Error::Variable { name: name.clone(), source };
+        let wrong = |source: Wrong| Error::Variable { name: name.clone(), source };
         check_one(&key, value).map_err(wrong)?;
-        all = all.set_override(&key, value.as_str()).map_err(wrong)?;
+        all = all.set_override(&key, value.as_str()).map_err(|source| wrong(source.into()))?;
     }
     for Flag { name, key, value } in &sources.flags {
-        let wrong = |source| Error::Flag { name, source };
+        let wrong = |source: Wrong| Error::Flag { name, source };
         check_one(key, value).map_err(wrong)?;
-        all = all.set_override(key, value.as_str()).map_err(wrong)?;
+        all = all.set_override(key, value.as_str()).map_err(|source| wrong(source.into()))?;
     }
     let settings = settings_of(all).map_err(Error::Together)?;
     settings.check().map_err(Error::Misfit)?;
@@ -106,12 +108,12 @@ fn read_file(path: &Path) -> Result<File<FileSourceString, FileFormat>, Error> {
 }
 
 /// Tries one setting on top of the defaults.
-fn check_one(key: &str, value: &str) -> Result<Settings, ConfigError> {
+fn check_one(key: &str, value: &str) -> Result<Settings, Wrong> {
     settings_of(Config::builder().set_override(key, value)?)
 }
 
-fn settings_of(builder: Builder) -> Result<Settings, ConfigError> {
-    builder.build()?.try_deserialize()
+fn settings_of(builder: Builder) -> Result<Settings, Wrong> {
+    Ok(builder.build()?.try_deserialize()?)
 }
 
 /// `SEATKEEPER_SERVER_LISTEN` → `server.listen`. No section has an underscore in its name.

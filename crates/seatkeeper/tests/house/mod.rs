@@ -2,8 +2,10 @@
 //!
 //! Every test file includes this module and uses some of it.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of the house")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a house that cannot be built fails the test")]
 
 mod client;
+mod eventually;
 mod process;
 
 use std::path::{Path, PathBuf};
@@ -13,13 +15,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) use client::{Answer, Client};
+pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, run, run_with};
 
 /// The tenant of whoever does not care.
 pub(crate) const TENANT: &str = "default";
 
-/// A server under test. Its process is killed when this is dropped.
+/// A server under test.
+///
+/// When a test that went well is over, the house is checked as it is dropped: the server stops when it is
+/// asked to, it has logged no error, and the audit log is proved. Whatever happened, no process stays.
 pub(crate) struct House {
     dir: TempDir,
     variables: Vec<(String, String)>,
@@ -131,5 +137,19 @@ impl House {
         let output = run(&["audit", "verify", "--data-dir", data_dir]);
         assert!(output.status.success(), "{}{}", output.stdout, output.stderr);
         output.stdout
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(server) = self.server.take() {
+            let (status, log) = server.stop();
+            assert_eq!(status.code(), Some(0), "{log}");
+            assert!(!log.contains("\"level\":\"ERROR\""), "{log}");
+            self.prove();
+        }
     }
 }

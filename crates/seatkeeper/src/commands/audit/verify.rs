@@ -1,12 +1,17 @@
 //! `seatkeeper audit verify`: the proof, from the audit log alone.
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use indicatif::ProgressBar;
+use seatkeeper_ledger::{Error as LedgerError, Finding, Ledger, Proof, Verdict};
+use serde_json::{Value, json};
 
 use crate::cli::DataDirArgs;
-use crate::commands::Error;
+use crate::commands::{EXIT_FAILED, Error};
+use crate::{output, settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
@@ -17,20 +22,79 @@ pub(crate) struct VerifyArgs {
     json: bool,
 }
 
-pub(crate) struct V;
-impl V {
-    pub(crate) fn is_proof(&self) -> bool {
-        true
+pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
+    let data_dir = settings::load(&args.data.sources())?.ledger.data_dir;
+    // On the standard error output, and only if that is a terminal.
+    let spinner = ProgressBar::new_spinner();
+    let verdict = verify(&data_dir, |proof| {
+        spinner.set_message(format!("{} records of {} pools hold so far", proof.records, proof.pools));
+        spinner.tick();
+    })
+    .await?;
+    spinner.finish_and_clear();
+    if args.json {
+        output::json(&as_json(&verdict))?;
+    } else {
+        print(&verdict)?;
+    }
+    Ok(exit_code(&verdict))
+}
+
+/// Replays the audit log in a data directory, also beside the server that writes to it.
+pub(crate) async fn verify(
+    data_dir: &Path,
+    progress: impl FnMut(&Proof) + Send,
+) -> Result<Verdict, LedgerError> {
+    let ledger = Ledger::open_read_only(data_dir).await?;
+    let verdict = ledger.verify(progress).await;
+    ledger.close().await;
+    verdict
+}
+
+/// 0 for a proof, 1 for a finding.
+pub(crate) fn exit_code(verdict: &Verdict) -> ExitCode {
+    match verdict {
+        Verdict::Proven(_) => ExitCode::SUCCESS,
+        Verdict::Broken(_) => ExitCode::from(EXIT_FAILED),
     }
 }
 
-pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
-    let _ = (&args.data, args.json);
-    Ok(ExitCode::SUCCESS)
+/// Says the verdict in sentences.
+pub(crate) fn print(verdict: &Verdict) -> io::Result<()> {
+    match verdict {
+        Verdict::Proven(proof) => print_proof(proof),
+        Verdict::Broken(finding) => print_finding(finding),
+    }
 }
-pub(crate) async fn verify(_: &Path, _: impl Fn(u64, u64)) -> Result<V, seatkeeper_ledger::Error> {
-    Ok(V)
+
+fn print_proof(proof: &Proof) -> io::Result<()> {
+    let Proof { pools, records, admissions, ends, denials, live } = proof;
+    output::line("Proven from the audit log alone, whose records are numbered without a gap:")?;
+    output::line(format_args!("  records     {records:>9}  of pools: {pools}"))?;
+    output::line(format_args!("  admissions  {admissions:>9}  none left its pool above its limit"))?;
+    output::line(format_args!(
+        "  ends        {ends:>9}  each the only one of its session; live still: {live}"
+    ))?;
+    output::line(format_args!("  denials     {denials:>9}  none as full while a seat was free"))?;
+    output::line("The table of sessions is what the log says it must be.")
 }
-pub(crate) fn print(_: &V) -> std::io::Result<()> {
-    crate::output::line("never above its limit")
+
+fn print_finding(finding: &Finding) -> io::Result<()> {
+    output::line("BROKEN: the audit log does not prove itself. The first that is wrong:")?;
+    output::line(finding)
+}
+
+fn as_json(verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Proven(proof) => json!({
+            "proven": true,
+            "pools": proof.pools,
+            "records": proof.records,
+            "admissions": proof.admissions,
+            "ends": proof.ends,
+            "denials": proof.denials,
+            "live": proof.live,
+        }),
+        Verdict::Broken(finding) => json!({ "proven": false, "finding": finding.to_string() }),
+    }
 }

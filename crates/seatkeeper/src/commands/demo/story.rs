@@ -12,7 +12,7 @@ use super::child::{ChildError, ChildServer};
 use super::desk::{Desk, Seat};
 use crate::admin::{LICENSES, License};
 use crate::api_client::{self, ApiClient};
-use crate::commands::{EXIT_FAILED, audit};
+use crate::commands::audit;
 use crate::output::line;
 
 /// Short, so that nobody waits long for the seat of the machine that crashes.
@@ -191,7 +191,7 @@ async fn go_home(desk: &Desk, live: &[Seat]) -> Told<()> {
 async fn prove(dir: &TempDir) -> Told<ExitCode> {
     step(8, "The proof, from the audit log alone")?;
     line("   $ seatkeeper audit verify")?;
-    let verdict = audit::verify::verify(dir.path(), |_, _| ()).await?;
+    let verdict = audit::verify::verify(dir.path(), |_| ()).await?;
     audit::verify::print(&verdict)?;
-    Ok(if verdict.is_proof() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) })
+    Ok(audit::verify::exit_code(&verdict))
 }

@@ -14,10 +14,10 @@ pub(super) fn text(addr: SocketAddr, settings: &Settings) -> String {
     format!(
         r#"
 Try this in another terminal:
-  {program} license create --seats 3 --key DEMO-3{server}{data_dir}
+  {program} license create --seats 3 --key TRY-3{server}{data_dir}
   TOKEN=$({program} token --user ann{data_dir})
   curl -s http://{addr}/api/v1/licenses/acquire -H "Authorization: Bearer $TOKEN" \
-    -H 'Content-Type: application/json' -d '{{"license_key":"DEMO-3","machine_id":"laptop-1"}}'
+    -H 'Content-Type: application/json' -d '{{"license_key":"TRY-3","machine_id":"laptop-1"}}'; echo
   {program} license list{server}{data_dir}
   {program} audit verify{data_dir}
 The API, with every field: http://{addr}/docs
