@@ -1,7 +1,7 @@
 //! Load and storms for a Seatkeeper server, checked as they go.
 //!
 //! [`run`] measures one [`Scenario`] in a closed loop: each worker has one connection and sends its
-//! next request when the last is answered. [`storm`] throws clients at licenses that crash, retry and
+//! next request when the last is answered. a [`storm`] throws clients at licenses that crash, retry and
 //! lose answers. In both, a [`Checker`] a license watches from the clients' side that nobody was let in
 //! above the limit. A new scenario is a file in `worker` and a line in [`Scenario`].
 
@@ -15,6 +15,7 @@ mod moment;
 mod plan;
 mod report;
 mod run;
+pub mod storm;
 mod tally;
 mod target;
 mod worker;

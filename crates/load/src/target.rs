@@ -23,7 +23,9 @@ impl Target {
         let bad = || Error::BadAddress { given: address.to_owned() };
         let bare = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
         let authority: Authority = bare.parse().map_err(|_| bad())?;
-        authority.port_u16().ok_or_else(bad)?;
+        if authority.port_u16().is_none() || authority.host().is_empty() {
+            return Err(bad());
+        }
         let mut headers = HeaderMap::with_capacity(3);
         headers.insert(HOST, HeaderValue::from_str(bare).map_err(http::Error::from)?);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

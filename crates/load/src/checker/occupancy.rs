@@ -8,7 +8,7 @@ use super::{Asked, possibly_until};
 use crate::Moment;
 
 /// How long a request that its client gave up may still be at work in the server.
-const ABANDONED_WORK_MAX: Duration = Duration::from_secs(10);
+const ABANDONED_WORK_MAX: Duration = Duration::from_secs(5);
 
 /// All that may hold a seat of one license, if nobody else uses it. Costs time for each machine that
 /// ever asked at each denial, so it is for licenses of few seats.
@@ -65,6 +65,12 @@ impl Occupancy {
     pub fn others_during(&self, machine: &Arc<str>, asked: Asked) -> usize {
         let others = self.machines.iter().filter(|(other, _)| *other != machine);
         others.filter(|(_, state)| state.may_hold_after(asked.sent)).count()
+    }
+
+    /// When nobody can hold a seat any more, if nothing is in flight and nobody asks.
+    pub fn free_from(&self) -> Moment {
+        let machines = self.machines.values();
+        machines.map(|machine| machine.answered_until.max(machine.abandoned_until)).max().unwrap_or_default()
     }
 
     fn settle(&mut self, machine: &Arc<str>) -> &mut Machine {

@@ -57,6 +57,13 @@ pub enum What {
         /// Seats, as answered.
         seats_total: u32,
     },
+    /// Seats stayed taken after every TTL was over.
+    SeatsLost {
+        /// Seats that could be taken again.
+        taken: usize,
+        /// The license's seats.
+        seats_total: u32,
+    },
     /// A session that was renewed in time was said to be over.
     FalseEnd {
         /// The session.
@@ -90,6 +97,9 @@ impl fmt::Display for What {
             Self::HolderDenied { machine } => write!(f, "machine {machine} was denied while it held a seat"),
             Self::FalseDenial { held_max, seats_total } => {
                 write!(f, "denied while at most {held_max} of {seats_total} seats can have been taken")
+            }
+            Self::SeatsLost { taken, seats_total } => {
+                write!(f, "only {taken} of {seats_total} seats could be taken after every TTL was over")
             }
             Self::FalseEnd { session } => write!(f, "session {session} was ended although renewed in time"),
             Self::RefusalImproper { denial } => write!(f, "a denial does not say so properly: {denial:?}"),

@@ -1,0 +1,92 @@
+//! Storms: rounds of clients that do all that clients may do wrong, on licenses with fewer seats than
+//! clients.
+//!
+//! A round takes one license and twice as many clients as it has seats, all at once. What each client
+//! does is drawn from the storm's seed; in which order it reaches the server is not. Licenses are used
+//! again by later rounds, and their checkers carry over: a client that crashed in one round still holds
+//! its seat in the next, until its TTL is over, and then the seat must be there for others. At the end
+//! every license must give out every seat.
+//!
+//! Nobody else may use the licenses meanwhile, and the server must not be restarted: a denial is false
+//! if a seat was free.
+
+mod client;
+mod ends;
+mod exchange;
+mod lane;
+mod license;
+mod script;
+mod statistics;
+mod watch;
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::{Error, Stopwatch, Target, Violations};
+use exchange::Exchange;
+use lane::{Lane, Rounds};
+pub use license::License;
+pub use statistics::Statistics;
+
+/// One storm.
+#[derive(Clone, Debug)]
+pub struct Storm {
+    /// The server.
+    pub target: Target,
+    /// The licenses, at least one for each lane; the more, the longer crashed clients have to lose their seats.
+    pub licenses: Vec<License>,
+    /// Rounds in all.
+    pub rounds: u32,
+    /// Rounds at once, at least 1.
+    pub lanes: usize,
+    /// What all that clients do is drawn from.
+    pub seed: u64,
+}
+
+/// What a storm did, and what it found.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The storm's seed.
+    pub seed: u64,
+    /// What happened.
+    pub statistics: Statistics,
+    /// Promises of the server's that were seen broken.
+    pub violations: Violations,
+}
+
+impl Storm {
+    /// Lets it loose on the current runtime, and tells how many rounds are over after each.
+    pub async fn run(self, progress: impl Fn(u32) + Send + Sync + 'static) -> Result<Verdict, Error> {
+        let seed = self.seed;
+        let rounds = Arc::new(Rounds::new(self.rounds, self.lanes, progress));
+        let lanes = self.into_lanes()?.into_iter().zip(0..);
+        let mut under_way: JoinSet<_> =
+            lanes.map(|(lane, number)| lane.run(number, rounds.clone())).collect();
+
+        let (mut statistics, mut violations) = (Statistics::default(), Violations::default());
+        while let Some(lane) = under_way.join_next().await {
+            let (more, worse) = lane??;
+            statistics.add(&more);
+            violations.extend(&worse);
+        }
+        Ok(Verdict { seed, statistics, violations })
+    }
+
+    fn into_lanes(self) -> Result<Vec<Lane>, Error> {
+        if self.lanes == 0 {
+            return Err(Error::EmptyPlan { missing: "lane" });
+        }
+        if self.licenses.len() < self.lanes {
+            return Err(Error::EmptyPlan { missing: "license for each lane" });
+        }
+        let exchange = Arc::new(Exchange::new(Arc::new(self.target)));
+        let stopwatch = Stopwatch::start();
+        let lane = || Lane::new(exchange.clone(), stopwatch, self.seed);
+        let mut lanes: Vec<Lane> = std::iter::repeat_with(lane).take(self.lanes).collect();
+        for (number, license) in self.licenses.into_iter().enumerate() {
+            lanes[number % self.lanes].add(license, number)?;
+        }
+        Ok(lanes)
+    }
+}
