@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::serve::ListenerExt;
 use futures_util::TryStreamExt;
-use seatkeeper_core::{PoolKind, Region, RegistryTime};
+use seatkeeper_core::{PoolKind, Region, RegistryTime, Span};
 use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{MonotonicClock, Registry};
@@ -22,7 +22,7 @@ use crate::licenses::{Entitlements, license_id_of, terms_of};
 use crate::settings::{Misfit, Settings};
 use crate::times::registry_time_of;
 use crate::wall_clock;
-use crate::workers::{Crew, Drain, Flush, Sweep};
+use crate::workers::{Crew, Drain, Flush, Retention, Sweep};
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +152,10 @@ async fn workers(
     if settings.registry.sweep_interval_milliseconds > 0 {
         let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
         upkeep.start(Sweep { registry: Arc::clone(registry), interval });
+    }
+    if settings.ledger.retention_days > 0 {
+        let keep = Span::from_secs(settings.ledger.retention_days.saturating_mul(24 * 3_600));
+        upkeep.start(Retention { registry: Arc::clone(registry), ledger: ledger.clone(), keep });
     }
     Ok((upkeep, drainage))
 }

@@ -7,9 +7,11 @@
 mod drain;
 mod driver;
 mod flush;
+mod retention;
 mod sweep;
 
 pub(crate) use drain::Drain;
 pub(crate) use driver::Crew;
 pub(crate) use flush::Flush;
+pub(crate) use retention::Retention;
 pub(crate) use sweep::Sweep;

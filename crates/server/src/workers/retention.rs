@@ -1,23 +1,26 @@
 //! Deletes history that is older than the operator keeps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use seatkeeper_core::Span;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::Registry;
 
 use super::driver::{Left, Worker};
 use crate::error::Error;
-use crate::wall_clock;
 
-/// Rows in one commit, so that admissions do not wait behind it.
-const PURGE_ROWS_MAX: usize = 500;
+/// Records in one commit, so that admissions do not wait long behind it.
+const PURGE_RECORDS_MAX: u32 = 1_000;
 
 /// How often there is something to look for.
-const REST: Duration = Duration::from_secs(3_600);
+const REST: Duration = Duration::from_secs(600);
 
 pub(crate) struct Retention {
+    pub(crate) registry: Arc<dyn Registry>,
     pub(crate) ledger: Ledger,
-    pub(crate) keep: chrono::Duration,
+    pub(crate) keep: Span,
 }
 
 #[async_trait]
@@ -31,8 +34,8 @@ impl Worker for Retention {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let before = wall_clock::now() - self.keep;
-        let purged = self.ledger.purge(before, PURGE_ROWS_MAX).await.map_err(Error::Ledger)?;
-        Ok(if purged < PURGE_ROWS_MAX { Left::Nothing } else { Left::More })
+        let before = self.registry.now().await? - self.keep;
+        let purged = self.ledger.purge(before, PURGE_RECORDS_MAX).await.map_err(Error::Ledger)?;
+        Ok(if purged.more { Left::More } else { Left::Nothing })
     }
 }
