@@ -2,4 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 mod applying;
+mod licenses;
+mod opening;
+mod proving;
+mod retaining;
+mod schema;
+mod searching;
 mod story;
+mod verifying;

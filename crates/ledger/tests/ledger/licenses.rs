@@ -1,0 +1,172 @@
+//! Licenses: written, looked up, listed.
+
+use seatkeeper_core::{Seats, Span, Standing, TenantId};
+use seatkeeper_ledger::{
+    Action, AuditFilter, AuditRecord, CountPer, Effect, Error, Idempotency, Ledger, LicenseChange,
+    LicenseKey, NewLicense, Status, Write,
+};
+
+use crate::story::{START, admin, by, ledger, licensed, new_license, tenant};
+
+async fn records(ledger: &Ledger) -> Vec<AuditRecord> {
+    let mut page = ledger.audit(&tenant(), &AuditFilter::default(), None, 100).await.unwrap().items;
+    page.reverse();
+    page
+}
+
+fn seats(seats: u32) -> LicenseChange {
+    LicenseChange { max_seats: Some(Seats(seats)), ..LicenseChange::default() }
+}
+
+#[tokio::test]
+async fn a_new_license_is_found_by_id_and_by_key_and_stands_on_record() {
+    let (_dir, ledger) = ledger().await;
+    let new = NewLicense {
+        expires_at: Some(START + Span::from_secs(86_400)),
+        count_per: CountPer::Process,
+        ttl_seconds: Some(2),
+        contact: Some("sales@example.com".to_owned()),
+        ..new_license("ABCD-EFGH-IJKL-MNOP", 3)
+    };
+    let made = ledger.create_license(new, by(&admin())).await.unwrap();
+    assert_eq!((made.effect, made.license.version), (Effect::Changed, 1));
+
+    let by_id = ledger.license(&tenant(), made.license.id).await.unwrap();
+    let by_key = ledger.license_by_key(&tenant(), &made.license.key).await.unwrap();
+    assert_eq!(by_id.as_ref(), Some(&made.license));
+    assert_eq!(by_key, by_id);
+
+    let terms = made.license.terms(Span::from_secs(360));
+    assert_eq!((terms.version, terms.limit, terms.ttl), (1, Seats(3), Span::from_secs(2)));
+    assert_eq!((terms.ends_at, terms.standing), (made.license.expires_at, Standing::Open));
+
+    let [record] = &records(&ledger).await[..] else { panic!("one record") };
+    assert_eq!((record.action, record.seq, record.limit), (Action::LicenseCreated, 1, 3));
+    assert_eq!((record.actor.as_str(), record.request.as_deref()), ("admin:joe", Some("req-1")));
+    assert_eq!(record.pool, made.license.pool());
+}
+
+#[tokio::test]
+async fn a_record_never_tells_a_license_key() {
+    let (_dir, ledger) = ledger().await;
+    let license =
+        ledger.create_license(new_license("ABCD-EFGH-IJKL-MNOP", 3), by(&admin())).await.unwrap().license;
+    ledger.update_license(&tenant(), license.id, &seats(5), None, by(&admin())).await.unwrap();
+    for record in records(&ledger).await {
+        let told = format!("{record:?}");
+        assert!(told.contains("MNOP") && !told.contains("IJKL"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn another_tenants_license_looks_missing_and_its_key_is_free() {
+    let (_dir, ledger) = ledger().await;
+    let license = licensed(&ledger, 3).await;
+    let other = TenantId::from("globex");
+    assert_eq!(ledger.license(&other, license.id).await.unwrap(), None);
+    assert_eq!(ledger.license_by_key(&other, &license.key).await.unwrap(), None);
+    let update = ledger.update_license(&other, license.id, &seats(9), None, by(&admin())).await;
+    assert!(matches!(update, Err(Error::NotFound)), "{update:?}");
+
+    let same_key = NewLicense { tenant: other, ..new_license(license.key.reveal(), 1) };
+    ledger.create_license(same_key, by(&admin())).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tenant_has_each_key_once() {
+    let (_dir, ledger) = ledger().await;
+    ledger.create_license(new_license("KEY", 1), by(&admin())).await.unwrap();
+    let again = ledger.create_license(new_license("KEY", 2), by(&admin())).await;
+    assert!(matches!(again, Err(Error::DuplicateKey)), "{again:?}");
+    assert_eq!(records(&ledger).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
+    let (_dir, ledger) = ledger().await;
+    let license = licensed(&ledger, 3).await;
+    let change = LicenseChange {
+        status: Some(Status::Suspended),
+        ttl_seconds: Some(Some(9)),
+        contact: Some(Some("ops".to_owned())),
+        ..seats(5)
+    };
+    let update = async || ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await;
+    let (first, second) = (update().await.unwrap(), update().await.unwrap());
+    assert_eq!((first.effect, first.license.version), (Effect::Changed, 2));
+    assert_eq!((second.effect, &second.license), (Effect::Unchanged, &first.license));
+    assert_eq!(first.license.terms(Span::ZERO).standing, Standing::Closed);
+    assert_eq!(records(&ledger).await.len(), 2);
+
+    let cleared = LicenseChange { contact: Some(None), ttl_seconds: Some(None), ..LicenseChange::default() };
+    let written =
+        ledger.update_license(&tenant(), license.id, &cleared, Some(2), by(&admin())).await.unwrap();
+    assert_eq!((written.license.contact, written.license.ttl_seconds), (None, None));
+}
+
+#[tokio::test]
+async fn a_change_meant_for_another_version_is_refused() {
+    let (_dir, ledger) = ledger().await;
+    let license = licensed(&ledger, 3).await;
+    let stale = ledger.update_license(&tenant(), license.id, &seats(5), Some(7), by(&admin())).await;
+    assert!(matches!(stale, Err(Error::VersionConflict { current: 1 })), "{stale:?}");
+    let seats_now = ledger.license(&tenant(), license.id).await.unwrap().unwrap().max_seats;
+    assert_eq!(seats_now, Seats(3));
+}
+
+#[tokio::test]
+async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
+    let (_dir, ledger) = ledger().await;
+    let origin = admin();
+    let idempotency = |key: &str, hash: u8| Idempotency { key: key.to_owned(), request_hash: vec![hash; 32] };
+    let create = idempotency("create", 1);
+    let write = Write { idempotency: Some(&create), ..by(&origin) };
+    let first = ledger.create_license(new_license("KEY", 3), write).await.unwrap().license;
+    ledger.update_license(&tenant(), first.id, &seats(5), None, by(&origin)).await.unwrap();
+
+    let again = ledger.create_license(new_license("KEY", 3), write).await.unwrap();
+    assert_eq!((again.effect, &again.license), (Effect::Replayed, &first));
+
+    let update = idempotency("update", 2);
+    let write = Write { idempotency: Some(&update), ..by(&origin) };
+    let raise =
+        async |version| ledger.update_license(&tenant(), first.id, &seats(8), Some(version), write).await;
+    assert_eq!(raise(2).await.unwrap().effect, Effect::Changed);
+    assert_eq!(raise(2).await.unwrap().effect, Effect::Replayed);
+
+    let reused = idempotency("create", 9);
+    let write = Write { idempotency: Some(&reused), ..by(&origin) };
+    let mismatch = ledger.create_license(new_license("OTHER", 3), write).await;
+    assert!(matches!(mismatch, Err(Error::IdempotencyMismatch)), "{mismatch:?}");
+    assert_eq!(records(&ledger).await.len(), 3);
+}
+
+#[tokio::test]
+async fn licenses_are_listed_in_pages_by_status() {
+    let (_dir, ledger) = ledger().await;
+    let (origin, mut made) = (admin(), Vec::new());
+    for n in 0..5_u64 {
+        let new = NewLicense {
+            status: if n == 2 { Status::Revoked } else { Status::Active },
+            ..new_license(&format!("KEY-{n}"), 1)
+        };
+        let write = Write { at: START + Span::from_secs(n), ..by(&origin) };
+        made.push(ledger.create_license(new, write).await.unwrap().license.key);
+    }
+    let list = async |status, cursor| ledger.list_licenses(&tenant(), status, cursor, 2).await.unwrap();
+    let mut seen: Vec<LicenseKey> = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = list(None, cursor).await;
+        seen.extend(page.items.into_iter().map(|license| license.key));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, made);
+    let revoked = list(Some(Status::Revoked), None).await;
+    assert_eq!((revoked.items.len(), revoked.next), (1, None));
+    let foreign = ledger.list_licenses(&TenantId::from("globex"), None, None, 10).await.unwrap();
+    assert_eq!(foreign.items, []);
+}

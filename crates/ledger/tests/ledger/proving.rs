@@ -1,0 +1,76 @@
+//! The whole file, proven or not.
+
+use std::path::Path;
+
+use seatkeeper_core::EndReason;
+use seatkeeper_ledger::{Breach, Ledger, Verdict};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Executor as _};
+
+use crate::story::{Story, ledger, licensed};
+
+/// Three pools with sessions that came and went.
+async fn lived_in(ledger: &Ledger) {
+    let mut events = Vec::new();
+    for mut story in
+        [Story::of(&licensed(ledger, 2).await), Story::of(&licensed(ledger, 2).await), Story::devices("ann")]
+    {
+        let (one, began) = story.admit("one");
+        events.extend([began, story.admit("two").1, story.end(one, EndReason::Released)]);
+        events.push(story.admit("three").1);
+    }
+    ledger.apply(&events).await.unwrap();
+}
+
+/// Changes the file behind the ledger's back.
+async fn tamper(dir: &Path, statement: &'static str) {
+    let options = SqliteConnectOptions::new().filename(dir.join("ledger.db"));
+    let mut file = options.connect().await.unwrap();
+    file.execute("DROP TRIGGER audit_log_is_append_only").await.unwrap();
+    assert_eq!(file.execute(statement).await.unwrap().rows_affected(), 1, "{statement}");
+}
+
+#[tokio::test]
+async fn an_untouched_ledger_proves_itself_pool_by_pool() {
+    let (_dir, ledger) = ledger().await;
+    lived_in(&ledger).await;
+    let mut heard = Vec::new();
+    let verdict = ledger.verify(|proof| heard.push(proof.records)).await.unwrap();
+    let Verdict::Proven(proof) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((proof.pools, proof.records, proof.admissions, proof.ends, proof.live), (3, 14, 9, 3, 6));
+    assert_eq!(heard, [5, 10, 14]);
+}
+
+#[tokio::test]
+async fn a_ledger_that_was_tampered_with_is_found_out() {
+    let cases: [(&str, fn(&Breach) -> bool); 5] = [
+        ("UPDATE audit_log SET live = 1 WHERE id = (SELECT MAX(id) FROM audit_log)", |breach| {
+            matches!(breach, Breach::LiveMiscounted { told: 1, .. })
+        }),
+        (
+            "DELETE FROM audit_log WHERE id = (SELECT MIN(id) FROM audit_log WHERE action = 'ended')",
+            |breach| matches!(breach, Breach::Gap { .. }),
+        ),
+        (
+            "UPDATE audit_log SET limit_seats = 1
+             WHERE id = (SELECT MIN(id) FROM audit_log WHERE action = 'license_created')",
+            |breach| matches!(breach, Breach::LimitNotGranted { granted: Some(1), .. }),
+        ),
+        (
+            "UPDATE sessions SET ended_at = NULL, end_reason = NULL, holder = 'x'
+             WHERE id = (SELECT id FROM sessions WHERE ended_at IS NOT NULL LIMIT 1)",
+            |breach| matches!(breach, Breach::Differs),
+        ),
+        ("DELETE FROM sessions WHERE id = (SELECT MIN(id) FROM sessions)", |breach| {
+            matches!(breach, Breach::SessionsMissing { missing: 1 })
+        }),
+    ];
+    for (statement, expected) in cases {
+        let (dir, ledger) = ledger().await;
+        lived_in(&ledger).await;
+        tamper(dir.path(), statement).await;
+        let verdict = ledger.verify(|_| ()).await.unwrap();
+        let Verdict::Broken(finding) = verdict else { panic!("{statement}: {verdict:?}") };
+        assert!(expected(&finding.breach), "{statement}: {finding}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Old history goes, and what stays is still proven.
+
+use seatkeeper_core::{EndReason, Event, Seats, Span};
+use seatkeeper_ledger::{Idempotency, Ledger, Proof, Purged, Verdict, Write};
+
+use crate::story::{START, Story, admin, by, ledger, licensed, new_license};
+
+async fn proof(ledger: &Ledger) -> Proof {
+    match ledger.verify(|_| ()).await.unwrap() {
+        Verdict::Proven(proof) => proof,
+        Verdict::Broken(finding) => panic!("{finding}"),
+    }
+}
+
+#[tokio::test]
+async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
+    let (_dir, ledger) = ledger().await;
+    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let (old, a) = story.admit("old");
+    let (lasting, b) = story.admit("lasting");
+    let c = story.end(old, EndReason::Released);
+    let d = story.deny("nobody");
+    story.pass(Span::from_secs(100));
+    let cut = story.now;
+    let (recent, e) = story.admit("recent");
+    let f = story.end(recent, EndReason::Released);
+    ledger.apply(&[a, b, c, Event { limit: Seats(1), ..d }, e, f]).await.unwrap();
+
+    let purged = ledger.purge(cut, 1_000).await.unwrap();
+    assert_eq!(purged, Purged { records: 3, sessions: 1, idempotency_keys: 0, more: false });
+    assert_eq!(ledger.session(old).await.unwrap(), None);
+    assert!(ledger.session(lasting).await.unwrap().is_some());
+    assert!(ledger.session(recent).await.unwrap().is_some());
+    let proven = proof(&ledger).await;
+    assert_eq!((proven.records, proven.live), (4, 1));
+    assert_eq!(ledger.purge(cut, 1_000).await.unwrap(), Purged::default());
+
+    story.pass(Span::from_secs(100));
+    ledger.apply(&[story.end(lasting, EndReason::Expired)]).await.unwrap();
+    story.pass(Span::from_secs(1));
+    let purged = ledger.purge(story.now, 1_000).await.unwrap();
+    assert_eq!((purged.records, purged.sessions), (4, 2));
+    assert_eq!(ledger.pool_seq(&story.pool).await.unwrap(), 7);
+    assert_eq!(proof(&ledger).await.live, 0);
+    ledger.apply(&[story.admit("next").1]).await.unwrap();
+    assert_eq!(proof(&ledger).await.live, 1);
+}
+
+#[tokio::test]
+async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven() {
+    let (_dir, ledger) = ledger().await;
+    let mut stories: Vec<_> = (0..3).map(|n| Story::devices(&format!("user-{n}"))).collect();
+    let mut seed = 0x5eed_u64;
+    println!("seed {seed:#x}");
+    let mut held = vec![Vec::new(); 3];
+    let mut events = Vec::new();
+    for n in 0..400 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (at, choice) = ((seed >> 33) as usize % 3, (seed >> 40) % 3);
+        let (story, held) = (&mut stories[at], &mut held[at]);
+        story.pass(Span::from_millis(seed >> 55));
+        match held.pop() {
+            Some(id) if choice == 0 => events.push(story.end(id, EndReason::Revoked)),
+            back => {
+                held.extend(back);
+                let (id, event) = story.admit(&format!("device-{n}"));
+                held.insert(0, id);
+                events.push(event);
+            }
+        }
+    }
+    ledger.apply(&events).await.unwrap();
+    let live = proof(&ledger).await.live;
+
+    let before = stories.iter().map(|story| story.now).max().unwrap() + Span::from_secs(1);
+    let mut steps = 0;
+    while ledger.purge(before, 23).await.unwrap().more {
+        assert_eq!(proof(&ledger).await.live, live);
+        steps += 1;
+    }
+    assert!(steps >= 400 / 23, "{steps} steps");
+    let left = proof(&ledger).await;
+    assert_eq!((left.records, left.admissions, left.live), (live, 0, live));
+}
+
+#[tokio::test]
+async fn old_idempotency_keys_are_forgotten() {
+    let (_dir, ledger) = ledger().await;
+    let (origin, idempotency) = (admin(), Idempotency { key: "once".to_owned(), request_hash: vec![1] });
+    let write = Write { idempotency: Some(&idempotency), ..by(&origin) };
+    ledger.create_license(new_license("KEY", 1), write).await.unwrap();
+    assert_eq!(ledger.purge(START, 10).await.unwrap().idempotency_keys, 0);
+    assert_eq!(ledger.purge(START + Span::from_millis(1), 10).await.unwrap().idempotency_keys, 1);
+}

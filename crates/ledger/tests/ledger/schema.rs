@@ -1,0 +1,66 @@
+//! What the tables themselves refuse, and how the statements use them.
+
+use std::path::Path;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, Row as _, SqliteConnection};
+
+use crate::story::{Story, ledger};
+
+async fn file(dir: &Path) -> SqliteConnection {
+    SqliteConnectOptions::new().filename(dir.join("ledger.db")).connect().await.unwrap()
+}
+
+#[tokio::test]
+async fn every_table_is_strict() {
+    let (dir, _ledger) = ledger().await;
+    let loose = "SELECT name FROM pragma_table_list
+                 WHERE type = 'table' AND strict = 0 AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%'";
+    let rows = file(dir.path()).await.fetch_all(loose).await.unwrap();
+    assert_eq!(rows.len(), 0, "{:?}", rows[0].get::<String, _>(0));
+}
+
+#[tokio::test]
+async fn the_tables_refuse_what_must_never_be() {
+    let (dir, ledger) = ledger().await;
+    let mut story = Story::devices("ann");
+    ledger.apply(&[story.admit("tv").1, story.admit("phone").1]).await.unwrap();
+    let mut file = file(dir.path()).await;
+    for statement in [
+        "UPDATE audit_log SET live = 0",
+        "UPDATE sessions SET holder = 'tv'",
+        "UPDATE sessions SET ended_at = started_at",
+        "UPDATE sessions SET end_reason = 'bored'",
+        "INSERT INTO buckets (id, epoch, mode) VALUES (256, 0, 'registry')",
+    ] {
+        let refused = file.execute(statement).await;
+        assert!(refused.is_err(), "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn no_statement_of_a_request_reads_a_whole_table() {
+    let (dir, _ledger) = ledger().await;
+    let mut file = file(dir.path()).await;
+    for (name, statement) in [
+        ("session", include_str!("../../sql/session.sql")),
+        ("license", include_str!("../../sql/license.sql")),
+        ("license_by_key", include_str!("../../sql/license_by_key.sql")),
+        ("pool_seq", include_str!("../../sql/pool_seq.sql")),
+        ("recorded_event", include_str!("../../sql/recorded_event.sql")),
+        ("end_sessions", include_str!("../../sql/end_sessions.sql")),
+        ("begin_sessions", include_str!("../../sql/begin_sessions.sql")),
+        ("purge_sessions", include_str!("../../sql/purge_sessions.sql")),
+        ("purge_records", include_str!("../../sql/purge_records.sql")),
+        ("purge_idempotency_keys", include_str!("../../sql/purge_idempotency_keys.sql")),
+        ("pool_records", include_str!("../../sql/pool_records.sql")),
+        ("pool_sessions", include_str!("../../sql/pool_sessions.sql")),
+    ] {
+        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        for step in sqlx::query(plan).fetch_all(&mut file).await.unwrap() {
+            let step: String = step.get("detail");
+            let scans = ["SCAN audit_log", "SCAN sessions", "SCAN licenses", "SCAN a", "SCAN e", "SCAN s"];
+            assert!(!scans.contains(&step.as_str()), "{name}: {step}");
+        }
+    }
+}
