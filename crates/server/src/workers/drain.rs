@@ -36,6 +36,10 @@ impl Worker for Drain {
         REST
     }
 
+    fn must_finish(&self) -> bool {
+        true
+    }
+
     async fn activate(&self) -> Result<Left, Error> {
         let entries = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
         if entries.is_empty() {

@@ -1,8 +1,10 @@
 //! Runs workers: timers, wake-ups, failures and shutdown.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -33,6 +35,11 @@ pub(crate) trait Worker: Send + Sync + 'static {
 
     /// Does at most a batch.
     async fn activate(&self) -> Result<Left, Error>;
+
+    /// Whether it must do all that is left before the server stops; else one batch will do.
+    fn must_finish(&self) -> bool {
+        false
+    }
 
     /// Returns when there may be something to do before the rest is over.
     async fn woken(&self) {
@@ -67,34 +74,23 @@ impl Crew {
 async fn drive(worker: impl Worker, stop: CancellationToken) {
     let mut retry_pause = RETRY_PAUSE_MIN;
     while !stop.is_cancelled() {
-        let pause = match worker.activate().await {
-            Ok(Left::More) => {
-                tokio::task::yield_now().await;
-                continue;
-            }
-            Ok(Left::Nothing) => {
+        match attempt(&worker).await {
+            Some(Left::More) => tokio::task::yield_now().await,
+            Some(Left::Nothing) => {
                 retry_pause = RETRY_PAUSE_MIN;
-                worker.rest()
-            }
-            Err(error) => {
-                tracing::error!(
-                    worker = worker.name(),
-                    error = &error as &dyn std::error::Error,
-                    "a worker failed; it will try again"
-                );
-                let pause = retry_pause;
-                retry_pause = (retry_pause * 2).min(RETRY_PAUSE_MAX);
                 tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
+                    () = tokio::time::sleep(worker.rest()) => {}
+                    () = worker.woken() => {}
                     () = stop.cancelled() => {}
                 }
-                continue;
             }
-        };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = worker.woken() => {}
-            () = stop.cancelled() => {}
+            None => {
+                tokio::select! {
+                    () = tokio::time::sleep(retry_pause) => {}
+                    () = stop.cancelled() => {}
+                }
+                retry_pause = (retry_pause * 2).min(RETRY_PAUSE_MAX);
+            }
         }
     }
     if tokio::time::timeout(LAST_ROUND_MAX, finish(&worker)).await.is_err() {
@@ -104,17 +100,26 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
 
 async fn finish(worker: &impl Worker) {
     loop {
-        match worker.activate().await {
-            Ok(Left::More) => {}
-            Ok(Left::Nothing) => return,
-            Err(error) => {
-                tracing::error!(
-                    worker = worker.name(),
-                    error = &error as &dyn std::error::Error,
-                    "a worker failed while the server stops"
-                );
-                tokio::time::sleep(RETRY_PAUSE_MIN).await;
-            }
+        match attempt(worker).await {
+            Some(Left::More) if worker.must_finish() => {}
+            Some(Left::More | Left::Nothing) => return,
+            None => tokio::time::sleep(RETRY_PAUSE_MIN).await,
+        }
+    }
+}
+
+/// One batch; none if it failed, which the log then says. A panic fails a batch and not the worker.
+async fn attempt(worker: &impl Worker) -> Option<Left> {
+    match AssertUnwindSafe(worker.activate()).catch_unwind().await {
+        Ok(Ok(left)) => Some(left),
+        Ok(Err(error)) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(worker = worker.name(), error, "a worker failed; it will try again");
+            None
+        }
+        Err(_) => {
+            tracing::error!(worker = worker.name(), "a worker panicked; it will try again");
+            None
         }
     }
 }
