@@ -3,6 +3,7 @@
 mod queue;
 
 use std::hash::BuildHasher;
+use std::iter;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
@@ -70,6 +71,17 @@ impl Pool {
     /// All sessions: by TTL, and then from the stalest to the freshest.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
         self.queues.iter().flat_map(|queue| queue.oldest_first(&self.sessions))
+    }
+
+    /// All sessions, the least in the order (last heartbeat, start, id) first. Takes time for each that
+    /// is looked at.
+    pub fn stalest_first(&self) -> impl Iterator<Item = &Session> {
+        let queues = self.queues.iter().map(|queue| queue.oldest_first(&self.sessions).peekable());
+        let mut queues: SmallVec<[_; 1]> = queues.collect();
+        iter::from_fn(move || {
+            let heads = queues.iter_mut().filter_map(|queue| Some((queue.peek()?.rank(), queue)));
+            heads.min_by_key(|(rank, _)| *rank)?.1.next()
+        })
     }
 
     /// The sessions renewed after `then`. Takes time for each of them, not for the others.

@@ -22,7 +22,7 @@ pub mod expiry;
 mod harness;
 pub mod journal;
 pub mod membership;
-// pub mod model;
+pub mod model;
 pub mod opening;
 pub mod ownership;
 mod plan;

@@ -30,3 +30,9 @@ fn a_denial_has_a_name() {
 fn the_systems_own_work_comes_with_no_request() {
     assert_eq!(Origin::SYSTEM, Origin { actor: Actor::System, request: None });
 }
+
+#[test]
+fn time_alone_ends_what_expired_and_nothing_else() {
+    let by_time: Vec<_> = EndReason::ALL.into_iter().filter(|reason| reason.is_by_time()).collect();
+    assert_eq!(by_time, [EndReason::Expired]);
+}

@@ -56,6 +56,8 @@ fn same_state(naive: &Naive, step: &Step) -> Result<(), TestCaseError> {
     prop_assert_eq!(pool.live() as usize, naive.live.len());
     prop_assert_eq!(by_id(pool.iter()), by_id(naive.live.iter()));
     prop_assert_eq!(pool.stalest(), naive.stalest().map(|at| &naive.live[at]));
+    prop_assert_eq!(pool.stalest_first().collect::<Vec<_>>(), naive.in_order());
+    prop_assert_eq!(pool.is_empty(), naive.live.is_empty());
     prop_assert_eq!(pool.next_expiry(), naive.live.iter().map(|it| naive.expiry(it)).min());
     for session in &naive.live {
         prop_assert_eq!(pool.get(session.id), Some(session));

@@ -3,7 +3,7 @@
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{EndReason, Pool, Session, Span};
 
-use crate::scene::{TTL, a_session_id, every_kind, license};
+use crate::scene::{TTL, a_session_id, every_kind, license, told};
 
 #[test]
 fn a_heartbeat_renews_one_session_for_the_ttl_of_today() {
@@ -111,4 +111,20 @@ fn a_session_is_restored_once_and_never_beside_its_holders_own() {
     rule::restore(&mut scene.pool, twin_by_id, scene.now);
 
     assert_eq!(scene.pool.iter().collect::<Vec<_>>(), [&session]);
+}
+
+#[test]
+fn a_pool_can_be_emptied_for_one_reason_and_what_was_over_ends_as_expired() {
+    let mut scene = license(3);
+    scene.claim("ann").admitted();
+    scene.pass(Span::from_secs(1));
+    scene.claim("bob").admitted();
+    scene.claim("cid").admitted();
+    scene.pass(Span::from_secs(59));
+    let mut ended = told(&rule::end_all(&mut scene.pool, EndReason::Revoked, scene.now));
+    ended.sort();
+    let ends = [("ann", EndReason::Expired), ("bob", EndReason::Revoked), ("cid", EndReason::Revoked)];
+    assert_eq!(ended, ends.map(|(who, why)| (who.to_owned(), why)));
+    assert!(scene.pool.is_empty());
+    assert!(rule::end_all(&mut scene.pool, EndReason::Revoked, scene.now).is_empty());
 }

@@ -162,8 +162,13 @@ impl Naive {
 
     /// The least in the order (last heartbeat, start, id).
     pub(crate) fn stalest(&self) -> Option<usize> {
-        let order = |it: &Session| (it.last_heartbeat, it.started, it.id);
         (0..self.live.len()).min_by_key(|&at| order(&self.live[at]))
+    }
+
+    pub(crate) fn in_order(&self) -> Vec<&Session> {
+        let mut sessions: Vec<_> = self.live.iter().collect();
+        sessions.sort_by_key(|it| order(it));
+        sessions
     }
 
     fn evict_until_below(&mut self, limit: usize, ended: &mut Vec<End>) {
@@ -200,4 +205,8 @@ impl Naive {
         let must_go = self.live.len() + 1 - limit;
         (limit > 0).then(|| expiries[must_go - 1].since(now))
     }
+}
+
+fn order(it: &Session) -> impl Ord + use<> {
+    (it.last_heartbeat, it.started, it.id)
 }

@@ -235,7 +235,8 @@ impl BucketState {
         self.forget_over(slot, now);
         self.put_in_due_index(slot, now);
         let open = &self.pools[slot as usize];
-        let sessions = open.pool.iter().take(max).map(|session| open.live_view(session, now)).collect();
+        let sessions =
+            open.pool.stalest_first().take(max).map(|session| open.live_view(session, now)).collect();
         Ok(PoolView { live: open.pool.live(), terms: open.pool.terms(), sessions })
     }
 

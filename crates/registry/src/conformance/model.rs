@@ -1,0 +1,63 @@
+//! One random run of operations on a backend and on the rule beside it. The first difference stops it.
+//!
+//! The rule is asked for the same at the time that the backend reports, so a real clock is as good as
+//! one that is turned by hand. What is over may end early in any step of a backend; where the rule
+//! says that it must have ended, it must.
+
+mod backend;
+mod compare;
+mod dice;
+mod ops;
+mod shadow;
+
+use super::harness::Harness;
+use backend::Backend;
+use dice::Dice;
+use ops::Op;
+use shadow::Shadow;
+
+/// How often everything is compared, rather than what the last step touched.
+const STEPS_PER_INSPECTION: u64 = 500;
+
+/// The journal is acknowledged after each step, and so never holds more than one sweep brings.
+const JOURNAL_EVENTS_MAX: usize = 10_000;
+
+/// Plays `steps` random steps on a backend and on the rule, over several pools of every kind.
+///
+/// Panics at the first difference and names the seed and the step, which make the same run again.
+pub async fn run<H: Harness>(seed: u64, steps: u64) {
+    let h = H::start(JOURNAL_EVENTS_MAX).await;
+    let mut dice = Dice::new(seed);
+    let mut shadows = Shadow::some(&mut dice, h.ttl());
+    let mut backend = Backend::new(&h);
+    backend.open_all(&mut shadows).await.unwrap_or_else(|wrong| panic!("seed {seed}, opening: {wrong}"));
+    for step in 0..steps {
+        let op = Op::random(&mut dice, &mut shadows, backend.now().await);
+        if let Err(wrong) = play(&mut backend, &mut shadows, &op).await {
+            panic!("seed {seed}, step {step}: {op:#?}\n{wrong}");
+        }
+        if step % STEPS_PER_INSPECTION == 0
+            && let Err(wrong) = backend.inspect(&mut shadows).await
+        {
+            panic!("seed {seed}, after step {step}: {wrong}");
+        }
+    }
+}
+
+async fn play(
+    backend: &mut Backend<'_, impl Harness>,
+    shadows: &mut [Shadow],
+    op: &Op,
+) -> Result<(), String> {
+    match op {
+        Op::Claim { pool, claim, policy } => backend.claim(&mut shadows[*pool], claim, policy).await,
+        Op::Heartbeat { pool, id, who } => backend.heartbeat(&mut shadows[*pool], *id, who).await,
+        Op::End { pool, id, who, reason } => backend.end(&mut shadows[*pool], *id, who, *reason).await,
+        Op::EndAll { pool, reason } => backend.end_all(&mut shadows[*pool], *reason).await,
+        Op::Revise { pool, terms } => backend.revise(&mut shadows[*pool], *terms).await,
+        Op::Session { pool, id, who } => backend.session(&mut shadows[*pool], *id, who).await,
+        Op::View { pool, max } => backend.view(&mut shadows[*pool], *max).await,
+        Op::Sweep { bucket } => backend.sweep(shadows, *bucket).await,
+        Op::LetPass(span) => backend.let_pass(*span).await,
+    }
+}

@@ -1,0 +1,94 @@
+//! What can happen in a step.
+
+use seatkeeper_core::{
+    Authority, Bucket, Claim, EndReason, Policy, Reach, RegistryTime, Seats, SessionId, Span, Standing,
+    TenantId, Terms, Tier, UserId,
+};
+
+use super::dice::Dice;
+use super::shadow::{Shadow, TENANT};
+
+const HOLDERS: [&str; 6] = ["ann", "bob", "cid", "dan", "eve", "fay"];
+const USERS: [&str; 3] = ["olga", "paul", "quinn"];
+
+/// One step, with all that it takes to make it again.
+#[derive(Debug)]
+pub(super) enum Op {
+    Claim { pool: usize, claim: Claim, policy: Policy },
+    Heartbeat { pool: usize, id: SessionId, who: Authority },
+    End { pool: usize, id: SessionId, who: Authority, reason: EndReason },
+    EndAll { pool: usize, reason: EndReason },
+    Revise { pool: usize, terms: Terms },
+    Session { pool: usize, id: SessionId, who: Authority },
+    View { pool: usize, max: usize },
+    Sweep { bucket: Bucket },
+    LetPass(Span),
+}
+
+impl Op {
+    pub(super) fn random(dice: &mut Dice, shadows: &mut [Shadow], now: RegistryTime) -> Self {
+        let pool = dice.below(shadows.len() as u64) as usize;
+        let shadow = &mut shadows[pool];
+        match dice.below(100) {
+            0..42 => Self::Claim { pool, claim: claim(dice, shadow), policy: policy(dice, shadow, now) },
+            42..62 => Self::Heartbeat { pool, id: shadow.some_session(dice), who: caller(dice) },
+            62..70 => {
+                let reason = *dice.pick(&[EndReason::Released, EndReason::Revoked]);
+                Self::End { pool, id: shadow.some_session(dice), who: caller(dice), reason }
+            }
+            70 => Self::EndAll { pool, reason: EndReason::Revoked },
+            71..74 => Self::Revise { pool, terms: terms(dice, shadow, now) },
+            74..80 => Self::Session { pool, id: shadow.some_session(dice), who: caller(dice) },
+            80..85 => Self::View { pool, max: dice.below(6) as usize },
+            85..89 => Self::Sweep { bucket: shadow.id.bucket() },
+            _ => Self::LetPass(Span::from_millis(dice.below(shadow.ttl.as_millis() / 3))),
+        }
+    }
+}
+
+fn claim(dice: &mut Dice, shadow: &Shadow) -> Claim {
+    Claim {
+        holder: (*dice.pick(&HOLDERS)).into(),
+        user: (*dice.pick(&USERS)).into(),
+        tier: Tier(1 + dice.below(3) as u8),
+        session: dice.percent(20).then(|| shadow.some_session(dice)),
+        replace: dice.percent(15).then(|| shadow.some_session(dice)),
+    }
+}
+
+/// Mostly with the terms of today; sometimes with others, or with none.
+fn policy(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Policy {
+    let terms = match dice.below(100) {
+        0..10 => None,
+        10..20 => Some(terms(dice, shadow, now)),
+        _ => Some(shadow.today),
+    };
+    Policy { terms, ..shadow.policy }
+}
+
+/// Newer terms than those of today, or older ones that say something else.
+fn terms(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Terms {
+    let millis = shadow.ttl.as_millis();
+    let ends_in = Span::from_millis(dice.below(millis * 4));
+    let newest = shadow.today.version;
+    let newer = dice.percent(60);
+    let terms = Terms {
+        version: if newer { newest + 1 } else { newest.saturating_sub(dice.below(3)) },
+        limit: Seats(dice.below(5) as u32),
+        ttl: Span::from_millis(*dice.pick(&[millis / 2, millis, millis * 2])),
+        ends_at: dice.percent(15).then_some(now + ends_in),
+        standing: if dice.percent(10) { Standing::Closed } else { Standing::Open },
+    };
+    if newer {
+        shadow.today = terms;
+    }
+    terms
+}
+
+/// A user or an admin, seldom one of another tenant.
+fn caller(dice: &mut Dice) -> Authority {
+    let tenant: TenantId = if dice.percent(5) { "globex".into() } else { TENANT.into() };
+    let user: UserId = (*dice.pick(&USERS)).into();
+    let reach = if dice.percent(50) { Reach::Tenant } else { Reach::Own(user) };
+    Authority { tenant, reach }
+}
