@@ -6,7 +6,7 @@ use seatkeeper_ledger::Ledger;
 
 use crate::auth::Verifier;
 use crate::engine::Engine;
-use crate::licenses::Entitlements;
+use crate::entitlements::Entitlements;
 use crate::settings::Settings;
 
 /// The server's parts, shared by all requests.

@@ -8,6 +8,7 @@ mod admin;
 mod app;
 pub mod auth;
 mod engine;
+mod entitlements;
 mod error;
 mod http;
 mod licenses;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::pool::{heartbeat_interval_seconds, policy_of};
+use super::policy::{heartbeat_interval_seconds, policy_of};
 use super::session_answer::holder_parts;
 use crate::app::App;
 use crate::error::Error;

@@ -6,8 +6,8 @@ use seatkeeper_ledger::{
 };
 
 use crate::app::App;
+use crate::entitlements::terms_of;
 use crate::error::Error;
-use crate::licenses::terms_of;
 
 /// How often a change is tried again because another came between.
 const ATTEMPTS_MAX: usize = 5;

@@ -1,15 +1,18 @@
-//! Licenses by their key, remembered. This process alone writes them, so what it remembers is true for
-//! as long as every change passes through [`Entitlements::changed`].
+//! What gives pools their limits. For license pools: licenses by their key, remembered.
+//!
+//! This process alone writes licenses, so what it remembers is true for as long as every change passes
+//! through [`Entitlements::changed`].
 
 use std::hash::Hash;
 use std::sync::Arc;
 
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
-use seatkeeper_core::TenantId;
-use seatkeeper_ledger::{Ledger, License, LicenseKey, Status};
+use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, Terms};
+use seatkeeper_ledger::{Ledger, License, LicenseId, LicenseKey, Status};
 
 use crate::error::Error;
+use crate::settings::LicensesSettings;
 
 /// How many licenses are remembered; the others are read from the ledger.
 const LICENSES_REMEMBERED_MAX: usize = 10_000;
@@ -66,4 +69,17 @@ impl Entitlements {
             license
         })
     }
+}
+
+/// The license of a pool, if it is one.
+pub(crate) fn license_id_of(pool: &PoolId) -> Option<LicenseId> {
+    match pool.kind {
+        PoolKind::License => pool.name.parse().ok(),
+        PoolKind::Subscriber | PoolKind::Capacity => None,
+    }
+}
+
+/// What a license grants; where it says nothing, the defaults do.
+pub(crate) fn terms_of(license: &License, defaults: &LicensesSettings) -> Terms {
+    license.terms(Span::from_secs(defaults.ttl_seconds))
 }

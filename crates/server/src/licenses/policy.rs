@@ -1,0 +1,22 @@
+//! How a license behaves as a pool of the engine.
+
+use seatkeeper_core::{Policy, Span, WhenFull, WhenHeld};
+use seatkeeper_ledger::License;
+
+use crate::entitlements::terms_of;
+use crate::settings::LicensesSettings;
+
+/// How claims on a license are decided: the newcomer is denied, the holder resumes.
+pub(super) fn policy_of(license: &License, defaults: &LicensesSettings) -> Policy {
+    Policy {
+        terms: Some(terms_of(license, defaults)),
+        ttl_default: Span::from_secs(defaults.ttl_seconds),
+        when_full: WhenFull::Deny,
+        when_held: WhenHeld::Resume,
+    }
+}
+
+/// How often a client should heartbeat: three times a TTL, in whole seconds.
+pub(super) fn heartbeat_interval_seconds(ttl: Span) -> u64 {
+    (ttl.as_secs_floor() / 3).max(1)
+}
