@@ -57,3 +57,6 @@ impl Commits {
         &self.buckets[usize::from(bucket.number())]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,3 +123,6 @@ async fn attempt(worker: &impl Worker) -> Option<Left> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use futures_util::FutureExt;
+use seatkeeper_core::Bucket;
+use seatkeeper_registry::Receipt;
+
+use super::Commits;
+
+fn receipt(bucket: u16, position: u64) -> Receipt {
+    Receipt { bucket: Bucket::new(bucket).expect("a bucket"), position }
+}
+
+#[test]
+fn what_is_committed_is_not_waited_for() {
+    let commits = Commits::new();
+    assert!(commits.reached(receipt(7, 0)).now_or_never().is_some(), "there was nothing to wait for");
+    commits.advance(receipt(7, 3));
+    assert!(commits.reached(receipt(7, 3)).now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn a_commit_wakes_those_it_reaches_and_nobody_else() {
+    let commits = Commits::new();
+    let (mut near, mut far) =
+        (Box::pin(commits.reached(receipt(7, 1))), Box::pin(commits.reached(receipt(7, 2))));
+    let mut elsewhere = Box::pin(commits.reached(receipt(8, 1)));
+    for waiting in [&mut near, &mut far, &mut elsewhere] {
+        assert!(waiting.as_mut().now_or_never().is_none());
+    }
+    commits.advance(receipt(7, 1));
+    assert!(near.as_mut().now_or_never().is_some());
+    assert!(far.as_mut().now_or_never().is_none(), "its record is not on disk");
+    assert!(elsewhere.as_mut().now_or_never().is_none(), "buckets commit by themselves");
+    commits.advance(receipt(7, 2));
+    assert!(far.as_mut().now_or_never().is_some());
+}
+
+#[test]
+fn an_older_commit_takes_nothing_back() {
+    let commits = Commits::new();
+    commits.advance(receipt(7, 5));
+    commits.advance(receipt(7, 2));
+    assert!(commits.reached(receipt(7, 5)).now_or_never().is_some());
+}
+
+#[test]
+fn those_who_gave_up_are_forgotten() {
+    let commits = Commits::new();
+    for _ in 0..100 {
+        assert!(commits.reached(receipt(7, 1)).now_or_never().is_none());
+    }
+    let waiting = commits.of(receipt(7, 1).bucket).lock().waiting.len();
+    assert!(waiting <= 1, "{waiting} still wait");
+}
