@@ -4,10 +4,13 @@
 mod house;
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use house::{House, eventually, run, run_with};
 use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
 
 /// The value at the end of a line `name   value` of a table.
 fn field(table: &str, name: &str) -> String {
@@ -186,6 +189,36 @@ async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
     }
     let proof = house.prove();
     assert!(proof.contains("none left its pool above its limit"), "{proof}");
+}
+
+/// Deletes a record as someone would who wants to hide something.
+async fn tamper(ledger: &Path, statement: &'static str) {
+    let options = SqliteConnectOptions::new().filename(ledger);
+    let mut database = options.connect().await.unwrap();
+    sqlx::query(statement).execute(&mut database).await.unwrap();
+    database.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_record_that_was_taken_out_of_the_audit_log_is_found() {
+    let mut house = House::open();
+    let license = house.license(1).await;
+    let ann = house.client("ann");
+    let seat = ann.acquire(&license["license_key"], "m1").await.expect(201);
+    ann.release(&seat["session_id"]).await.expect(204);
+    ann.acquire(&license["license_key"], "m2").await.expect(201);
+    house.stop();
+    tamper(&house.path("ledger.db"), "DELETE FROM audit_log WHERE action = 'ended'").await;
+
+    let data_dir = house.data_dir().to_str().unwrap();
+    let output = run(&["audit", "verify", "--data-dir", data_dir]);
+    assert_eq!(output.status.code(), Some(1));
+    let pool = license["license_id"].as_str().unwrap();
+    assert!(output.stdout.starts_with("BROKEN: "), "{}", output.stdout);
+    assert!(output.stdout.contains(pool) && output.stdout.contains("session record 3"), "{}", output.stdout);
+    let as_json = run(&["audit", "verify", "--data-dir", data_dir, "--json"]);
+    let as_json: Value = serde_json::from_str(&as_json.stdout).unwrap();
+    assert_eq!(as_json["proven"], false);
 }
 
 #[tokio::test]

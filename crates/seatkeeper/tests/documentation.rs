@@ -1,12 +1,14 @@
 //! The pages beside the code say what the code does.
-#![allow(clippy::panic, reason = "a page that is missing fails the test")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a page that is missing fails the test")]
 
 mod house;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use house::run;
+use house::{BIN, House, run};
+use serde_json::{Value, json};
 
 fn page(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
@@ -35,4 +37,43 @@ fn the_page_on_configuration_explains_every_key() {
         let explained = page.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{key}`")));
         assert!(explained, "no table explains {key}");
     }
+}
+
+/// The tour, as it is pasted into a terminal, on a server of the test's own instead of the usual one.
+fn tour(house: &House) -> Command {
+    let blocks = blocks(&page("README.md"), "sh");
+    let pasted = blocks[2..].concat();
+    let address = house.url().trim_start_matches("http://");
+    let directory = Path::new(BIN).parent().expect("a directory").to_str().expect("a path in Unicode");
+    let script = pasted
+        .replace("localhost:8080", address)
+        .replace("$(pidof \"$PWD/target/release/seatkeeper\")", &house.pid().to_string())
+        .replace("$PWD/target/release", directory);
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-euc", &format!("trap 'kill $!; wait' EXIT\n{script}")])
+        .current_dir(house.data_dir())
+        .env("SEATKEEPER_URL", house.url())
+        .env("SEATKEEPER_SERVER_LISTEN", address)
+        .env("SEATKEEPER_LEDGER_DATA_DIR", house.data_dir());
+    shell
+}
+
+#[test]
+fn the_tour_of_the_readme_goes_as_it_says() {
+    let mut house = House::open();
+    let output = tour(&house).output().expect("bash and curl");
+    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}{log}");
+
+    let answers: Vec<Value> = told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let status = |at: usize| answers[at]["status"].clone();
+    let statuses: Vec<_> = (0..answers.len()).map(status).collect();
+    let (seat, full) = (json!("acquired"), json!(403));
+    let expected = [&seat, &seat, &seat, &full, &seat, &seat, &json!("ok"), &json!("resumed"), &full];
+    assert_eq!(statuses.iter().collect::<Vec<_>>(), expected, "{told}{log}");
+    assert_eq!(answers[5]["session_id"], answers[7]["session_id"], "the seat of before the crash");
+    assert!(told.contains("none left its pool above its limit"), "{told}");
+    // The tour killed it.
+    house.kill();
 }

@@ -78,7 +78,7 @@ fn row(record: Record) -> [String; 8] {
         record.seq.to_string(),
         output::cell(record.holder.as_deref().map(one_line)),
         output::cell(record.reason),
-        format!("{} of {}", output::cell(record.live), record.limit),
+        record.live.map_or(format!("of {}", record.limit), |live| format!("{live} of {}", record.limit)),
         record.actor,
     ]
 }
