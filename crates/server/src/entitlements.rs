@@ -6,6 +6,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, Terms};
@@ -21,6 +22,8 @@ const LICENSES_REMEMBERED_MAX: usize = 10_000;
 pub(crate) struct Entitlements {
     ledger: Ledger,
     remembered: Cache<Key, Arc<License>>,
+    /// Held while what is remembered is compared and replaced. Nothing awaits meanwhile.
+    replacing: Mutex<()>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -37,7 +40,7 @@ impl Equivalent<Key> for KeyRef<'_> {
 
 impl Entitlements {
     pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, remembered: Cache::new(LICENSES_REMEMBERED_MAX) }
+        Self { ledger, remembered: Cache::new(LICENSES_REMEMBERED_MAX), replacing: Mutex::new(()) }
     }
 
     /// The tenant's active license with this key.
@@ -63,6 +66,7 @@ impl Entitlements {
     /// Keeps the newer of what is remembered and what is given: a read may be overtaken by a write.
     fn remember(&self, license: Arc<License>) -> Arc<License> {
         let key = Key(license.tenant.clone(), license.key.reveal().into());
+        let _replacing = self.replacing.lock();
         let newer = self.remembered.get(&key).filter(|known| known.version >= license.version);
         newer.unwrap_or_else(|| {
             self.remembered.insert(key, Arc::clone(&license));
