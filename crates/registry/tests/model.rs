@@ -2,6 +2,7 @@
 //!
 //! A million steps: `SEATKEEPER_MODEL_STEPS=1000000 cargo test --release -p seatkeeper-registry --test model`.
 //! `SEATKEEPER_MODEL_SEED` makes a run again.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 mod memory_harness;
 

@@ -111,8 +111,8 @@ pub async fn sweep_all(registry: &dyn Registry) -> usize {
 
 /// Closes the books of a clause: for each pool of which the whole history waits in the journal, the
 /// events follow from one another, and what they add up to is what the registry shows.
-pub async fn balance(h: &impl Harness) {
-    let registry = h.registry();
+pub async fn balance(harness: &impl Harness) {
+    let registry = harness.registry();
     sweep_all(&*registry).await;
     let mut accounts: HashMap<PoolId, Account> = HashMap::new();
     let mut incomplete = BTreeSet::new();

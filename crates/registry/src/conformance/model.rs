@@ -9,6 +9,7 @@ mod compare;
 mod dice;
 mod ops;
 mod shadow;
+mod steps;
 
 use super::harness::Harness;
 use backend::Backend;

@@ -6,8 +6,11 @@ use seatkeeper_core::{Change, Denial, EndReason, Event, Span};
 
 use super::shadow::Entry;
 
+/// Nothing, or the first difference in words.
+pub(super) type Checked = Result<(), String>;
+
 /// Both are the same.
-pub(super) fn same<T: PartialEq + Debug>(what: &str, backend: &T, rule: &T) -> Result<(), String> {
+pub(super) fn same<T: PartialEq + Debug>(what: &str, backend: &T, rule: &T) -> Checked {
     if backend == rule {
         return Ok(());
     }
@@ -15,7 +18,7 @@ pub(super) fn same<T: PartialEq + Debug>(what: &str, backend: &T, rule: &T) -> R
 }
 
 /// Both are the same, but for a wait that was counted from within `slack` of one another.
-pub(super) fn same_denial(backend: Denial, rule: Denial, slack: Span) -> Result<(), String> {
+pub(super) fn same_denial(backend: Denial, rule: Denial, slack: Span) -> Checked {
     if let (Denial::Full { free_in: Some(one) }, Denial::Full { free_in: Some(other) }) = (backend, rule)
         && one.as_millis().abs_diff(other.as_millis()) <= slack.as_millis()
     {
@@ -25,7 +28,7 @@ pub(super) fn same_denial(backend: Denial, rule: Denial, slack: Span) -> Result<
 }
 
 /// The events are these, in this order. Ends that follow from one cause may come in any order.
-pub(super) fn same_record(events: &[Event], expected: Vec<Entry>) -> Result<(), String> {
+pub(super) fn same_record(events: &[Event], expected: Vec<Entry>) -> Checked {
     let recorded = events.iter().map(|event| (event.origin.clone(), event.change.clone())).collect();
     same("journal", &in_order(recorded), &in_order(expected))
 }

@@ -130,7 +130,7 @@ impl Shadow {
     ) -> (Answer, Vec<Entry>) {
         let decision = rule::admit(&mut self.pool, claim, policy, fresh, now);
         let mut recorded = entries(&decision.ended, origin);
-        let answer = self.answer(decision, now);
+        let answer = self.answer(&decision, now);
         if let Answer::Granted { how: Granted::Admitted, session, .. } = &answer {
             let change = Change::Admitted {
                 session: Box::new(session.session.clone()),
@@ -143,7 +143,7 @@ impl Shadow {
         (answer, recorded)
     }
 
-    fn answer(&self, decision: Decision, now: RegistryTime) -> Answer {
+    fn answer(&self, decision: &Decision, now: RegistryTime) -> Answer {
         let (how, id) = match decision.outcome {
             Outcome::Admitted(id) => (Granted::Admitted, id),
             Outcome::Refreshed(id) => (Granted::Refreshed, id),

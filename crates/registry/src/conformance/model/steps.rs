@@ -1,0 +1,250 @@
+//! Each step on both sides, and the comparison.
+
+use seatkeeper_core::rule::Renewal;
+use seatkeeper_core::{
+    Authority, Bucket, Change, Claim, EndReason, Event, Origin, Particulars, Policy, Region, SessionId, Terms,
+};
+
+use super::backend::{Backend, Seen, enter, nothing_else};
+use super::compare::{Checked, same, same_denial, same_record};
+use super::shadow::{Entry, Shadow, entries};
+use crate::conformance::harness::Harness;
+use crate::{Answer, Claimed, Ended, EndedAll, Error, Granted, Heartbeat, PoolView, Request};
+
+/// Few, so that sweeps have more to do.
+const SWEPT_POOLS_MAX: usize = 2;
+
+impl<H: Harness> Backend<'_, H> {
+    pub(super) async fn claim(&mut self, shadow: &mut Shadow, claim: &Claim, policy: &Policy) -> Checked {
+        let origin = self.next_request();
+        let before = self.now().await;
+        let claimed = match self.try_claim(shadow, claim, policy, &origin).await {
+            Err(Error::PoolNotOpen) => {
+                self.reopen(shadow).await?;
+                self.try_claim(shadow, claim, policy, &origin).await
+            }
+            other => other,
+        };
+        let claimed = claimed.map_err(|error| error.to_string())?;
+        let seen = self.seen_since(before, shadow).await?;
+        seen.covered_by(claimed.receipt)?;
+        compare_claim(shadow, claim, policy, &origin, &claimed, &seen)
+    }
+
+    async fn try_claim(
+        &self,
+        shadow: &Shadow,
+        claim: &Claim,
+        policy: &Policy,
+        origin: &Origin,
+    ) -> Result<Claimed, Error> {
+        let particulars = Particulars::default();
+        self.registry
+            .claim(Request { pool: &shadow.id, claim, policy, origin, particulars: &particulars })
+            .await
+    }
+
+    pub(super) async fn heartbeat(&mut self, shadow: &mut Shadow, id: SessionId, who: &Authority) -> Checked {
+        let origin = self.next_request();
+        let before = self.now().await;
+        let heard = self.registry.heartbeat(id, who, &origin).await.map_err(|error| error.to_string())?;
+        let seen = self.seen_since(before, shadow).await?;
+        let at = seen.at(match &heard {
+            Heartbeat::Renewed(live) => Some(live),
+            Heartbeat::Over { .. } | Heartbeat::Missing => None,
+        });
+        let mut expected = shadow.expire_early(&seen.events, Some(id), at);
+        let found = if shadow.covers(who, id) { shadow.renew(id, at) } else { Renewal::Missing };
+        match (found, heard) {
+            (Renewal::Renewed, Heartbeat::Renewed(live)) => {
+                same("renewed", &Some(*live), &shadow.live(id, at))?;
+            }
+            (Renewal::Over(ending), Heartbeat::Over { last_heartbeat, receipt }) => {
+                same("last heartbeat", &last_heartbeat, &ending.session.last_heartbeat)?;
+                seen.covered_by(receipt)?;
+                expected.extend(entries(&[*ending], &origin));
+            }
+            (Renewal::Missing, Heartbeat::Missing) => {}
+            (rule, backend) => return Err(format!("heartbeat\n  backend: {backend:?}\n  rule:    {rule:?}")),
+        }
+        same_record(&seen.events, expected)
+    }
+
+    pub(super) async fn end(
+        &mut self,
+        shadow: &mut Shadow,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+    ) -> Checked {
+        let origin = self.next_request();
+        let before = self.now().await;
+        let ended = self.registry.end(id, who, reason, &origin).await.map_err(|error| error.to_string())?;
+        let seen = self.seen_since(before, shadow).await?;
+        let at = seen.at(None);
+        let mut expected = shadow.expire_early(&seen.events, Some(id), at);
+        let own = if shadow.covers(who, id) { shadow.end(id, reason, &origin, at) } else { Vec::new() };
+        let told = match ended {
+            Ended::Now { reason, receipt } => {
+                seen.covered_by(receipt)?;
+                Some(reason)
+            }
+            Ended::Missing => None,
+        };
+        same("reason", &told, &own.first().and_then(reason_of))?;
+        expected.extend(own);
+        same_record(&seen.events, expected)
+    }
+
+    pub(super) async fn end_all(&mut self, shadow: &mut Shadow, reason: EndReason) -> Checked {
+        let origin = self.next_request();
+        let before = self.now().await;
+        let ended = match self.registry.end_all(&shadow.id, reason, &origin).await {
+            Err(Error::PoolNotOpen) => return self.reopen(shadow).await,
+            other => other.map_err(|error| error.to_string())?,
+        };
+        let seen = self.seen_since(before, shadow).await?;
+        let expected = shadow.end_all(reason, &origin, seen.at(None));
+        compare_end_of_all(ended, &seen, expected)
+    }
+
+    pub(super) async fn revise(&mut self, shadow: &mut Shadow, terms: Terms) -> Checked {
+        let origin = self.next_request();
+        let before = self.now().await;
+        let ended = match self.registry.revise(&shadow.id, terms, &origin).await {
+            Err(Error::PoolNotOpen) => return self.reopen(shadow).await,
+            other => other.map_err(|error| error.to_string())?,
+        };
+        let seen = self.seen_since(before, shadow).await?;
+        let expected = shadow.revise(terms, &origin, seen.at(None));
+        compare_end_of_all(ended, &seen, expected)
+    }
+
+    pub(super) async fn session(&mut self, shadow: &mut Shadow, id: SessionId, who: &Authority) -> Checked {
+        let before = self.now().await;
+        let live = self.registry.session(id, who).await.map_err(|error| error.to_string())?;
+        let seen = self.seen_since(before, shadow).await?;
+        let at = seen.at(live.as_ref());
+        let covered = shadow.covers(who, id);
+        let expected = shadow.expire_early(&seen.events, None, at);
+        same("session", &live, &shadow.live(id, at).filter(|_| covered))?;
+        same_record(&seen.events, expected)
+    }
+
+    pub(super) async fn view(&mut self, shadow: &mut Shadow, max: usize) -> Checked {
+        let before = self.now().await;
+        let view = match self.registry.view(&shadow.id, max).await {
+            Err(Error::PoolNotOpen) => return self.reopen(shadow).await,
+            other => other.map_err(|error| error.to_string())?,
+        };
+        let seen = self.seen_since(before, shadow).await?;
+        let at = seen.at(view.sessions.first());
+        let expected = shadow.forget_over(at);
+        let mut sessions: Vec<_> = shadow.pool.iter().collect();
+        sessions.sort_by_key(|session| (session.last_heartbeat, session.started, session.id));
+        let sessions = sessions.into_iter().take(max).filter_map(|session| shadow.live(session.id, at));
+        let sessions = sessions.collect();
+        same("view", &view, &PoolView { live: shadow.pool.live(), terms: shadow.pool.terms(), sessions })?;
+        same_record(&seen.events, expected)
+    }
+
+    pub(super) async fn sweep(&mut self, shadows: &mut [Shadow], bucket: Bucket) -> Checked {
+        let before = self.now().await;
+        let mut ended = 0;
+        loop {
+            let swept = self.registry.sweep(bucket, SWEPT_POOLS_MAX).await;
+            let swept = swept.map_err(|error| error.to_string())?;
+            ended += swept.ended;
+            if !swept.more {
+                break;
+            }
+        }
+        let mut drained = self.drain().await;
+        let mut on_record = 0;
+        for shadow in shadows.iter_mut().filter(|shadow| shadow.id.bucket() == bucket) {
+            let events = drained.remove(&shadow.id).unwrap_or_default().0;
+            let at = events.first().map_or(before, |event| event.at);
+            enter(shadow, &events)?;
+            on_record += events.iter().filter(|event| matches!(event.change, Change::Ended { .. })).count();
+            same_record(&events, shadow.sweep(at))?;
+        }
+        nothing_else(&drained)?;
+        same("sessions that a sweep ended", &ended, &on_record)
+    }
+
+    /// Compares everything.
+    pub(super) async fn inspect(&mut self, shadows: &mut [Shadow]) -> Checked {
+        for shadow in &mut *shadows {
+            self.view(shadow, usize::MAX).await?;
+            let live: Vec<_> = shadow.account.live().collect();
+            let mut ids: Vec<_> = shadow.pool.iter().map(|session| session.id).collect();
+            ids.sort_unstable();
+            same("account of the journal", &live, &ids)?;
+        }
+        for shadow in &*shadows {
+            let due = self.registry.due(shadow.id.bucket()).await.map_err(|error| error.to_string())?;
+            if let Some(by) = shadow.due()
+                && due.is_none_or(|due| due > by)
+            {
+                return Err(format!("{:?} is due by {by:?}, its bucket at {due:?}", shadow.id));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compare_claim(
+    shadow: &mut Shadow,
+    claim: &Claim,
+    policy: &Policy,
+    origin: &Origin,
+    claimed: &Claimed,
+    seen: &Seen,
+) -> Checked {
+    let live = match &claimed.answer {
+        Answer::Granted { session, .. } => Some(&**session),
+        Answer::Denied(_) => None,
+    };
+    let at = seen.at(live);
+    let unused = SessionId::mint(at, shadow.id.bucket(), Region::default(), u64::MAX);
+    let fresh = match &claimed.answer {
+        Answer::Granted { how: Granted::Admitted, session, .. } => session.session.id,
+        Answer::Granted { .. } | Answer::Denied(_) => unused,
+    };
+    let mut expected = shadow.expire_early(&seen.events, None, at);
+    let (answer, recorded) = shadow.claim(claim, policy, origin, fresh, at);
+    expected.extend(recorded);
+    if let (Answer::Denied(backend), Answer::Denied(rule)) = (&claimed.answer, &answer) {
+        same_denial(*backend, *rule, seen.slack())?;
+        expected.extend(shadow.deny(&claim.holder, *backend, origin, at));
+    } else {
+        same("answer", &claimed.answer, &answer)?;
+    }
+    same("live and limit", &(claimed.live, claimed.limit), &(shadow.pool.live(), shadow.limit()))?;
+    same_record(&seen.events, expected)?;
+    decided_by(shadow, &seen.events)
+}
+
+/// Admissions and denials name the terms that they were decided by.
+fn decided_by(shadow: &Shadow, events: &[Event]) -> Checked {
+    let terms = (shadow.limit(), shadow.pool.terms().map_or(0, |terms| terms.version));
+    for event in events {
+        if !matches!(event.change, Change::Ended { .. }) {
+            same("limit and version on record", &(event.limit, event.version), &terms)?;
+        }
+    }
+    Ok(())
+}
+
+fn compare_end_of_all(ended: EndedAll, seen: &Seen, expected: Vec<Entry>) -> Checked {
+    seen.covered_by(ended.receipt)?;
+    same("sessions that ended", &ended.count, &expected.len())?;
+    same_record(&seen.events, expected)
+}
+
+fn reason_of((_, change): &Entry) -> Option<EndReason> {
+    match change {
+        Change::Ended { reason, .. } => Some(*reason),
+        Change::Admitted { .. } | Change::Denied(_) => None,
+    }
+}
