@@ -4,11 +4,18 @@ use std::io::{self, IsTerminal};
 
 use seatkeeper_server::{LogFormat, LogSettings};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::LevelFilter;
+
+/// The setting says nothing that can be followed.
+#[derive(Debug, thiserror::Error)]
+#[error("log.level = {level}: want error, warn, info, debug, trace, or a list of target=level")]
+pub(crate) struct NotALevel {
+    level: String,
+}
 
 /// Starts logging, once in a process.
-pub(crate) fn start(settings: &LogSettings) -> Result<(), ParseError> {
-    let filter = EnvFilter::builder().parse(&settings.level)?;
+pub(crate) fn start(settings: &LogSettings) -> Result<(), NotALevel> {
+    let filter = filter(&settings.level).ok_or_else(|| NotALevel { level: settings.level.clone() })?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     if is_text(settings.format) {
         log.init();
@@ -18,10 +25,31 @@ pub(crate) fn start(settings: &LogSettings) -> Result<(), ParseError> {
     Ok(())
 }
 
+/// The library takes a word that is no level for the name of a target, and then logs nothing else.
+fn filter(level: &str) -> Option<EnvFilter> {
+    let known = |part: &str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
+    if level.split(',').all(known) { EnvFilter::builder().parse(level).ok() } else { None }
+}
+
 fn is_text(format: LogFormat) -> bool {
     match format {
         LogFormat::Auto => io::stderr().is_terminal(),
         LogFormat::Text => true,
         LogFormat::Json => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_lists_of_targets_are_filters_and_nothing_else() {
+        for level in ["info", "WARN", "seatkeeper_server=debug", "warn,seatkeeper_server=debug,sqlx=error"] {
+            assert!(filter(level).is_some(), "{level}");
+        }
+        for level in ["", "inof", "info,", "seatkeeper_server=loud"] {
+            assert!(filter(level).is_none(), "{level}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use seatkeeper_server::StartError;
 use seatkeeper_server::auth::MintError;
 
 use super::demo::DemoError;
+use crate::logging::NotALevel;
 use crate::{admin, api_client, settings};
 
 /// Why a command did not do what it was asked.
@@ -21,14 +22,17 @@ pub(crate) enum Error {
     #[error(transparent)]
     Api(#[from] api_client::Error),
     /// The setting `log.level` says nothing that can be followed.
-    #[error("log.level = {level}: want error, warn, info, debug, trace, or a list of target=level")]
-    LogLevel { level: String, source: tracing_subscriber::filter::ParseError },
+    #[error(transparent)]
+    LogLevel(#[from] NotALevel),
     /// The server does not start.
     #[error("the server cannot start")]
     Start(#[from] StartError),
     /// No runtime.
     #[error("the process cannot start its runtime")]
     Runtime(#[source] io::Error),
+    /// The server stopped, and nobody had asked it to.
+    #[error("the server stopped by itself; its log says why")]
+    Stopped,
     /// The signals that stop a server cannot be listened for.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
@@ -80,11 +84,12 @@ impl Error {
 
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::LogLevel { .. } | Self::Admin(admin::Error::Settings(_)) => EXIT_USAGE,
+            Self::Settings(_) | Self::LogLevel(_) | Self::Admin(admin::Error::Settings(_)) => EXIT_USAGE,
             Self::Admin(admin::Error::NoToken(_) | admin::Error::Client(_))
             | Self::Api(_)
             | Self::Start(_)
             | Self::Runtime(_)
+            | Self::Stopped
             | Self::Signals(_)
             | Self::Ledger(_)
             | Self::Load(_)

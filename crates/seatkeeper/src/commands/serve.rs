@@ -23,8 +23,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let settings = settings::load(&args.settings.sources())?;
-    logging::start(&settings.log)
-        .map_err(|source| Error::LogLevel { level: settings.log.level.clone(), source })?;
+    logging::start(&settings.log)?;
     let stop_asked = stop_asked().map_err(Error::Signals)?;
     let stop = CancellationToken::new();
     let running = seatkeeper_server::start(settings.clone(), stop.clone()).await?;
@@ -36,7 +35,7 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let finished = running.finished();
     tokio::pin!(finished);
     tokio::select! {
-        () = &mut finished => {}
+        () = &mut finished => return Err(Error::Stopped),
         () = stop_asked => {
             tracing::info!("stopping: requests under way are answered first");
             stop.cancel();

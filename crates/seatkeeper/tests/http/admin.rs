@@ -1,0 +1,3 @@
+mod audit;
+mod licenses;
+mod sessions;

@@ -1,0 +1,25 @@
+//! All that a tenant has, as its admin sees it: for tests of what must change nothing.
+
+use serde_json::Value;
+
+use super::desk::{AUDIT, Desk, LICENSES, SESSIONS};
+
+/// Licenses with their seats, sessions with their last heartbeats, and the audit log.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Books {
+    licenses: Value,
+    sessions: Value,
+    audit: Value,
+}
+
+impl Books {
+    pub(crate) async fn of(desk: &Desk) -> Self {
+        let admin = desk.admin();
+        let page = async |path: &str| {
+            let page = admin.get(&format!("{path}?limit=500")).await.expect(200);
+            assert_eq!(page.get("next_cursor"), None, "more than a page of {path}");
+            page
+        };
+        Self { licenses: page(LICENSES).await, sessions: page(SESSIONS).await, audit: page(AUDIT).await }
+    }
+}

@@ -1,0 +1,69 @@
+//! Requests that no proper client would send.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use reqwest::RequestBuilder;
+use serde_json::Value;
+
+use crate::house::Answer;
+
+/// Longer than a server takes to answer or to close a connection that it does not understand.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sends a request that was built by hand.
+pub(crate) async fn exchange(request: RequestBuilder) -> Answer {
+    let answer = request.send().await.expect("an answer");
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    let text = answer.text().await.expect("a whole answer");
+    let body = if text.is_empty() { Value::Null } else { parsed(text) };
+    Answer { status, headers, body }
+}
+
+fn parsed(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+/// Sends bytes on a connection of their own, with no more to come, and reads until the server closes it.
+pub(crate) fn bytes(url: &str, request: &[u8]) -> String {
+    let address = url.strip_prefix("http://").expect("an http address");
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("a timeout");
+    // A server that has answered already may have closed: what it said is read all the same.
+    let _ = stream.write_all(request);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The status of an answer as it came; none if the connection was closed without one.
+pub(crate) fn status_of(answer: &str) -> Option<u16> {
+    answer.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
+}
+
+/// Checks that an answer is a problem by the book, and of this status.
+#[track_caller]
+pub(crate) fn assert_problem(answer: &Answer, status: u16, what: &str) {
+    let shown = format!("{what}: {} {:#}", answer.status, answer.body);
+    assert_eq!(answer.status, status, "{shown}");
+    assert_eq!(answer.headers["content-type"], "application/problem+json", "{shown}");
+    assert!(answer.headers.contains_key("x-request-id"), "{shown}");
+    let member = |name: &str| answer.body[name].as_str().unwrap_or_default();
+    assert!(member("type").starts_with("/problems/"), "{shown}");
+    assert!(!member("title").is_empty() && !member("detail").is_empty(), "{shown}");
+    assert_eq!(member("title"), member("error"), "{shown}");
+    assert_eq!(answer.body["status"], status, "{shown}");
+}
+
+/// Checks that an answer is 422 and names the field, and gives what it says of it.
+#[track_caller]
+pub(crate) fn assert_field(answer: &Answer, field: &str, what: &str) {
+    assert_problem(answer, 422, what);
+    let errors = answer.body["errors"].as_array().unwrap_or_else(|| panic!("{what}: {}", answer.body));
+    let named = errors.iter().any(|error| {
+        error["field"] == field && error["message"].as_str().is_some_and(|text| !text.is_empty())
+    });
+    assert!(named, "{what}: no error names {field}: {:#}", answer.body);
+}

@@ -1,0 +1,4 @@
+mod acquire;
+mod heartbeat;
+mod read_and_list;
+mod release;

@@ -1,0 +1,151 @@
+//! `PATCH` and `PUT /api/v1/licenses/sessions/{session_id}/heartbeat`
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::house::Answer;
+use crate::http::desk::{Desk, SESSIONS, license_path, session_path, text};
+use crate::http::exchange::assert_problem;
+use crate::http::shown::shown;
+use crate::http::until::until;
+
+#[tokio::test]
+async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": 90 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let path = format!("{}/heartbeat", session_path(&session));
+    let mut before = desk.user("ann").get(&session_path(&session)).await.expect(200);
+    for method in [Method::PATCH, Method::PUT] {
+        let renewed = desk.user("ann").send(method, &path, None).await.expect(200);
+        assert_eq!(
+            shown(&renewed),
+            json!({
+                "session_id": "[id]",
+                "last_heartbeat_at": "[time]",
+                "expires_at": "[time]",
+                "expires_in_seconds": 90,
+                "status": "active"
+            })
+        );
+        assert_eq!(renewed["session_id"], session);
+        assert!(text(&renewed["last_heartbeat_at"]) >= text(&before["last_heartbeat_at"]));
+        let read = desk.user("ann").get(&session_path(&session)).await.expect(200);
+        assert_eq!(read["last_heartbeat_at"], renewed["last_heartbeat_at"]);
+        before = read;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_heartbeats_outlives_its_ttl() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let started = Instant::now();
+    until("two TTLs are over", async || {
+        desk.user("ann").heartbeat(&session).await.expect(200);
+        let passed = started.elapsed();
+        if passed > Duration::from_secs(4) { Ok(()) } else { Err(format!("{passed:?}")) }
+    })
+    .await;
+    desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+}
+
+#[tokio::test]
+async fn an_ended_session_says_why_also_after_a_restart() {
+    let mut desk = Desk::open_with(&[]);
+    let sessions = [
+        ("released", released(&desk).await),
+        ("expired", expired(&desk).await),
+        ("revoked", revoked(&desk).await),
+        ("entitlement_ended", suspended(&desk).await),
+        ("entitlement_ended", license_revoked(&desk).await),
+    ];
+    for (reason, session) in &sessions {
+        assert_gone(&desk.user("ann").heartbeat(session).await, reason);
+    }
+    desk.restart();
+    for (reason, session) in &sessions {
+        assert_gone(&desk.user("ann").heartbeat(session).await, reason);
+        desk.user("bob").heartbeat(session).await.expect(404);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_lived_before_a_restart_lives_on_after_it() {
+    let mut desk = Desk::open_with(&[]);
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    desk.restart();
+    let renewed = desk.user("ann").heartbeat(&session).await.expect(200);
+    assert_eq!(renewed["expires_in_seconds"], 360);
+    desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+}
+
+#[tokio::test]
+async fn a_session_that_never_was_is_missing() {
+    let desk = Desk::open();
+    for id in ["00000000-0000-0000-0000-000000000000", "0193d2f4-0007-8000-8abc-0123456789ab"] {
+        assert_problem(&desk.user("ann").heartbeat(&json!(id)).await, 404, id);
+    }
+}
+
+#[track_caller]
+fn assert_gone(answer: &Answer, reason: &str) {
+    assert_problem(answer, 410, reason);
+    assert_eq!(
+        shown(&answer.body),
+        json!({
+            "type": "/problems/session-ended",
+            "title": "The session has ended",
+            "status": 410,
+            "detail": format!("It ended as `{reason}`."),
+            "error": "The session has ended",
+            "reason": reason,
+            "last_heartbeat_at": "[time]"
+        })
+    );
+}
+
+async fn released(desk: &Desk) -> Value {
+    let session = one_seat(desk, 360).await.1;
+    desk.user("ann").release(&session).await.expect(204);
+    session
+}
+
+/// Its holder goes silent.
+async fn expired(desk: &Desk) -> Value {
+    let session = one_seat(desk, 2).await.1;
+    until("the session has expired", async || {
+        let read = desk.user("ann").get(&session_path(&session)).await.expect(200);
+        if read["reason"] == "expired" { Ok(()) } else { Err(read.to_string()) }
+    })
+    .await;
+    session
+}
+
+async fn revoked(desk: &Desk) -> Value {
+    let session = one_seat(desk, 360).await.1;
+    desk.admin().delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(204);
+    session
+}
+
+async fn suspended(desk: &Desk) -> Value {
+    let (license, session) = one_seat(desk, 360).await;
+    desk.change(&license, json!({ "status": "suspended" })).await;
+    session
+}
+
+async fn license_revoked(desk: &Desk) -> Value {
+    let (license, session) = one_seat(desk, 360).await;
+    desk.admin().delete(&license_path(&license)).await.expect(204);
+    session
+}
+
+async fn one_seat(desk: &Desk, ttl_seconds: u32) -> (Value, Value) {
+    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": ttl_seconds })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    (license, session)
+}

@@ -1,0 +1,23 @@
+//! Waiting for the server, with a deadline.
+
+use std::time::{Duration, Instant};
+
+/// Long enough for a machine that is busy with other tests.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks until `look` gives a value; fails the test with the last state seen if it never does.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let started = Instant::now();
+    loop {
+        match look().await {
+            Ok(value) => return value,
+            Err(state) if started.elapsed() > DEADLINE => {
+                panic!("not within {DEADLINE:?}: {what}. It was: {state}")
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
