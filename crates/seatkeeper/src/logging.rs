@@ -25,9 +25,11 @@ pub(crate) fn start(settings: &LogSettings) -> Result<(), NotALevel> {
     Ok(())
 }
 
-/// The library takes a word that is no level for the name of a target, and then logs nothing else.
+/// The library takes a word that is no level for the name of a target, then logs nothing else, and takes
+/// no word at all for a level.
 fn filter(level: &str) -> Option<EnvFilter> {
-    let known = |part: &str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
+    let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
+    let known = |part: &str| part.contains('=') || is_level(part);
     if level.split(',').all(known) { EnvFilter::builder().parse(level).ok() } else { None }
 }
 
