@@ -1,4 +1,5 @@
--- Ends the sessions of earlier batches that end in this one: the records after $1.
+-- Ends the sessions of earlier batches that end in this one: the records after $1. Whether a session is
+-- live is asked by its reason, as in `flush_heartbeats.sql`.
 UPDATE sessions
 SET ended_at = e.at,
     end_reason = e.reason,
@@ -8,4 +9,4 @@ FROM audit_log AS e
 WHERE e.id > $1
   AND e.action = 'ended'
   AND sessions.id = e.session_id
-  AND sessions.ended_at IS NULL
+  AND sessions.end_reason IS NULL

@@ -110,7 +110,8 @@ impl Ledger {
 
 impl SessionFilter {
     fn select(&self, tenant: &TenantId) -> SelectStatement {
-        let ended_at = || Expr::col("ended_at");
+        // By its reason: by its time, SQLite would read all live sessions and sort them.
+        let end_reason = || Expr::col("end_reason");
         let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
         Query::select()
             .columns(COLUMNS)
@@ -122,7 +123,7 @@ impl SessionFilter {
             .and_where_option(self.user.as_ref().map(|user| is("user_id", user.as_str())))
             .and_where_option(self.ip.map(|ip| is("ip", &ip.to_string())))
             .and_where_option(
-                self.live.map(|live| if live { ended_at().is_null() } else { ended_at().is_not_null() }),
+                self.live.map(|live| if live { end_reason().is_null() } else { end_reason().is_not_null() }),
             )
             .take()
     }

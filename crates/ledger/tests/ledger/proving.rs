@@ -9,6 +9,8 @@ use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::story::{Story, ledger, licensed};
 
+type Expected = fn(&Breach) -> bool;
+
 /// Three pools with sessions that came and went.
 async fn lived_in(ledger: &Ledger) {
     let mut events = Vec::new();
@@ -43,7 +45,7 @@ async fn an_untouched_ledger_proves_itself_pool_by_pool() {
 
 #[tokio::test]
 async fn a_ledger_that_was_tampered_with_is_found_out() {
-    let cases: [(&str, fn(&Breach) -> bool); 5] = [
+    let cases: [(&str, Expected); 5] = [
         ("UPDATE audit_log SET live = 1 WHERE id = (SELECT MAX(id) FROM audit_log)", |breach| {
             matches!(breach, Breach::LiveMiscounted { told: 1, .. })
         }),
