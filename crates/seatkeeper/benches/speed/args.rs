@@ -1,0 +1,85 @@
+//! The arguments, and how much effort they ask for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use crate::memory::Shape;
+
+/// Measures the speed targets.
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// Measure shorter and less: for a first impression
+    #[arg(long)]
+    quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// What `cargo bench` adds
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// What a process that this program starts of itself is
+    #[command(subcommand)]
+    pub(crate) role: Option<Role>,
+}
+
+/// What a process that this program starts of itself is.
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+pub(crate) enum Role {
+    /// A server that only parses and answers JSON
+    #[command(hide = true)]
+    Bare,
+    /// A server with one commit for each request
+    #[command(hide = true)]
+    Naive {
+        /// Its database file
+        database: PathBuf,
+    },
+    /// A registry full of sessions
+    #[command(hide = true)]
+    Memory {
+        /// How they are spread
+        shape: Shape,
+        /// How many there are
+        sessions: u32,
+    },
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// Rounds of each comparison.
+    pub(crate) rounds: usize,
+    /// How long each side is measured in a round.
+    pub(crate) measured: Duration,
+    /// Acquires of each side in a round, where acquires are counted.
+    pub(crate) acquires: u64,
+    /// Seats of the large license.
+    pub(crate) seats_many: u32,
+    /// Live sessions whose memory is measured.
+    pub(crate) sessions: u32,
+}
+
+const FULL: Effort = Effort {
+    rounds: 7,
+    measured: Duration::from_secs(4),
+    acquires: 4_000,
+    seats_many: 100_000,
+    sessions: 1_000_000,
+};
+
+const QUICK: Effort = Effort {
+    rounds: 3,
+    measured: Duration::from_secs(1),
+    acquires: 1_000,
+    seats_many: 100_000,
+    sessions: 1_000_000,
+};
+
+impl Args {
+    pub(crate) fn effort(&self) -> Effort {
+        if self.quick { QUICK } else { FULL }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a live session costs in the registry: the growth of a process that holds a million.
+
+use clap::ValueEnum;
+
+use crate::args::Effort;
+use crate::child::Child;
+use crate::crowd::Crowd;
+use crate::error::Error;
+use crate::verdict::{Line, Target};
+
+const BYTES_PER_SESSION: Target = Target::Below(400.0);
+
+const RESULT: &str = "bytes per session: ";
+
+/// How sessions are spread over pools.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Shape {
+    /// One in each pool
+    Alone,
+    /// Four in each pool
+    Few,
+    /// A thousand in each pool
+    Many,
+}
+
+impl Shape {
+    const ALL: [Self; 3] = [Self::Alone, Self::Few, Self::Many];
+
+    const fn sessions_per_pool(self) -> u32 {
+        match self {
+            Self::Alone => 1,
+            Self::Few => 4,
+            Self::Many => 1_000,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Few => "few",
+            Self::Many => "many",
+        }
+    }
+}
+
+pub(crate) fn run(effort: Effort) -> Result<Vec<Line>, Error> {
+    Shape::ALL.iter().map(|&shape| measured(shape, effort)).collect()
+}
+
+fn measured(shape: Shape, effort: Effort) -> Result<Line, Error> {
+    let each = shape.sessions_per_pool();
+    eprintln!("memory: {each} to a pool");
+    let sessions = effort.sessions.to_string();
+    let said = Child::in_role(&["memory", shape.as_str(), &sessions])?.says(RESULT)?;
+    let bytes = said.parse().map_err(|_| Error::Unclear { said })?;
+    let what = format!("bytes per session, {each} to a pool");
+    Ok(Line::new(what, BYTES_PER_SESSION, &[bytes], format!("{sessions} sessions")))
+}
+
+/// Fills a registry in this process, and prints by how much the process grew.
+pub(crate) fn fill(shape: Shape, sessions: u32) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Error::Runtime)?;
+    let bytes = runtime.block_on(async {
+        let crowd = Crowd::new();
+        let before = resident_bytes()?;
+        let each = shape.sessions_per_pool();
+        for pool in 0..sessions / each {
+            let license = crowd.license(each).await?;
+            for seat in 0..each {
+                crowd.acquire(&license, u64::from(pool * each + seat)).await?;
+            }
+        }
+        Ok::<_, Error>(resident_bytes()?.saturating_sub(before))
+    })?;
+    println!("{RESULT}{}", bytes as f64 / f64::from(sessions));
+    Ok(())
+}
+
+/// What this process has in memory.
+fn resident_bytes() -> Result<u64, Error> {
+    let status = std::fs::read_to_string("/proc/self/status").map_err(Error::system("read /proc"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.map(|kib| kib * 1024).ok_or(Error::Unclear { said: "/proc/self/status".to_owned() })
+}

@@ -1,0 +1,2 @@
+INSERT INTO sessions (id, license, machine, started_at)
+VALUES ($1, $2, $3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))

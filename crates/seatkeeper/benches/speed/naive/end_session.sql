@@ -1,0 +1,1 @@
+UPDATE sessions SET ended_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE id = $1 AND ended_at IS NULL

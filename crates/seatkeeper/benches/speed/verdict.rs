@@ -1,0 +1,93 @@
+//! A line for each target: what was measured, and whether that is good.
+
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// One target.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    what: String,
+    target: Target,
+    /// The median of the rounds.
+    measured: f64,
+    lowest: f64,
+    highest: f64,
+    good: bool,
+    /// The absolute figures behind it.
+    behind: String,
+}
+
+/// What a measure has to be.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+    Below(f64),
+}
+
+impl Target {
+    fn is_met_by(self, measured: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => measured >= bound,
+            Self::AtMost(bound) => measured <= bound,
+            Self::Below(bound) => measured < bound,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("at least {bound}"),
+            Self::AtMost(bound) => format!("at most {bound}"),
+            Self::Below(bound) => format!("below {bound}"),
+        }
+    }
+}
+
+impl Line {
+    /// A line of what each round measured, at least one.
+    pub(crate) fn new(what: impl Into<String>, target: Target, rounds: &[f64], behind: String) -> Self {
+        let measured = median(rounds);
+        Self {
+            what: what.into(),
+            target,
+            measured,
+            lowest: rounds.iter().copied().fold(f64::INFINITY, f64::min),
+            highest: rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            good: target.is_met_by(measured),
+            behind,
+        }
+    }
+}
+
+/// The middle of `values`; not a number if there are none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+pub(crate) fn print_table(lines: &[Line]) -> Result<(), Error> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["", "TARGET", "MEASURED", "ROUNDS", "", "BEHIND IT"]);
+    for line in lines {
+        table.add_row([
+            line.what.clone(),
+            line.target.text(),
+            format!("{:.2}", line.measured),
+            format!("{:.2} to {:.2}", line.lowest, line.highest),
+            (if line.good { "met" } else { "MISSED" }).to_owned(),
+            line.behind.clone(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+pub(crate) fn print_json(lines: &[Line]) -> Result<(), Error> {
+    println!("{}", serde_json::to_string_pretty(lines)?);
+    Ok(())
+}
