@@ -39,6 +39,31 @@ fn the_page_on_configuration_explains_every_key() {
     }
 }
 
+#[test]
+fn the_files_that_the_architecture_names_exist() {
+    let page = page("ARCHITECTURE.md");
+    let quoted = page.split('`').skip(1).step_by(2);
+    let files: Vec<_> = quoted.filter(|text| text.contains('/') && text.ends_with(".rs")).collect();
+    assert!(!files.is_empty());
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for file in files {
+        let (name, path) = file.split_once('/').unwrap_or_default();
+        assert!(crates.join(name).join("src").join(path).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn the_pages_that_pages_link_to_exist() {
+    for (from, folder) in [("README.md", ""), ("ARCHITECTURE.md", ""), ("docs/licenses.md", "docs")] {
+        let page = page(from);
+        let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.starts_with("http")) {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder).join(link);
+            assert!(path.is_file(), "{from} links to {link}");
+        }
+    }
+}
+
 /// The tour, as it is pasted into a terminal, on a server of the test's own instead of the usual one.
 fn tour(house: &House) -> Command {
     let blocks = blocks(&page("README.md"), "sh");
