@@ -25,6 +25,10 @@ impl Child {
         Self::start(Command::new(program).args(role))
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What follows `start` in the first line that starts so.
     pub(crate) fn says(&mut self, start: &'static str) -> Result<String, Error> {
         let mut line = String::new();

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use seatkeeper_load::{Bounds, FixedRequest, Operation, Plan, Report, Scenario, Target as Server};
+use seatkeeper_load::{Bounds, FixedRequest, Plan, Report, Scenario, Target};
 
 use crate::args::Effort;
 use crate::bare;
 use crate::child::Child;
 use crate::error::Error;
+use crate::process::cpu_time;
 use crate::product::{Product, directory};
-use crate::verdict::{Line, Target, median};
+use crate::verdict::{Bound, Line, median};
 
 /// Connections of the load.
 const CONCURRENCY: usize = 64;
@@ -29,8 +30,22 @@ enum Side {
 
 const SIDES: [Side; 5] = [Side::Bare, Side::Heartbeats, Side::Denied, Side::Cycle, Side::NaiveCycle];
 
-/// What each side did in one round.
-type Round = BTreeMap<Side, Report>;
+/// A load, and the server it is for.
+struct Part {
+    plan: Plan,
+    server: u32,
+}
+
+/// What a side did in one round.
+struct Done {
+    report: Report,
+    /// What a request cost its server.
+    cpu_micros: f64,
+}
+
+type Parts = BTreeMap<Side, Part>;
+
+type Round = BTreeMap<Side, Done>;
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let product = Product::start()?;
@@ -38,97 +53,120 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let database = data.path().join("naive.db");
     let mut bare = Child::in_role(&["bare"])?;
     let mut naive = Child::in_role(&["naive", &database.to_string_lossy()])?;
-    let plans = plans(effort, &product, &bare.says("listening on ")?, &naive.says("listening on ")?).await?;
+    let parts = parts(effort, &product, &mut bare, &mut naive).await?;
 
     let mut rounds = Vec::new();
     // One more than is wanted: the first warms everything up.
     for round in 0..=effort.rounds {
         eprintln!("servers: round {round} of {}", effort.rounds);
-        rounds.push(play(&plans, round % 2 == 1).await?);
+        rounds.push(play(&parts, round % 2 == 1).await?);
     }
     Ok(lines(&rounds[1..]))
 }
 
-async fn plans(
+async fn parts(
     effort: Effort,
     product: &Product,
-    bare: &str,
-    naive: &str,
-) -> Result<BTreeMap<Side, Plan>, Error> {
-    let plan = |target: Server, license: &str, scenario| Plan {
-        target,
-        license_keys: vec![license.to_owned()],
-        concurrency: CONCURRENCY,
-        bounds: Bounds { duration: effort.measured, turns: None },
-        scenario,
+    bare: &mut Child,
+    naive: &mut Child,
+) -> Result<Parts, Error> {
+    let roomy = product.license(CONCURRENCY as u32).await?;
+    let full = product.license(SEATS_FEW).await?;
+    let ours = product.target()?;
+    // With our token their requests are as long as ours.
+    let bares = product.with_our_token(&bare.says("listening on ")?)?;
+    let naives = product.with_our_token(&naive.says("listening on ")?)?;
+
+    let part = |server, target: &Target, license: &str, scenario| Part {
+        server,
+        plan: Plan {
+            target: target.clone(),
+            license_keys: vec![license.to_owned()],
+            concurrency: CONCURRENCY,
+            bounds: Bounds { duration: effort.measured, turns: None },
+            scenario,
+        },
     };
-    let asking = Scenario::Fixed(FixedRequest {
+    let heartbeats = Scenario::Heartbeats { sessions_per_connection: 1 };
+    let cycle = Scenario::Cycle { heartbeats: 0 };
+    Ok(BTreeMap::from([
+        (Side::Bare, part(bare.pid(), &bares, "", asking())),
+        (Side::Heartbeats, part(product.pid(), &ours, &roomy, heartbeats)),
+        (Side::Denied, part(product.pid(), &ours, &full, Scenario::Denied)),
+        (Side::Cycle, part(product.pid(), &ours, &roomy, cycle.clone())),
+        (Side::NaiveCycle, part(naive.pid(), &naives, "naive", cycle)),
+    ]))
+}
+
+fn asking() -> Scenario {
+    Scenario::Fixed(FixedRequest {
         method: http::Method::POST,
         path: bare::PATH.to_owned(),
         body: bare::BODY.to_owned(),
         status_expected: 200,
-    });
-    let server = product.target()?;
-    let roomy = product.license(CONCURRENCY as u32).await?;
-    let full = product.license(SEATS_FEW).await?;
-    let heartbeats = Scenario::Heartbeats { sessions_per_connection: 1 };
-    let cycle = Scenario::Cycle { heartbeats: 0 };
-    Ok(BTreeMap::from([
-        // The token makes its requests as long as the others.
-        (Side::Bare, plan(product.with_our_token(bare)?, "", asking)),
-        (Side::Heartbeats, plan(server.clone(), &roomy, heartbeats)),
-        (Side::Denied, plan(server.clone(), &full, Scenario::Denied)),
-        (Side::Cycle, plan(server, &roomy, cycle.clone())),
-        (Side::NaiveCycle, plan(product.with_our_token(naive)?, "naive", cycle)),
-    ]))
+    })
 }
 
 /// Lets each side play once, in one order or the other: what drifts harms all alike.
-async fn play(plans: &BTreeMap<Side, Plan>, backwards: bool) -> Result<Round, Error> {
+async fn play(parts: &Parts, backwards: bool) -> Result<Round, Error> {
     let mut order = SIDES;
     if backwards {
         order.reverse();
     }
     let mut round = Round::new();
     for side in order {
-        let report = seatkeeper_load::run(plans[&side].clone(), |_| ()).await?;
+        let Part { plan, server } = &parts[&side];
+        let before = cpu_time(*server)?;
+        let report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
+        let cpu = cpu_time(*server)?.saturating_sub(before);
         if report.errors_total() > 0 || report.violations.count > 0 {
-            return Err(Error::Worthless {
-                why: format!("{side:?}: {:?} {:?}", report.errors, report.violations),
-            });
+            let why = format!("{side:?}: {:?} {:?}", report.errors, report.violations);
+            return Err(Error::Worthless { why });
         }
-        round.insert(side, report);
+        let cpu_micros = cpu.as_secs_f64() * 1e6 / report.requests as f64;
+        round.insert(side, Done { report, cpu_micros });
     }
     Ok(round)
 }
 
+/// A line for each target. `ours` and `theirs` are the sides of its ratio.
 fn lines(rounds: &[Round]) -> Vec<Line> {
-    let rate = |side| move |round: &Round| round[&side].requests_per_second;
-    let p99 = |side, operation| {
-        move |round: &Round| round[&side].operation(operation).map_or(f64::NAN, |o| o.p99_ms)
+    let rates = |what, target, ours, theirs| {
+        compared(rounds, what, target, [ours, theirs], "requests/s", |done| done.report.requests_per_second)
     };
-    let line = |what, target, ours: &dyn Fn(&Round) -> f64, theirs: &dyn Fn(&Round) -> f64, unit| {
-        let ratios: Vec<f64> = rounds.iter().map(|round| ours(round) / theirs(round)).collect();
-        let middle = |of: &dyn Fn(&Round) -> f64| median(&rounds.iter().map(of).collect::<Vec<_>>());
-        Line::new(what, target, &ratios, format!("{:.1} against {:.1} {unit}", middle(ours), middle(theirs)))
+    let p99 = |done: &Done| {
+        let operations = done.report.operations.values();
+        operations.map(|operation| operation.p99_ms).next().unwrap_or(f64::NAN)
     };
-    let bare = rate(Side::Bare);
+    let p99_sides = [Side::Heartbeats, Side::Bare];
     vec![
-        line("heartbeats / bare", Target::AtLeast(0.75), &rate(Side::Heartbeats), &bare, "requests/s"),
-        line("denied acquires / bare", Target::AtLeast(0.65), &rate(Side::Denied), &bare, "requests/s"),
-        line(
-            "acquire + release / naive",
-            Target::AtLeast(5.0),
-            &rate(Side::Cycle),
-            &rate(Side::NaiveCycle),
-            "requests/s",
-        ),
-        line(
-            "p99 of a heartbeat / bare",
-            Target::Below(3.0),
-            &p99(Side::Heartbeats, Operation::Heartbeat),
-            &p99(Side::Bare, Operation::Fixed),
-            "ms",
-        ),
+        rates("heartbeats / bare", Bound::AtLeast(0.75), Side::Heartbeats, Side::Bare),
+        rates("denied acquires / bare", Bound::AtLeast(0.65), Side::Denied, Side::Bare),
+        rates("acquire + release / naive", Bound::AtLeast(5.0), Side::Cycle, Side::NaiveCycle),
+        compared(rounds, "p99 of a heartbeat / bare", Bound::Below(3.0), p99_sides, "ms", p99),
     ]
+}
+
+fn compared(
+    rounds: &[Round],
+    what: &str,
+    target: Bound,
+    [ours, theirs]: [Side; 2],
+    unit: &str,
+    measure: impl Fn(&Done) -> f64,
+) -> Line {
+    let middle = |side, of: &dyn Fn(&Done) -> f64| {
+        median(&rounds.iter().map(|round| of(&round[&side])).collect::<Vec<_>>())
+    };
+    let cpu: &dyn Fn(&Done) -> f64 = &|done| done.cpu_micros;
+    let behind = format!(
+        "{:.1} against {:.1} {unit}; server CPU {:.1} against {:.1} µs a request",
+        middle(ours, &measure),
+        middle(theirs, &measure),
+        middle(ours, cpu),
+        middle(theirs, cpu),
+    );
+    let ratios: Vec<f64> =
+        rounds.iter().map(|round| measure(&round[&ours]) / measure(&round[&theirs])).collect();
+    Line::new(what, target, &ratios, behind)
 }

@@ -15,6 +15,7 @@ mod error;
 mod memory;
 mod naive;
 mod pool_size;
+mod process;
 mod product;
 mod verdict;
 

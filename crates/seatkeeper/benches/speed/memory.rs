@@ -6,9 +6,10 @@ use crate::args::Effort;
 use crate::child::Child;
 use crate::crowd::Crowd;
 use crate::error::Error;
-use crate::verdict::{Line, Target};
+use crate::process::resident_bytes;
+use crate::verdict::{Bound, Line};
 
-const BYTES_PER_SESSION: Target = Target::Below(400.0);
+const BYTES_PER_SESSION: Bound = Bound::Below(400.0);
 
 const RESULT: &str = "bytes per session: ";
 
@@ -62,7 +63,8 @@ pub(crate) fn fill(shape: Shape, sessions: u32) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Error::Runtime)?;
     let bytes = runtime.block_on(async {
         let crowd = Crowd::new();
-        let before = resident_bytes()?;
+        let own = std::process::id();
+        let before = resident_bytes(own)?;
         let each = shape.sessions_per_pool();
         for pool in 0..sessions / each {
             let license = crowd.license(each).await?;
@@ -70,16 +72,8 @@ pub(crate) fn fill(shape: Shape, sessions: u32) -> Result<(), Error> {
                 crowd.acquire(&license, u64::from(pool * each + seat)).await?;
             }
         }
-        Ok::<_, Error>(resident_bytes()?.saturating_sub(before))
+        Ok::<_, Error>(resident_bytes(own)?.saturating_sub(before))
     })?;
     println!("{RESULT}{}", bytes as f64 / f64::from(sessions));
     Ok(())
-}
-
-/// What this process has in memory.
-fn resident_bytes() -> Result<u64, Error> {
-    let status = std::fs::read_to_string("/proc/self/status").map_err(Error::system("read /proc"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kib.map(|kib| kib * 1024).ok_or(Error::Unclear { said: "/proc/self/status".to_owned() })
 }

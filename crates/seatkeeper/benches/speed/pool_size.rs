@@ -8,7 +8,7 @@ use crate::args::Effort;
 use crate::crowd::{Crowd, License};
 use crate::error::Error;
 use crate::product::Product;
-use crate::verdict::{Line, Target, median};
+use crate::verdict::{Bound, Line, median};
 
 const SEATS_FEW: u32 = 10;
 
@@ -17,7 +17,7 @@ const SEATS_FREE: u32 = 2;
 /// Connections that fill the large license.
 const FILLERS: usize = 64;
 
-const AT_MOST_TWICE: Target = Target::AtMost(2.0);
+const AT_MOST_TWICE: Bound = Bound::AtMost(2.0);
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     Ok(vec![in_process(effort).await?, over_http(effort).await?])

@@ -25,7 +25,7 @@ pub(crate) struct Product {
     address: String,
     token: String,
     // Dropped in this order: the server before what it writes to.
-    _server: Child,
+    server: Child,
     _data: TempDir,
 }
 
@@ -42,7 +42,11 @@ impl Product {
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
         let token = token(data.path())?;
-        Ok(Self { address, token, _server: server, _data: data })
+        Ok(Self { address, token, server, _data: data })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.server.pid()
     }
 
     pub(crate) fn target(&self) -> Result<Target, Error> {

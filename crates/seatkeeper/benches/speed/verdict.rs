@@ -9,7 +9,7 @@ use crate::error::Error;
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
     what: String,
-    target: Target,
+    target: Bound,
     /// The median of the rounds.
     measured: f64,
     lowest: f64,
@@ -22,13 +22,13 @@ pub(crate) struct Line {
 /// What a measure has to be.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Target {
+pub(crate) enum Bound {
     AtLeast(f64),
     AtMost(f64),
     Below(f64),
 }
 
-impl Target {
+impl Bound {
     fn is_met_by(self, measured: f64) -> bool {
         match self {
             Self::AtLeast(bound) => measured >= bound,
@@ -48,7 +48,7 @@ impl Target {
 
 impl Line {
     /// A line of what each round measured, at least one.
-    pub(crate) fn new(what: impl Into<String>, target: Target, rounds: &[f64], behind: String) -> Self {
+    pub(crate) fn new(what: impl Into<String>, target: Bound, rounds: &[f64], behind: String) -> Self {
         let measured = median(rounds);
         Self {
             what: what.into(),
