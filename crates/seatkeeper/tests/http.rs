@@ -12,7 +12,6 @@ mod http {
 
     mod admin;
     mod authorization;
-    mod hostile;
     mod licenses;
     mod operations;
     mod tokens;

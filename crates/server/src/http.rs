@@ -10,7 +10,7 @@ mod session_path;
 mod who;
 
 pub(crate) use body::Body;
-pub(crate) use fields::{name_field, object_field, optional_name_field};
+pub(crate) use fields::{name_field, object_field, optional_name_field, user_agent_field};
 pub(crate) use page::{Page, cursor_of, page_limit};
 pub(crate) use query::{IdPath, Query};
 pub(crate) use request_id::Meta;

@@ -71,10 +71,15 @@ pub(crate) async fn list(
     Query(query): Query<AuditQuery>,
 ) -> Result<Response, Error> {
     let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
-    let page = app.ledger.audit(&who.tenant, &query.filter()?, cursor, limit).await.map_err(Error::Ledger)?;
-    let page = Page {
-        items: page.items.iter().map(RecordAnswer::of).collect(),
-        next_cursor: page.next.map(|id| id.to_string()),
+    let page = match query.filter()? {
+        Some(filter) => {
+            let page = app.ledger.audit(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
+            Page {
+                items: page.items.iter().map(RecordAnswer::of).collect(),
+                next_cursor: page.next.map(|id| id.to_string()),
+            }
+        }
+        None => Page { items: Vec::new(), next_cursor: None },
     };
     if query.format == Format::Csv || asks_for_csv(&headers) {
         csv::answer(&page)
@@ -84,21 +89,20 @@ pub(crate) async fn list(
 }
 
 impl AuditQuery {
-    fn filter(&self) -> Result<AuditFilter, Error> {
+    /// What to look for; none if no record can match.
+    fn filter(&self) -> Result<Option<AuditFilter>, Error> {
         let action = self.action.as_deref().map(str::parse::<Action>).transpose();
-        Ok(AuditFilter {
-            action: action.map_err(|_| Error::field("action", "is not an action of the log"))?,
+        let action = action.map_err(|_| Error::field("action", "is not an action of the log"))?;
+        // No record names a session that cannot be.
+        let Ok(session) = self.session.map(SessionId::from_uuid).transpose() else { return Ok(None) };
+        Ok(Some(AuditFilter {
+            action,
             pool_kind: None,
             pool: self.pool.as_deref().map(Into::into),
-            // No record names a session that cannot be.
-            session: self
-                .session
-                .map(SessionId::from_uuid)
-                .transpose()
-                .map_err(|_| Error::SessionNotFound)?,
+            session,
             from: self.from.map(registry_time_of),
             to: self.to.map(registry_time_of),
-        })
+        }))
     }
 }
 

@@ -28,7 +28,10 @@ where
             return Err(Error::BodyTooLarge);
         }
         let bytes = read(request.into_body()).await?;
-        let value: T = serde_json::from_slice(&bytes).map_err(|error| refused::<T>(error, &bytes))?;
+        let value: T = match bytes.trim_ascii_start().first() {
+            Some(b'{') => serde_json::from_slice(&bytes).map_err(|error| refused::<T>(error, &bytes))?,
+            _ => return Err(not_an_object(&bytes)),
+        };
         value.validate().map_err(|report| Error::Invalid(fields_of(&report)))?;
         Ok(Self(value))
     }
@@ -43,6 +46,14 @@ async fn read(body: Raw) -> Result<axum::body::Bytes, Error> {
         let too_long = error.source().is_some_and(|cause| cause.is::<LengthLimitError>());
         if too_long { Error::BodyTooLarge } else { Error::BodyUnreadable(error) }
     })
+}
+
+/// An array would be taken for the fields in their order, which no client may rely on.
+fn not_an_object(bytes: &[u8]) -> Error {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+        Ok(_) => Error::field("body", "must be a JSON object"),
+        Err(error) => Error::NotJson(error),
+    }
 }
 
 /// Tells text that is not JSON from JSON that does not fit; for the latter, parses again to find the field.
@@ -61,10 +72,14 @@ fn refused<T: DeserializeOwned>(error: serde_json::Error, bytes: &[u8]) -> Error
     }
 }
 
-/// A missing field's error points at the object around it, and names it in the message.
-fn field_of(path: &str, message: &str) -> String {
-    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
-    match (path, missing) {
+/// The field that an error is about: one about a missing or repeated field points at the object around
+/// it, and names the field in its message.
+pub(super) fn field_of(path: &str, message: &str) -> String {
+    let named = ["missing field `", "duplicate field `"]
+        .iter()
+        .find_map(|start| message.strip_prefix(start))
+        .and_then(|rest| rest.split('`').next());
+    match (path, named) {
         (".", Some(field)) => field.into(),
         (path, Some(field)) => format!("{path}.{field}"),
         (path, None) => path.into(),

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 /// The longest name: of a machine, an instance, a license key.
 pub(crate) const NAME_CHARS_MAX: usize = 255;
 
+/// The longest name of a program for itself.
+const USER_AGENT_CHARS_MAX: usize = 500;
+
 /// The longest object of a client's own, as JSON text.
 const OBJECT_BYTES_MAX: usize = 4 * 1024;
 
@@ -14,7 +17,11 @@ pub(crate) fn name_field(name: &str, _: &()) -> garde::Result {
     if length == 0 || length > NAME_CHARS_MAX {
         return Err(garde::Error::new(format!("must have 1 to {NAME_CHARS_MAX} characters")));
     }
-    if name.chars().any(char::is_control) {
+    no_control_characters(name)
+}
+
+fn no_control_characters(text: &str) -> garde::Result {
+    if text.chars().any(char::is_control) {
         return Err(garde::Error::new("must not hold control characters"));
     }
     Ok(())
@@ -23,6 +30,15 @@ pub(crate) fn name_field(name: &str, _: &()) -> garde::Result {
 /// A name, if it is there.
 pub(crate) fn optional_name_field(name: &Option<String>, context: &()) -> garde::Result {
     name.as_deref().map_or(Ok(()), |name| name_field(name, context))
+}
+
+/// A program's name for itself, if it is there: up to 500 characters, none of them a control character.
+pub(crate) fn user_agent_field(name: &Option<String>, _: &()) -> garde::Result {
+    let Some(name) = name else { return Ok(()) };
+    if name.chars().count() > USER_AGENT_CHARS_MAX {
+        return Err(garde::Error::new(format!("must have at most {USER_AGENT_CHARS_MAX} characters")));
+    }
+    no_control_characters(name)
 }
 
 /// A JSON object of at most 4 KiB without NUL characters, if it is there.

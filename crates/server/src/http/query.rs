@@ -1,10 +1,14 @@
 //! Query strings and path ids, refused with the field that is wrong.
 
+use std::error::Error as _;
+
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use super::body::field_of;
 use crate::error::Error;
 
 /// A query string whose every parameter is as it must be. Unknown ones are ignored.
@@ -14,10 +18,21 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         let query = axum::extract::Query::try_from_uri(&parts.uri);
-        let refused =
-            |error: axum::extract::rejection::QueryRejection| Error::field("query", error.body_text());
-        query.map(|axum::extract::Query(value)| Self(value)).map_err(refused)
+        query.map(|axum::extract::Query(value)| Self(value)).map_err(|error| refused(&error))
     }
+}
+
+/// The rejection's cause knows the parameter; without it the whole query string is blamed.
+fn refused(rejection: &QueryRejection) -> Error {
+    let mut cause = rejection.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<serde_path_to_error::Error<serde::de::value::Error>>() {
+            let message = error.inner().to_string();
+            return Error::field(field_of(&error.path().to_string(), &message), message);
+        }
+        cause = error.source();
+    }
+    Error::field("query", rejection.body_text())
 }
 
 /// The UUID in a path.

@@ -16,7 +16,7 @@ use super::policy::{heartbeat_interval_seconds, policy_of};
 use super::session_answer::holder_parts;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Body, Meta, Who, name_field, object_field, optional_name_field};
+use crate::http::{Body, Meta, Who, name_field, object_field, optional_name_field, user_agent_field};
 use crate::problem::{self, Problem};
 use crate::times::text_of;
 
@@ -36,7 +36,7 @@ pub(super) struct Acquire {
     #[schema(min_length = 1, max_length = 255)]
     instance_id: Option<String>,
     /// The program's name for itself.
-    #[garde(length(chars, max = 500))]
+    #[garde(custom(user_agent_field))]
     #[schema(max_length = 500)]
     user_agent: Option<String>,
     /// Anything of the client's own that should be on record: at most 4 KiB.

@@ -118,7 +118,8 @@ async fn a_license_without_seats_denies_everyone() {
 #[tokio::test]
 async fn a_license_past_its_date_denies_and_names_whom_to_ask() {
     let desk = Desk::open();
-    let ask = json!({ "max_seats": 3, "expires_at": "2020-02-29T12:00:00+01:00", "contact": "sales@example.org" });
+    let ask =
+        json!({ "max_seats": 3, "expires_at": "2020-02-29T12:00:00+01:00", "contact": "sales@example.org" });
     let license = desk.license(ask).await;
     let denied = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
     assert_problem(&denied, 403, "expired");
@@ -193,9 +194,7 @@ async fn a_license_that_counts_processes_gives_each_of_them_a_seat() {
     let desk = Desk::open();
     let license = desk.license(json!({ "max_seats": 2, "count_per": "process" })).await;
     let user = desk.user("ann");
-    let ask = |instance: &str| {
-        json!({ "license_key": license["license_key"], "machine_id": "laptop-1", "instance_id": instance })
-    };
+    let ask = |instance: &str| json!({ "license_key": license["license_key"], "machine_id": "laptop-1", "instance_id": instance });
     let first = user.post(ACQUIRE, ask("1")).await.expect(201);
     user.post(ACQUIRE, ask("2")).await.expect(201);
     assert_eq!(user.post(ACQUIRE, ask("1")).await.expect(200)["session_id"], first["session_id"]);

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
 use axum::http::request::Parts;
 use seatkeeper_core::UserId;
 use seatkeeper_ledger::Idempotency;
@@ -13,13 +14,12 @@ use crate::error::Error;
 use crate::http::name_field;
 
 /// What the header says, if it is there.
-pub(crate) struct IdempotencyKey(Option<String>);
+pub(crate) struct IdempotencyKey(Option<HeaderValue>);
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Infallible;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let header = parts.headers.get("idempotency-key");
-        Ok(Self(header.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())))
+        Ok(Self(parts.headers.get("idempotency-key").cloned()))
     }
 }
 
@@ -32,10 +32,11 @@ impl IdempotencyKey {
         request: &impl Serialize,
     ) -> Result<Option<Idempotency>, Error> {
         let Some(key) = self.0 else { return Ok(None) };
-        name_field(&key, &())
-            .map_err(|error| Error::field("Idempotency-Key", error.message().to_string()))?;
+        let refused = |message: &str| Error::field("Idempotency-Key", message);
+        let key = str::from_utf8(key.as_bytes()).map_err(|_| refused("must be UTF-8"))?;
+        name_field(key, &()).map_err(|error| refused(error.message()))?;
         let content = serde_json::to_vec(&(user.as_str(), target, request))
             .map_err(|error| Error::Unwritable(error.into()))?;
-        Ok(Some(Idempotency { key, request_hash: digest(&SHA256, &content).as_ref().to_vec() }))
+        Ok(Some(Idempotency { key: key.into(), request_hash: digest(&SHA256, &content).as_ref().to_vec() }))
     }
 }

@@ -14,12 +14,12 @@ use crate::problem::Problem;
 
 /// The kind of a pool, by name.
 #[derive(Clone, Copy, Deserialize)]
-#[serde(try_from = "&str")]
+#[serde(try_from = "String")]
 pub(crate) struct PoolKindName(pub(super) PoolKind);
 
-impl TryFrom<&str> for PoolKindName {
+impl TryFrom<String> for PoolKindName {
     type Error = &'static str;
-    fn try_from(name: &str) -> Result<Self, &'static str> {
+    fn try_from(name: String) -> Result<Self, &'static str> {
         name.parse().map(Self).map_err(|_| "must be `license`")
     }
 }

@@ -1,0 +1,4 @@
+mod create;
+mod read_and_list;
+mod revoke;
+mod update;

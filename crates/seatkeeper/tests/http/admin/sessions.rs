@@ -1,0 +1,121 @@
+//! `/api/v1/admin/sessions`
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::http::desk::{ACQUIRE, Desk, SESSIONS, text};
+use crate::http::exchange::assert_problem;
+
+#[tokio::test]
+async fn sessions_are_found_by_each_filter_and_by_all_of_them() {
+    let desk = Desk::open();
+    let (cad, cam) =
+        (desk.license(json!({ "max_seats": 5 })).await, desk.license(json!({ "max_seats": 5 })).await);
+    let first = desk.seat(&cad, "ann", "laptop-1").await;
+    let second = desk.seat(&cad, "bob", "laptop-2").await;
+    let third = desk.seat(&cam, "ann", "laptop-1").await;
+    desk.user("ann").release(&first).await.expect(204);
+    let cad_id = text(&cad["license_id"]);
+    for (filter, wanted) in [
+        (String::new(), vec![&third, &second, &first]),
+        ("pool_kind=license".into(), vec![&third, &second, &first]),
+        ("pool_kind=subscriber".into(), vec![]),
+        (format!("pool={cad_id}"), vec![&second, &first]),
+        ("holder=laptop-1".into(), vec![&third, &first]),
+        ("user=bob".into(), vec![&second]),
+        ("ip=127.0.0.1".into(), vec![&third, &second, &first]),
+        ("ip=192.0.2.1".into(), vec![]),
+        ("live=true".into(), vec![&third, &second]),
+        ("live=false".into(), vec![&first]),
+        (format!("pool_kind=license&pool={cad_id}&holder=laptop-1&user=ann&live=false"), vec![&first]),
+        ("user=ann&holder=laptop-2".into(), vec![]),
+    ] {
+        let found = desk.admin().get(&format!("{SESSIONS}?{filter}")).await.expect(200);
+        assert_eq!(ids(&found), wanted.into_iter().map(|id| text(id).to_owned()).collect(), "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_may_hold_any_character() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let name = "Büro 1 & 2 = \"größer\" % + 汉";
+    let ask = json!({ "license_key": license["license_key"], "machine_id": name });
+    let taken = desk.user("ann").post(ACQUIRE, ask).await.expect(201);
+    let url =
+        reqwest::Url::parse_with_params("http://localhost", [("holder", name), ("pool_kind", "license")]);
+    let query = url.unwrap().query().unwrap().to_owned();
+    let found = desk.admin().get(&format!("{SESSIONS}?{query}")).await.expect(200);
+    assert_eq!(ids(&found), BTreeSet::from([text(&taken["session_id"]).to_owned()]));
+}
+
+#[tokio::test]
+async fn sessions_come_in_pages_without_one_missing_or_twice() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let mut all = BTreeSet::new();
+    for machine in 1..=5 {
+        all.insert(text(&desk.seat(&license, "ann", &format!("laptop-{machine}")).await).to_owned());
+    }
+    let (mut found, mut cursor) = (BTreeSet::new(), String::new());
+    for size in [2, 2, 1] {
+        let page = desk.admin().get(&format!("{SESSIONS}?limit=2{cursor}")).await.expect(200);
+        assert_eq!(page["items"].as_array().unwrap().len(), size);
+        found.extend(ids(&page));
+        cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
+    }
+    assert_eq!((found, cursor.as_str()), (all, ""));
+}
+
+#[tokio::test]
+async fn a_revoked_session_is_told_so_and_its_seat_is_free() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let path = format!("{SESSIONS}/{}", text(&session));
+    desk.admin().delete(&path).await.expect(204);
+    assert_eq!(desk.user("ann").heartbeat(&session).await.expect(410)["reason"], "revoked");
+    desk.seat(&license, "bob", "laptop-2").await;
+    assert_problem(&desk.admin().delete(&path).await, 404, "ended already");
+}
+
+#[tokio::test]
+async fn all_sessions_of_a_license_are_revoked_and_no_others() {
+    let desk = Desk::open();
+    let (cad, cam) =
+        (desk.license(json!({ "max_seats": 5 })).await, desk.license(json!({ "max_seats": 5 })).await);
+    let mut sessions = Vec::new();
+    for machine in ["laptop-1", "laptop-2", "laptop-3"] {
+        sessions.push(desk.seat(&cad, "ann", machine).await);
+    }
+    let other = desk.seat(&cam, "ann", "laptop-1").await;
+    let all = format!("{SESSIONS}?pool_kind=license&pool={}", text(&cad["license_id"]));
+    assert_eq!(desk.admin().delete(&all).await.expect(200), json!({ "ended": 3 }));
+    for session in &sessions {
+        assert_eq!(desk.user("ann").heartbeat(session).await.expect(410)["reason"], "revoked");
+    }
+    desk.user("ann").heartbeat(&other).await.expect(200);
+    assert_eq!(desk.admin().delete(&all).await.expect(200), json!({ "ended": 0 }));
+}
+
+#[tokio::test]
+async fn another_tenants_admin_finds_and_ends_nothing() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let elsewhere = desk.neighbour().admin();
+    let pool = text(&license["license_id"]);
+    for filter in [String::new(), format!("?pool={pool}"), "?user=ann".into(), "?holder=laptop-1".into()] {
+        let found = elsewhere.get(&format!("{SESSIONS}{filter}")).await.expect(200);
+        assert_eq!(found, json!({ "items": [] }), "{filter}");
+    }
+    elsewhere.delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(404);
+    let all = format!("{SESSIONS}?pool_kind=license&pool={pool}");
+    assert_eq!(elsewhere.delete(&all).await.expect(200), json!({ "ended": 0 }));
+    desk.user("ann").heartbeat(&session).await.expect(200);
+}
+
+fn ids(page: &Value) -> BTreeSet<String> {
+    page["items"].as_array().unwrap().iter().map(|item| text(&item["session_id"]).to_owned()).collect()
+}

@@ -1,0 +1,143 @@
+//! Who may do what: every operation of the API's description has a line in the table, and is held to it.
+
+mod subject;
+mod table;
+
+use std::collections::BTreeSet;
+
+use reqwest::header::HeaderMap;
+
+use crate::house::Answer;
+use crate::http::books::Books;
+use crate::http::desk::Desk;
+use crate::http::exchange::assert_problem;
+use subject::Subject;
+use table::{LINES, Line, Needs, OtherUser};
+
+#[tokio::test]
+async fn every_operation_of_the_description_has_a_line_and_every_line_an_operation() {
+    let desk = Desk::open();
+    let described = operations(&desk).await;
+    let listed: BTreeSet<_> = LINES.iter().map(|line| line.operation.to_owned()).collect();
+    let unguarded: Vec<_> = described.difference(&listed).collect();
+    assert!(unguarded.is_empty(), "without a line in the authorization table: {unguarded:?}");
+    let gone: Vec<_> = listed.difference(&described).collect();
+    assert!(gone.is_empty(), "in the authorization table, but not in the description: {gone:?}");
+}
+
+#[tokio::test]
+async fn the_description_says_which_operations_need_a_token() {
+    let description = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    for line in LINES {
+        let (method, path) = line.operation.split_once(' ').unwrap();
+        let needs_token = description["paths"][path][method].get("security").is_some();
+        assert_eq!(needs_token, line.needs != Needs::Nothing, "{}", line.operation);
+    }
+}
+
+#[tokio::test]
+async fn whoever_may_do_it_can() {
+    let desk = Desk::open();
+    for line in LINES {
+        let subject = Subject::of(&desk).await;
+        let answer = subject.ask(line, Some(&desk.token("ann", line.scopes()))).await;
+        assert_eq!(answer.status, line.allowed, "{}: {:#}", line.operation, answer.body);
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_is_told_and_nothing_changes() {
+    let desk = Desk::open();
+    let subject = Subject::of(&desk).await;
+    let before = Books::of(&desk).await;
+    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
+        for token in [None, Some(""), Some("no.such.token")] {
+            let answer = subject.ask(line, token).await;
+            assert_problem(&answer, 401, line.operation);
+            assert_eq!(answer.headers["www-authenticate"], "Bearer", "{}", line.operation);
+        }
+    }
+    assert_eq!(Books::of(&desk).await, before);
+}
+
+#[tokio::test]
+async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothing_changes() {
+    let desk = Desk::open();
+    let stranger = desk.neighbour();
+    let subject = Subject::of(&desk).await;
+    let before = Books::of(&desk).await;
+    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
+        // The same user and every scope, so that the tenant alone makes the difference.
+        for scopes in [line.scopes(), "admin service"] {
+            let token = stranger.token("ann", scopes);
+            let real = subject.ask(line, Some(&token)).await;
+            assert_eq!(real.status, line.to_others, "{}: {:#}", line.operation, real.body);
+            for missing in subject.missing() {
+                let missing = missing.ask(line, Some(&token)).await;
+                assert_eq!(comparable(&missing), comparable(&real), "{}", line.operation);
+            }
+        }
+    }
+    assert_eq!(Books::of(&desk).await, before);
+}
+
+#[tokio::test]
+async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
+    let desk = Desk::open();
+    let subject = Subject::of(&desk).await;
+    let before = Books::of(&desk).await;
+    for line in LINES.iter().filter(|line| line.needs == Needs::Admin) {
+        for scopes in ["", "service", "administrator ADMIN admin,service"] {
+            let answer = subject.ask(line, Some(&desk.token("ann", scopes))).await;
+            assert_problem(&answer, 403, line.operation);
+            assert_eq!(answer.body["type"], "/problems/admin-scope-required", "{}", line.operation);
+        }
+    }
+    assert_eq!(Books::of(&desk).await, before);
+}
+
+#[tokio::test]
+async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_changes() {
+    let desk = Desk::open();
+    let subject = Subject::of(&desk).await;
+    let before = Books::of(&desk).await;
+    for line in LINES.iter().filter(|line| line.other_user == OtherUser::Missing) {
+        let token = desk.token("bob", "");
+        let real = subject.ask(line, Some(&token)).await;
+        assert_problem(&real, 404, line.operation);
+        for missing in subject.missing() {
+            let missing = missing.ask(line, Some(&token)).await;
+            assert_eq!(comparable(&missing), comparable(&real), "{}", line.operation);
+        }
+    }
+    assert_eq!(Books::of(&desk).await, before);
+}
+
+/// `method /path` of every operation.
+async fn operations(desk: &Desk) -> BTreeSet<String> {
+    let description = desk.user("ann").get("/openapi.json").await.expect(200);
+    let paths = description["paths"].as_object().unwrap();
+    let of_path = |(path, item): (&String, &serde_json::Value)| {
+        let methods: Vec<_> =
+            item.as_object().unwrap().keys().map(|method| format!("{method} {path}")).collect();
+        methods
+    };
+    paths.iter().flat_map(of_path).collect()
+}
+
+/// All of an answer that may not differ: everything but the request's id and the time of day.
+fn comparable(answer: &Answer) -> (u16, HeaderMap, String) {
+    let mut headers = answer.headers.clone();
+    headers.remove("x-request-id");
+    headers.remove("date");
+    (answer.status, headers, answer.body.to_string())
+}
+
+impl Line {
+    fn scopes(&self) -> &'static str {
+        match self.needs {
+            Needs::Nothing | Needs::Token => "",
+            Needs::Admin => "admin",
+        }
+    }
+}

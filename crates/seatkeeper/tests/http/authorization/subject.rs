@@ -1,0 +1,78 @@
+//! What a request is about: a license and a session in it, or ids of nothing.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::table::Line;
+use crate::house::Answer;
+use crate::http::desk::{Desk, text};
+use crate::http::exchange::exchange;
+
+/// Later than any session's id, so that a page after it has all.
+const LATER_SESSION_ID: &str = "ffffffff-0000-8fff-bfff-ffffffffffff";
+
+pub(super) struct Subject<'a> {
+    desk: &'a Desk,
+    license_id: String,
+    license_key: String,
+    session_id: String,
+}
+
+impl<'a> Subject<'a> {
+    /// A license of the tenant's, and a session of ann's in it.
+    pub(super) async fn of(desk: &'a Desk) -> Self {
+        let license = desk.license(json!({ "max_seats": 1 })).await;
+        let session = desk.seat(&license, "ann", "laptop-1").await;
+        let own = |value: &Value| text(value).to_owned();
+        Self {
+            desk,
+            license_id: own(&license["license_id"]),
+            license_key: own(&license["license_key"]),
+            session_id: own(&session),
+        }
+    }
+
+    /// Nothing at all: by random ids, and by ids that differ from the real ones in their last bit alone.
+    pub(super) fn missing(&self) -> [Self; 2] {
+        let random = Self {
+            desk: self.desk,
+            license_id: Uuid::new_v4().to_string(),
+            license_key: Uuid::new_v4().to_string(),
+            session_id: Uuid::new_v4().to_string(),
+        };
+        let near = Self {
+            desk: self.desk,
+            license_id: next_to(&self.license_id),
+            license_key: format!("{}x", self.license_key),
+            session_id: next_to(&self.session_id),
+        };
+        [random, near]
+    }
+
+    /// Asks for the operation, with this token or none.
+    pub(super) async fn ask(&self, line: &Line, token: Option<&str>) -> Answer {
+        let (method, path) = line.operation.split_once(' ').unwrap();
+        let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+        let mut request = self.desk.request(method, &self.filled(&format!("{path}{}", line.query)));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if !line.body.is_empty() {
+            request = request.header("Content-Type", "application/json").body(self.filled(line.body));
+        }
+        exchange(request).await
+    }
+
+    fn filled(&self, template: &str) -> String {
+        template
+            .replace("{license_id}", &self.license_id)
+            .replace("{license_key}", &self.license_key)
+            .replace("{later_session_id}", LATER_SESSION_ID)
+            .replace("{session_id}", &self.session_id)
+    }
+}
+
+fn next_to(id: &str) -> String {
+    Uuid::from_u128(Uuid::try_parse(id).unwrap().as_u128() ^ 1).to_string()
+}

@@ -1,0 +1,96 @@
+//! The table. A new operation needs a line here, or a test fails that names it.
+
+/// What a caller needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    Nothing,
+    Token,
+    Admin,
+}
+
+/// What another user of the same tenant finds at a session's id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OtherUser {
+    /// The same as where no session is.
+    Missing,
+    /// The operation is not about one user's session.
+    NotAsked,
+}
+
+/// One operation, and how it is asked for.
+pub(super) struct Line {
+    /// Method and path, as the description has them.
+    pub(super) operation: &'static str,
+    /// A query string; names in braces stand for what a test asks about, as they do in the path.
+    pub(super) query: &'static str,
+    /// A body, or nothing.
+    pub(super) body: &'static str,
+    pub(super) needs: Needs,
+    /// The status for who may.
+    pub(super) allowed: u16,
+    /// The status for another tenant.
+    pub(super) to_others: u16,
+    pub(super) other_user: OtherUser,
+}
+
+const USER: Line = Line {
+    operation: "",
+    query: "",
+    body: "",
+    needs: Needs::Token,
+    allowed: 200,
+    to_others: 404,
+    other_user: OtherUser::NotAsked,
+};
+
+const OWNER: Line = Line { other_user: OtherUser::Missing, ..USER };
+
+const ADMIN: Line = Line { needs: Needs::Admin, ..USER };
+
+const OPEN: Line = Line { needs: Needs::Nothing, to_others: 200, ..USER };
+
+pub(super) const LINES: &[Line] = &[
+    Line {
+        operation: "post /api/v1/licenses/acquire",
+        body: r#"{"license_key":"{license_key}","machine_id":"laptop-1"}"#,
+        ..USER
+    },
+    Line { operation: "patch /api/v1/licenses/sessions/{session_id}/heartbeat", ..OWNER },
+    Line { operation: "put /api/v1/licenses/sessions/{session_id}/heartbeat", ..OWNER },
+    Line { operation: "get /api/v1/licenses/sessions/{session_id}", ..OWNER },
+    Line { operation: "delete /api/v1/licenses/sessions/{session_id}", allowed: 204, ..OWNER },
+    Line { operation: "get /api/v1/licenses/{license_id}/sessions", ..USER },
+    Line { operation: "get /api/v1/admin/licenses", query: "?cursor={license_id}", to_others: 200, ..ADMIN },
+    Line {
+        operation: "post /api/v1/admin/licenses",
+        body: r#"{"license_key":"{license_key}","max_seats":-1}"#,
+        // Keys are each tenant's own, so there is nothing to find out: the request is refused for its seats.
+        allowed: 422,
+        to_others: 422,
+        ..ADMIN
+    },
+    Line { operation: "get /api/v1/admin/licenses/{license_id}", ..ADMIN },
+    Line { operation: "patch /api/v1/admin/licenses/{license_id}", body: r#"{"max_seats":9}"#, ..ADMIN },
+    Line { operation: "delete /api/v1/admin/licenses/{license_id}", allowed: 204, ..ADMIN },
+    Line {
+        operation: "get /api/v1/admin/sessions",
+        query: "?pool_kind=license&pool={license_id}&cursor={later_session_id}",
+        to_others: 200,
+        ..ADMIN
+    },
+    Line {
+        operation: "delete /api/v1/admin/sessions",
+        query: "?pool_kind=license&pool={license_id}",
+        to_others: 200,
+        ..ADMIN
+    },
+    Line { operation: "delete /api/v1/admin/sessions/{session_id}", allowed: 204, ..ADMIN },
+    Line {
+        operation: "get /api/v1/admin/audit",
+        query: "?pool={license_id}&session={session_id}",
+        to_others: 200,
+        ..ADMIN
+    },
+    Line { operation: "get /healthz", ..OPEN },
+    Line { operation: "get /readyz", ..OPEN },
+];

@@ -1,0 +1,105 @@
+//! What a newcomer and an operator find: health, the description, the pages of problems, request ids.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::http::desk::{ACQUIRE, AUDIT, Desk, LICENSES, SESSIONS, license_path, text};
+use crate::http::exchange::{assert_problem, bytes, exchange};
+
+/// Set to anything, it makes the description's test write what it would have compared.
+const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_OPENAPI";
+
+#[tokio::test]
+async fn a_server_that_runs_is_healthy_and_ready() {
+    let desk = Desk::open();
+    for path in ["/healthz", "/readyz"] {
+        let answer = exchange(desk.request(reqwest::Method::GET, path)).await;
+        assert_eq!(answer.expect(200), json!({ "status": "ok" }), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_description_of_the_api_is_the_one_that_is_checked_in() {
+    let served = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let now = format!("{}\n", seatkeeper_server::openapi().to_pretty_json().unwrap());
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&now).unwrap(), served);
+    if std::env::var_os(ACCEPT_VARIABLE).is_some() {
+        std::fs::write(&path, now).unwrap();
+        return;
+    }
+    let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
+    let first = now.lines().zip(checked_in.lines()).find(|(now, before)| now != before);
+    assert!(
+        now == checked_in,
+        "docs/openapi.json is not what the code describes; the first line that differs: {first:?}. \
+         To accept it: {ACCEPT_VARIABLE}=1 cargo test -p seatkeeper --test http description"
+    );
+}
+
+#[tokio::test]
+async fn the_browsable_description_needs_nothing_from_elsewhere() {
+    let desk = Desk::open();
+    let page = exchange(desk.request(reqwest::Method::GET, "/docs/")).await.expect(200);
+    assert!(text(&page).contains("swagger-ui"), "{page}");
+    for asset in ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-initializer.js"] {
+        exchange(desk.request(reqwest::Method::GET, &format!("/docs/{asset}"))).await.expect(200);
+    }
+    let outside =
+        text(&page).split(['"', '\'']).find(|part| part.starts_with("http") || part.starts_with("//"));
+    assert_eq!(outside, None);
+}
+
+#[tokio::test]
+async fn every_problem_has_its_page_where_its_type_points() {
+    let desk = Desk::open();
+    for kind in seatkeeper_server::PROBLEMS {
+        let page = exchange(desk.request(reqwest::Method::GET, &format!("/problems/{}", kind.name))).await;
+        assert_eq!(page.headers["content-type"], "text/markdown; charset=utf-8", "{}", kind.name);
+        let page = page.expect(200);
+        assert!(text(&page).contains(kind.title) && text(&page).len() > 100, "{}: {page}", kind.name);
+    }
+    let missing = exchange(desk.request(reqwest::Method::GET, "/problems/none-of-ours")).await;
+    assert_problem(&missing, 404, "no such problem");
+}
+
+#[tokio::test]
+async fn every_answer_has_a_request_id_of_its_own() {
+    let desk = Desk::open();
+    let mut ids = Vec::new();
+    for path in ["/healthz", "/openapi.json", "/docs/", "/problems/internal", "/nowhere", LICENSES, ACQUIRE] {
+        let answer = exchange(desk.request(reqwest::Method::GET, path)).await;
+        ids.push(answer.headers["x-request-id"].to_str().unwrap().to_owned());
+    }
+    let raw = bytes(desk.house.url(), b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n\r\n");
+    assert!(raw.contains("x-request-id: ") && !raw.contains("mine"), "{raw}");
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 7);
+}
+
+#[tokio::test]
+async fn a_record_names_the_request_that_its_answer_named() {
+    let desk = Desk::open();
+    let (admin, ann) = (desk.admin(), desk.user("ann"));
+    let mut answers = vec![("license_created", admin.post(LICENSES, json!({ "max_seats": 1 })).await)];
+    let license = answers[0].1.body.clone();
+    answers.push(("admitted", ann.acquire(&license["license_key"], "laptop-1").await));
+    let session = answers[1].1.body["session_id"].clone();
+    answers.push(("denied", ann.acquire(&license["license_key"], "laptop-2").await));
+    answers.push(("ended", ann.release(&session).await));
+    let change = Some(json!({ "max_seats": 2 }));
+    answers.push(("license_updated", admin.patch(&license_path(&license), change).await));
+    answers.push(("admitted", ann.acquire(&license["license_key"], "laptop-1").await));
+    let session = answers[5].1.body["session_id"].clone();
+    answers.push(("ended", admin.delete(&format!("{SESSIONS}/{}", text(&session))).await));
+    let wanted: Vec<_> = answers
+        .iter()
+        .map(|(action, answer)| json!([action, answer.headers["x-request-id"].to_str().unwrap()]))
+        .collect();
+    let log = admin.get(AUDIT).await.expect(200);
+    let records = log["items"].as_array().unwrap().iter().rev();
+    let recorded: Vec<_> = records.map(|record| json!([record["action"], record["request_id"]])).collect();
+    assert_eq!(recorded, wanted);
+}

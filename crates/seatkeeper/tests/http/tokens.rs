@@ -1,0 +1,251 @@
+//! Which tokens are believed.
+
+use std::path::Path;
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use seatkeeper_server::auth::KEY_FILE_NAME;
+use seatkeeper_server::wall_clock;
+use serde_json::{Value, json};
+
+use crate::house::House;
+use crate::http::desk::{Desk, LICENSES};
+use crate::http::exchange::{assert_problem, exchange};
+
+const SECRET: &str = "a secret that two parties share, of 32 bytes or more";
+
+/// Claims that are believed under the right key.
+fn claims() -> Value {
+    json!({ "tenant": "default", "sub": "ops", "scope": "admin", "exp": in_seconds(600) })
+}
+
+/// The claims with some changed; null takes one away.
+fn claims_with(changes: Value) -> Value {
+    let mut claims = claims();
+    for (name, value) in changes.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    claims
+}
+
+fn in_seconds(seconds: i64) -> i64 {
+    wall_clock::now().timestamp() + seconds
+}
+
+fn signed(algorithm: Algorithm, claims: &Value, key: &EncodingKey) -> String {
+    jsonwebtoken::encode(&Header::new(algorithm), claims, key).unwrap()
+}
+
+fn own_key(house: &House) -> EncodingKey {
+    EncodingKey::from_ed_pem(&std::fs::read(house.path(KEY_FILE_NAME)).unwrap()).unwrap()
+}
+
+/// The status that a token gets, over HTTP; checks that 401 is a problem.
+async fn status(house: &House, token: &str) -> u16 {
+    let url = format!("{}{LICENSES}", house.url());
+    let answer = exchange(reqwest::Client::new().get(url).bearer_auth(token)).await;
+    if answer.status != 200 {
+        assert_problem(&answer, 401, token);
+        assert_eq!(answer.headers["www-authenticate"], "Bearer");
+    }
+    answer.status
+}
+
+#[tokio::test]
+async fn a_token_with_every_claim_and_the_servers_signature_is_believed() {
+    let desk = Desk::open();
+    let key = own_key(&desk.house);
+    for (what, changes) in [
+        ("all as it should be", json!({})),
+        ("an issuer and an audience where none is demanded", json!({ "iss": "x", "aud": ["y"] })),
+        ("a date in the past", json!({ "nbf": in_seconds(-60), "iat": in_seconds(-60) })),
+        ("names as long as they may be", json!({ "tenant": "t".repeat(255), "sub": "ü".repeat(255) })),
+        ("an expiry as a fraction", json!({ "exp": in_seconds(600) as f64 + 0.5 })),
+        ("scopes of which one is known", json!({ "scope": "openid  admin profile" })),
+    ] {
+        let token = signed(Algorithm::EdDSA, &claims_with(changes), &key);
+        assert_eq!(status(&desk.house, &token).await, 200, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_with_the_right_signature_and_wrong_claims_is_not_believed() {
+    let desk = Desk::open();
+    let key = own_key(&desk.house);
+    for changes in [
+        json!({ "exp": in_seconds(-60) }),
+        json!({ "exp": 0 }),
+        json!({ "exp": -1 }),
+        json!({ "exp": null }),
+        json!({ "exp": in_seconds(600).to_string() }),
+        json!({ "nbf": in_seconds(600) }),
+        json!({ "tenant": null }),
+        json!({ "tenant": "" }),
+        json!({ "tenant": 7 }),
+        json!({ "tenant": ["default"] }),
+        json!({ "tenant": "t".repeat(256) }),
+        json!({ "tenant": "default\u{0}" }),
+        json!({ "sub": null }),
+        json!({ "sub": "" }),
+        json!({ "sub": 7 }),
+        json!({ "sub": "s".repeat(256) }),
+        json!({ "sub": "a\nb" }),
+    ] {
+        let token = signed(Algorithm::EdDSA, &claims_with(changes.clone()), &key);
+        assert_eq!(status(&desk.house, &token).await, 401, "{changes}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_another_key_or_none_has_signed_is_not_believed() {
+    let desk = Desk::open();
+    let pem = pem::parse(std::fs::read(desk.house.path(KEY_FILE_NAME)).unwrap()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(pem.contents()).unwrap();
+    let public = pair.public_key().as_ref();
+    let public_pem = pem::encode(&pem::Pem::new("PUBLIC KEY", spki(public)));
+    let other = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
+    let good = signed(Algorithm::EdDSA, &claims(), &own_key(&desk.house));
+    let (header, rest) = good.split_once('.').unwrap();
+    let (body, signature) = rest.split_once('.').unwrap();
+    let none = signed_none(body);
+    for (what, token) in [
+        ("another key", signed(Algorithm::EdDSA, &claims(), &EncodingKey::from_ed_der(other.as_ref()))),
+        ("HS256 with the public key", signed(Algorithm::HS256, &claims(), &EncodingKey::from_secret(public))),
+        (
+            "HS256 with the public key in PEM",
+            signed(Algorithm::HS256, &claims(), &EncodingKey::from_secret(public_pem.as_bytes())),
+        ),
+        ("HS256 with nothing", signed(Algorithm::HS256, &claims(), &EncodingKey::from_secret(b""))),
+        ("no algorithm", none.clone()),
+        ("no algorithm and a signature", format!("{none}{signature}")),
+        ("no signature", format!("{header}.{body}.")),
+        ("two parts", format!("{header}.{body}")),
+        ("four parts", format!("{good}.{signature}")),
+        ("someone else's claims", format!("{header}.{}x.{signature}", &body[..body.len() - 1])),
+        ("nothing", String::new()),
+        ("dots", "..".into()),
+        ("garbage", "%%%.\u{7f}.=".replace('\u{7f}', "~")),
+        ("too long", format!("{good}{}", "A".repeat(8 * 1024))),
+    ] {
+        assert_eq!(status(&desk.house, &token).await, 401, "{what}");
+    }
+    assert_eq!(status(&desk.house, &good).await, 200);
+}
+
+#[tokio::test]
+async fn a_token_must_come_as_a_bearer() {
+    let desk = Desk::open();
+    let good = signed(Algorithm::EdDSA, &claims(), &own_key(&desk.house));
+    let ask = async |header: Vec<u8>| {
+        exchange(desk.request(reqwest::Method::GET, LICENSES).header("Authorization", header)).await.status
+    };
+    for wrong in [good.clone(), format!("Basic {good}"), "Bearer".into(), format!("Bearer{good}")] {
+        assert_eq!(ask(wrong.clone().into_bytes()).await, 401, "{wrong}");
+    }
+    assert_eq!(ask([b"Bearer \xff".as_slice(), good.as_bytes()].concat()).await, 401);
+    for right in [format!("bearer {good}"), format!("BEARER   {good}")] {
+        assert_eq!(ask(right.clone().into_bytes()).await, 200, "{right}");
+    }
+}
+
+#[tokio::test]
+async fn a_remembered_token_is_forgotten_when_it_expires() {
+    let house = House::open_with(&[("AUTH_LEEWAY_SECONDS", "0")]);
+    let token = signed(Algorithm::EdDSA, &claims_with(json!({ "exp": in_seconds(2) })), &own_key(&house));
+    assert_eq!(status(&house, &token).await, 200);
+    crate::http::until::until("the token has expired", async || match status(&house, &token).await {
+        401 => Ok(()),
+        status => Err(status.to_string()),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_shared_secret_is_believed_where_it_is_set_and_nothing_else_is() {
+    let house = House::open_with(&[("AUTH_ALGORITHM", "HS256"), ("AUTH_SECRET", SECRET)]);
+    let right = EncodingKey::from_secret(SECRET.as_bytes());
+    assert_eq!(status(&house, &signed(Algorithm::HS256, &claims(), &right)).await, 200);
+    assert_eq!(status(&house, &house.token_of("default", "ops", "admin")).await, 200);
+    let wrong = EncodingKey::from_secret(b"another secret that nobody shares with anyone");
+    let elsewhere = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
+    for token in [
+        signed(Algorithm::HS256, &claims(), &wrong),
+        signed(Algorithm::HS384, &claims(), &right),
+        signed(Algorithm::HS512, &claims(), &right),
+        signed(Algorithm::EdDSA, &claims(), &EncodingKey::from_ed_der(elsewhere.as_ref())),
+        signed(Algorithm::HS256, &claims_with(json!({ "exp": null })), &right),
+    ] {
+        assert_eq!(status(&house, &token).await, 401, "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_file_is_believed_also_if_it_holds_the_public_half_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let pair = Ed25519KeyPair::generate().unwrap();
+    let private = pair.to_pkcs8v1().unwrap();
+    let key = EncodingKey::from_ed_der(private.as_ref());
+    let halves =
+        [("PRIVATE KEY", private.as_ref().to_vec()), ("PUBLIC KEY", spki(pair.public_key().as_ref()))];
+    for (tag, content) in halves {
+        let file = dir.path().join("key.pem");
+        std::fs::write(&file, pem::encode(&pem::Pem::new(tag, content))).unwrap();
+        let house = House::open_with(&[("AUTH_KEY_FILE", path_text(&file))]);
+        assert_eq!(status(&house, &signed(Algorithm::EdDSA, &claims(), &key)).await, 200, "{tag}");
+        let other = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
+        let foreign = signed(Algorithm::EdDSA, &claims(), &EncodingKey::from_ed_der(other.as_ref()));
+        assert_eq!(status(&house, &foreign).await, 401, "{tag}");
+        assert!(!house.path(KEY_FILE_NAME).exists(), "a key was made that nobody asked for");
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_and_an_audience_that_are_demanded_must_be_there() {
+    let house = House::open_with(&[("AUTH_ISSUER", "https://id.example.org"), ("AUTH_AUDIENCE", "seats")]);
+    let key = own_key(&house);
+    let believed = json!({ "iss": "https://id.example.org", "aud": "seats" });
+    let ask = async |changes: Value| {
+        let mut all = believed.clone();
+        all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        status(&house, &signed(Algorithm::EdDSA, &claims_with(all), &key)).await
+    };
+    assert_eq!(ask(json!({})).await, 200);
+    assert_eq!(ask(json!({ "aud": ["others", "seats"] })).await, 200);
+    for changes in [
+        json!({ "iss": null }),
+        json!({ "iss": "https://elsewhere.example.org" }),
+        json!({ "aud": null }),
+        json!({ "aud": "others" }),
+        json!({ "aud": [] }),
+    ] {
+        assert_eq!(ask(changes.clone()).await, 401, "{changes}");
+    }
+}
+
+#[tokio::test]
+async fn claims_may_have_other_names() {
+    let settings =
+        [("AUTH_TENANT_CLAIM", "org"), ("AUTH_USER_CLAIM", "email"), ("AUTH_SCOPE_CLAIM", "permissions")];
+    let house = House::open_with(&settings);
+    let key = own_key(&house);
+    let renamed = json!({ "org": "default", "email": "ops@example.org", "permissions": "admin", "exp": in_seconds(600) });
+    assert_eq!(status(&house, &signed(Algorithm::EdDSA, &renamed, &key)).await, 200);
+    assert_eq!(status(&house, &signed(Algorithm::EdDSA, &claims(), &key)).await, 401);
+}
+
+/// A token that says it needs no signature.
+fn signed_none(body: &str) -> String {
+    // {"typ":"JWT","alg":"none"}
+    format!("eyJ0eXAiOiJKV1QiLCJhbGciOiJub25lIn0.{body}.")
+}
+
+/// An Ed25519 public key as a SubjectPublicKeyInfo (RFC 8410).
+fn spki(public: &[u8]) -> Vec<u8> {
+    const PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    [&PREFIX, public].concat()
+}
+
+fn path_text(path: &Path) -> &str {
+    path.to_str().expect("a path in Unicode")
+}
