@@ -1,32 +1,34 @@
 //! The live sessions of one pool, indexed for the rule.
 
+mod index;
 mod queue;
 
-use std::hash::BuildHasher;
 use std::iter;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
 use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::{Holder, RegistryTime, Seats, Session, SessionId, Span, Terms, UserId};
+use index::Index;
 use queue::{Queue, Queued};
+
+/// Up to so many sessions are looked through; the two tables of an index would cost more than that saves.
+const SESSIONS_WITHOUT_INDEX_MAX: usize = 8;
 
 /// The live sessions of one pool, and the newest terms it has seen.
 ///
 /// Holds at most one session per holder. Every operation takes constant time, whatever the number of
-/// seats, but for those that say otherwise. What must always hold: each session is in both tables
-/// and in the one queue of its TTL.
+/// seats, but for those that say otherwise. What must always hold: each session is in the
+/// index, if there is one, and in the one queue of its TTL.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     terms: Option<Terms>,
     sessions: Slab<Queued>,
-    by_id: HashTable<u32>,
-    by_holder: HashTable<u32>,
+    // Boxed, for most pools are small and never have one.
+    index: Option<Box<Index>>,
     // One queue for each TTL in use, hence nearly always one: within a queue, the order of the last
     // heartbeat is also the order of expiry, and no second index is needed.
     queues: SmallVec<[Queue; 1]>,
-    hasher: DefaultHashBuilder,
 }
 
 impl Pool {
@@ -57,10 +59,10 @@ impl Pool {
 
     /// The session of this holder.
     pub fn held_by(&self, holder: &Holder) -> Option<&Session> {
-        let slot = self
-            .by_holder
-            .find(self.hasher.hash_one(holder), |&slot| self.session(slot).holder == *holder)?;
-        Some(self.session(*slot))
+        match &self.index {
+            Some(index) => Some(self.session(index.by_holder(&self.sessions, holder)?)),
+            None => self.iter().find(|session| session.holder == *holder),
+        }
     }
 
     /// The session that is least in the order (last heartbeat, start, id).
@@ -123,15 +125,14 @@ impl Pool {
             // Most pools of subscribers hold one or two: the usual first growth to 4 would waste it.
             self.sessions.reserve_exact(1);
         }
-        let hash_of_id = self.hasher.hash_one(session.id);
-        let hash_of_holder = self.hasher.hash_one(&session.holder);
         let slot = self.sessions.insert(Queued::alone(session)) as u32;
-        let (sessions, hasher) = (&self.sessions, &self.hasher);
-        self.by_id
-            .insert_unique(hash_of_id, slot, |&slot| hasher.hash_one(sessions[slot as usize].session.id));
-        self.by_holder.insert_unique(hash_of_holder, slot, |&slot| {
-            hasher.hash_one(&sessions[slot as usize].session.holder)
-        });
+        match &mut self.index {
+            Some(index) => index.insert(&self.sessions, slot),
+            None if self.sessions.len() > SESSIONS_WITHOUT_INDEX_MAX => {
+                self.index = Some(Box::new(Index::of(&self.sessions)));
+            }
+            None => {}
+        }
         self.enqueue(slot);
     }
 
@@ -139,13 +140,8 @@ impl Pool {
     pub(crate) fn remove(&mut self, id: SessionId) -> Option<Session> {
         let slot = self.slot_of(id)?;
         self.dequeue(slot);
-        let hash_of_holder = self.hasher.hash_one(&self.session(slot).holder);
-        for (table, hash) in
-            [(&mut self.by_id, self.hasher.hash_one(id)), (&mut self.by_holder, hash_of_holder)]
-        {
-            if let Ok(entry) = table.find_entry(hash, |&other| other == slot) {
-                entry.remove();
-            }
+        if let Some(index) = &mut self.index {
+            index.remove(&self.sessions, slot);
         }
         Some(self.sessions.remove(slot as usize).session)
     }
@@ -194,7 +190,13 @@ impl Pool {
     }
 
     fn slot_of(&self, id: SessionId) -> Option<u32> {
-        self.by_id.find(self.hasher.hash_one(id), |&slot| self.session(slot).id == id).copied()
+        match &self.index {
+            Some(index) => index.by_id(&self.sessions, id),
+            None => {
+                let mut held = self.sessions.iter();
+                held.find(|(_, queued)| queued.session.id == id).map(|(slot, _)| slot as u32)
+            }
+        }
     }
 
     fn enqueue(&mut self, slot: u32) {

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::Pool;
+use super::{Pool, SESSIONS_WITHOUT_INDEX_MAX};
 use crate::{Bucket, Region, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier, Users};
 
 const TTLS: [Span; 3] = [Span::from_millis(5), Span::from_millis(10), Span::from_millis(15)];
@@ -24,7 +24,11 @@ fn session(number: u64, started: u64, heartbeat: u64, ttl: Span) -> Session {
 /// What must always hold of a pool and its indexes.
 fn assert_sound(pool: &Pool) {
     let live = pool.sessions.len();
-    assert_eq!((pool.by_id.len(), pool.by_holder.len()), (live, live), "each session is in both tables");
+    if let Some(index) = &pool.index {
+        assert_eq!(index.sizes(), (live, live), "each session is in both tables");
+    } else {
+        assert!(live <= SESSIONS_WITHOUT_INDEX_MAX, "{live} sessions have no index");
+    }
     for (_, queued) in &pool.sessions {
         let session = &queued.session;
         assert_eq!(pool.get(session.id), Some(session));

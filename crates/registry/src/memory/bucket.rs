@@ -1,8 +1,9 @@
 //! One bucket: its pools, the way from a session to its pool, the due-index, the journal.
 
 use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use seatkeeper_core::{
     Authority, Bucket, Change, EndReason, Ending, Origin, Outcome, PoolId, RegistryTime, Session, SessionId,
     Span, Terms,
@@ -25,7 +26,9 @@ pub(super) struct BucketState {
     bucket: Bucket,
     epoch: u64,
     pools: Slab<OpenPool>,
-    by_id: HashMap<PoolId, u32>,
+    /// The way from a pool's name to its slot.
+    by_id: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     /// Which pool each live session is in.
     sessions: HashMap<SessionId, u32>,
     /// For each pool with something to sweep, when that is: a lower bound.
@@ -40,7 +43,8 @@ impl BucketState {
             bucket,
             epoch,
             pools: Slab::new(),
-            by_id: HashMap::new(),
+            by_id: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
             sessions: HashMap::new(),
             due: BTreeSet::new(),
             latest: RegistryTime::default(),
@@ -78,7 +82,7 @@ impl BucketState {
         mut live: Vec<Session>,
         now: RegistryTime,
     ) {
-        if self.by_id.contains_key(id) {
+        if self.slot_of(id).is_ok() {
             return;
         }
         let mut open = OpenPool::new(id.clone(), seq, self.epoch, terms);
@@ -87,7 +91,9 @@ impl BucketState {
             rule::restore(&mut open.pool, session, now);
         }
         let slot = self.pools.insert(open) as u32;
-        self.by_id.insert(id.clone(), slot);
+        let (pools, hasher) = (&self.pools, &self.hasher);
+        self.by_id
+            .insert_unique(hasher.hash_one(id), slot, |&slot| hasher.hash_one(&pools[slot as usize].id));
         let restored = self.pools[slot as usize].pool.iter().map(|session| (session.id, slot));
         self.sessions.extend(restored);
         if let Some(terms) = terms {
@@ -302,11 +308,14 @@ impl BucketState {
 
     fn close(&mut self, slot: u32) {
         let open = self.pools.remove(slot as usize);
-        self.by_id.remove(&open.id);
+        if let Ok(entry) = self.by_id.find_entry(self.hasher.hash_one(&open.id), |&other| other == slot) {
+            entry.remove();
+        }
     }
 
     fn slot_of(&self, id: &PoolId) -> Result<u32, Error> {
-        self.by_id.get(id).copied().ok_or(Error::PoolNotOpen)
+        let is_it = |&slot: &u32| self.pools[slot as usize].id == *id;
+        self.by_id.find(self.hasher.hash_one(id), is_it).copied().ok_or(Error::PoolNotOpen)
     }
 
     /// The pool of a session that `who` may touch.
