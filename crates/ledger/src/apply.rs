@@ -5,7 +5,7 @@ use seatkeeper_core::{Change, Event, SessionId};
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::audit::{self, Entry};
+use crate::audit::{self, Action, Entry};
 use crate::row::stored_whole;
 use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
@@ -28,16 +28,21 @@ impl Ledger {
                 confirm(&mut tx, event).await?;
             }
         }
-        project(&mut tx, head).await?;
+        project(&mut tx, head, &entries).await?;
         Ok(tx.commit().await?)
     }
 }
 
 /// Brings `sessions` up to date with the records after `head`. First the sessions of earlier batches
 /// that end, so that a holder who is back finds its place free.
-async fn project(tx: &mut Tx, head: i64) -> Result<(), Error> {
-    for statement in [include_str!("../sql/end_sessions.sql"), include_str!("../sql/begin_sessions.sql")] {
-        sqlx::query(statement).bind(head).execute(&mut **tx).await?;
+async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Error> {
+    for (action, statement) in [
+        (Action::Ended, include_str!("../sql/end_sessions.sql")),
+        (Action::Admitted, include_str!("../sql/begin_sessions.sql")),
+    ] {
+        if entries.iter().any(|entry| entry.action == action) {
+            sqlx::query(statement).bind(head).execute(&mut **tx).await?;
+        }
     }
     Ok(())
 }

@@ -26,6 +26,11 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Page cache of the writer: random index pages of a large ledger should not be read again and again.
 const WRITER_CACHE_KIB: u32 = 65_536;
+/// Page cache of each reader.
+const READER_CACHE_KIB: u32 = 16_384;
+/// Rows that a reader prepares ahead of who takes them: a hand-over from thread to thread for each row
+/// would cost more than reading it.
+const READER_ROWS_AHEAD: usize = 512;
 /// Pages in the write-ahead log at which they are moved to the file: rarely enough that a page which
 /// many commits touch is moved once.
 const CHECKPOINT_PAGES: u32 = 8_192;
@@ -77,7 +82,12 @@ pub(crate) async fn open_readers(data_dir: &Path, connections_max: u32) -> Resul
         let source = io::Error::new(io::ErrorKind::NotFound, "there is no ledger in it");
         return Err(Error::DataDir { path: data_dir.to_owned(), source });
     }
-    let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(BUSY_TIMEOUT);
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .row_buffer_size(READER_ROWS_AHEAD)
+        .pragma("cache_size", format!("-{READER_CACHE_KIB}"));
     let pool = SqlitePoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
     Ok(pool.connect_with(options).await?)
 }
