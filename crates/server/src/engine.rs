@@ -106,7 +106,11 @@ impl Engine {
                 self.durable(receipt).await?;
                 Ok(ended_for == reason)
             }
-            Ended::Missing => Ok(false),
+            Ended::Missing => {
+                // What ended it must be on record before anyone is told that it is over.
+                self.durable(self.registry.journal_end(id.bucket()).await?).await?;
+                Ok(false)
+            }
         }
     }
 
