@@ -1,0 +1,80 @@
+//! Once someone was told that a session is over, nothing brings it back: no heartbeat, and no restart after
+//! a server that was killed right after it had said so.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::support::books::Books;
+use super::support::scene::{License, patient, text};
+use crate::house::{Client, House};
+
+const TTL_SECONDS: u64 = 2;
+
+/// By what somebody learns that a session is over.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// Its own heartbeat, which came too late.
+    Heartbeat,
+    /// A look at it.
+    Look,
+    /// Being given its seat.
+    Seat,
+    /// A release that was answered as already done.
+    Release,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_someone_was_told_of_outlives_a_killed_server() {
+    for told in [Told::Heartbeat, Told::Look, Told::Seat, Told::Release] {
+        println!("{told:?}");
+        let mut house = patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")]);
+        let license = License::make(&house.admin(), 1, Some(TTL_SECONDS)).await;
+        let mut client = house.client("holder");
+        let session = expired_session(&client, &license).await;
+        tell(&client, &license, &session, told).await;
+        house.kill();
+        house.start();
+        client.url = house.url().to_owned();
+        is_over(&house, &client, &session).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_after_the_end_does_not_renew_even_if_nobody_took_the_seat() {
+    let house = patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")]);
+    let license = License::make(&house.admin(), 1, Some(TTL_SECONDS)).await;
+    let client = house.client("holder");
+    let session = expired_session(&client, &license).await;
+    for _ in 0..3 {
+        is_over(&house, &client, &session).await;
+    }
+    let again = client.acquire(&license.key, "holder").await.expect(201);
+    assert_ne!(again["session_id"], session);
+}
+
+/// A session whose TTL is over, and that nobody has asked after since.
+async fn expired_session(client: &Client, license: &License) -> Value {
+    let session = client.acquire(&license.key, "holder").await.expect(201)["session_id"].clone();
+    let grain = Duration::from_millis(5);
+    let over = Instant::now() + Duration::from_secs(TTL_SECONDS) + grain;
+    tokio::time::sleep_until(over.into()).await;
+    session
+}
+
+async fn tell(client: &Client, license: &License, session: &Value, told: Told) {
+    let path = format!("/api/v1/licenses/sessions/{}", text(session));
+    match told {
+        Told::Heartbeat => assert_eq!(client.heartbeat(session).await.expect(410)["reason"], "expired"),
+        Told::Look => assert_eq!(client.get(&path).await.expect(200)["status"], "ended"),
+        Told::Seat => drop(client.acquire(&license.key, "rival").await.expect(201)),
+        Told::Release => drop(client.release(session).await.expect(404)),
+    }
+}
+
+async fn is_over(house: &House, client: &Client, session: &Value) {
+    let told = client.heartbeat(session).await.expect(410);
+    assert_eq!(told["reason"], "expired");
+    let books = Books::of(house.data_dir()).await;
+    assert_eq!(books.story(&text(session)).reason(), Some("expired"));
+}

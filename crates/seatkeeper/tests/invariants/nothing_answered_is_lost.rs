@@ -1,0 +1,144 @@
+//! Whatever was answered is still true after the server was killed in the middle of load: admissions are
+//! there, releases stay released, each change is on record once, and the seats are right.
+
+use std::time::SystemTime;
+
+use chrono::{DateTime, Utc};
+
+use super::support::books::{Books, proof_of};
+use super::support::crowd::Crowd;
+use super::support::dice::Dice;
+use super::support::knobs;
+use super::support::machine::{Machine, Seat};
+use super::support::scene::{License, patient, text};
+use crate::house::{Client, House};
+
+/// Long enough that nobody expires while the tests run.
+const TTL_SECONDS: u64 = 3_600;
+
+/// The server is killed after this many answers at least, and up to so many more.
+const ANSWERS_MIN: u64 = 20;
+const ANSWERS_SPREAD: u64 = 200;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_answered() {
+    let (cycles, seed) = (knobs::kill_cycles(), knobs::seed());
+    let mut house = patient(&[]);
+    let mut admin = house.admin();
+    let mut client = house.client("crowd");
+    let mut licenses = Vec::new();
+    for seats in [1, 3, 8, 16] {
+        licenses.push(License::make(&admin, seats, Some(TTL_SECONDS)).await);
+    }
+    let (mut crowd, mut books) = (Crowd::new(&licenses, seed), Books::default());
+    let (mut dice, mut unanswered) = (Dice::new(seed, u64::MAX), 0);
+
+    for cycle in 0..cycles {
+        let at_work = crowd.start(&client);
+        at_work.had(ANSWERS_MIN + dice.below(ANSWERS_SPREAD)).await;
+        house.kill();
+        crowd = at_work.gather().await;
+        let killed_at = wall_clock();
+        house.start();
+        (admin.url, client.url) = (house.url().to_owned(), house.url().to_owned());
+
+        books.catch_up(house.data_dir()).await;
+        for machine in &mut crowd.machines {
+            let missing = missing_of(machine, &books);
+            assert_eq!(missing, None, "cycle {cycle}: {machine:?}");
+            unanswered += u64::from(matches!(machine.seat, Seat::Asked | Seat::Leaving(_)));
+            (machine.admitted, machine.released) = (Vec::new(), Vec::new());
+            lives_on(machine, &client, killed_at).await;
+        }
+        for license in &licenses {
+            seats_are_right(license, &crowd, &books, &admin).await;
+        }
+    }
+    let proof = proof_of(house.data_dir()).await;
+    println!("{cycles} cycles, {unanswered} requests without an answer: {proof:?}");
+    assert!(unanswered > 0, "the server was never killed while it worked");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_time_without_a_server_does_not_count_against_the_holders() {
+    const SHORT_TTL_SECONDS: u64 = 2;
+    let mut house = patient(&[]);
+    let license = License::make(&house.admin(), 1, Some(SHORT_TTL_SECONDS)).await;
+    let mut client = house.client("holder");
+    let session = client.acquire(&license.key, "holder").await.expect(201)["session_id"].clone();
+    house.kill();
+    tokio::time::sleep(std::time::Duration::from_secs(SHORT_TTL_SECONDS)).await;
+    house.start();
+    client.url = house.url().to_owned();
+    client.acquire(&license.key, "rival").await.expect(403);
+    client.heartbeat(&session).await.expect(200);
+}
+
+/// A registry in memory starts its clock here, unless the log is ahead.
+#[expect(clippy::disallowed_methods, reason = "it decides nothing; the test compares with it")]
+fn wall_clock() -> DateTime<Utc> {
+    SystemTime::now().into()
+}
+
+/// The first thing that the machine was answered and that is not on record.
+fn missing_of(machine: &Machine, books: &Books) -> Option<String> {
+    for session in &machine.admitted {
+        let story = books.story(session);
+        if (&story.holder, &story.pool) != (&machine.name, &machine.license.id) {
+            return Some(format!("{session} is {story:?}"));
+        }
+    }
+    for session in &machine.released {
+        if books.story(session).reason() != Some("released") {
+            return Some(format!("{session} was released and is {:?}", books.story(session)));
+        }
+    }
+    match &machine.seat {
+        Seat::Held(session) if books.story(session).end.is_some() => {
+            Some(format!("{session} is held and ended: {:?}", books.story(session)))
+        }
+        Seat::Held(_) | Seat::None | Seat::Asked | Seat::Leaving(_) => None,
+    }
+}
+
+/// A held session has a full TTL since the restart, and can be renewed.
+async fn lives_on(machine: &Machine, client: &Client, killed_at: DateTime<Utc>) {
+    let Seat::Held(session) = &machine.seat else { return };
+    let shown = client.get(&format!("/api/v1/licenses/sessions/{session}")).await.expect(200);
+    let expires: DateTime<Utc> = text(&shown["expires_at"]).parse().expect("a time");
+    let full = killed_at + chrono::TimeDelta::seconds(TTL_SECONDS as i64);
+    // The registry counts whole milliseconds.
+    let grain = chrono::TimeDelta::milliseconds(1);
+    assert!(expires + grain >= full, "{session} has less than a full TTL: {expires}, not {full}");
+    client.heartbeat(&session.as_str().into()).await.expect(200);
+}
+
+/// The registry holds what the log gives, and nobody is in it who did not ask.
+async fn seats_are_right(license: &License, crowd: &Crowd, books: &Books, admin: &Client) {
+    let on_record = books.live(&license.id);
+    assert_eq!(license.seats_used(admin).await, on_record.len() as u64, "{license:?}: {on_record:?}");
+    let mut sessions = license.sessions(admin).await;
+    let mut wanted: Vec<_> = on_record.iter().map(|&(_, session)| session.to_owned()).collect();
+    sessions.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(sessions, wanted, "{license:?}");
+    for (holder, session) in on_record {
+        let mut machines = crowd.machines.iter();
+        let machine = machines.find(|machine| machine.name == holder).expect("a machine of the crowd");
+        let explained = match &machine.seat {
+            Seat::Held(held) | Seat::Leaving(held) => held == session,
+            Seat::Asked => true,
+            Seat::None => false,
+        };
+        assert!(explained, "{session} is live, and its machine is {machine:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_server_frees_its_data_directory() {
+    let mut house = House::open();
+    for _ in 0..3 {
+        house.kill();
+        house.start();
+    }
+}

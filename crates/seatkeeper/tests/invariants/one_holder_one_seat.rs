@@ -1,0 +1,139 @@
+//! A retry takes no second seat, and whoever holds a seat is never told that there is none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::support::books::Books;
+use super::support::scene::{License, patient, text};
+use crate::house::{Answer, Client};
+
+/// The same request, so many times at once.
+const AT_ONCE: usize = 50;
+
+/// Machines that ask so, one after another.
+const MACHINES: usize = 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_equal_acquires_at_once_take_one_seat() {
+    let house = patient(&[]);
+    let (admin, client) = (house.admin(), house.client("holder"));
+    for seats in [1, 100] {
+        let license = License::make(&admin, seats, None).await;
+        for machine in 0..MACHINES {
+            let machine = format!("machine-{machine}");
+            let answers = acquire_at_once(&client, &license, &machine).await;
+            let session = the_one_session_of(&answers);
+            assert_eq!(license.sessions(&admin).await, [session.as_str()]);
+            assert_eq!(license.seats_used(&admin).await, 1);
+            client.release(&session.into()).await.expect(204);
+        }
+        admitted_once_each(&Books::of(house.data_dir()).await, &license, MACHINES);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_acquires_whose_answers_were_thrown_away_and_a_retry_take_one_seat() {
+    let mut house = patient(&[]);
+    let (admin, client) = (house.admin(), house.client("holder"));
+    let license = License::make(&admin, 100, None).await;
+    for number in 0..MACHINES {
+        let machine = format!("machine-{number}");
+        // Some connections are gone before the server reads, others before it answers.
+        let pause = Duration::from_micros(500) * (number as u32 % 6);
+        acquire_and_hang_up(&client, &license, &machine, pause).await;
+        let retry = client.acquire(&license.key, &machine).await;
+        assert!([200, 201].contains(&retry.status), "{:#}", retry.body);
+    }
+    assert_eq!(license.seats_used(&admin).await, MACHINES as u64);
+    // What was thrown away may still be under way; a server that has stopped has done all of it.
+    house.stop();
+    admitted_once_each(&Books::of(house.data_dir()).await, &license, MACHINES);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_never_told_full_also_when_the_limit_is_lowered_to_nothing() {
+    let house = patient(&[]);
+    let (admin, client) = (house.admin(), house.client("holder"));
+    let license = License::make(&admin, 3, None).await;
+    let mut sessions = Vec::new();
+    for machine in 0..3 {
+        let answer = client.acquire(&license.key, &format!("holder-{machine}")).await.expect(201);
+        sessions.push(answer["session_id"].clone());
+    }
+    for seats in [3, 1, 0] {
+        license.resize(&admin, seats).await;
+        client.acquire(&license.key, "newcomer").await.expect(403);
+        for (machine, session) in sessions.iter().enumerate() {
+            let answers = acquire_at_once(&client, &license, &format!("holder-{machine}")).await;
+            assert!(answers.iter().all(|answer| answer.status == 200), "told otherwise: {answers:?}");
+            assert!(answers.iter().all(|answer| answer.body["session_id"] == *session));
+            client.heartbeat(session).await.expect(200);
+        }
+        assert_eq!(license.seats_used(&admin).await, 3);
+    }
+    for session in &sessions {
+        client.release(session).await.expect(204);
+    }
+    client.acquire(&license.key, "holder-0").await.expect(403);
+}
+
+async fn acquire_at_once(client: &Client, license: &License, machine: &str) -> Vec<Answer> {
+    let start = Arc::new(Barrier::new(AT_ONCE));
+    let asking: JoinSet<_> = (0..AT_ONCE)
+        .map(|_| {
+            let (client, key, start) = (client.clone(), license.key.clone(), start.clone());
+            let machine = machine.to_owned();
+            async move {
+                start.wait().await;
+                client.acquire(&key, &machine).await
+            }
+        })
+        .collect();
+    asking.join_all().await
+}
+
+/// All were given the same session; one of them began it.
+fn the_one_session_of(answers: &[Answer]) -> String {
+    let began = answers.iter().filter(|answer| answer.status == 201).count();
+    let resumed = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!((began, resumed), (1, AT_ONCE - 1), "{answers:?}");
+    let sessions: BTreeSet<_> = answers.iter().map(|answer| text(&answer.body["session_id"])).collect();
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    sessions.into_iter().next().expect("one")
+}
+
+/// Sends the same acquire on connections of their own, and closes each without reading.
+async fn acquire_and_hang_up(client: &Client, license: &License, machine: &str, pause: Duration) {
+    let address = client.url.strip_prefix("http://").expect("plain HTTP").to_owned();
+    let body = json!({ "license_key": license.key, "machine_id": machine }).to_string();
+    let request = format!(
+        "POST /api/v1/licenses/acquire HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        client.token,
+        body.len(),
+    );
+    let sending: JoinSet<_> = (0..AT_ONCE)
+        .map(|_| {
+            let (address, request) = (address.clone(), request.clone());
+            async move {
+                let mut stream = TcpStream::connect(address).await.expect("a connection");
+                stream.write_all(request.as_bytes()).await.expect("a request that is sent");
+                tokio::time::sleep(pause).await;
+            }
+        })
+        .collect();
+    sending.join_all().await;
+}
+
+fn admitted_once_each(books: &Books, license: &License, machines: usize) {
+    let stories: Vec<_> = books.stories().filter(|(_, story)| story.pool == license.id).collect();
+    let holders: BTreeSet<_> = stories.iter().map(|(_, story)| &story.holder).collect();
+    assert_eq!((stories.len(), holders.len()), (machines, machines), "{stories:?}");
+}

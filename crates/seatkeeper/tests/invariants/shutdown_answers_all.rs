@@ -1,0 +1,53 @@
+//! A server that is asked to stop answers what it has taken on, and all of that is on record.
+
+use super::support::books::Books;
+use super::support::crowd::Crowd;
+use super::support::knobs;
+use super::support::machine::Seat;
+use super::support::scene::{License, patient};
+
+/// Stops and starts.
+const TIMES: u64 = 5;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
+    let seed = knobs::seed();
+    let mut house = patient(&[]);
+    let (admin, mut client) = (house.admin(), house.client("crowd"));
+    let mut licenses = Vec::new();
+    for seats in [1, 4, 30] {
+        licenses.push(License::make(&admin, seats, None).await);
+    }
+    let mut crowd = Crowd::new(&licenses, seed);
+    for time in 0..TIMES {
+        let at_work = crowd.start(&client);
+        at_work.had(200).await;
+        let (status, log) = house.stop();
+        assert_eq!(status.code(), Some(0), "{log}");
+        crowd = at_work.gather().await;
+        all_on_record_was_answered(time, &crowd, &Books::of(house.data_dir()).await);
+        house.start();
+        client.url = house.url().to_owned();
+    }
+    for machine in &crowd.machines {
+        if let Seat::Held(session) = &machine.seat {
+            client.heartbeat(&session.as_str().into()).await.expect(200);
+        }
+    }
+}
+
+/// Whoever had no answer was not served: a request that was is on record and answered.
+fn all_on_record_was_answered(time: u64, crowd: &Crowd, books: &Books) {
+    for machine in &crowd.machines {
+        let live = books.live(&machine.license.id);
+        let live = live.into_iter().find(|(holder, _)| *holder == machine.name).map(|(_, session)| session);
+        let answered = match &machine.seat {
+            Seat::None | Seat::Asked => None,
+            Seat::Held(session) | Seat::Leaving(session) => Some(session.as_str()),
+        };
+        assert_eq!(live, answered, "stop {time}: {machine:?}");
+        for session in &machine.released {
+            assert_eq!(books.story(session).reason(), Some("released"), "stop {time}: {machine:?}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! N seats are never N+1 sessions, whatever clients do and in whatever order they do it.
+
+use std::time::Duration;
+
+use seatkeeper_load::storm::{License as StormLicense, Statistics, Storm, Verdict};
+use seatkeeper_load::{Target, Violations};
+
+use super::support::books::{Books, proof_of};
+use super::support::knobs;
+use super::support::scene::{License, patient};
+use crate::house::{Client, House};
+
+/// Short, so that the seats of clients that crashed come free while the storm goes on.
+const TTL_SECONDS: u64 = 2;
+
+/// Rounds at once.
+const LANES: usize = 4;
+
+/// Seats of the licenses, and how many there are of each: a round has twice as many clients as seats, so
+/// small ones get more rounds for the time.
+const SEATS: [(u32, usize); 12] =
+    [(2, 8), (3, 8), (4, 8), (5, 6), (7, 4), (8, 4), (12, 4), (16, 2), (24, 1), (32, 1), (48, 1), (64, 1)];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_never_brings_a_license_above_its_limit() {
+    let (rounds, seed) = (knobs::storm_rounds(), knobs::seed());
+    let house = patient(&[]);
+    let licenses = licenses(&house.admin()).await;
+    let verdict = storm(&house, &licenses, rounds, seed).await;
+    println!("{:?}", verdict.statistics);
+
+    nothing_broken(&verdict.violations);
+    everything_happened(&verdict.statistics, rounds);
+    on_record(&house, &licenses, &verdict.statistics).await;
+}
+
+async fn licenses(admin: &Client) -> Vec<License> {
+    let mut licenses = Vec::new();
+    for (seats, count) in SEATS {
+        for _ in 0..count {
+            licenses.push(License::make(admin, seats, Some(TTL_SECONDS)).await);
+        }
+    }
+    licenses
+}
+
+async fn storm(house: &House, licenses: &[License], rounds: u32, seed: u64) -> Verdict {
+    let token = house.token("storm");
+    let ttl = Duration::from_secs(TTL_SECONDS);
+    let played = |license: &License| StormLicense { key: license.key(), seats: license.seats, ttl };
+    let storm = Storm {
+        target: Target::new(house.url(), Some(&token)).expect("a target"),
+        licenses: licenses.iter().map(played).collect(),
+        rounds,
+        lanes: LANES,
+        seed,
+    };
+    let progress = |over: u32| {
+        if over.is_multiple_of(1_000) {
+            println!("{over} rounds are over");
+        }
+    };
+    storm.run(progress).await.expect("a storm")
+}
+
+/// From the clients' side.
+fn nothing_broken(violations: &Violations) {
+    let told: Vec<_> = violations.first().iter().map(ToString::to_string).collect();
+    assert_eq!(violations.count(), 0, "{told:#?}");
+}
+
+/// A storm in which something never happened has not tested it.
+fn everything_happened(seen: &Statistics, rounds: u32) {
+    assert_eq!(seen.rounds, u64::from(rounds));
+    assert!(seen.errors.is_empty(), "{:?}", seen.errors);
+    let Statistics { acquired, resumed, filled, denied, renewed, released, crashed, unheard, torn, .. } =
+        seen;
+    let counts = [acquired, resumed, filled, denied, renewed, released, crashed, unheard, torn];
+    assert!(counts.into_iter().all(|&count| count > 0), "{seen:?}");
+}
+
+/// From the audit log: by the product's proof, by the records one by one, and by their times alone.
+async fn on_record(house: &House, licenses: &[License], seen: &Statistics) {
+    let proof = proof_of(house.data_dir()).await;
+    println!("{proof:?}");
+    assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
+
+    let books = Books::of(house.data_dir()).await;
+    assert_eq!(books.stories().count() as u64, proof.admissions);
+    for license in licenses {
+        let most = books.most_at_once(&license.id);
+        let seats = i64::from(license.seats);
+        assert!(most <= seats, "{most} sessions at one instant on {seats} seats: {}", license.id);
+    }
+    assert!(books.stories().all(|(_, story)| license_of(licenses, &story.pool).seats == story.limit));
+}
+
+fn license_of<'a>(licenses: &'a [License], pool: &str) -> &'a License {
+    licenses.iter().find(|license| license.id == pool).expect("a license of the storm")
+}

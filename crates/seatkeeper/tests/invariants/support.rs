@@ -1,0 +1,8 @@
+//! What the tests share.
+
+pub(super) mod books;
+pub(super) mod crowd;
+pub(super) mod dice;
+pub(super) mod knobs;
+pub(super) mod machine;
+pub(super) mod scene;

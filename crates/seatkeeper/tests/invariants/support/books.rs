@@ -1,0 +1,196 @@
+//! The audit log, read beside the server and folded by code that shares nothing with the product's own
+//! replay.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use seatkeeper_core::TenantId;
+use seatkeeper_ledger::{Action, AuditFilter, AuditRecord, Ledger, Proof, Stream, Verdict};
+
+use crate::house::TENANT;
+
+/// Records a read takes at once.
+const PAGE: u32 = 1_000;
+
+/// All that the log of the usual tenant told so far.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    last_id: u64,
+    pools: HashMap<String, PoolBooks>,
+    sessions: HashMap<String, Story>,
+}
+
+#[derive(Debug, Default)]
+struct PoolBooks {
+    seq: u64,
+    /// Session by holder.
+    live: BTreeMap<String, String>,
+}
+
+/// A session, as the log tells it. Times are the registry's, in milliseconds.
+#[derive(Debug)]
+pub(crate) struct Story {
+    pub(crate) pool: String,
+    pub(crate) holder: String,
+    pub(crate) limit: u32,
+    pub(crate) began: u64,
+    pub(crate) began_seq: u64,
+    pub(crate) end: Option<End>,
+}
+
+/// Its end.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) at: u64,
+    pub(crate) seq: u64,
+    pub(crate) reason: String,
+    pub(crate) last_heartbeat: u64,
+    pub(crate) expires: u64,
+}
+
+impl Books {
+    /// Books of all that is on record.
+    pub(crate) async fn of(data_dir: &Path) -> Self {
+        let mut books = Self::default();
+        books.catch_up(data_dir).await;
+        books
+    }
+
+    /// Reads what came since the last time. Fails the test if a record is missing, there twice, or above
+    /// the limit.
+    pub(crate) async fn catch_up(&mut self, data_dir: &Path) {
+        for record in records_after(data_dir, self.last_id).await {
+            assert!(record.id > self.last_id, "records out of order: {record:?}");
+            self.last_id = record.id;
+            if record.stream == Stream::Session {
+                self.take(&record);
+            }
+        }
+    }
+
+    /// A session that must be on record.
+    #[track_caller]
+    pub(crate) fn story(&self, session: &str) -> &Story {
+        self.sessions.get(session).unwrap_or_else(|| panic!("session {session} is not on record"))
+    }
+
+    /// Every session that ever began.
+    pub(crate) fn stories(&self) -> impl Iterator<Item = (&str, &Story)> {
+        self.sessions.iter().map(|(id, story)| (id.as_str(), story))
+    }
+
+    /// The sessions of a pool that are live: holder and id.
+    pub(crate) fn live(&self, pool: &str) -> Vec<(&str, &str)> {
+        let pool = self.pools.get(pool).into_iter().flat_map(|pool| &pool.live);
+        pool.map(|(holder, id)| (holder.as_str(), id.as_str())).collect()
+    }
+
+    /// The most sessions that a pool ever had at one instant, by the times on record alone.
+    pub(crate) fn most_at_once(&self, pool: &str) -> i64 {
+        let mut steps = Vec::new();
+        for story in self.sessions.values().filter(|story| story.pool == pool) {
+            let ended = story.end.as_ref().map_or(u64::MAX, |end| end.at);
+            // A seat that was given back is free in the same millisecond, and a session that lived for
+            // less than one was there at no instant.
+            if ended > story.began {
+                steps.extend([(story.began, 1), (ended, -1)]);
+            }
+        }
+        steps.sort_unstable();
+        let levels = steps.into_iter().scan(0_i64, |live, (_, step)| {
+            *live += step;
+            Some(*live)
+        });
+        levels.max().unwrap_or(0)
+    }
+
+    fn take(&mut self, record: &AuditRecord) {
+        let pool = self.pools.entry(record.pool.name.to_string()).or_default();
+        let next = pool.seq + 1;
+        assert_eq!(record.seq, next, "a record is missing or there twice: {record:?}");
+        pool.seq = next;
+        let session = record.session.map(|session| session.to_string());
+        let holder = || record.holder.as_ref().expect("a holder").as_str().to_owned();
+        match (record.action, session) {
+            (Action::Admitted, Some(id)) => {
+                let holder = holder();
+                assert!(!pool.live.contains_key(&holder), "{holder} was admitted twice: {record:?}");
+                pool.live.insert(holder.clone(), id.clone());
+                assert!(pool.live.len() <= record.limit as usize, "above the limit: {record:?}");
+                let began = Story::of(record, holder);
+                assert!(self.sessions.insert(id, began).is_none(), "began twice: {record:?}");
+            }
+            (Action::Ended, Some(id)) => {
+                let was = pool.live.remove(&holder());
+                assert_eq!(was.as_ref(), Some(&id), "ended without being live: {record:?}");
+                self.sessions.get_mut(&id).expect("it was live").end = Some(End::of(record));
+            }
+            (Action::Denied, _) => {}
+            (Action::Admitted | Action::Ended | Action::LicenseCreated | Action::LicenseUpdated, _) => {
+                panic!("not a record of sessions: {record:?}")
+            }
+        }
+        let live = pool.live.len();
+        assert_eq!(record.live.map(|live| live as usize), Some(live), "live sessions: {record:?}");
+    }
+}
+
+impl Story {
+    fn of(record: &AuditRecord, holder: String) -> Self {
+        Self {
+            pool: record.pool.name.to_string(),
+            holder,
+            limit: record.limit,
+            began: record.at.as_millis(),
+            began_seq: record.seq,
+            end: None,
+        }
+    }
+
+    /// Why it ended; none: it is live.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.end.as_ref().map(|end| end.reason.as_str())
+    }
+}
+
+impl End {
+    fn of(record: &AuditRecord) -> Self {
+        Self {
+            at: record.at.as_millis(),
+            seq: record.seq,
+            reason: record.reason.clone().expect("a reason"),
+            last_heartbeat: record.last_heartbeat.expect("a heartbeat").as_millis(),
+            expires: record.expires.expect("an expiry").as_millis(),
+        }
+    }
+}
+
+/// The product's own proof, on the log as it stands; fails the test with the finding if there is none.
+pub(crate) async fn proof_of(data_dir: &Path) -> Proof {
+    let ledger = Ledger::open_read_only(data_dir).await.expect("a ledger");
+    let verdict = ledger.verify(|_| ()).await.expect("a verdict");
+    ledger.close().await;
+    match verdict {
+        Verdict::Proven(proof) => proof,
+        Verdict::Broken(finding) => panic!("the log does not prove itself: {finding}"),
+    }
+}
+
+async fn records_after(data_dir: &Path, last_id: u64) -> Vec<AuditRecord> {
+    let ledger = Ledger::open_read_only(data_dir).await.expect("a ledger");
+    let (tenant, filter) = (TenantId::from(TENANT), AuditFilter::default());
+    let (mut newest_first, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = ledger.audit(&tenant, &filter, cursor, PAGE).await.expect("records");
+        let unknown = page.items.into_iter().take_while(|record| record.id > last_id);
+        let before = newest_first.len();
+        newest_first.extend(unknown);
+        cursor = page.next;
+        if cursor.is_none() || newest_first.len() - before < PAGE as usize {
+            break;
+        }
+    }
+    ledger.close().await;
+    newest_first.reverse();
+    newest_first
+}

@@ -1,0 +1,30 @@
+//! How long the tests run, and from which seed.
+
+use uuid::Uuid;
+
+/// Rounds of the storm.
+pub(crate) fn storm_rounds() -> u32 {
+    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(10_000)).expect("a number of rounds")
+}
+
+/// Times that the server is killed in the middle of load.
+pub(crate) fn kill_cycles() -> u64 {
+    number("SEATKEEPER_KILL_CYCLES").unwrap_or(100)
+}
+
+/// Seconds of full load.
+pub(crate) fn load_seconds() -> u64 {
+    number("SEATKEEPER_LOAD_SECONDS").unwrap_or(20)
+}
+
+/// What is random is drawn from this; printed, for a run that failed is to be run again.
+pub(crate) fn seed() -> u64 {
+    let seed = number("SEATKEEPER_SEED").unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
+    println!("SEATKEEPER_SEED={seed}");
+    seed
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`: want a number")))
+}
