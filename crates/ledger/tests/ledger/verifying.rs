@@ -258,6 +258,12 @@ async fn a_table_of_sessions_that_the_log_does_not_give_is_found() {
     assert_eq!(breach, Breach::SessionsMissing { missing: 1 });
     let breach = found(|history| history.sessions[0].session.holder = Holder::from("else")).await;
     assert_eq!(breach, Breach::Differs);
+    let breach = found(|history| {
+        let session = &mut history.sessions[0].session;
+        session.started = session.started - Span::from_millis(1);
+    })
+    .await;
+    assert_eq!(breach, Breach::Differs);
     let breach = found(|history| history.sessions.iter_mut().for_each(|row| row.ended = None)).await;
     assert_eq!(breach, Breach::Differs);
     let breach = found(|history| {
