@@ -154,3 +154,21 @@ fn all_are_over_at_the_end_of_the_entitlement() {
     assert_eq!(pool.over(ends_at).len(), 3);
     assert_eq!(pool.next_expiry(), Some(ends_at));
 }
+
+#[test]
+fn a_pool_that_outgrew_its_index_and_shrank_again_still_finds_everyone() {
+    let mut pool = Pool::new(None);
+    let many = 3 * SESSIONS_WITHOUT_INDEX_MAX as u64;
+    for number in 0..many {
+        pool.insert(session(number, 0, number, TTLS[0]));
+        assert_sound(&pool);
+        assert_eq!(pool.get(id(number)).map(|session| session.id), Some(id(number)));
+        assert!(pool.get(id(many)).is_none() && pool.held_by(&"nobody".into()).is_none());
+    }
+    for number in 0..many {
+        assert_eq!(pool.remove(id(number)).map(|session| session.id), Some(id(number)));
+        assert_sound(&pool);
+        assert!(pool.get(id(number)).is_none());
+    }
+    assert!(pool.is_empty());
+}

@@ -1,4 +1,5 @@
-//! Random runs of everything that can happen to a pool, on small numbers so that ties are common.
+//! Random runs of everything that can happen to a pool, on small numbers so that ties are common, and
+//! now and then with more sessions than a pool can do without an index.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -152,7 +153,7 @@ fn an_id(count: usize) -> SessionId {
 pub(crate) fn runs() -> impl Strategy<Value = Run> {
     let when_full = prop_oneof![Just(WhenFull::Deny), Just(WhenFull::Evict)];
     let when_held = prop_oneof![Just(WhenHeld::Resume), Just(WhenHeld::Supersede), Just(WhenHeld::Upgrade)];
-    (when_full, when_held, vec(op(), 1..80)).prop_map(|(when_full, when_held, ops)| Run {
+    (when_full, when_held, vec(op(), 1..120)).prop_map(|(when_full, when_held, ops)| Run {
         when_full,
         when_held,
         ops,
@@ -182,16 +183,15 @@ fn ask() -> impl Strategy<Value = Ask> {
 fn terms() -> impl Strategy<Value = Terms> {
     let ends_at = option::weighted(0.2, 1_000_u64..1_200);
     let standing = prop_oneof![9 => Just(Standing::Open), 1 => Just(Standing::Closed)];
-    (0_u64..12, 0_u32..5, 8_u64..24, ends_at, standing).prop_map(
-        |(version, limit, ttl, ends_at, standing)| {
-            Terms {
-                version,
-                limit: Seats(limit),
-                // In steps, so that queues of one TTL hold more than one session.
-                ttl: Span::from_millis(ttl / 8 * 8),
-                ends_at: ends_at.map(RegistryTime::from_millis),
-                standing,
-            }
-        },
-    )
+    let limit = prop_oneof![3 => 0_u32..5, 1 => 5_u32..20];
+    (0_u64..12, limit, 8_u64..24, ends_at, standing).prop_map(|(version, limit, ttl, ends_at, standing)| {
+        Terms {
+            version,
+            limit: Seats(limit),
+            // In steps, so that queues of one TTL hold more than one session.
+            ttl: Span::from_millis(ttl / 8 * 8),
+            ends_at: ends_at.map(RegistryTime::from_millis),
+            standing,
+        }
+    })
 }

@@ -71,7 +71,7 @@ impl<'h, H: Harness> Backend<'h, H> {
             let now = self.now().await;
             let live = match n % 2 {
                 0 => Vec::new(),
-                _ => vec![shadow.known_to_the_ledger("ann", now, 2 * n)],
+                _ => vec![shadow.known_to_the_ledger("holder 0", now, 2 * n)],
             };
             shadow.account = Account::carried_forward(n, live.iter().map(|it| it.id));
             let opened = self.registry.open(&shadow.id, n, shadow.pool.terms(), live.clone()).await;

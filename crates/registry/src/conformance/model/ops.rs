@@ -1,14 +1,17 @@
 //! What can happen in a step.
 
 use seatkeeper_core::{
-    Authority, Bucket, Claim, EndReason, Policy, Reach, RegistryTime, Seats, SessionId, Span, Standing,
-    TenantId, Terms, Tier, UserId,
+    Authority, Bucket, Claim, EndReason, Holder, Policy, Reach, RegistryTime, Seats, SessionId, Span,
+    Standing, TenantId, Terms, Tier, UserId,
 };
 
 use super::dice::Dice;
 use super::shadow::{Shadow, TENANT};
 
-const HOLDERS: [&str; 6] = ["ann", "bob", "cid", "dan", "eve", "fay"];
+/// How many holders there are: few, so that they meet, or more than any pool has seats.
+const HOLDERS: [u64; 2] = [6, 24];
+/// Limits lie below one of these.
+const LIMITS: [u64; 4] = [5, 5, 5, 20];
 const USERS: [&str; 3] = ["olga", "paul", "quinn"];
 
 /// One step, with all that it takes to make it again.
@@ -46,9 +49,14 @@ impl Op {
     }
 }
 
+fn holder(dice: &mut Dice) -> Holder {
+    let count = *dice.pick(&HOLDERS);
+    Holder::new(format!("holder {}", dice.below(count)))
+}
+
 fn claim(dice: &mut Dice, shadow: &Shadow) -> Claim {
     Claim {
-        holder: (*dice.pick(&HOLDERS)).into(),
+        holder: holder(dice),
         user: (*dice.pick(&USERS)).into(),
         tier: Tier(1 + dice.below(3) as u8),
         session: dice.percent(20).then(|| shadow.some_session(dice)),
@@ -72,9 +80,11 @@ fn terms(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Terms {
     let ends_in = Span::from_millis(dice.below(millis * 4));
     let newest = shadow.today.version;
     let newer = dice.percent(60);
+    let below = *dice.pick(&LIMITS);
+    let limit = dice.below(below);
     let terms = Terms {
         version: if newer { newest + 1 } else { newest.saturating_sub(dice.below(3)) },
-        limit: Seats(dice.below(5) as u32),
+        limit: Seats(limit as u32),
         ttl: Span::from_millis(*dice.pick(&[millis / 2, millis, millis * 2])),
         ends_at: dice.percent(15).then_some(now + ends_in),
         standing: if dice.percent(10) { Standing::Closed } else { Standing::Open },

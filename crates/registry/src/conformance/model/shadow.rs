@@ -14,7 +14,7 @@ use crate::{Answer, Granted, Live};
 pub(super) const TENANT: &str = "acme";
 
 /// How many sessions of a pool are remembered, live or ended, to be named again.
-const SEEN_MAX: usize = 12;
+const SEEN_MAX: usize = 24;
 
 const POOLS_PER_KIND: u64 = 3;
 
