@@ -10,6 +10,9 @@ use crate::{Error, JournalEntry, Registry};
 /// How many pools a call of the sweeper may take in the suite.
 const SWEPT_POOLS_MAX: usize = 100;
 
+/// How many calls sweep a bucket of the suite, at the most.
+const SWEEPS_MAX: usize = 1_000;
+
 /// What a pool's events add up to.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
@@ -98,15 +101,23 @@ pub(super) async fn events_of(registry: &dyn Registry, pool: &PoolId) -> Vec<Eve
 pub async fn sweep_all(registry: &dyn Registry) -> usize {
     let mut ended = 0;
     for bucket in Bucket::all() {
-        loop {
-            let swept = registry.sweep(bucket, SWEPT_POOLS_MAX).await.expect("a bucket can be swept");
-            ended += swept.ended;
-            if !swept.more {
-                break;
-            }
-        }
+        ended += sweep_out(registry, bucket, SWEPT_POOLS_MAX).await;
     }
     ended
+}
+
+/// Sweeps a bucket, at most `pools_max` pools a call, until nothing is due; returns how many sessions
+/// ended by it.
+pub(super) async fn sweep_out(registry: &dyn Registry, bucket: Bucket, pools_max: usize) -> usize {
+    let mut ended = 0;
+    for _ in 0..SWEEPS_MAX {
+        let swept = registry.sweep(bucket, pools_max).await.expect("a bucket can be swept");
+        ended += swept.ended;
+        if !swept.more {
+            return ended;
+        }
+    }
+    panic!("sweeping {bucket:?} does not come to an end")
 }
 
 /// Closes the books of a clause: for each pool of which the whole history waits in the journal, the

@@ -52,6 +52,12 @@ pub async fn a_session_that_is_over_is_not_shown(h: &impl Harness) {
     h.let_pass(pool.ttl()).await;
     assert!(pool.session_by(&owner(&ann), ann.session.id).await.is_none());
     assert!(pool.session_by(&admin(), ann.session.id).await.is_none());
+}
+
+pub async fn a_view_shows_nobody_who_is_over(h: &impl Harness) {
+    let pool = h.pool(seats(2).brief()).await;
+    pool.claim("ann").await.admitted();
+    h.let_pass(pool.ttl()).await;
     let view = pool.view().await;
     assert_eq!((view.live, view.sessions), (0, Vec::new()));
 }

@@ -1,8 +1,8 @@
 //! A pool begins with what the ledger knows of it.
 
-use seatkeeper_core::{EndReason, Region, Session, SessionId, Span, Tier, Users};
+use seatkeeper_core::{DENIAL_WINDOW, EndReason, Region, Session, SessionId, Span, Tier, Users};
 
-use super::books::{events_of, waiting};
+use super::books::{events_of, sweep_all, waiting};
 use super::harness::{Harness, Scene};
 use super::plan::seats;
 use super::pool::{TestPool, admin, request_of, user};
@@ -74,6 +74,17 @@ pub async fn the_numbers_of_events_go_on_where_the_record_ended(h: &impl Harness
     let numbers: Vec<_> =
         events_of(&*pool.registry, &pool.id).await.iter().map(|event| (event.seq, event.live)).collect();
     assert_eq!(numbers, [(42, 1), (43, 2)]);
+}
+
+pub async fn a_pool_whose_events_wait_for_the_ledger_stays_open(h: &impl Harness) {
+    let pool = h.pool(seats(1)).await;
+    let ann = pool.claim("ann").await.admitted();
+    pool.release(&ann).await;
+    // Long enough that a registry may forget an empty pool of which the ledger knows all.
+    h.let_pass(DENIAL_WINDOW).await;
+    h.let_pass(h.ttl()).await;
+    sweep_all(&*pool.registry).await;
+    pool.claim("bob").await.admitted();
 }
 
 pub async fn a_restored_session_is_its_users(h: &impl Harness) {

@@ -44,6 +44,7 @@ macro_rules! conformance_suite {
                     a_heartbeat_after_the_expiry_is_told_so_and_brings_nothing_back,
                     a_silent_holders_seat_comes_free_while_the_others_heartbeat,
                     a_session_that_is_over_is_not_shown,
+                    a_view_shows_nobody_who_is_over,
                     naming_a_session_that_is_over_does_not_refresh_it,
                     the_end_of_the_entitlement_comes_before_the_ttl,
                     what_was_over_ends_as_expired_whatever_was_asked,
@@ -97,6 +98,7 @@ macro_rules! conformance_suite {
                     restored_sessions_hold_their_seats,
                     the_numbers_of_events_go_on_where_the_record_ended,
                     a_restored_session_is_its_users,
+                    a_pool_whose_events_wait_for_the_ledger_stays_open,
                 }
                 sweeping {
                     a_sweep_ends_what_is_over_and_records_it_once,

@@ -8,6 +8,7 @@ use seatkeeper_core::{
 use super::backend::{Backend, Seen, enter, nothing_else};
 use super::compare::{Checked, same, same_denial, same_record};
 use super::shadow::{Entry, Shadow, entries};
+use crate::conformance::books::sweep_out;
 use crate::conformance::harness::Harness;
 use crate::{Answer, Claimed, Ended, EndedAll, Error, Granted, Heartbeat, PoolView, Request};
 
@@ -150,15 +151,7 @@ impl<H: Harness> Backend<'_, H> {
 
     pub(super) async fn sweep(&mut self, shadows: &mut [Shadow], bucket: Bucket) -> Checked {
         let before = self.now().await;
-        let mut ended = 0;
-        loop {
-            let swept = self.registry.sweep(bucket, SWEPT_POOLS_MAX).await;
-            let swept = swept.map_err(|error| error.to_string())?;
-            ended += swept.ended;
-            if !swept.more {
-                break;
-            }
-        }
+        let ended = sweep_out(&*self.registry, bucket, SWEPT_POOLS_MAX).await;
         let mut drained = self.drain().await;
         let mut on_record = 0;
         for shadow in shadows.iter_mut().filter(|shadow| shadow.id.bucket() == bucket) {
