@@ -1,5 +1,11 @@
 //! The HTTP API of a real server. The modules mirror the tree of URLs.
-#![allow(clippy::panic, reason = "what a test finds is told by a panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what a test finds, a panic tells"
+)]
+#![allow(clippy::needless_pass_by_value, reason = "a JSON value is written where it is passed")]
 
 mod house;
 
@@ -12,6 +18,7 @@ mod http {
 
     mod admin;
     mod authorization;
+    mod hostile;
     mod licenses;
     mod operations;
     mod tokens;

@@ -20,6 +20,8 @@ pub(crate) enum Error {
     NotAdmin,
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
+    #[error("the body is not UTF-8")]
+    NotUtf8(#[source] std::str::Utf8Error),
     #[error("the body could not be read")]
     BodyUnreadable(#[source] axum::Error),
     #[error("the body is longer than 64 KiB")]

@@ -1,6 +1,7 @@
 //! What operators and newcomers ask of a server: is it well, and what is this problem?
 
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
@@ -46,7 +47,7 @@ async fn readyz(State(app): State<App>) -> Result<axum::Json<Health>, Error> {
 }
 
 /// `GET /problems/{name}`: what a problem's `type` points at.
-async fn problem_page(Path(name): Path<String>) -> Result<impl IntoResponse, Error> {
-    let page = crate::problem::page(&name).ok_or(Error::NoSuchRoute)?;
+async fn problem_page(name: Result<Path<String>, PathRejection>) -> Result<impl IntoResponse, Error> {
+    let page = name.ok().and_then(|Path(name)| crate::problem::page(&name)).ok_or(Error::NoSuchRoute)?;
     Ok(([(CONTENT_TYPE, "text/markdown; charset=utf-8")], page))
 }

@@ -123,6 +123,7 @@ impl From<Error> for Problem {
             ),
             Error::NotAdmin => Self::new(&NOT_ADMIN, "The token's scope does not list `admin`."),
             Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
+            Error::NotUtf8(why) => Self::new(&NOT_JSON, format!("The body is not UTF-8: {why}.")),
             Error::BodyUnreadable(_) => Self::new(&NOT_JSON, "The body ended before it was whole."),
             Error::BodyTooLarge => Self::new(&BODY_TOO_LARGE, "A body may have at most 65,536 bytes."),
             Error::Invalid(errors) => {

@@ -1,6 +1,6 @@
 //! Requests that no proper client would send.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
@@ -25,17 +25,38 @@ fn parsed(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-/// Sends bytes on a connection of their own, with no more to come, and reads until the server closes it.
+/// Sends bytes on a connection of their own, and reads until the server closes it: because the request
+/// asks for that, or because the server has had enough.
 pub(crate) fn bytes(url: &str, request: &[u8]) -> String {
+    read(&mut written(url, request))
+}
+
+/// Sends bytes on a connection of their own, with no more to come, and reads until the server closes it.
+pub(crate) fn bytes_and_no_more(url: &str, request: &[u8]) -> String {
+    let mut stream = written(url, request);
+    // It may be closed already.
+    let _ = stream.shutdown(Shutdown::Write);
+    read(&mut stream)
+}
+
+fn written(url: &str, request: &[u8]) -> TcpStream {
     let address = url.strip_prefix("http://").expect("an http address");
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("a timeout");
     // A server that has answered already may have closed: what it said is read all the same.
     let _ = stream.write_all(request);
-    let _ = stream.shutdown(Shutdown::Write);
+    stream
+}
+
+fn read(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
+    match stream.read_to_end(&mut answer) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            panic!("the server neither answers nor closes: {}", String::from_utf8_lossy(&answer))
+        }
+        // A connection that was reset has ended as well.
+        Ok(_) | Err(_) => String::from_utf8_lossy(&answer).into_owned(),
+    }
 }
 
 /// The status of an answer as it came; none if the connection was closed without one.

@@ -72,7 +72,10 @@ async fn every_answer_has_a_request_id_of_its_own() {
         let answer = exchange(desk.request(reqwest::Method::GET, path)).await;
         ids.push(answer.headers["x-request-id"].to_str().unwrap().to_owned());
     }
-    let raw = bytes(desk.house.url(), b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\n\r\n");
+    let raw = bytes(
+        desk.house.url(),
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: mine\r\n\r\n",
+    );
     assert!(raw.contains("x-request-id: ") && !raw.contains("mine"), "{raw}");
     ids.sort();
     ids.dedup();

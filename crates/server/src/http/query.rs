@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRequestParts, MatchedPath, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -28,7 +28,7 @@ fn refused(rejection: &QueryRejection) -> Error {
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<serde_path_to_error::Error<serde::de::value::Error>>() {
             let message = error.inner().to_string();
-            return Error::field(field_of(&error.path().to_string(), &message), message);
+            return Error::field(field_of(error.path(), &message), message);
         }
         cause = error.source();
     }
@@ -41,9 +41,14 @@ pub(crate) struct IdPath(pub(crate) Uuid);
 impl<S: Send + Sync> FromRequestParts<S> for IdPath {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
-        let Path(text) = Path::<String>::from_request_parts(parts, state)
-            .await
-            .map_err(|error| Error::field("id", error.body_text()))?;
-        Uuid::try_parse(&text).map(Self).map_err(|_| Error::field("id", "must be a UUID"))
+        let text = Path::<String>::from_request_parts(parts, state).await;
+        let uuid = text.ok().and_then(|Path(text)| Uuid::try_parse(&text).ok());
+        uuid.map(Self).ok_or_else(|| Error::field(parameter_of(parts), "must be a UUID"))
     }
+}
+
+/// The name of the id in the route that the request took.
+fn parameter_of(parts: &Parts) -> &str {
+    let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    route.split(['{', '}']).nth(1).unwrap_or("id")
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::LicenseAnswer;
-use super::fields::{SEATS_MAX, date_field, time_of, ttl_field};
+use super::fields::{SEATS_MAX, date_field, named, time_of, ttl_field};
 use super::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
@@ -33,6 +33,7 @@ pub(crate) struct Create {
     /// Who takes a seat: each `machine` (default), `user` or `process`.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
+    #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
     /// How long a session lives after its last heartbeat: 2 to 2,592,000; absent: the server's setting.
     #[garde(custom(ttl_field))]

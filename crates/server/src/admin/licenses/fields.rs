@@ -1,7 +1,11 @@
 //! What the fields of a license may be.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use chrono::{DateTime, Utc};
 use seatkeeper_core::RegistryTime;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::http::name_field;
@@ -60,4 +64,14 @@ where
     D: Deserializer<'de>,
 {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// A value by its name, if it is there. What the type's own derivation takes besides a name is refused.
+pub(super) fn named<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    let name = Option::<String>::deserialize(deserializer)?;
+    name.map(|name| name.parse().map_err(D::Error::custom)).transpose()
 }

@@ -8,7 +8,9 @@ use utoipa::ToSchema;
 
 use super::answer::LicenseAnswer;
 use super::apply::Apply;
-use super::fields::{SEATS_MAX, date_change_field, name_change_field, present, time_of, ttl_change_field};
+use super::fields::{
+    SEATS_MAX, date_change_field, name_change_field, named, present, time_of, ttl_change_field,
+};
 use super::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
@@ -25,6 +27,7 @@ pub(crate) struct Update {
     /// `active`, `suspended` or `revoked`; the latter two end all sessions at once.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("active", "suspended", "revoked"))]
+    #[serde(default, deserialize_with = "named")]
     status: Option<Status>,
     /// When it ends.
     #[garde(custom(date_change_field))]
@@ -34,6 +37,7 @@ pub(crate) struct Update {
     /// Who takes a seat, from the next acquire on.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
+    #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
     /// How long a session lives after its last heartbeat, from its next heartbeat on.
     #[garde(custom(ttl_change_field))]

@@ -2,6 +2,7 @@ use axum::extract::State;
 use seatkeeper_core::{EndReason, PoolId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
 use super::search::PoolKindName;
 use crate::app::App;
@@ -16,7 +17,7 @@ pub(crate) struct PoolQuery {
     #[param(value_type = String)]
     pool_kind: PoolKindName,
     /// The license's id.
-    pool: String,
+    pool: Uuid,
 }
 
 /// How many sessions ended.
@@ -40,7 +41,7 @@ pub(crate) async fn revoke_all(
     meta: Meta,
     Query(query): Query<PoolQuery>,
 ) -> Result<axum::Json<EndedAnswer>, Error> {
-    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.pool);
+    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.pool.to_string());
     let origin = meta.origin(who.as_admin());
     let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin).await?;
     Ok(axum::Json(EndedAnswer { ended }))

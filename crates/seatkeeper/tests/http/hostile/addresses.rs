@@ -1,0 +1,110 @@
+//! Paths that lead nowhere, and ids that are none.
+
+use reqwest::Method;
+
+use super::Siege;
+use crate::http::desk::{AUDIT, Desk, LICENSES, SESSIONS};
+use crate::http::exchange::{assert_field, assert_problem, exchange};
+
+/// Operations with an id in their path: `{}` stands for it.
+const WITH_ID: [(&str, &str, &str); 9] = [
+    ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
+    ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
+    ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
+    ("DELETE", "/api/v1/licenses/sessions/{}", "session_id"),
+    ("GET", "/api/v1/licenses/{}/sessions", "license_id"),
+    ("GET", "/api/v1/admin/licenses/{}", "license_id"),
+    ("PATCH", "/api/v1/admin/licenses/{}", "license_id"),
+    ("DELETE", "/api/v1/admin/licenses/{}", "license_id"),
+    ("DELETE", "/api/v1/admin/sessions/{}", "session_id"),
+];
+
+async fn ask(desk: &Desk, method: &str, path: &str) -> crate::house::Answer {
+    let request = desk.request(method.parse::<Method>().unwrap(), path).body("{}");
+    exchange(request.bearer_auth(desk.token("ops", "admin"))).await
+}
+
+#[tokio::test]
+async fn an_id_that_is_no_uuid_is_422_and_named() {
+    let siege = Siege::begin().await;
+    let long = "x".repeat(5_000);
+    for id in [
+        "x",
+        "1",
+        "-1",
+        "null",
+        "%00",
+        "%FF%FE",
+        "%C3%BC",
+        "%20",
+        "%0d%0aX-Evil:%201",
+        "..%2F..%2Fhealthz",
+        "'%20OR%201=1--",
+        "{session_id}",
+        "0193d2f4-0007-8000-8abc-0123456789a",
+        "0193d2f4-0007-8000-8abc-0123456789abc",
+        "0193d2f4-0007-8000-8abc-0123456789ag",
+        &long,
+    ] {
+        for (method, path, field) in WITH_ID {
+            let path = path.replace("{}", id);
+            assert_field(&ask(&siege.desk, method, &path).await, field, &format!("{method} {path}"));
+        }
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn a_uuid_of_nothing_is_404() {
+    let siege = Siege::begin().await;
+    for id in [
+        "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        // As a session's id, in a bucket that there is not.
+        "0193d2f4-ffff-8000-8abc-0123456789ab",
+        "0193d2f4-0007-8000-8abc-0123456789ab",
+        "0193d2f4-0007-7000-8abc-0123456789ab",
+        "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+    ] {
+        for (method, path, _) in WITH_ID {
+            let path = path.replace("{}", id);
+            assert_problem(&ask(&siege.desk, method, &path).await, 404, &format!("{method} {path}"));
+        }
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn an_address_of_nothing_is_404() {
+    let siege = Siege::begin().await;
+    let long = format!("/{}", "x".repeat(20_000));
+    for path in [
+        "/",
+        "/api",
+        "/api/v1/licenses",
+        "/api/v1/licenses/",
+        "/api/v1/licenses/sessions",
+        "/api/v1/licenses/sessions/",
+        "/api/v1/licenses/acquire/",
+        "/API/V1/LICENSES/ACQUIRE",
+        "/api/v2/licenses/acquire",
+        "/api/v1/admin",
+        "//healthz",
+        "/healthz/",
+        "/%00",
+        "/%FF",
+        "/..%2f..%2f..%2fetc%2fpasswd",
+        "/problems/",
+        "/problems/..%2FREADME",
+        "/problems/%FF",
+        "/api/v1/devices/sessions",
+        "/.git/config",
+        &long,
+    ] {
+        assert_problem(&ask(&siege.desk, "GET", path).await, 404, path);
+    }
+    for path in [LICENSES, SESSIONS, AUDIT] {
+        assert_problem(&ask(&siege.desk, "GET", &format!("{path}/")).await, 404, path);
+    }
+    siege.withstood().await;
+}

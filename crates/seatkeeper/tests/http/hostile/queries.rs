@@ -1,0 +1,98 @@
+//! Query strings with one parameter that is wrong: the answer names it.
+
+use super::Siege;
+use crate::http::desk::{AUDIT, LICENSES, SESSIONS, sessions_path, text};
+use crate::http::exchange::assert_field;
+
+const WRONG_LIMITS: [&str; 9] =
+    ["0", "501", "-1", "1.5", "", "x", "%00", "4294967296", "99999999999999999999999999"];
+
+#[tokio::test]
+async fn a_parameter_that_is_wrong_is_named() {
+    let siege = Siege::begin().await;
+    let admin = siege.desk.admin();
+    let long = "9".repeat(5_000);
+    for (path, parameter, values) in [
+        (LICENSES, "status", &["x", "Active", "", "active%00"][..]),
+        (LICENSES, "cursor", &["x", "", "1", "%00", "%FF", &long]),
+        (SESSIONS, "pool_kind", &["x", "License", ""]),
+        (SESSIONS, "ip", &["x", "", "127.0.0.1.1", "256.0.0.1", "127.0.0.1:80", "::g"]),
+        (SESSIONS, "live", &["x", "1", "TRUE", ""]),
+        (SESSIONS, "cursor", &["x", "", "1", "00000000-0000-0000-0000-000000000000"]),
+        (AUDIT, "action", &["x", "", "Admitted", "admitted%00"]),
+        (AUDIT, "session", &["x", "", "1"]),
+        (AUDIT, "from", &["x", "", "2026-01-01", "2026-13-01T00:00:00Z", "1e9", &long]),
+        (AUDIT, "to", &["x", "2026-02-30T00:00:00Z", "99999999999-01-01T00:00:00Z"]),
+        (AUDIT, "cursor", &["x", "", "-1", "1.5", "99999999999999999999", "%00"]),
+        (AUDIT, "format", &["xml", "", "CSV"]),
+    ] {
+        for value in values {
+            let query = format!("{path}?{parameter}={value}");
+            assert_field(&admin.get(&query).await, parameter, &query);
+        }
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn a_page_has_1_to_500_items() {
+    let siege = Siege::begin().await;
+    let of_license = sessions_path(&siege.license);
+    for path in [LICENSES, SESSIONS, AUDIT, &of_license] {
+        for limit in WRONG_LIMITS {
+            let query = format!("{path}?limit={limit}");
+            assert_field(&siege.desk.admin().get(&query).await, "limit", &query);
+        }
+        for limit in [1, 500] {
+            siege.desk.admin().get(&format!("{path}?limit={limit}")).await.expect(200);
+        }
+    }
+    let cursor = format!("{of_license}?cursor=x");
+    assert_field(&siege.desk.admin().get(&cursor).await, "cursor", &cursor);
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn a_parameter_that_is_there_twice_or_missing_is_named() {
+    let siege = Siege::begin().await;
+    let admin = siege.desk.admin();
+    for (path, parameter) in [(LICENSES, "limit"), (SESSIONS, "user"), (AUDIT, "pool")] {
+        let query = format!("{path}?{parameter}=1&{parameter}=2");
+        assert_field(&admin.get(&query).await, parameter, &query);
+    }
+    let pool = text(&siege.license["license_id"]);
+    for (query, missing) in [
+        (String::new(), "pool_kind"),
+        ("?pool_kind=license".into(), "pool"),
+        (format!("?pool={pool}"), "pool_kind"),
+        (format!("?pool_kind=nothing&pool={pool}"), "pool_kind"),
+        ("?pool_kind=license&pool=x".into(), "pool"),
+        ("?pool_kind=license&pool=".into(), "pool"),
+    ] {
+        assert_field(&admin.delete(&format!("{SESSIONS}{query}")).await, missing, &query);
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn odd_parameters_find_nothing_and_harm_nothing() {
+    let siege = Siege::begin().await;
+    let long = "x".repeat(8_000);
+    for value in ["", "%00", "%FF", "%", "%zz", "'%20OR%20''='", "%25", "*", &long] {
+        for parameter in ["pool", "holder", "user"] {
+            let query = format!("{SESSIONS}?{parameter}={value}");
+            let found = siege.desk.admin().get(&query).await.expect(200);
+            assert_eq!(found["items"].as_array().unwrap().len(), 0, "{query}");
+        }
+        siege.desk.admin().get(&format!("{AUDIT}?pool={value}&unknown={value}&&=")).await.expect(200);
+    }
+    for dates in [
+        "from=2030-01-01T00:00:00Z&to=2020-01-01T00:00:00Z",
+        "to=-0001-01-01T00:00:00Z",
+        "from=%2B262142-12-31T23:59:59Z",
+    ] {
+        let found = siege.desk.admin().get(&format!("{AUDIT}?{dates}")).await.expect(200);
+        assert_eq!(found["items"].as_array().unwrap().len(), 0, "{dates}");
+    }
+    siege.withstood().await;
+}

@@ -1,0 +1,71 @@
+//! Bytes that are no HTTP, or no whole request. Some of it is answered below the API, by the HTTP layer alone.
+
+use super::Siege;
+use super::endpoint::Endpoint;
+use crate::http::exchange::{bytes_and_no_more, status_of};
+
+#[tokio::test]
+async fn bytes_that_are_no_http_are_refused_or_cut_off() {
+    let siege = Siege::begin().await;
+    let long_line = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(100_000));
+    let long_header = format!("GET /healthz HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "x".repeat(1_000_000));
+    let many_headers = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(10_000));
+    for request in [
+        &b""[..],
+        b"\r\n\r\n\r\n",
+        b"garbage\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost x\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nA\x00B: c\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\x00c\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"G\xffT /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: unfinished",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+        long_line.as_bytes(),
+        long_header.as_bytes(),
+        many_headers.as_bytes(),
+    ] {
+        assert_refused(&bytes_and_no_more(siege.desk.house.url(), request), request);
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn a_body_whose_length_is_a_lie_takes_no_seat() {
+    let siege = Siege::begin().await;
+    let endpoint = Endpoint::acquire(&siege);
+    let body = endpoint.valid.to_string();
+    for (framing, sent) in [
+        (format!("Content-Length: {}", body.len() + 1), body.clone()),
+        (format!("Content-Length: {}", body.len()), body[..body.len() - 1].to_owned()),
+        (format!("Content-Length: {}", body.len() - 1), body.clone()),
+        ("Content-Length: -1".into(), body.clone()),
+        ("Content-Length: x".into(), body.clone()),
+        (format!("Content-Length: {0}\r\nContent-Length: {1}", body.len(), body.len() + 1), body.clone()),
+        (format!("Content-Length: {}\r\nTransfer-Encoding: chunked", body.len()), body.clone()),
+        ("Transfer-Encoding: chunked".into(), body.clone()),
+        ("Transfer-Encoding: chunked".into(), format!("{:x}\r\n{body}\r\n", body.len())),
+        ("Transfer-Encoding: chunked".into(), format!("fffffffffffffffff\r\n{body}\r\n0\r\n\r\n")),
+        ("Transfer-Encoding: chunked".into(), format!("-1\r\n{body}\r\n0\r\n\r\n")),
+        ("Transfer-Encoding: gzip, chunked".into(), "0\r\n\r\n".into()),
+        ("Transfer-Encoding: gzip".into(), body.clone()),
+        ("X: no length at all".into(), body.clone()),
+    ] {
+        let request = format!("{}{sent}", endpoint.head(&framing));
+        assert_refused(&bytes_and_no_more(siege.desk.house.url(), request.as_bytes()), framing.as_bytes());
+    }
+    siege.withstood().await;
+}
+
+/// Every answer on the connection is a 4xx or a plain refusal of the HTTP version.
+#[track_caller]
+fn assert_refused(answer: &str, request: &[u8]) {
+    let shown = String::from_utf8_lossy(&request[..request.len().min(80)]);
+    match status_of(answer) {
+        None => assert!(answer.is_empty(), "{shown}: {answer}"),
+        Some(status) => assert!((400..500).contains(&status), "{shown}: {answer}"),
+    }
+}

@@ -1,0 +1,93 @@
+//! What each field must not be.
+
+use serde_json::{Value, json};
+
+/// Values of which each is wrong for the field of this name, wherever it appears.
+pub(super) fn wrong(field: &str) -> Vec<Value> {
+    match field {
+        "license_key" | "machine_id" | "instance_id" | "contact" => [no_text(), bad_names()].concat(),
+        "user_agent" => [no_text(), controls(), vec![json!("x".repeat(501))]].concat(),
+        "max_seats" => [no_number(), vec![json!(1_000_001), json!(-1)]].concat(),
+        "ttl_seconds" => [no_number(), vec![json!(0), json!(1), json!(2_592_001), json!(-60)]].concat(),
+        "expires_at" => [vec![json!(1_900_000_000)], no_text(), bad_dates()].concat(),
+        "count_per" => {
+            [no_text(), texts(&["", "Machine", "machines", "machine\u{0}"]), vec![json!({ "user": null })]]
+                .concat()
+        }
+        "status" => {
+            [no_text(), texts(&["", "ACTIVE", "expired", "active "]), vec![json!({ "revoked": null })]]
+                .concat()
+        }
+        "metadata" => bad_objects(),
+        unknown => panic!("no wrong values are known for {unknown}"),
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<Value> {
+    texts.iter().map(|text| json!(text)).collect()
+}
+
+fn no_text() -> Vec<Value> {
+    vec![json!(1), json!(-1.5), json!(true), json!([]), json!(["x"]), json!({}), json!({ "x": null })]
+}
+
+fn no_number() -> Vec<Value> {
+    vec![
+        json!("3"),
+        json!(""),
+        json!(true),
+        json!([]),
+        json!([3]),
+        json!({}),
+        json!(1.5),
+        json!(3.0),
+        json!(1e30),
+        json!(-1e30),
+        json!(u64::from(u32::MAX) + 1),
+        json!(u64::MAX),
+        json!(i64::MIN),
+    ]
+}
+
+fn controls() -> Vec<Value> {
+    texts(&["\u{0}", "a\u{0}b", "a\nb", "\r\n", "\t", "\u{7f}", "\u{85}", "\u{1b}[31m"])
+}
+
+fn bad_names() -> Vec<Value> {
+    let long = [json!(""), json!("x".repeat(256)), json!("ü".repeat(256)), json!("x".repeat(50_000))];
+    [controls(), long.to_vec()].concat()
+}
+
+fn bad_dates() -> Vec<Value> {
+    texts(&[
+        "",
+        "yesterday",
+        "2026-01-01",
+        "2026-01-01T00:00:00",
+        "2026-13-01T00:00:00Z",
+        "2026-02-30T00:00:00Z",
+        "2026-01-01T25:00:00Z",
+        "2026-01-01T00:00:00+99:00",
+        "1969-12-31T23:59:59Z",
+        "-0001-01-01T00:00:00Z",
+        "+10000-01-01T00:00:00Z",
+        "+262142-12-31T23:59:59Z",
+        "99999999999-01-01T00:00:00Z",
+        "2026-01-01T00:00:00Z\u{0}",
+    ])
+}
+
+fn bad_objects() -> Vec<Value> {
+    vec![
+        json!(1),
+        json!(true),
+        json!("x"),
+        json!([]),
+        json!([["a", 1]]),
+        json!({ "long": "x".repeat(4_096) }),
+        json!({ "x".repeat(4_096): 1 }),
+        json!({ "nul": "\u{0}" }),
+        json!({ "\u{0}": "nul" }),
+        json!({ "deep": [{ "nul": "a\u{0}b" }] }),
+    ]
+}
