@@ -1,6 +1,8 @@
 //! A pool begins with what the ledger knows of it.
 
-use seatkeeper_core::{DENIAL_WINDOW, EndReason, Region, Session, SessionId, Span, Tier, Users};
+use seatkeeper_core::{
+    Change, DENIAL_WINDOW, EndReason, Origin, Region, Session, SessionId, Span, Standing, Tier, Users,
+};
 
 use super::books::{events_of, sweep_all, waiting};
 use super::harness::{Harness, Scene};
@@ -74,6 +76,26 @@ pub async fn the_numbers_of_events_go_on_where_the_record_ended(h: &impl Harness
     let numbers: Vec<_> =
         events_of(&*pool.registry, &pool.id).await.iter().map(|event| (event.seq, event.live)).collect();
     assert_eq!(numbers, [(42, 1), (43, 2)]);
+}
+
+pub async fn what_the_entitlement_ended_meanwhile_ends_as_the_pool_opens(h: &impl Harness) {
+    let now = h.now().await;
+    let open = h.pool_not_open(seats(1));
+    let changes = [
+        ("closed", open.after(|terms| terms.standing = Standing::Closed), EndReason::EntitlementEnded),
+        ("ended", open.after(|terms| terms.ends_at = Some(now)), EndReason::Expired),
+    ];
+    for (name, changed, why) in changes {
+        let pool = h.pool_not_open(seats(1).called(name)).after(|terms| *terms = changed.terms());
+        let ann = held_since_long(h, &pool, "ann", 1).await;
+        pool.open(1, vec![ann.clone()]).await;
+        assert_eq!(pool.heartbeat_by(&user("ann"), ann.id).await, Heartbeat::Missing);
+        assert_eq!(pool.view().await.live, 0);
+        let events = events_of(&*pool.registry, &pool.id).await;
+        let [event] = &events[..] else { panic!("expected one end on record: {events:?}") };
+        assert_eq!((event.seq, &event.origin), (2, &Origin::SYSTEM));
+        assert!(matches!(event.change, Change::Ended { reason, .. } if reason == why), "{event:?}");
+    }
 }
 
 pub async fn a_pool_whose_events_wait_for_the_ledger_stays_open(h: &impl Harness) {

@@ -98,6 +98,7 @@ macro_rules! conformance_suite {
                     restored_sessions_hold_their_seats,
                     the_numbers_of_events_go_on_where_the_record_ended,
                     a_restored_session_is_its_users,
+                    what_the_entitlement_ended_meanwhile_ends_as_the_pool_opens,
                     a_pool_whose_events_wait_for_the_ledger_stays_open,
                 }
                 sweeping {
