@@ -24,6 +24,8 @@ pub(crate) enum Error {
     NotUtf8(#[source] std::str::Utf8Error),
     #[error("the body could not be read")]
     BodyUnreadable(#[source] axum::Error),
+    #[error("the body did not come in time")]
+    BodyTooSlow,
     #[error("the body is longer than 64 KiB")]
     BodyTooLarge,
     #[error("fields of the request are not as they must be")]

@@ -46,6 +46,7 @@ problems! {
     UNAUTHENTICATED = "unauthenticated", 401, "A valid bearer token is required";
     NOT_ADMIN = "admin-scope-required", 403, "The admin scope is required";
     NOT_JSON = "not-json", 400, "The body is not JSON";
+    BODY_TOO_SLOW = "body-too-slow", 408, "The body did not arrive in time";
     BODY_TOO_LARGE = "body-too-large", 413, "The body is too large";
     INVALID = "invalid-request", 422, "The request is not valid";
     NOT_FOUND = "not-found", 404, "Nothing is here";
@@ -125,6 +126,7 @@ impl From<Error> for Problem {
             Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
             Error::NotUtf8(why) => Self::new(&NOT_JSON, format!("The body is not UTF-8: {why}.")),
             Error::BodyUnreadable(_) => Self::new(&NOT_JSON, "The body ended before it was whole."),
+            Error::BodyTooSlow => Self::new(&BODY_TOO_SLOW, "Send the same request again."),
             Error::BodyTooLarge => Self::new(&BODY_TOO_LARGE, "A body may have at most 65,536 bytes."),
             Error::Invalid(errors) => {
                 let errors = serde_json::to_value(errors).unwrap_or_default();

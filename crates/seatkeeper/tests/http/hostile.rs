@@ -26,7 +26,15 @@ struct Siege {
 
 impl Siege {
     async fn begin() -> Self {
-        let desk = Desk::open();
+        Self::of(Desk::open()).await
+    }
+
+    /// On a server with settings of its own.
+    async fn begin_with(settings: &[(&str, &str)]) -> Self {
+        Self::of(Desk::open_with(settings)).await
+    }
+
+    async fn of(desk: Desk) -> Self {
         let license = desk.license(serde_json::json!({ "max_seats": 3 })).await;
         let session = desk.seat(&license, "ann", "laptop-1").await;
         let before = Books::of(&desk).await;

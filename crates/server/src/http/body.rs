@@ -2,24 +2,25 @@
 
 mod whole;
 
+use std::time::Duration;
+
 use axum::extract::{FromRequest, Request};
 use garde::Validate;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::app::App;
 use crate::error::{Error, FieldError};
 pub(super) use whole::BODY_BYTES_MAX;
 
 /// A JSON body whose every field is as it must be.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<S, T> FromRequest<S> for Body<T>
-where
-    S: Sync,
-    T: DeserializeOwned + Validate<Context = ()>,
-{
+impl<T: DeserializeOwned + Validate<Context = ()>> FromRequest<App> for Body<T> {
     type Rejection = Error;
-    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        let bytes = whole::read(request).await?;
+    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        // The other half is for the answer: a client that is slow must not look like a server that is.
+        let patience = Duration::from_secs(app.settings.server.request_timeout_seconds) / 2;
+        let bytes = whole::read(request, patience).await?;
         let text = str::from_utf8(&bytes).map_err(Error::NotUtf8)?;
         let value: T = if text.trim_ascii_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| refused::<T>(error, text))?

@@ -2,7 +2,7 @@
 
 use super::Siege;
 use super::endpoint::Endpoint;
-use crate::http::exchange::{bytes_and_no_more, status_of};
+use crate::http::exchange::{bytes, bytes_and_no_more, status_of};
 
 #[tokio::test]
 async fn bytes_that_are_no_http_are_refused_or_cut_off() {
@@ -56,6 +56,19 @@ async fn a_body_whose_length_is_a_lie_takes_no_seat() {
     ] {
         let request = format!("{}{sent}", endpoint.head(&framing));
         assert_refused(&bytes_and_no_more(siege.desk.house.url(), request.as_bytes()), framing.as_bytes());
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_408_and_takes_no_seat() {
+    let siege = Siege::begin_with(&[("SERVER_REQUEST_TIMEOUT_SECONDS", "2")]).await;
+    for endpoint in Endpoint::all(&siege) {
+        for framing in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
+            let answer = bytes(siege.desk.house.url(), endpoint.head(framing).as_bytes());
+            assert_eq!(status_of(&answer), Some(408), "{}: {answer}", endpoint.name);
+            assert!(answer.contains("/problems/body-too-slow"), "{answer}");
+        }
     }
     siege.withstood().await;
 }

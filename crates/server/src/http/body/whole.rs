@@ -19,15 +19,16 @@ const DISCARDED_BYTES_MAX: usize = 1024 * 1024;
 /// How long that may take: a client that sends no more waits for its answer.
 const DISCARDING_MAX: Duration = Duration::from_millis(500);
 
-/// Reads all of a request's body, unless it is too long.
-pub(super) async fn read(request: Request) -> Result<Bytes, Error> {
+/// Reads all of a request's body, unless it is too long or does not come within `patience`.
+pub(super) async fn read(request: Request, patience: Duration) -> Result<Bytes, Error> {
     let too_long = told_length(&request).is_some_and(|length| length > BODY_BYTES_MAX);
     let mut body = request.into_body();
     if too_long {
         discard(body).await;
         return Err(Error::BodyTooLarge);
     }
-    match Limited::new(&mut body, BODY_BYTES_MAX).collect().await {
+    let reading = Limited::new(&mut body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(patience, reading).await.map_err(|_| Error::BodyTooSlow)? {
         Ok(whole) => Ok(whole.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             discard(body).await;
