@@ -61,6 +61,20 @@ async fn without_a_token_nothing_is_told_and_nothing_changes() {
 }
 
 #[tokio::test]
+async fn who_asks_is_looked_at_before_what_is_asked() {
+    let desk = Desk::open();
+    let wrong = Subject::malformed(&desk);
+    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
+        let nobody = wrong.ask(line, None).await;
+        assert_problem(&nobody, 401, line.operation);
+        if line.needs == Needs::Admin {
+            let user = wrong.ask(line, Some(&desk.token("ann", ""))).await;
+            assert_problem(&user, 403, line.operation);
+        }
+    }
+}
+
+#[tokio::test]
 async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothing_changes() {
     let desk = Desk::open();
     let stranger = desk.neighbour();

@@ -33,6 +33,11 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// What no request can be about: ids that are none, and a key that breaks the JSON around it.
+    pub(super) fn malformed(desk: &'a Desk) -> Self {
+        Self { desk, license_id: "x".into(), license_key: "\"".into(), session_id: "x".into() }
+    }
+
     /// Nothing at all: by random ids, and by ids that differ from the real ones in their last bit alone.
     pub(super) fn missing(&self) -> [Self; 2] {
         let random = Self {
