@@ -162,6 +162,7 @@ fn a_pool_that_outgrew_its_index_and_shrank_again_still_finds_everyone() {
     for number in 0..many {
         pool.insert(session(number, 0, number, TTLS[0]));
         assert_sound(&pool);
+        assert_eq!(pool.index.is_some(), pool.sessions.len() > SESSIONS_WITHOUT_INDEX_MAX);
         assert_eq!(pool.get(id(number)).map(|session| session.id), Some(id(number)));
         assert!(pool.get(id(many)).is_none() && pool.held_by(&"nobody".into()).is_none());
     }
