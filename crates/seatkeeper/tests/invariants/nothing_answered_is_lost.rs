@@ -11,7 +11,7 @@ use super::support::dice::Dice;
 use super::support::knobs;
 use super::support::machine::{Machine, Seat};
 use super::support::scene::{License, patient, text};
-use crate::house::{Client, House};
+use crate::house::Client;
 
 /// Long enough that nobody expires while the tests run.
 const TTL_SECONDS: u64 = 3_600;
@@ -131,14 +131,5 @@ async fn seats_are_right(license: &License, crowd: &Crowd, books: &Books, admin:
             Seat::None => false,
         };
         assert!(explained, "{session} is live, and its machine is {machine:?}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_server_frees_its_data_directory() {
-    let mut house = House::open();
-    for _ in 0..3 {
-        house.kill();
-        house.start();
     }
 }

@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::support::books::Books;
+use super::support::raw::RawAcquire;
 use super::support::scene::{License, patient, text};
 use crate::house::{Answer, Client};
 
@@ -111,22 +109,16 @@ fn the_one_session_of(answers: &[Answer]) -> String {
 
 /// Sends the same acquire on connections of their own, and closes each without reading.
 async fn acquire_and_hang_up(client: &Client, license: &License, machine: &str, pause: Duration) {
-    let address = client.url.strip_prefix("http://").expect("plain HTTP").to_owned();
-    let body = json!({ "license_key": license.key, "machine_id": machine }).to_string();
-    let request = format!(
-        "POST /api/v1/licenses/acquire HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        client.token,
-        body.len(),
-    );
-    let sending: JoinSet<_> = (0..AT_ONCE)
-        .map(|_| {
-            let (address, request) = (address.clone(), request.clone());
-            async move {
-                let mut stream = TcpStream::connect(address).await.expect("a connection");
-                stream.write_all(request.as_bytes()).await.expect("a request that is sent");
-                tokio::time::sleep(pause).await;
-            }
+    let mut sending = Vec::with_capacity(AT_ONCE);
+    for _ in 0..AT_ONCE {
+        sending.push(RawAcquire::connect(client, license, machine, "").await);
+    }
+    let sending: JoinSet<_> = sending
+        .into_iter()
+        .map(|mut acquire| async move {
+            acquire.send_head().await;
+            acquire.send_body().await;
+            tokio::time::sleep(pause).await;
         })
         .collect();
     sending.join_all().await;

@@ -1,14 +1,44 @@
-//! One process owns a data directory.
+//! One process owns a data directory, for as long as it lives.
 
-use crate::house::{House, run};
+use std::process::Output;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use crate::house::{BIN, House};
+
+/// A server that is refused says so at once.
+const REFUSED_WITHIN: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn a_second_server_on_the_same_directory_is_refused_and_told_why() {
+    let house = House::open();
+    let second = serve_in(&house).await;
+    let (printed, logged) = (text(second.stdout), text(second.stderr));
+    assert!(!second.status.success(), "{printed}");
+    let reason = format!("another process uses the data directory {}", house.data_dir().display());
+    assert!(logged.contains(&reason), "{logged}");
+    assert!(!printed.contains("listening"), "{printed}");
+    house.admin().get("/api/v1/admin/licenses").await.expect(200);
+}
 
 #[test]
-fn a_second_server_on_the_same_directory_is_refused_and_told_why() {
-    let house = House::open();
-    let data_dir = house.data_dir().to_str().expect("a path in Unicode");
-    let second = run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]);
-    assert!(!second.status.success(), "{}", second.stdout);
-    let reason = format!("another process uses the data directory {data_dir}");
-    assert!(second.stderr.contains(&reason), "{}", second.stderr);
-    assert!(!second.stdout.contains("listening"), "{}", second.stdout);
+fn a_killed_server_leaves_its_directory_to_the_next() {
+    let mut house = House::open();
+    for _ in 0..3 {
+        house.kill();
+        house.start();
+    }
+}
+
+/// A second server, until it ends by itself.
+async fn serve_in(house: &House) -> Output {
+    let mut serve = Command::new(BIN);
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(house.data_dir()).kill_on_drop(true);
+    let ended = tokio::time::timeout(REFUSED_WITHIN, serve.output()).await;
+    ended.expect("a second server runs on the same directory").expect("the command runs")
+}
+
+fn text(printed: Vec<u8>) -> String {
+    String::from_utf8(printed).expect("text")
 }

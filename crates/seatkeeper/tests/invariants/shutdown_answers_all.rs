@@ -1,9 +1,12 @@
 //! A server that is asked to stop answers what it has taken on, and all of that is on record.
 
+use tokio::net::TcpStream;
+
 use super::support::books::Books;
 use super::support::crowd::Crowd;
 use super::support::knobs;
 use super::support::machine::Seat;
+use super::support::raw::RawAcquire;
 use super::support::scene::{License, patient};
 
 /// Stops and starts.
@@ -34,6 +37,27 @@ async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
             client.heartbeat(&session.as_str().into()).await.expect(200);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answered() {
+    let mut house = patient(&[]);
+    let license = License::make(&house.admin(), 1, None).await;
+    let client = house.client("slow");
+    let mut slow = RawAcquire::connect(&client, &license, "slow", "expect: 100-continue\r\n").await;
+    slow.send_head().await;
+    slow.answered(100).await;
+
+    let stopping = tokio::task::spawn_blocking(move || (house.stop(), house));
+    let address = client.url.strip_prefix("http://").expect("plain HTTP");
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    slow.send_body().await;
+    slow.answered(201).await;
+    let ((status, log), house) = stopping.await.expect("a server that stops");
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert_eq!(Books::of(house.data_dir()).await.live(&license.id).len(), 1);
 }
 
 /// Whoever had no answer was not served: a request that was is on record and answered.

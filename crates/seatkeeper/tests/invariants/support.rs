@@ -5,4 +5,5 @@ pub(super) mod crowd;
 pub(super) mod dice;
 pub(super) mod knobs;
 pub(super) mod machine;
+pub(super) mod raw;
 pub(super) mod scene;
