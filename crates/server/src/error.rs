@@ -54,6 +54,8 @@ pub(crate) enum Error {
     TimedOut,
     #[error("work on the request was cut off")]
     CutOff(#[from] tokio::task::JoinError),
+    #[error("a handler panicked")]
+    Panicked,
     #[error("an answer could not be written")]
     Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -157,7 +157,7 @@ impl From<Error> for Problem {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
             }
-            Error::Ledger(_) | Error::CutOff(_) | Error::Unwritable(_) => {
+            Error::Ledger(_) | Error::CutOff(_) | Error::Panicked | Error::Unwritable(_) => {
                 Self::new(&INTERNAL, format!("The log has the cause: {detail}."))
             }
         }

@@ -48,8 +48,18 @@ pub(crate) fn object_field(object: &Option<Map<String, Value>>, _: &()) -> garde
     if text.len() > OBJECT_BYTES_MAX {
         return Err(garde::Error::new(format!("must have at most {OBJECT_BYTES_MAX} bytes as JSON")));
     }
-    if text.contains("\\u0000") {
+    if object.iter().any(|(name, value)| name.contains('\0') || holds_nul(value)) {
         return Err(garde::Error::new("must not hold NUL characters"));
     }
     Ok(())
+}
+
+/// Whether a text in it, however deep, holds a NUL: not every database can keep that.
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(fields) => fields.iter().any(|(name, value)| name.contains('\0') || holds_nul(value)),
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::DefaultBodyLimit;
+use axum::response::IntoResponse;
 use axum::{Router, middleware};
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -64,7 +65,7 @@ pub(crate) fn router(app: App) -> Router {
         .fallback(async || Error::NoSuchRoute)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(CatchPanicLayer::new())
+        .layer(CatchPanicLayer::custom(|_| Error::Panicked.into_response()))
         .layer(middleware::from_fn_with_state(timeout, request_id::identify))
         .with_state(app)
 }
