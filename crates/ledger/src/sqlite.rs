@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Sqlite, SqlitePool, Transaction};
+use sqlx::{Connection as _, Sqlite, SqlitePool, Transaction};
 
 use crate::Error;
 
@@ -71,7 +71,10 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         .max_connections(1)
         .idle_timeout(None)
         .max_lifetime(None)
-        .acquire_timeout(ACQUIRE_TIMEOUT);
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // When the disk fails, SQLite rolls back by itself, and the connection believes for ever that it
+        // is still in that transaction.
+        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
     Ok(pool.connect_with(options).await?)
 }
 

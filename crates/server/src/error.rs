@@ -1,5 +1,7 @@
 //! Why a request has no good answer. `problem` maps each of these to its status, once.
 
+use std::error::Error as _;
+
 use crate::auth::Refusal;
 
 /// One field of a request that cannot be taken as it is.
@@ -61,6 +63,18 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// The error and the chain of its causes, for the log.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut next = self.source();
+        while let Some(cause) = next {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            next = cause.source();
+        }
+        text
+    }
+
     /// What a write to a license can be refused for.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other errors of the ledger stay what they are")]
     pub(crate) fn of_license_write(error: seatkeeper_ledger::Error) -> Self {

@@ -1,7 +1,5 @@
 //! Every problem that a client can be told (RFC 9457), and the one place that maps errors to them.
 
-use std::error::Error as _;
-
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -183,7 +181,7 @@ impl IntoResponse for Problem {
 impl IntoResponse for Error {
     /// The caller is told the problem; the log gets the chain of causes, once, here.
     fn into_response(self) -> Response {
-        let causes = causes_of(&self);
+        let causes = self.with_causes();
         let problem = Problem::from(self);
         if problem.status >= 500 {
             tracing::error!(status = problem.status, %causes, "a request failed");
@@ -192,15 +190,4 @@ impl IntoResponse for Error {
         }
         problem.into_response()
     }
-}
-
-fn causes_of(error: &Error) -> String {
-    let mut causes = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        causes.push_str(": ");
-        causes.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    causes
 }

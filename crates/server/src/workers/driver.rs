@@ -113,8 +113,8 @@ async fn attempt(worker: &impl Worker) -> Option<Left> {
     match AssertUnwindSafe(worker.activate()).catch_unwind().await {
         Ok(Ok(left)) => Some(left),
         Ok(Err(error)) => {
-            let error = &error as &dyn std::error::Error;
-            tracing::error!(worker = worker.name(), error, "a worker failed; it will try again");
+            let causes = error.with_causes();
+            tracing::error!(worker = worker.name(), %causes, "a worker failed; it will try again");
             None
         }
         Err(_) => {
