@@ -34,7 +34,7 @@ async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_ans
     let (mut dice, mut unanswered) = (Dice::new(seed, u64::MAX), 0);
 
     for cycle in 0..cycles {
-        let at_work = crowd.start(&client);
+        let mut at_work = crowd.start(&client);
         at_work.had(ANSWERS_MIN + dice.below(ANSWERS_SPREAD)).await;
         house.kill();
         crowd = at_work.gather().await;

@@ -23,7 +23,7 @@ async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
     }
     let mut crowd = Crowd::new(&licenses, seed);
     for time in 0..TIMES {
-        let at_work = crowd.start(&client);
+        let mut at_work = crowd.start(&client);
         at_work.had(200).await;
         let (status, log) = house.stop();
         assert_eq!(status.code(), Some(0), "{log}");

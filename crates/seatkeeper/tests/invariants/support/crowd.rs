@@ -47,14 +47,17 @@ impl Crowd {
 }
 
 impl AtWork {
-    /// Waits until they had so many answers that changed something.
-    pub(crate) async fn had(&self, answers: u64) {
-        loop {
-            let more = self.answers.more.notified();
-            if self.answers.count.load(Ordering::Relaxed) >= answers {
-                return;
+    /// Waits until they had so many answers that changed something. Fails the test if one of them breaks
+    /// off before.
+    pub(crate) async fn had(&mut self, answers: u64) {
+        while self.answers.count.load(Ordering::Relaxed) < answers {
+            tokio::select! {
+                () = self.answers.more.notified() => {}
+                broken_off = self.machines.join_next() => {
+                    let machine = broken_off.expect("machines at work").expect("a machine that does not panic");
+                    panic!("no answer while the server runs: {machine:?}");
+                }
             }
-            more.await;
         }
     }
 
