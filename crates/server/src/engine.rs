@@ -50,6 +50,14 @@ impl Engine {
         Self { registry, ledger, commits, commit_timeout }
     }
 
+    /// An error unless admissions can be put on record at present.
+    pub(crate) async fn is_ready(&self) -> Result<(), Error> {
+        if self.commits.are_failing() {
+            return Err(Error::NotDurable);
+        }
+        self.ledger.ping().await.map_err(Error::Ledger)
+    }
+
     /// The registry's time.
     pub(crate) async fn now(&self) -> Result<RegistryTime, Error> {
         Ok(self.registry.now().await?)

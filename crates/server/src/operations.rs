@@ -36,13 +36,13 @@ async fn healthz() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// `GET /readyz`: the server may take traffic, for its ledger answers.
+/// `GET /readyz`: the server may take traffic, for its ledger answers and takes records.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
     responses((status = 200, body = Health), (status = 503, body = crate::problem::Problem))
 )]
 async fn readyz(State(app): State<App>) -> Result<axum::Json<Health>, Error> {
-    app.ledger.ping().await.map_err(Error::Ledger)?;
+    app.engine.is_ready().await?;
     Ok(axum::Json(Health { status: "ok" }))
 }
 

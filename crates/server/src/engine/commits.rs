@@ -1,5 +1,7 @@
 //! How far the ledger has come with each bucket's journal, and who waits for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
 use seatkeeper_registry::Receipt;
@@ -8,6 +10,7 @@ use tokio::sync::oneshot;
 /// One entry a bucket, so that a commit wakes those who wait for it and nobody else.
 pub(crate) struct Commits {
     buckets: Box<[Mutex<Progress>]>,
+    failing: AtomicBool,
 }
 
 #[derive(Default)]
@@ -18,7 +21,17 @@ struct Progress {
 
 impl Commits {
     pub(crate) fn new() -> Self {
-        Self { buckets: Bucket::all().map(|_| Mutex::default()).collect() }
+        Self { buckets: Bucket::all().map(|_| Mutex::default()).collect(), failing: AtomicBool::new(false) }
+    }
+
+    /// Notes whether the latest try to bring records to the ledger failed.
+    pub(crate) fn tried(&self, failed: bool) {
+        self.failing.store(failed, Ordering::Relaxed);
+    }
+
+    /// Whether records do not reach the ledger at present.
+    pub(crate) fn are_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
     }
 
     /// Notes that all up to `receipt` is in the ledger.

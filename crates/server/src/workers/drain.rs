@@ -46,7 +46,9 @@ impl Worker for Drain {
             return Ok(Left::Nothing);
         }
         let (receipts, events) = split(entries);
-        self.ledger.apply(&events).await.map_err(Error::Ledger)?;
+        let applied = self.ledger.apply(&events).await;
+        self.commits.tried(applied.is_err());
+        applied.map_err(Error::Ledger)?;
         for receipt in receipts {
             self.registry.journal_acknowledge(receipt).await?;
             self.commits.advance(receipt);
