@@ -108,6 +108,7 @@ macro_rules! conformance_suite {
                     what_is_due_is_never_later_than_the_next_expiry,
                     after_a_sweep_nothing_is_due_already,
                     a_shortened_entitlement_is_due_at_its_new_end,
+                    a_session_renewed_under_a_shorter_ttl_is_due_no_later_than_it_is_over,
                     a_bucket_that_never_held_anything_has_nothing_due,
                 }
                 denials {

@@ -296,7 +296,7 @@ impl BucketState {
     /// Makes sure that the sweeper comes by in time; an entry that is early enough stays as it is.
     fn put_in_due_index(&mut self, slot: u32, now: RegistryTime) {
         let open = &mut self.pools[slot as usize];
-        let next = open.next_due().unwrap_or(now + POOL_EMPTY_KEPT);
+        let next = open.next_due(now).unwrap_or(now + POOL_EMPTY_KEPT);
         if open.due.is_some_and(|due| due <= next) {
             return;
         }

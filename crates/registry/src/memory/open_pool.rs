@@ -32,10 +32,13 @@ impl OpenPool {
         self.pool.is_empty() && self.denials.is_none() && self.last_event <= journal.acknowledged()
     }
 
-    /// When it next has something to sweep: at the earliest, for heartbeats put expiries off.
-    pub(super) fn next_due(&self) -> Option<RegistryTime> {
+    /// When it next has something to sweep, at the earliest. A heartbeat never makes this earlier: it
+    /// puts an expiry off or, where the TTL was shortened since, to one TTL from then on.
+    pub(super) fn next_due(&self, now: RegistryTime) -> Option<RegistryTime> {
+        let expiry = self.pool.next_expiry();
+        let renewed = expiry.and(self.pool.terms()).map(|terms| now + terms.ttl);
         let counted = self.denials.as_ref().and_then(|fold| fold.due());
-        self.pool.next_expiry().into_iter().chain(counted).min()
+        expiry.into_iter().chain(renewed).chain(counted).min()
     }
 
     pub(super) fn limit(&self) -> Seats {
