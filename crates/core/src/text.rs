@@ -60,3 +60,27 @@ name! {
 
 #[cfg(test)]
 mod tests;
+
+impl Holder {
+    /// Keeps a machine and a process apart: names that come in hold no control characters.
+    const PROCESS_SEPARATOR: char = '\n';
+
+    /// A process on a machine.
+    pub fn process(machine: &str, instance: &str) -> Self {
+        Self::new(format!("{machine}{}{instance}", Self::PROCESS_SEPARATOR))
+    }
+
+    /// The machine (or whoever else holds), and the process on it if that is what holds.
+    pub fn parts(&self) -> (&str, Option<&str>) {
+        match self.as_str().split_once(Self::PROCESS_SEPARATOR) {
+            Some((machine, instance)) => (machine, Some(instance)),
+            None => (self.as_str(), None),
+        }
+    }
+
+    /// The bounds between which the processes of this machine sort: from the first on, before the second.
+    pub fn processes(&self) -> (String, String) {
+        const AFTER_SEPARATOR: char = '\u{b}';
+        (format!("{self}{}", Self::PROCESS_SEPARATOR), format!("{self}{AFTER_SEPARATOR}"))
+    }
+}

@@ -68,7 +68,7 @@ pub struct SessionFilter {
     pub pool_kind: Option<PoolKind>,
     /// The name of their pool.
     pub pool: Option<Arc<str>>,
-    /// Who holds them.
+    /// Who holds them; of a machine also its processes.
     pub holder: Option<Holder>,
     /// Who was admitted.
     pub user: Option<UserId>,
@@ -119,7 +119,7 @@ impl SessionFilter {
             .and_where(is("tenant_id", tenant.as_str()))
             .and_where_option(self.pool_kind.map(|kind| is("pool_kind", kind.as_str())))
             .and_where_option(self.pool.as_ref().map(|pool| is("pool_id", pool)))
-            .and_where_option(self.holder.as_ref().map(|holder| is("holder", holder.as_str())))
+            .and_where_option(self.holder.as_ref().map(held_by))
             .and_where_option(self.user.as_ref().map(|user| is("user_id", user.as_str())))
             .and_where_option(self.ip.map(|ip| is("ip", &ip.to_string())))
             .and_where_option(
@@ -127,6 +127,12 @@ impl SessionFilter {
             )
             .take()
     }
+}
+
+fn held_by(holder: &Holder) -> Expr {
+    let column = || Expr::col("holder");
+    let (from, before) = holder.processes();
+    column().eq(holder.as_str()).or(column().gte(from).and(column().lt(before)))
 }
 
 impl SessionRecord {

@@ -13,7 +13,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::policy::{heartbeat_interval_seconds, policy_of};
-use super::session_answer::holder_parts;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, Meta, Who, name_field, object_field, optional_name_field, user_agent_field};
@@ -132,14 +131,12 @@ impl Acquire {
         })
     }
 
-    /// Who will hold the seat. Names hold no control characters, so the line feed keeps two of them apart.
+    /// Who will hold the seat.
     fn holder(&self, count_per: CountPer, who: &Who) -> Result<Holder, Error> {
         match (count_per, &self.instance_id) {
             (CountPer::Machine, _) => Ok(Holder::new(self.machine_id.as_str())),
             (CountPer::User, _) => Ok(Holder::new(who.user.as_str())),
-            (CountPer::Process, Some(instance)) => {
-                Ok(Holder::new(format!("{}\n{instance}", self.machine_id)))
-            }
+            (CountPer::Process, Some(instance)) => Ok(Holder::process(&self.machine_id, instance)),
             (CountPer::Process, None) => {
                 Err(Error::field("instance_id", "is needed: this license counts per process"))
             }
@@ -199,7 +196,7 @@ async fn full(app: &App, pool: &PoolId, limit: Seats, wait_seconds: u64) -> Resu
 }
 
 fn holder(live: &Live) -> Value {
-    let (machine, instance) = holder_parts(&live.session.holder);
+    let (machine, instance) = live.session.holder.parts();
     let mut shown = json!({
         "machine_id": machine,
         "since": text_of(live.session.started),

@@ -1,6 +1,5 @@
 //! A license's session, as clients and operators see it.
 
-use seatkeeper_core::Holder;
 use seatkeeper_ledger::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
@@ -45,15 +44,15 @@ pub(crate) struct SessionAnswer {
 impl SessionAnswer {
     /// What the record says, and the registry's later word on a session that is live.
     pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
-        let (holder, instance_id) = holder_parts(&record.session.holder);
+        let (holder, instance_id) = record.session.holder.parts();
         let last_heartbeat = live.map_or(&record.session, |live| &live.session).last_heartbeat;
         let metadata = &record.particulars.metadata;
         Self {
             session_id: record.session.id.as_uuid(),
             pool_kind: record.pool.kind.as_str(),
             pool: record.pool.name.to_string(),
-            instance_id,
-            holder,
+            instance_id: instance_id.map(Into::into),
+            holder: holder.into(),
             user: record.session.users.first().to_string(),
             started_at: text_of(record.session.started),
             last_heartbeat_at: text_of(last_heartbeat),
@@ -65,13 +64,5 @@ impl SessionAnswer {
             user_agent: record.particulars.user_agent.as_deref().map(Into::into),
             metadata: metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         }
-    }
-}
-
-/// A machine, and the process on it if the license counts per process.
-pub(super) fn holder_parts(holder: &Holder) -> (String, Option<String>) {
-    match holder.as_str().split_once('\n') {
-        Some((machine, instance)) => (machine.into(), Some(instance.into())),
-        None => (holder.as_str().into(), None),
     }
 }

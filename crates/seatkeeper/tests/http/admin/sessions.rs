@@ -37,6 +37,22 @@ async fn sessions_are_found_by_each_filter_and_by_all_of_them() {
 }
 
 #[tokio::test]
+async fn a_machine_finds_the_processes_on_it_and_on_no_other() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 5, "count_per": "process" })).await;
+    let mut taken = Vec::new();
+    for (machine, instance) in [("laptop-1", "a"), ("laptop-1", "b"), ("laptop-10", "a")] {
+        let ask = json!({
+            "license_key": license["license_key"], "machine_id": machine, "instance_id": instance,
+        });
+        let answer = desk.user("ann").post(ACQUIRE, ask).await.expect(201);
+        taken.push(text(&answer["session_id"]).to_owned());
+    }
+    let found = desk.admin().get(&format!("{SESSIONS}?holder=laptop-1")).await.expect(200);
+    assert_eq!(ids(&found), taken.into_iter().take(2).collect());
+}
+
+#[tokio::test]
 async fn a_filter_may_hold_any_character() {
     let desk = Desk::open();
     let license = desk.license(json!({ "max_seats": 5 })).await;
