@@ -2,7 +2,7 @@
 //!
 //! [`start`] builds it from [`Settings`]; it alone names a concrete registry and ledger. A request goes
 //! through `http` (extractors, problems, routes) to one API (`licenses`, `admin`), and from there to the
-//! [`engine`], which joins the registry that decides with the ledger that remembers.
+//! `engine`, which joins the registry that decides with the ledger that remembers.
 
 mod admin;
 mod app;
