@@ -1,6 +1,6 @@
 //! Where live sessions are: the [`Registry`] contract and its backends.
 //!
-//! A backend is an implementation of [`Registry`] that passes [`conformance_suite!`]. It decides by
+//! A backend is an implementation of [`Registry`] that passes `conformance_suite!`. It decides by
 //! the rule of `seatkeeper-core`, on one clock of its own, and writes each change into its journal in
 //! the same atomic step.
 
