@@ -85,9 +85,9 @@ impl Bucket {
         if number < BUCKETS { Some(Self(number)) } else { None }
     }
 
-    /// The bucket that `number` falls into, modulo [`BUCKETS`].
-    pub(crate) const fn wrapping(number: u16) -> Self {
-        Self(number % BUCKETS)
+    /// The bucket with this number: there is one for each byte, see [`BUCKETS`].
+    pub(crate) const fn of_byte(number: u8) -> Self {
+        Self(number as u16)
     }
 
     /// Every bucket, in order.

@@ -66,7 +66,9 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
         .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
-        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string());
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
+        // Else each batch makes and deletes a file for its intermediate rows.
+        .pragma("temp_store", "MEMORY");
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
         .idle_timeout(None)

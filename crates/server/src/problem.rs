@@ -3,8 +3,8 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::error::Error;
@@ -78,9 +78,19 @@ pub(crate) struct Problem {
     /// More that a program can read, by kind.
     #[serde(flatten)]
     #[schema(value_type = Object, additional_properties)]
-    members: Map<String, Value>,
+    members: Members,
     #[serde(skip)]
     retry_after_seconds: Option<u64>,
+}
+
+/// Members of one kind of problem, written already: a denial names many holders, many times a second.
+#[derive(Debug, Default)]
+struct Members(Vec<(&'static str, Box<RawValue>)>);
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 /// How long a caller should wait before it asks an unavailable server again.
@@ -94,14 +104,15 @@ impl Problem {
             status: kind.status,
             detail: detail.into(),
             error: kind.title,
-            members: Map::new(),
+            members: Members::default(),
             retry_after_seconds: None,
         }
     }
 
     /// Adds a member that a program can read.
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.members.insert(name.into(), value.into());
+    pub(crate) fn with(mut self, name: &'static str, value: impl Serialize) -> Self {
+        // Texts, numbers and lists of them can always be written.
+        self.members.0.extend(to_raw_value(&value).map(|value| (name, value)));
         self
     }
 
@@ -127,7 +138,6 @@ impl From<Error> for Problem {
             Error::BodyTooSlow => Self::new(&BODY_TOO_SLOW, "Send the same request again."),
             Error::BodyTooLarge => Self::new(&BODY_TOO_LARGE, "A body may have at most 65,536 bytes."),
             Error::Invalid(errors) => {
-                let errors = serde_json::to_value(errors).unwrap_or_default();
                 Self::new(&INVALID, "Some fields are not as they must be; see `errors`.")
                     .with("errors", errors)
             }
@@ -165,7 +175,9 @@ impl From<Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, axum::Json(&self)).into_response();
+        // A problem is made of texts and numbers alone, which can always be written.
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after_seconds {

@@ -8,7 +8,7 @@ use seatkeeper_core::{Claim, Denial, Holder, Particulars, PoolId, RegistryTime, 
 use seatkeeper_ledger::{CountPer, License};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -72,7 +72,7 @@ enum AcquiredStatus {
 /// Holders that a denial names at most: enough to know whom to ask.
 const HOLDERS_SHOWN_MAX: usize = 10;
 
-/// The longest wait that a denial asks for: a seat may be given back long before a TTL is over.
+/// The longest wait that a denial asks for, before it is spread by up to a quarter: a seat may be given back long before a TTL is over.
 const RETRY_AFTER_SECONDS_MAX: u64 = 60;
 
 /// `POST /acquire`: take a seat of a license, or resume the one this holder has.
@@ -192,20 +192,26 @@ async fn full(app: &App, pool: &PoolId, limit: Seats, wait_seconds: u64) -> Resu
     }
     let view = app.engine.view(pool, HOLDERS_SHOWN_MAX).await?;
     let sessions = view.map(|view| view.sessions).unwrap_or_default();
-    Ok(problem.with("holders", sessions.iter().map(holder).collect::<Vec<_>>()).into_response())
+    Ok(problem.with("holders", sessions.iter().map(HolderShown::of).collect::<Vec<_>>()).into_response())
 }
 
-fn holder(live: &Live) -> Value {
-    let (machine, instance) = live.session.holder.parts();
-    let mut shown = json!({
-        "machine_id": machine,
-        "since": text_of(live.session.started),
-        "last_heartbeat_at": text_of(live.session.last_heartbeat),
-    });
-    if let Some(instance) = instance {
-        shown["instance_id"] = instance.into();
+/// Who holds a seat, as a denial tells it.
+#[derive(Serialize)]
+struct HolderShown<'a> {
+    machine_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance_id: Option<&'a str>,
+    since: String,
+    last_heartbeat_at: String,
+}
+
+impl<'a> HolderShown<'a> {
+    fn of(live: &'a Live) -> Self {
+        let (machine_id, instance_id) = live.session.holder.parts();
+        let (since, last_heartbeat_at) =
+            (text_of(live.session.started), text_of(live.session.last_heartbeat));
+        Self { machine_id, instance_id, since, last_heartbeat_at }
     }
-    shown
 }
 
 /// Up to a quarter more, at random, so that the denied do not come back in one instant.

@@ -1,6 +1,7 @@
 //! Keep a seat.
 
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +13,6 @@ use crate::error::Error;
 use crate::http::{Meta, SessionPath, Who};
 use crate::problem::{self, Problem};
 use crate::times::text_of;
-use axum::response::{IntoResponse, Response};
 
 /// A session that lives on.
 #[derive(Serialize, ToSchema)]

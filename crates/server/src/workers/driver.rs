@@ -75,7 +75,10 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
     let mut retry_pause = RETRY_PAUSE_MIN;
     while !stop.is_cancelled() {
         match attempt(&worker).await {
-            Some(Left::More) => tokio::task::yield_now().await,
+            Some(Left::More) => {
+                retry_pause = RETRY_PAUSE_MIN;
+                tokio::task::yield_now().await;
+            }
             Some(Left::Nothing) => {
                 retry_pause = RETRY_PAUSE_MIN;
                 tokio::select! {

@@ -12,8 +12,8 @@ use seatkeeper_registry::Registry;
 use super::driver::{Left, Worker};
 use crate::error::Error;
 
-/// Heartbeats in one statement.
-const FLUSH_HEARTBEATS_MAX: usize = 500;
+/// Heartbeats that are collected, over as many buckets as it takes, before they are written down.
+const FLUSH_HEARTBEATS_MAX: usize = 4_096;
 
 pub(crate) struct Flush {
     registry: Arc<dyn Registry>,
@@ -48,12 +48,15 @@ impl Worker for Flush {
     async fn activate(&self) -> Result<Left, Error> {
         let now = self.registry.now().await?;
         let since = *self.flushed_until.lock();
+        let mut renewed = Vec::new();
         for bucket in Bucket::all() {
-            let renewed = self.registry.renewed_since(bucket, since).await?;
-            for batch in renewed.chunks(FLUSH_HEARTBEATS_MAX) {
-                self.ledger.flush_heartbeats(batch).await.map_err(Error::Ledger)?;
+            renewed.extend(self.registry.renewed_since(bucket, since).await?);
+            if renewed.len() >= FLUSH_HEARTBEATS_MAX {
+                self.ledger.flush_heartbeats(&renewed).await.map_err(Error::Ledger)?;
+                renewed.clear();
             }
         }
+        self.ledger.flush_heartbeats(&renewed).await.map_err(Error::Ledger)?;
         *self.flushed_until.lock() = now;
         Ok(Left::Nothing)
     }
