@@ -159,6 +159,11 @@ impl Pool {
         self.enqueue(slot);
     }
 
+    /// Takes `user` out of a session that others share, and says whether it did.
+    pub(crate) fn leave(&mut self, id: SessionId, user: &UserId) -> bool {
+        self.slot_of(id).is_some_and(|slot| self.sessions[slot as usize].session.users.leave(user))
+    }
+
     /// Takes over `terms` if they are newer than what the pool knows, and says whether it did.
     pub(crate) fn learn(&mut self, terms: Terms) -> bool {
         let newer = self.terms.is_none_or(|known| terms.version > known.version);

@@ -6,8 +6,8 @@
 //! to a pool. All are plain functions of what they are given.
 
 use crate::{
-    Claim, EndReason, Policy, Pool, RegistryTime, Session, SessionId, Span, Standing, Terms, Users, WhenFull,
-    WhenHeld,
+    Claim, EndReason, Policy, Pool, RegistryTime, Session, SessionId, Span, Standing, Terms, UserId, Users,
+    WhenFull, WhenHeld,
 };
 
 /// What became of a claim, and which sessions ended on the way, in the order in which they did.
@@ -124,6 +124,13 @@ pub fn renew(pool: &mut Pool, id: SessionId, now: RegistryTime) -> Renewal {
 pub fn end(pool: &mut Pool, id: SessionId, reason: EndReason, now: RegistryTime) -> Option<Ending> {
     let over = pool.expiry_of(pool.get(id)?) <= now;
     take_out(pool, id, if over { EndReason::Expired } else { reason })
+}
+
+/// Lets `user` out of a live session that others share, and says whether it did: if not, the seat is
+/// the user's alone to give back.
+pub fn leave(pool: &mut Pool, id: SessionId, user: &UserId, now: RegistryTime) -> bool {
+    let live = pool.get(id).is_some_and(|session| pool.expiry_of(session) > now);
+    live && pool.leave(id, user)
 }
 
 /// Ends every session for `reason`, those that were over before as expired.

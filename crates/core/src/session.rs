@@ -57,7 +57,7 @@ impl Users {
         Self { first: user, others: None }
     }
 
-    /// The one who was admitted.
+    /// The one who was admitted, or who came next if that one left.
     pub fn first(&self) -> &UserId {
         &self.first
     }
@@ -75,6 +75,20 @@ impl Users {
         let others = self.others.get_or_insert_default();
         others.truncate(USERS_PER_SESSION_MAX - 2);
         others.push(user.clone());
+    }
+
+    /// Takes `user` out if others share the session, and says whether it did.
+    pub fn leave(&mut self, user: &UserId) -> bool {
+        let Some(others) = self.others.as_mut().filter(|others| !others.is_empty()) else {
+            return false;
+        };
+        if self.first == *user {
+            self.first = others.remove(0);
+            return true;
+        }
+        let before = others.len();
+        others.retain(|other| other != user);
+        others.len() < before
     }
 }
 

@@ -46,6 +46,9 @@ pub enum Error {
     /// The idempotency key was used for a different request.
     #[error("the idempotency key was used for a different request")]
     IdempotencyMismatch,
+    /// A revoked license stays as it is.
+    #[error("the license is revoked")]
+    Revoked,
     /// The tenant has no such license.
     #[error("no such license")]
     NotFound,

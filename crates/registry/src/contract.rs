@@ -36,7 +36,8 @@ pub trait Registry: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
-    /// Ends a session; as `expired` if it was over before.
+    /// Ends a session; as `expired` if it was over before. A release by one of several users who share it
+    /// lets that one out, and the session goes on: nobody gives back another's seat.
     async fn end(
         &self,
         id: SessionId,
@@ -204,6 +205,8 @@ pub enum Ended {
         /// What must be durable before this is answered.
         receipt: Receipt,
     },
+    /// The caller is out of it, and others go on with it.
+    Left,
     /// It is not live here, or not the caller's.
     Missing,
 }

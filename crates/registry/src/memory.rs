@@ -140,13 +140,12 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
     }
 
     async fn journal_read(&self, max: usize) -> Result<Vec<JournalEntry>, Error> {
+        let waiting: Vec<_> = self.backlog.waiting().collect();
+        // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
+        let share = max.div_ceil(waiting.len().max(1));
         let mut entries = Vec::new();
-        for bucket in self.backlog.waiting() {
-            if entries.len() >= max {
-                break;
-            }
-            let room = max - entries.len();
-            entries.extend(self.lock(bucket).journal().read(bucket, room));
+        for bucket in waiting {
+            entries.extend(self.lock(bucket).journal().read(bucket, share));
         }
         Ok(entries)
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use seatkeeper_ledger::Ledger;
 
+use tokio_util::task::TaskTracker;
+
 use crate::auth::Verifier;
 use crate::engine::Engine;
 use crate::entitlements::Entitlements;
@@ -19,6 +21,8 @@ pub(crate) struct Parts {
     pub(crate) engine: Engine,
     pub(crate) ledger: Ledger,
     pub(crate) entitlements: Entitlements,
+    /// Writes that go on when their request is cut off; the server waits for them when it stops.
+    pub(crate) writes: TaskTracker,
 }
 
 impl App {

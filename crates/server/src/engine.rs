@@ -114,6 +114,7 @@ impl Engine {
                 self.durable(receipt).await?;
                 Ok(ended_for == reason)
             }
+            Ended::Left => Ok(true),
             Ended::Missing => {
                 // What ended it must be on record before anyone is told that it is over.
                 self.durable(self.registry.journal_end(id.bucket()).await?).await?;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, Terms};
-use seatkeeper_ledger::{Ledger, License, LicenseId, LicenseKey, Status};
+use seatkeeper_ledger::{Ledger, License, LicenseId, LicenseKey};
 
 use crate::error::Error;
 use crate::settings::LicensesSettings;
@@ -18,7 +18,7 @@ use crate::settings::LicensesSettings;
 /// How many licenses are remembered; the others are read from the ledger.
 const LICENSES_REMEMBERED_MAX: usize = 10_000;
 
-/// The active licenses.
+/// The licenses.
 pub(crate) struct Entitlements {
     ledger: Ledger,
     remembered: Cache<Key, Arc<License>>,
@@ -43,13 +43,12 @@ impl Entitlements {
         Self { ledger, remembered: Cache::new(LICENSES_REMEMBERED_MAX), replacing: Mutex::new(()) }
     }
 
-    /// The tenant's active license with this key.
-    pub(crate) async fn active(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
-        let license = match self.remembered.get(&KeyRef(tenant, key)) {
-            Some(license) => license,
-            None => self.load(tenant, key).await?,
-        };
-        if license.status == Status::Active { Ok(license) } else { Err(Error::LicenseNotFound) }
+    /// The tenant's license with this key, whatever its status: the rule looks at that.
+    pub(crate) async fn license(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
+        match self.remembered.get(&KeyRef(tenant, key)) {
+            Some(license) => Ok(license),
+            None => self.load(tenant, key).await,
+        }
     }
 
     /// Takes over a license as it was just written.

@@ -83,6 +83,7 @@ impl Error {
             Ledger::DuplicateKey => Self::LicenseKeyTaken,
             Ledger::IdempotencyMismatch => Self::IdempotencyKeyReused,
             Ledger::NotFound => Self::LicenseNotFound,
+            Ledger::Revoked => Self::LicenseRevoked,
             error => Self::Ledger(error),
         }
     }

@@ -190,16 +190,16 @@ impl IntoResponse for Problem {
     }
 }
 
+/// Why an answer is a problem, for the log alone.
+#[derive(Clone)]
+pub(crate) struct Causes(pub(crate) String);
+
 impl IntoResponse for Error {
-    /// The caller is told the problem; the log gets the chain of causes, once, here.
+    /// The caller is told the problem; the chain of causes goes along, for the log.
     fn into_response(self) -> Response {
         let causes = self.with_causes();
-        let problem = Problem::from(self);
-        if problem.status >= 500 {
-            tracing::error!(status = problem.status, %causes, "a request failed");
-        } else {
-            tracing::debug!(status = problem.status, %causes, "a request was refused");
-        }
-        problem.into_response()
+        let mut response = Problem::from(self).into_response();
+        response.extensions_mut().insert(Causes(causes));
+        response
     }
 }

@@ -13,6 +13,7 @@ use seatkeeper_registry::{MonotonicClock, Registry};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
@@ -82,16 +83,20 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
     let (upkeep, drainage) = workers(&settings, &registry, &ledger, &commits).await?;
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
+    let writes = TaskTracker::new();
     let app = App::new(Parts {
         verifier,
         engine: Engine::new(registry, ledger.clone(), commits, commit_timeout),
         entitlements: Entitlements::new(ledger.clone()),
         ledger: ledger.clone(),
+        writes: writes.clone(),
         settings,
     });
     let served = tokio::spawn(async move {
         serve(listener, app, shutdown, drain_timeout).await;
-        // What upkeep still does must reach the ledger as well.
+        // What writes and upkeep still do must reach the ledger as well.
+        writes.close();
+        writes.wait().await;
         upkeep.stop().await;
         drainage.stop().await;
         ledger.close().await;

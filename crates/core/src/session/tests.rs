@@ -52,3 +52,18 @@ fn one_who_is_in_already_takes_nobodys_place() {
     users.join(&user(3));
     assert_eq!(users, before);
 }
+
+#[test]
+fn one_of_several_may_leave_and_the_last_may_not() {
+    let mut users = Users::one(user(0));
+    assert!(!users.leave(&user(0)), "nobody else is in");
+    users.join(&user(1));
+    users.join(&user(2));
+    assert!(!users.leave(&user(9)), "not in");
+    assert!(users.leave(&user(0)));
+    assert_eq!((who_is_in(&users), users.first()), (vec![1, 2], &user(1)));
+    assert!(users.leave(&user(2)));
+    assert_eq!(who_is_in(&users), [1]);
+    assert!(!users.leave(&user(1)), "the last one");
+    assert_eq!(who_is_in(&users), [1]);
+}

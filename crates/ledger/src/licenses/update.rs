@@ -2,13 +2,13 @@
 
 use seatkeeper_core::TenantId;
 
-use super::{Effect, LicenseChange, LicenseId, Write, Written, idempotency, read, write as rows};
+use super::{Effect, LicenseChange, LicenseId, Status, Write, Written, idempotency, read, write as rows};
 use crate::audit::Action;
 use crate::{Error, Ledger};
 
 impl Ledger {
     /// Changes a license, which raises its version, and puts that on record. A change that changes
-    /// nothing does neither. Where `expected_version` is given and the license is at another one, it is
+    /// nothing does neither. A revoked license takes no other: [`Error::Revoked`]. Where `expected_version` is given and the license is at another one, it is
     /// [`Error::VersionConflict`]; without such a license, [`Error::NotFound`].
     pub async fn update_license(
         &self,
@@ -29,6 +29,9 @@ impl Ledger {
         let mut license = change.applied_to(&now);
         let effect = if license == now { Effect::Unchanged } else { Effect::Changed };
         if effect == Effect::Changed {
+            if now.status == Status::Revoked {
+                return Err(Error::Revoked);
+            }
             license.version += 1;
             license.updated_at = write.at;
             rows::replace(&mut tx, &license).await?;

@@ -44,7 +44,7 @@ pub async fn an_admin_reaches_every_session_of_its_tenant(h: &impl Harness) {
     assert!(matches!(ended, Ended::Now { reason: EndReason::Revoked, .. }), "{ended:?}");
 }
 
-pub async fn users_who_share_a_session_may_all_renew_and_end_it(h: &impl Harness) {
+pub async fn users_who_share_a_session_may_all_renew_it_and_the_last_ends_it(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
     for last in ["ann", "bob"] {
         let session = pool.claim("machine").by("ann").await.admitted().session.id;
@@ -54,6 +54,9 @@ pub async fn users_who_share_a_session_may_all_renew_and_end_it(h: &impl Harness
             let renewed = pool.heartbeat_by(&user(name), session).await;
             assert!(matches!(renewed, Heartbeat::Renewed(_)), "{name}: {renewed:?}");
         }
+        let first = if last == "ann" { "bob" } else { "ann" };
+        assert_eq!(pool.end_by(&user(first), session, EndReason::Released).await, Ended::Left);
+        assert_eq!(pool.heartbeat_by(&user(first), session).await, Heartbeat::Missing, "{first} is out");
         let ended = pool.end_by(&user(last), session, EndReason::Released).await;
         assert!(matches!(ended, Ended::Now { .. }), "{last}: {ended:?}");
     }

@@ -115,7 +115,7 @@ impl TestPool {
     pub(super) async fn release(&self, session: &Live) -> EndReason {
         match self.end_by(&owner(session), session.session.id, EndReason::Released).await {
             Ended::Now { reason, .. } => reason,
-            Ended::Missing => panic!("{session:?} is not live"),
+            Ended::Left | Ended::Missing => panic!("{session:?} is not live"),
         }
     }
 

@@ -62,7 +62,7 @@ macro_rules! conformance_suite {
                     a_stranger_finds_every_session_missing,
                     a_stranger_finds_nothing_out_about_what_is_over,
                     an_admin_reaches_every_session_of_its_tenant,
-                    users_who_share_a_session_may_all_renew_and_end_it,
+                    users_who_share_a_session_may_all_renew_it_and_the_last_ends_it,
                 }
                 terms {
                     a_lowered_limit_ends_nobody_and_binds_the_next_admission,

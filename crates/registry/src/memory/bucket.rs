@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use seatkeeper_core::{
-    Authority, Bucket, Change, EndReason, Ending, Origin, Outcome, PoolId, RegistryTime, Session, SessionId,
-    Span, Terms,
+    Authority, Bucket, Change, EndReason, Ending, Origin, Outcome, PoolId, Reach, RegistryTime, Session,
+    SessionId, Terms,
     rule::{self, Decision, Renewal},
 };
 use slab::Slab;
@@ -17,9 +17,6 @@ use crate::Error;
 use crate::contract::{
     Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, Live, PoolView, Receipt, Request, Swept,
 };
-
-/// How long an empty pool stays open, so that one in use is not read from the ledger again and again.
-const POOL_EMPTY_KEPT: Span = Span::from_secs(60);
 
 /// All that changes together.
 pub(super) struct BucketState {
@@ -189,7 +186,13 @@ impl BucketState {
         let Some(slot) = self.covered(id, who) else {
             return Ended::Missing;
         };
-        let Some(ending) = rule::end(&mut self.pools[slot as usize].pool, id, reason, now) else {
+        let pool = &mut self.pools[slot as usize].pool;
+        if let (EndReason::Released, Reach::Own(user)) = (reason, &who.reach)
+            && rule::leave(pool, id, user, now)
+        {
+            return Ended::Left;
+        }
+        let Some(ending) = rule::end(pool, id, reason, now) else {
             return Ended::Missing;
         };
         let reason = ending.reason;
@@ -256,7 +259,7 @@ impl BucketState {
             self.pools[slot as usize].due = None;
             ended += self.forget_over(slot, now);
             self.pools[slot as usize].flush_denials(now, &mut self.journal);
-            if self.pools[slot as usize].may_close(&self.journal) {
+            if self.pools[slot as usize].may_close(&self.journal, now) {
                 self.close(slot);
             } else {
                 self.put_in_due_index(slot, now);
@@ -296,7 +299,8 @@ impl BucketState {
     /// Makes sure that the sweeper comes by in time; an entry that is early enough stays as it is.
     fn put_in_due_index(&mut self, slot: u32, now: RegistryTime) {
         let open = &mut self.pools[slot as usize];
-        let next = open.next_due(now).unwrap_or(now + POOL_EMPTY_KEPT);
+        open.note_whether_empty(now);
+        let next = open.next_due(now).unwrap_or_else(|| open.may_close_at(now));
         if open.due.is_some_and(|due| due <= next) {
             return;
         }

@@ -100,7 +100,7 @@ impl Backlog {
         }
     }
 
-    /// The buckets with events, from another one on at each call, so that a busy bucket starves none.
+    /// The buckets with events, from another one on at each call.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Bucket> {
         let first = self.first.fetch_add(1, Ordering::Relaxed);
         (0..self.buckets)

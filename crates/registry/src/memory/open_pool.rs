@@ -2,11 +2,18 @@
 
 use seatkeeper_core::{
     Change, Denial, DenialFold, Denied, Ending, Event, Folded, Holder, Origin, Pool, PoolId, RegistryTime,
-    Seats, Session, Terms,
+    Seats, Session, Span, Terms,
 };
 
 use super::journal::Journal;
 use crate::contract::Live;
+
+/// How long an empty pool stays open: longer than any request that found it closed and opens it may take, so
+/// that none opens it again with what it has read before.
+const EMPTY_KEPT: Span = Span::from_secs(60);
+
+/// How long to wait with a pool that may not close yet, for its denials or for the ledger.
+const CLOSING_PAUSE: Span = Span::from_secs(1);
 
 /// A pool and what its events need.
 pub(super) struct OpenPool {
@@ -16,6 +23,8 @@ pub(super) struct OpenPool {
     pub(super) due: Option<RegistryTime>,
     seq: u64,
     epoch: u64,
+    /// Since when nobody is in.
+    empty_since: Option<RegistryTime>,
     /// Where in the bucket's journal its last event stands.
     last_event: u64,
     // Boxed, for few pools deny at any time.
@@ -24,12 +33,35 @@ pub(super) struct OpenPool {
 
 impl OpenPool {
     pub(super) fn new(id: PoolId, seq: u64, epoch: u64, terms: Option<Terms>) -> Self {
-        Self { id, pool: Pool::new(terms), due: None, seq, epoch, last_event: 0, denials: None }
+        Self {
+            id,
+            pool: Pool::new(terms),
+            due: None,
+            seq,
+            epoch,
+            empty_since: None,
+            last_event: 0,
+            denials: None,
+        }
     }
 
-    /// Nobody is in, and all that happened in it is in the ledger.
-    pub(super) fn may_close(&self, journal: &Journal) -> bool {
-        self.pool.is_empty() && self.denials.is_none() && self.last_event <= journal.acknowledged()
+    /// Nobody was in for a while, and all that happened in it is in the ledger.
+    pub(super) fn may_close(&self, journal: &Journal, now: RegistryTime) -> bool {
+        self.empty_since.is_some_and(|since| since + EMPTY_KEPT <= now)
+            && self.denials.is_none()
+            && self.last_event <= journal.acknowledged()
+    }
+
+    /// When to look again whether it may close.
+    pub(super) fn may_close_at(&self, now: RegistryTime) -> RegistryTime {
+        let kept_until = self.empty_since.unwrap_or(now) + EMPTY_KEPT;
+        kept_until.max(now + CLOSING_PAUSE)
+    }
+
+    /// Notes since when nobody is in.
+    pub(super) fn note_whether_empty(&mut self, now: RegistryTime) {
+        let since = self.empty_since.unwrap_or(now);
+        self.empty_since = self.pool.is_empty().then_some(since);
     }
 
     /// When it next has something to sweep, at the earliest. A heartbeat never makes this earlier: it

@@ -84,7 +84,7 @@ impl Crowd {
         let who = Authority { tenant: self.tenant.clone(), reach: Reach::Tenant };
         match self.registry.end(session, &who, EndReason::Released, &Origin::SYSTEM).await? {
             Ended::Now { receipt, .. } => Ok(self.registry.journal_acknowledge(receipt).await?),
-            Ended::Missing => Err(Error::Worthless { why: "a session is missing".to_owned() }),
+            Ended::Left | Ended::Missing => Err(Error::Worthless { why: "a session is missing".to_owned() }),
         }
     }
 }

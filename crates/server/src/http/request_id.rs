@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use seatkeeper_core::{Actor, Origin, RequestId};
 use std::convert::Infallible;
 
 use crate::error::Error;
+use crate::problem::Causes;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -38,10 +39,23 @@ pub(super) async fn identify(State(timeout): State<Duration>, mut request: Reque
     request.extensions_mut().insert(Meta { id: RequestId::new(text.as_str()), ip });
     let answer = tokio::time::timeout(timeout, next.run(request)).await;
     let mut response = answer.unwrap_or_else(|_| Error::TimedOut.into_response());
+    if let Some(Causes(causes)) = response.extensions_mut().remove() {
+        log(&text, response.status(), &causes);
+    }
     if let Ok(value) = HeaderValue::from_str(&text) {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
     response
+}
+
+/// One failure, one line: here its request is known.
+fn log(request: &str, status: StatusCode, causes: &str) {
+    let status = status.as_u16();
+    if status >= 500 {
+        tracing::error!(request.id = request, status, causes, "a request failed");
+    } else {
+        tracing::debug!(request.id = request, status, causes, "a request was refused");
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Meta {

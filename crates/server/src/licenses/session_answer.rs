@@ -16,7 +16,7 @@ pub(crate) struct SessionAnswer {
     pool_kind: &'static str,
     /// The license's id.
     pool: String,
-    /// The machine; absent if the license counts per user.
+    /// The process on the machine; absent unless the license counts per process.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_id: Option<String>,
     /// Who holds the seat: a machine, or a user if the license counts per user.

@@ -3,8 +3,8 @@
 use seatkeeper_core::rule::{self, Decision, Renewal};
 use seatkeeper_core::{
     Authority, Change, Claim, Denial, DenialFold, EndReason, Ending, Event, Folded, Holder, Origin, Outcome,
-    Particulars, Policy, Pool, PoolId, PoolKind, Region, RegistryTime, Seats, Session, SessionId, Span,
-    Standing, Terms, Tier, Users, WhenFull, WhenHeld,
+    Particulars, Policy, Pool, PoolId, PoolKind, Reach, Region, RegistryTime, Seats, Session, SessionId,
+    Span, Standing, Terms, Tier, Users, WhenFull, WhenHeld,
 };
 
 use super::dice::Dice;
@@ -220,6 +220,22 @@ impl Shadow {
 
     pub(super) fn limit(&self) -> Seats {
         self.pool.terms().map_or(Seats(1), |terms| terms.limit)
+    }
+
+    /// Lets a user out of a session that others share, if that is what this end is.
+    pub(super) fn leaves(
+        &mut self,
+        who: &Authority,
+        id: SessionId,
+        reason: EndReason,
+        now: RegistryTime,
+    ) -> bool {
+        match (&who.reach, reason) {
+            (Reach::Own(user), EndReason::Released) => {
+                self.covers(who, id) && rule::leave(&mut self.pool, id, user, now)
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn covers(&self, who: &Authority, id: SessionId) -> bool {

@@ -84,13 +84,16 @@ impl<H: Harness> Backend<'_, H> {
         let seen = self.seen_since(before, shadow).await?;
         let at = seen.at(None);
         let mut expected = shadow.expire_early(&seen.events, Some(id), at);
-        let own = if shadow.covers(who, id) { shadow.end(id, reason, &origin, at) } else { Vec::new() };
+        let left = shadow.leaves(who, id, reason, at);
+        let ends = shadow.covers(who, id) && !left;
+        let own = if ends { shadow.end(id, reason, &origin, at) } else { Vec::new() };
+        same("left", &(ended == Ended::Left), &left)?;
         let told = match ended {
             Ended::Now { reason, receipt } => {
                 seen.covered_by(receipt)?;
                 Some(reason)
             }
-            Ended::Missing => None,
+            Ended::Left | Ended::Missing => None,
         };
         same("reason", &told, &own.first().and_then(reason_of))?;
         expected.extend(own);

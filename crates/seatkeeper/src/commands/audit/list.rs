@@ -43,6 +43,7 @@ struct Record {
     pool: String,
     seq: u64,
     holder: Option<String>,
+    instance_id: Option<String>,
     reason: Option<String>,
     count: u64,
     live: Option<u64>,
@@ -71,19 +72,18 @@ pub(crate) async fn run(args: &ListArgs) -> Result<ExitCode, Error> {
 fn row(record: Record) -> [String; 8] {
     let action =
         if record.count == 1 { record.action } else { format!("{} × {}", record.action, record.count) };
+    let holder = match (record.holder, record.instance_id) {
+        (Some(machine), Some(instance)) => Some(format!("{machine} / {instance}")),
+        (holder, _) => holder,
+    };
     [
         record.at,
         action,
         record.pool,
         record.seq.to_string(),
-        output::cell(record.holder.as_deref().map(one_line)),
+        output::cell(holder),
         output::cell(record.reason),
         record.live.map_or(format!("of {}", record.limit), |live| format!("{live} of {}", record.limit)),
         record.actor,
     ]
-}
-
-/// A process as holder is a machine and an instance on two lines.
-fn one_line(holder: &str) -> String {
-    holder.replace('\n', " / ")
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::desk::{AUDIT, Desk, text};
+use crate::http::desk::{ACQUIRE, AUDIT, Desk, text};
 use crate::http::exchange::exchange;
 use crate::http::shown::shown;
 
@@ -116,8 +116,8 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
             (200, &b"text/csv; charset=utf-8"[..])
         );
         let mut page = text(&page.body).lines();
-        let header = "id,at,pool_kind,pool,stream,seq,epoch,action,session_id,holder,actor,request_id,reason,\
-                      limit,version,live,count";
+        let header = "id,at,pool_kind,pool,stream,seq,epoch,action,session_id,holder,instance_id,actor,\
+                      request_id,reason,limit,version,live,count,user,ip,last_heartbeat_at,expires_at";
         assert_eq!(page.next(), Some(header));
         lines.extend(page);
     }
@@ -127,10 +127,28 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
         let cells: Vec<_> = line.split(',').collect();
         assert_eq!(cells[0], record["id"].to_string());
         assert_eq!(
-            [cells[1], cells[7], cells[11]],
+            [cells[1], cells[7], cells[12]],
             ["at", "action", "request_id"].map(|name| text(&record[name]))
         );
+        let may_be_empty = ["user", "ip", "last_heartbeat_at", "expires_at"];
+        assert_eq!(cells[18..], may_be_empty.map(|name| record[name].as_str().unwrap_or_default()));
     }
+}
+
+#[tokio::test]
+async fn a_process_and_its_machine_are_told_apart_in_json_and_in_csv() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1, "count_per": "process" })).await;
+    let ask = json!({
+        "license_key": license["license_key"], "machine_id": "laptop-1", "instance_id": "cad-7"
+    });
+    desk.user("ann").post(ACQUIRE, ask).await.expect(201);
+    let found = desk.admin().get(&format!("{AUDIT}?action=admitted")).await.expect(200);
+    let record = &found["items"][0];
+    assert_eq!([&record["holder"], &record["instance_id"]], [&json!("laptop-1"), &json!("cad-7")]);
+    let request = desk.request(Method::GET, &format!("{AUDIT}?format=csv&action=admitted"));
+    let csv = exchange(request.bearer_auth(desk.token("ops", "admin"))).await.expect(200);
+    assert!(text(&csv).contains(",laptop-1,cad-7,user:ann,"), "{csv}");
 }
 
 #[tokio::test]

@@ -177,6 +177,12 @@ async fn a_license_that_counts_machines_gives_the_users_of_one_machine_one_seat(
         desk.user(user).heartbeat(&session).await.expect(200);
     }
     desk.user("cid").heartbeat(&session).await.expect(404);
+    // One who leaves gives back nobody else's seat.
+    desk.user("bob").release(&session).await.expect(204);
+    desk.user("bob").heartbeat(&session).await.expect(404);
+    desk.user("ann").heartbeat(&session).await.expect(200);
+    desk.user("ann").release(&session).await.expect(204);
+    desk.user("cid").acquire(&license["license_key"], "laptop-2").await.expect(201);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::http::Page;
 
 const X_NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
-const HEADER: [&str; 17] = [
+const HEADER: [&str; 22] = [
     "id",
     "at",
     "pool_kind",
@@ -21,6 +21,7 @@ const HEADER: [&str; 17] = [
     "action",
     "session_id",
     "holder",
+    "instance_id",
     "actor",
     "request_id",
     "reason",
@@ -28,6 +29,10 @@ const HEADER: [&str; 17] = [
     "version",
     "live",
     "count",
+    "user",
+    "ip",
+    "last_heartbeat_at",
+    "expires_at",
 ];
 
 /// The page, with the next one's cursor in a header.
@@ -62,6 +67,7 @@ fn row(record: &RecordAnswer) -> [String; HEADER.len()] {
         record.action.into(),
         record.session_id.map(|id| id.to_string()).unwrap_or_default(),
         cell(record.holder.as_deref()),
+        cell(record.instance_id.as_deref()),
         cell(Some(&record.actor)),
         cell(record.request_id.as_deref()),
         cell(record.reason.as_deref()),
@@ -69,6 +75,10 @@ fn row(record: &RecordAnswer) -> [String; HEADER.len()] {
         record.version.to_string(),
         number(record.live),
         record.count.to_string(),
+        cell(record.user.as_deref()),
+        record.ip.clone().unwrap_or_default(),
+        record.last_heartbeat_at.clone().unwrap_or_default(),
+        record.expires_at.clone().unwrap_or_default(),
     ]
 }
 

@@ -1,3 +1,4 @@
+use seatkeeper_core::Holder;
 use seatkeeper_ledger::AuditRecord;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +22,10 @@ pub(super) struct RecordAnswer {
     pub(super) epoch: u64,
     pub(super) action: &'static str,
     pub(super) session_id: Option<Uuid>,
+    /// Who holds or asked for the seat: a machine, or a user if the license counts per user.
     pub(super) holder: Option<String>,
+    /// The process on the machine; only if the license counts per process.
+    pub(super) instance_id: Option<String>,
     /// `user:` or `admin:` and a name, or `system`.
     pub(super) actor: String,
     pub(super) request_id: Option<String>,
@@ -50,6 +54,7 @@ pub(super) struct RecordAnswer {
 impl RecordAnswer {
     pub(super) fn of(record: &AuditRecord) -> Self {
         let object = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let (holder, instance_id) = record.holder.as_ref().map(Holder::parts).unzip();
         Self {
             id: record.id,
             at: text_of(record.at),
@@ -60,7 +65,8 @@ impl RecordAnswer {
             epoch: record.epoch,
             action: record.action.as_str(),
             session_id: record.session.map(|id| id.as_uuid()),
-            holder: record.holder.as_ref().map(ToString::to_string),
+            holder: holder.map(Into::into),
+            instance_id: instance_id.flatten().map(Into::into),
             actor: record.actor.clone(),
             request_id: record.request.clone(),
             reason: record.reason.clone(),

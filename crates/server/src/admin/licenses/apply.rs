@@ -1,16 +1,11 @@
 //! Carries a change of a license through: ledger, what is remembered of it, live sessions.
 
 use seatkeeper_core::{Origin, TenantId};
-use seatkeeper_ledger::{
-    Effect, Error as LedgerError, Idempotency, LicenseChange, LicenseId, Status, Write, Written,
-};
+use seatkeeper_ledger::{Effect, Idempotency, LicenseChange, LicenseId, Write, Written};
 
 use crate::app::App;
 use crate::entitlements::terms_of;
 use crate::error::Error;
-
-/// How often a change is tried again because another came between.
-const ATTEMPTS_MAX: usize = 5;
 
 /// One change of one license.
 pub(super) struct Apply {
@@ -24,43 +19,28 @@ pub(super) struct Apply {
 impl Apply {
     /// Carries the change through, also if the caller goes away meanwhile.
     pub(super) async fn run(self, app: App) -> Result<Written, Error> {
-        tokio::spawn(async move { self.carry_through(&app).await }).await?
+        let tasks = app.writes.clone();
+        tasks.spawn(async move { self.carry_through(&app).await }).await?
     }
 
     async fn carry_through(&self, app: &App) -> Result<Written, Error> {
-        for _ in 0..ATTEMPTS_MAX {
-            match self.write(app).await {
-                Ok(written) => {
-                    if written.effect != Effect::Replayed {
-                        let license = written.license.clone();
-                        let terms = terms_of(&license, &app.settings.licenses);
-                        app.entitlements.changed(license);
-                        app.engine.revise(&written.license.pool(), terms, &self.origin).await?;
-                    }
-                    return Ok(written);
-                }
-                Err(Error::Ledger(LedgerError::VersionConflict { .. })) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(Error::TimedOut)
-    }
-
-    async fn write(&self, app: &App) -> Result<Written, Error> {
-        let found = app.ledger.license(&self.tenant, self.id).await.map_err(Error::Ledger)?;
-        let license = found.ok_or(Error::LicenseNotFound)?;
-        if license.status == Status::Revoked && self.change.status != Some(Status::Revoked) {
-            return Err(Error::LicenseRevoked);
-        }
         let write = Write {
             origin: &self.origin,
             at: app.engine.now().await?,
             idempotency: self.idempotency.as_ref(),
         };
-        let updated = app
-            .ledger
-            .update_license(&self.tenant, self.id, &self.change, Some(license.version), write)
-            .await;
-        updated.map_err(Error::of_license_write)
+        let updated = app.ledger.update_license(&self.tenant, self.id, &self.change, None, write).await;
+        let written = updated.map_err(Error::of_license_write)?;
+        // A repeated request is told what it was told then; what binds is the license as it is now.
+        let current = match written.effect {
+            Effect::Changed | Effect::Unchanged => Some(written.license.clone()),
+            Effect::Replayed => app.ledger.license(&self.tenant, self.id).await.map_err(Error::Ledger)?,
+        };
+        if let Some(license) = current {
+            let (pool, terms) = (license.pool(), terms_of(&license, &app.settings.licenses));
+            app.entitlements.changed(license);
+            app.engine.revise(&pool, terms, &self.origin).await?;
+        }
+        Ok(written)
     }
 }
