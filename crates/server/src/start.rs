@@ -1,4 +1,4 @@
-//! Builds the server. Only here are a registry and a ledger named.
+//! Builds the server. Only here is a backend of the registry named.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
