@@ -58,6 +58,9 @@ pub enum Error {
         /// The version it is at.
         current: u64,
     },
+    /// The job's lock is no longer this run's: nothing that it does may be kept.
+    #[error("the run has lost its job's lock")]
+    StaleRun,
     /// An event contradicts what is on record at its place: two registries numbered the same pool.
     #[error("event {seq} of pool {pool} differs from what is on record")]
     Contradiction {

@@ -1,4 +1,4 @@
-//! The system of record: licenses, session history and the audit log.
+//! The system of record: licenses, session history, the audit log, and jobs.
 //!
 //! The audit log is the record; `sessions` is a projection that is computed from it in the
 //! transaction that appends to it, so folding the log always gives the table. Each change has exactly
@@ -13,6 +13,7 @@ mod audit;
 mod chunks;
 mod error;
 mod heartbeats;
+mod jobs;
 mod ledger;
 mod licenses;
 mod page;
@@ -26,6 +27,9 @@ mod verify;
 
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
 pub use error::Error;
+pub use jobs::{
+    Fence, JobLock, JobName, JobOutcome, JobRecord, JobRun, JobRunRecord, JobState, LOCK_TIMEOUT, NotAJob,
+};
 pub use ledger::{Ledger, Settings};
 pub use licenses::{
     CountPer, Effect, Idempotency, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status, Write,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 mod applying;
+mod jobs;
 mod licenses;
 mod opening;
 mod proving;

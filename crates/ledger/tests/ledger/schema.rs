@@ -32,6 +32,8 @@ async fn the_tables_refuse_what_must_never_be() {
         "UPDATE sessions SET ended_at = started_at",
         "UPDATE sessions SET end_reason = 'bored'",
         "INSERT INTO buckets (id, epoch, mode) VALUES (256, 0, 'registry')",
+        "INSERT INTO job_runs (job, fencing_token, worker, scheduled_at, started_at, outcome)
+         VALUES ('retention', 1, 'a', '2026', '2026', 'running')",
     ] {
         let refused = file.execute(statement).await;
         assert!(refused.is_err(), "{statement}");
@@ -61,12 +63,18 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("next_pool", include_str!("../../sql/next_pool.sql")),
         ("pool_records", include_str!("../../sql/pool_records.sql")),
         ("pool_sessions", include_str!("../../sql/pool_sessions.sql")),
+        ("job_is_free", include_str!("../../sql/job_is_free.sql")),
+        ("take_job", include_str!("../../sql/take_job.sql")),
+        ("hold_job", include_str!("../../sql/hold_job.sql")),
+        ("lose_job_run", include_str!("../../sql/lose_job_run.sql")),
+        ("job_runs", include_str!("../../sql/job_runs.sql")),
     ] {
         let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
         for step in sqlx::query(plan).fetch_all(&mut file).await.unwrap() {
             let step: String = step.get("detail");
             let scanned = step.strip_prefix("SCAN ").and_then(|rest| rest.split(' ').next());
-            let tables = ["audit_log", "sessions", "licenses", "idempotency_keys", "a", "e", "s"];
+            let tables =
+                ["audit_log", "sessions", "licenses", "idempotency_keys", "jobs", "job_runs", "a", "e", "s"];
             assert!(scanned.is_none_or(|table| !tables.contains(&table)), "{name}: {step}");
         }
     }

@@ -1,0 +1,5 @@
+-- Whether a job could be taken: it is due and nobody's, or its lock is stale. $1 name, $2 now
+SELECT COUNT(*)
+FROM jobs
+WHERE name = $1
+  AND ((locked_by IS NULL AND COALESCE(retry_at, next_run_at) <= $2) OR locked_until <= $2)

@@ -1,0 +1,14 @@
+-- Takes a job that is due and nobody's, or whose lock is stale: of any number of workers, one. A run
+-- that lost its lock counts as a failure. Who asks for a run from now on asks for another one.
+-- $1 name, $2 now, $3 worker, $4 locked until
+UPDATE jobs
+SET fencing_token = fencing_token + 1,
+    failures = CASE WHEN locked_by IS NULL THEN failures ELSE failures + 1 END,
+    locked_by = $3,
+    locked_at = $2,
+    locked_until = $4,
+    last_run_at = $2,
+    retry_at = NULL
+WHERE name = $1
+  AND ((locked_by IS NULL AND COALESCE(retry_at, next_run_at) <= $2) OR locked_until <= $2)
+RETURNING fencing_token, next_run_at

@@ -1,0 +1,124 @@
+//! Keeping a job's lock, and giving it back.
+//!
+//! Each call here is a run's own: if the lock has become another run's, it changes nothing and is
+//! [`Error::StaleRun`].
+
+use seatkeeper_core::{RegistryTime, Span};
+
+use super::{Fence, JobOutcome, LOCK_TIMEOUT, fence, schedule};
+use crate::row::{Fields, stored_whole};
+use crate::sqlite::Tx;
+use crate::{Error, Ledger, times};
+
+/// What is kept of an error's text.
+const ERROR_CHARS_MAX: usize = 1_000;
+
+/// When a job is due, and how its last runs went.
+struct Schedule {
+    interval: Span,
+    next_run: RegistryTime,
+    retry: Option<RegistryTime>,
+    failures: u64,
+}
+
+impl Ledger {
+    /// Keeps the run's lock for another [`LOCK_TIMEOUT`].
+    pub async fn heartbeat_job(&self, run: &Fence, now: RegistryTime) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        fence::hold(&mut tx, run).await?;
+        sqlx::query(include_str!("../../sql/heartbeat_job.sql"))
+            .bind(run.job().as_str())
+            .bind(times::stored(now))
+            .bind(times::stored(now + LOCK_TIMEOUT))
+            .execute(&mut *tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The run has succeeded: the job is due again at the next time on its grid, or at once if someone
+    /// asked for that meanwhile.
+    pub async fn complete_job(&self, run: &Fence, now: RegistryTime) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let held = Schedule::held(&mut tx, run).await?;
+        let next_run = schedule::next_run(held.next_run, held.interval, now);
+        release(&mut tx, run, &Schedule { next_run, failures: 0, ..held }, None).await?;
+        end_run(&mut tx, run, now, JobOutcome::Succeeded, None).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The run has failed: the job is due again after a pause that grows with the failures in a row.
+    pub async fn fail_job(&self, run: &Fence, now: RegistryTime, error: &str) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let held = Schedule::held(&mut tx, run).await?;
+        let failures = held.failures.saturating_add(1);
+        let retry = schedule::retry_at(held.next_run, held.interval, failures, now);
+        let retry = Some(held.retry.map_or(retry, |asked| asked.min(retry)));
+        let error = bounded(error);
+        release(&mut tx, run, &Schedule { retry, failures, ..held }, Some(&error)).await?;
+        end_run(&mut tx, run, now, JobOutcome::Failed, Some(&error)).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The run was broken off through no fault of the job's: another worker may take it at once.
+    pub async fn give_back_job(&self, run: &Fence, now: RegistryTime, why: &str) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let held = Schedule::held(&mut tx, run).await?;
+        let error = bounded(why);
+        release(&mut tx, run, &Schedule { retry: Some(now), ..held }, Some(&error)).await?;
+        end_run(&mut tx, run, now, JobOutcome::Failed, Some(&error)).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+impl Schedule {
+    /// Of the job whose lock the run holds.
+    async fn held(tx: &mut Tx, run: &Fence) -> Result<Self, Error> {
+        fence::hold(tx, run).await?;
+        let row = sqlx::query(include_str!("../../sql/job_schedule.sql"))
+            .bind(run.job().as_str())
+            .fetch_one(&mut **tx)
+            .await?;
+        let fields = Fields(&row);
+        Ok(Self {
+            interval: fields.span("interval_ms")?,
+            next_run: fields.time("next_run_at")?,
+            retry: fields.time_maybe("retry_at")?,
+            failures: fields.whole("failures")?,
+        })
+    }
+}
+
+async fn release(tx: &mut Tx, run: &Fence, next: &Schedule, error: Option<&str>) -> Result<(), Error> {
+    sqlx::query(include_str!("../../sql/release_job.sql"))
+        .bind(run.job().as_str())
+        .bind(times::stored(next.next_run))
+        .bind(next.retry.map(times::stored))
+        .bind(stored_whole(next.failures))
+        .bind(error)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+async fn end_run(
+    tx: &mut Tx,
+    run: &Fence,
+    now: RegistryTime,
+    outcome: JobOutcome,
+    error: Option<&str>,
+) -> Result<(), Error> {
+    sqlx::query(include_str!("../../sql/end_job_run.sql"))
+        .bind(run.job().as_str())
+        .bind(stored_whole(run.token()))
+        .bind(times::stored(now))
+        .bind(outcome.as_str())
+        .bind(error)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// An error's text as it is kept: not every database can hold a NUL.
+fn bounded(error: &str) -> String {
+    error.chars().filter(|char| *char != '\0').take(ERROR_CHARS_MAX).collect()
+}

@@ -1,0 +1,68 @@
+//! Jobs and their history, read.
+
+use super::{JobLock, JobName, JobRecord, JobRunRecord};
+use crate::page::{Page, rows_for};
+use crate::row::{Fields, stored_whole};
+use crate::sqlite::Row;
+use crate::{Error, Ledger};
+
+impl Ledger {
+    /// All jobs, by name.
+    pub async fn list_jobs(&self) -> Result<Vec<JobRecord>, Error> {
+        let rows = sqlx::query(include_str!("../../sql/jobs.sql")).fetch_all(self.readers()).await?;
+        rows.iter().map(JobRecord::read).collect()
+    }
+
+    /// A job's runs, the newest first, before the one with number `cursor`.
+    pub async fn job_runs(
+        &self,
+        name: JobName,
+        cursor: Option<u64>,
+        limit: u32,
+    ) -> Result<Page<JobRunRecord, u64>, Error> {
+        let rows = sqlx::query(include_str!("../../sql/job_runs.sql"))
+            .bind(name.as_str())
+            .bind(stored_whole(cursor.unwrap_or(u64::MAX)))
+            .bind(stored_whole(rows_for(limit)))
+            .fetch_all(self.readers())
+            .await?;
+        let runs = rows.iter().map(JobRunRecord::read).collect::<Result<_, _>>()?;
+        Ok(Page::of(runs, limit, |run: &JobRunRecord| run.fencing_token))
+    }
+}
+
+impl JobRecord {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        let lock = (fields.value("locked_by")?, fields.time_maybe("locked_at")?);
+        Ok(Self {
+            name: fields.named("name")?,
+            interval: fields.span("interval_ms")?,
+            next_run_at: fields.time("next_run_at")?,
+            retry_at: fields.time_maybe("retry_at")?,
+            last_run_at: fields.time_maybe("last_run_at")?,
+            lock: match lock {
+                (Some(worker), Some(at)) => Some(JobLock { worker, at }),
+                _ => None,
+            },
+            fencing_token: fields.whole("fencing_token")?,
+            failures: fields.whole("failures")?,
+            last_error: fields.value("last_error")?,
+        })
+    }
+}
+
+impl JobRunRecord {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            fencing_token: fields.whole("fencing_token")?,
+            worker: fields.value("worker")?,
+            scheduled_at: fields.time("scheduled_at")?,
+            started_at: fields.time("started_at")?,
+            finished_at: fields.time_maybe("finished_at")?,
+            outcome: fields.named("outcome")?,
+            error: fields.value("error")?,
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! When a job runs next.
+
+use seatkeeper_core::{RegistryTime, Span};
+
+/// The pause after a first failure; it doubles with each that follows.
+const BACKOFF_FIRST: Span = Span::from_secs(5);
+const BACKOFF_MAX: Span = Span::from_secs(300);
+
+/// The next run: the first time after `now` on the grid that starts at `scheduled`. It counts from
+/// there, so it neither drifts nor piles up after an outage.
+pub(super) fn next_run(scheduled: RegistryTime, interval: Span, now: RegistryTime) -> RegistryTime {
+    if scheduled > now {
+        return scheduled;
+    }
+    let interval = interval.as_millis().max(1);
+    let passed = now.since(scheduled).as_millis() / interval;
+    scheduled + Span::from_millis((passed + 1).saturating_mul(interval))
+}
+
+/// When a run that failed is tried again: after a pause that grows with the failures in a row, this one
+/// included, and no later than the next run on the grid.
+pub(super) fn retry_at(
+    scheduled: RegistryTime,
+    interval: Span,
+    failures: u64,
+    now: RegistryTime,
+) -> RegistryTime {
+    (now + backoff(failures, interval)).min(next_run(scheduled, interval, now))
+}
+
+fn backoff(failures: u64, interval: Span) -> Span {
+    let doublings = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+    let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
+    let pause = Span::from_millis(BACKOFF_FIRST.as_millis().saturating_mul(factor));
+    pause.min(interval).min(BACKOFF_MAX)
+}
+
+#[cfg(test)]
+mod tests;
