@@ -100,6 +100,17 @@ pub struct Particulars {
     pub user_agent: Option<Box<str>>,
     /// A JSON object of the client's, at most 4 KiB of text.
     pub metadata: Option<Box<str>>,
+    /// The device, where devices hold the seats.
+    pub device: Option<Device>,
+}
+
+/// A device as its client describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// What it is: `tv`, for one.
+    pub kind: Box<str>,
+    /// Its owner's name for it.
+    pub name: Option<Box<str>>,
 }
 
 /// One change of a pool, in the order in which its registry made it.

@@ -6,8 +6,8 @@
 //! to a pool. All are plain functions of what they are given.
 
 use crate::{
-    Claim, EndReason, Policy, Pool, RegistryTime, Session, SessionId, Span, Standing, Terms, UserId, Users,
-    WhenFull, WhenHeld,
+    Claim, EndReason, Policy, Pool, PoolKind, RegistryTime, Session, SessionId, Span, Standing, Terms,
+    UserId, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
 /// What became of a claim, and which sessions ended on the way, in the order in which they did.
@@ -164,13 +164,19 @@ pub fn forget_over(pool: &mut Pool, now: RegistryTime) -> Vec<Ending> {
     take_out_all(pool, &over, EndReason::Expired)
 }
 
-/// Puts back a session that the ledger knows as live, with one full TTL from `now`, since its holder
-/// could not heartbeat meanwhile. Does nothing if its holder is in already.
-pub fn restore(pool: &mut Pool, session: Session, now: RegistryTime) {
-    if pool.held_by(&session.holder).is_none() && pool.get(session.id).is_none() {
-        let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl);
-        pool.insert(Session { last_heartbeat: now, ttl, ..session });
+/// Puts back a session that the ledger knows as live into a pool of this kind. Where heartbeats keep
+/// sessions alive it gets one full TTL from `now`, since its holder could not send any meanwhile; else it
+/// keeps the end that it had. Does nothing if its holder is in already.
+pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryTime) {
+    if pool.held_by(&session.holder).is_some() || pool.get(session.id).is_some() {
+        return;
     }
+    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl);
+    pool.insert(if kind.has_heartbeats() {
+        Session { last_heartbeat: now, ttl, ..session }
+    } else {
+        session
+    });
 }
 
 /// One claim being decided.
@@ -189,19 +195,19 @@ impl Turn<'_> {
         if let Some(denial) = self.entitlement_denies() {
             return Outcome::Denied(denial);
         }
+        // 2. The holder's own session, named.
+        if let Some(id) = self.named_own() {
+            self.go_on(id);
+            return Outcome::Refreshed(id);
+        }
+        // 3. The holder is in already.
         if let Some(held) = self.pool.held_by(&self.claim.holder) {
             let (id, lower) = (held.id, held.tier < self.claim.tier);
-            // 2. The holder's own session, named.
-            if self.claim.session == Some(id) {
-                self.go_on(id);
-                return Outcome::Refreshed(id);
-            }
-            // 3. The holder is in already.
             return match self.policy.when_held {
                 WhenHeld::Resume => self.resume(id),
                 WhenHeld::Supersede => self.swap(id, EndReason::Superseded),
                 WhenHeld::Upgrade if lower => self.swap(id, EndReason::Upgraded),
-                WhenHeld::Upgrade => Outcome::Existing(id),
+                WhenHeld::Upgrade => self.stand(id),
             };
         }
         // 4. A seat is free.
@@ -228,6 +234,16 @@ impl Turn<'_> {
         Some(Denial::EntitlementOver { ended_at })
     }
 
+    /// The session that the claim names, if it is live here and belongs to the holder.
+    fn named_own(&self) -> Option<SessionId> {
+        let named = self.pool.get(self.claim.session?)?;
+        let own = match self.policy.when_named {
+            WhenNamed::SameHolder => named.holder == self.claim.holder,
+            WhenNamed::SameDevice => named.holder.device() == self.claim.holder.device(),
+        };
+        own.then_some(named.id)
+    }
+
     /// Whether ending sessions may bring a full pool below its limit. Unknown terms never evict.
     fn may_make_room(&self) -> bool {
         let limit = self.terms.limit.0;
@@ -247,7 +263,7 @@ impl Turn<'_> {
             self.policy.when_full == WhenFull::Evict && self.policy.terms.is_some() && self.terms.limit.0 > 0;
         if !within && !evicts {
             return match self.policy.when_held {
-                WhenHeld::Upgrade => Outcome::Existing(held),
+                WhenHeld::Upgrade => self.stand(held),
                 WhenHeld::Supersede | WhenHeld::Resume => self.resume(held),
             };
         }
@@ -259,6 +275,12 @@ impl Turn<'_> {
     fn resume(&mut self, held: SessionId) -> Outcome {
         self.go_on(held);
         Outcome::Resumed(held)
+    }
+
+    /// The held session stands as it was, and whoever asked for it may use it.
+    fn stand(&mut self, held: SessionId) -> Outcome {
+        self.pool.join(held, &self.claim.user);
+        Outcome::Existing(held)
     }
 
     fn go_on(&mut self, id: SessionId) {

@@ -39,6 +39,15 @@ pub enum WhenFull {
     Evict,
 }
 
+/// Whose a session must be for a claim that names it to refresh it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenNamed {
+    /// The claim's holder's.
+    SameHolder,
+    /// The same device's, on whatever network it was admitted: see [`Holder::device`](crate::Holder::device).
+    SameDevice,
+}
+
 /// What happens when the holder already has a live session in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenHeld {
@@ -57,6 +66,8 @@ pub struct Policy {
     pub terms: Option<Terms>,
     /// The TTL to use while neither this policy nor the pool knows any terms.
     pub ttl_default: Span,
+    /// Whose a session must be that the claim names.
+    pub when_named: WhenNamed,
     /// What happens when every seat is taken.
     pub when_full: WhenFull,
     /// What happens when the holder is already in.

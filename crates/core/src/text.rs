@@ -61,9 +61,19 @@ name! {
 #[cfg(test)]
 mod tests;
 
+impl UserId {
+    /// A program of `tenant` that acts in another one. No user of that other tenant can have this name,
+    /// for names that come in hold no control characters.
+    pub fn from_abroad(tenant: &TenantId, user: &Self) -> Self {
+        Self::new(format!("{tenant}\n{user}"))
+    }
+}
+
 impl Holder {
     /// Keeps a machine and a process apart: names that come in hold no control characters.
     const PROCESS_SEPARATOR: char = '\n';
+    /// Keeps a device and its network apart.
+    const NETWORK_SEPARATOR: char = '-';
 
     /// A process on a machine.
     pub fn process(machine: &str, instance: &str) -> Self {
@@ -76,6 +86,17 @@ impl Holder {
             Some((machine, instance)) => (machine, Some(instance)),
             None => (self.as_str(), None),
         }
+    }
+
+    /// A device on a network, as a fingerprint: what tells the device from others wherever it is, and
+    /// what tells it there. Neither holds a `-`.
+    pub fn fingerprint(device: &str, there: &str) -> Self {
+        Self::new(format!("{device}{}{there}", Self::NETWORK_SEPARATOR))
+    }
+
+    /// The part of a fingerprint that stays the same when the device changes its network.
+    pub fn device(&self) -> &str {
+        self.as_str().split(Self::NETWORK_SEPARATOR).next().unwrap_or_default()
     }
 
     /// The bounds between which the processes of this machine sort: from the first on, before the second.

@@ -20,8 +20,8 @@ pub trait Registry: Send + Sync + 'static {
     async fn now(&self) -> Result<RegistryTime, Error>;
 
     /// Opens a pool whose last event on record has number `seq`, with the sessions that the ledger
-    /// knows as live: each gets one full TTL from now, unless the terms say that it has ended. Does
-    /// nothing to a pool that is open.
+    /// knows as live. Each gets one full TTL from now, or keeps its end if its kind of pool has no
+    /// heartbeats; what is over, or what the terms say has ended, ends. Does nothing to a pool that is open.
     async fn open(
         &self,
         pool: &PoolId,
@@ -36,8 +36,8 @@ pub trait Registry: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
-    /// Ends a session; as `expired` if it was over before. A release by one of several users who share it
-    /// lets that one out, and the session goes on: nobody gives back another's seat.
+    /// Ends a session; as `expired` if it was over before. Where users share seats, a release by one of
+    /// several lets that one out, and the session goes on: nobody gives back another's seat.
     async fn end(
         &self,
         id: SessionId,

@@ -2,7 +2,7 @@ use super::{Authority, Reach};
 use crate::{Bucket, PoolId, PoolKind, Region, RegistryTime, Session, SessionId, Span, Tier, UserId, Users};
 
 fn authority(tenant: &str, reach: Reach) -> Authority {
-    Authority { tenant: tenant.into(), reach }
+    Authority::new(tenant.into(), reach)
 }
 
 fn session_of(users: &[&str]) -> Session {
@@ -36,4 +36,30 @@ fn a_session_is_its_users_and_their_tenants_admins() {
     ];
     assert!(covered.iter().all(|who| who.covers(&pool, &session)));
     assert!(!foreign.iter().any(|who| who.covers(&pool, &session)));
+}
+
+#[test]
+fn who_comes_for_one_kind_finds_no_other() {
+    let session = session_of(&["ann"]);
+    let ann = || authority("acme", Reach::Own("ann".into())).through(PoolKind::Subscriber);
+    let pool = |kind| PoolId::new(kind, "acme".into(), "ann");
+    assert!(ann().covers(&pool(PoolKind::Subscriber), &session));
+    assert!(!ann().covers(&pool(PoolKind::License), &session));
+    assert!(!ann().covers(&pool(PoolKind::Capacity), &session));
+}
+
+#[test]
+fn a_service_abroad_finds_what_it_acquired_and_nothing_else() {
+    let pool = PoolId::new(PoolKind::Capacity, "acme".into(), "ann/photo");
+    let robot = UserId::from("robot");
+    let abroad = UserId::from_abroad(&"globex".into(), &robot);
+    let service =
+        Authority { abroad: Some(abroad.clone()), ..authority("globex", Reach::Own(robot.clone())) };
+    let acquired = session_of(&[abroad.as_str()]);
+    assert!(service.covers(&pool, &acquired));
+    assert!(!service.covers(&pool, &session_of(&["ann"])));
+    assert!(!service.covers(&pool, &session_of(&["robot"])), "a namesake of the other tenant");
+    assert!(!authority("acme", Reach::Own(robot)).covers(&pool, &acquired));
+    assert!(!authority("globex", Reach::Tenant).covers(&pool, &acquired), "an admin of the service's tenant");
+    assert!(authority("acme", Reach::Tenant).covers(&pool, &acquired), "an admin of the session's tenant");
 }

@@ -1,6 +1,6 @@
 //! Terms: their versions, their end, and entitlements that are suspended or revoked.
 
-use seatkeeper_core::{Denial, EndReason, Outcome, Seats, Span, Standing, rule};
+use seatkeeper_core::{Denial, EndReason, Outcome, PoolKind, Seats, Span, Standing, rule};
 
 use crate::scene::{by, devices, every_kind, license};
 
@@ -114,7 +114,7 @@ fn terms_that_close_what_is_closed_already_still_end_what_was_restored() {
     let session = scene.pool.get(ann).cloned().expect("ann is in");
     scene.revise(|terms| terms.standing = Standing::Closed);
     let closed = scene.pool.terms().expect("known");
-    rule::restore(&mut scene.pool, session, scene.now);
+    rule::restore(&mut scene.pool, PoolKind::License, session, scene.now);
     let ended = rule::revise(&mut scene.pool, closed, scene.now);
     assert_eq!(ended.len(), 1);
     assert_eq!(ended[0].reason, EndReason::EntitlementEnded);

@@ -97,6 +97,21 @@ fn a_device_that_names_a_session_it_lost_is_superseded_as_if_it_named_none() {
 }
 
 #[test]
+fn a_device_is_refreshed_on_whatever_network_it_shows_its_session() {
+    let (at_home, on_the_road) = ("tablet-home", "tablet-road");
+    let mut scene = devices(2);
+    let tablet = scene.claim(at_home).admitted();
+    scene.pass(Span::from_secs(1));
+    scene.ask(by(on_the_road).naming(tablet)).is(Outcome::Refreshed(tablet));
+    assert_eq!(scene.holders(), [at_home], "it holds what it held");
+    scene.ask(by("phone-road").naming(tablet)).admitted();
+
+    let mut scene = license(1);
+    let first = scene.claim("host-1").admitted();
+    scene.ask(by("host-2").naming(first)).full();
+}
+
+#[test]
 fn naming_a_session_that_never_was_counts_for_nothing() {
     for mut scene in every_kind(1) {
         let nowhere = scene.fresh_id();

@@ -1,9 +1,9 @@
 //! Heartbeat, end and restoration of single sessions.
 
 use seatkeeper_core::rule::{self, Renewal};
-use seatkeeper_core::{EndReason, Pool, Session, Span};
+use seatkeeper_core::{EndReason, Pool, PoolKind, Session, Span};
 
-use crate::scene::{TTL, a_session_id, every_kind, license, told};
+use crate::scene::{TTL, a_session_id, capacity, every_kind, license, told};
 
 #[test]
 fn a_heartbeat_renews_one_session_for_the_ttl_of_today() {
@@ -75,10 +75,23 @@ fn a_restored_session_gets_one_full_ttl() {
     let mut rebuilt = Pool::new(scene.pool.terms());
     scene.pass(TTL);
     scene.pass(TTL);
-    rule::restore(&mut rebuilt, session.clone(), scene.now);
+    rule::restore(&mut rebuilt, PoolKind::License, session.clone(), scene.now);
     let restored = rebuilt.get(ann).expect("it is back");
     assert_eq!(*restored, Session { last_heartbeat: scene.now, ..session });
     assert_eq!(rebuilt.next_expiry(), Some(scene.now + TTL));
+}
+
+#[test]
+fn a_restored_session_that_has_no_heartbeats_keeps_its_end() {
+    let mut scene = capacity();
+    let ann = scene.claim("ann").admitted();
+    let session = scene.pool.get(ann).cloned().expect("ann is in");
+    scene.pass(Span::from_secs(59));
+    let today = scene.changed(|terms| terms.ttl = Span::from_secs(5));
+    let mut rebuilt = Pool::new(Some(today));
+    rule::restore(&mut rebuilt, PoolKind::Capacity, session.clone(), scene.now);
+    assert_eq!(rebuilt.get(ann), Some(&session));
+    assert_eq!(rebuilt.next_expiry(), Some(scene.now + Span::from_secs(1)));
 }
 
 #[test]
@@ -89,11 +102,11 @@ fn a_restored_session_gets_the_ttl_of_today_or_else_its_own() {
 
     let today = scene.changed(|terms| terms.ttl = Span::from_secs(5));
     let mut rebuilt = Pool::new(Some(today));
-    rule::restore(&mut rebuilt, session.clone(), scene.now);
+    rule::restore(&mut rebuilt, PoolKind::License, session.clone(), scene.now);
     assert_eq!(rebuilt.next_expiry(), Some(scene.now + Span::from_secs(5)));
 
     let mut rebuilt = Pool::new(None);
-    rule::restore(&mut rebuilt, session, scene.now);
+    rule::restore(&mut rebuilt, PoolKind::License, session, scene.now);
     assert_eq!(rebuilt.next_expiry(), Some(scene.now + TTL));
 }
 
@@ -104,11 +117,11 @@ fn a_session_is_restored_once_and_never_beside_its_holders_own() {
     let session = scene.pool.get(ann).cloned().expect("ann is in");
     scene.pass(Span::from_secs(1));
 
-    rule::restore(&mut scene.pool, session.clone(), scene.now);
+    rule::restore(&mut scene.pool, PoolKind::License, session.clone(), scene.now);
     let twin_by_holder = Session { id: a_session_id(1), ..session.clone() };
-    rule::restore(&mut scene.pool, twin_by_holder, scene.now);
+    rule::restore(&mut scene.pool, PoolKind::License, twin_by_holder, scene.now);
     let twin_by_id = Session { holder: "bob".into(), ..session.clone() };
-    rule::restore(&mut scene.pool, twin_by_id, scene.now);
+    rule::restore(&mut scene.pool, PoolKind::License, twin_by_id, scene.now);
 
     assert_eq!(scene.pool.iter().collect::<Vec<_>>(), [&session]);
 }

@@ -2,8 +2,8 @@
 //! It shares with the engine the words for what goes in and what comes out, and none of its code.
 
 use seatkeeper_core::{
-    Claim, Denial, EndReason, Outcome, Policy, RegistryTime, Seats, Session, SessionId, Span, Standing,
-    Terms, Users, WhenFull, WhenHeld,
+    Claim, Denial, EndReason, Holder, Outcome, Policy, RegistryTime, Seats, Session, SessionId, Span,
+    Standing, Terms, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
 /// Which session ended, and why.
@@ -70,9 +70,11 @@ impl Naive {
         let limit_is_known = policy.terms.is_some();
         let evicts = policy.when_full == WhenFull::Evict && limit_is_known && limit > 0;
         // "The claim names a session that is live in this pool and belongs to this holder".
-        if let Some(at) =
-            self.live.iter().position(|it| Some(it.id) == claim.session && it.holder == claim.holder)
-        {
+        let own = |it: &Session| match policy.when_named {
+            WhenNamed::SameHolder => it.holder == claim.holder,
+            WhenNamed::SameDevice => device(&it.holder) == device(&claim.holder),
+        };
+        if let Some(at) = self.live.iter().position(|it| Some(it.id) == claim.session && own(it)) {
             self.renew(at, terms.ttl, now, claim);
             return Outcome::Refreshed(self.live[at].id);
         }
@@ -82,6 +84,7 @@ impl Naive {
             let a_new_one_fits = self.live.len() <= limit || evicts;
             let reason = match policy.when_held {
                 WhenHeld::Upgrade if self.live[at].tier >= claim.tier || !a_new_one_fits => {
+                    self.live[at].users.join(&claim.user);
                     return Outcome::Existing(held);
                 }
                 WhenHeld::Upgrade => EndReason::Upgraded,
@@ -205,6 +208,12 @@ impl Naive {
         let must_go = self.live.len() + 1 - limit;
         (limit > 0).then(|| expiries[must_go - 1].since(now))
     }
+}
+
+/// What a fingerprint says of the device alone.
+fn device(holder: &Holder) -> String {
+    let name = holder.to_string();
+    name.split_once('-').map_or(name.clone(), |(device, _)| device.to_owned())
 }
 
 fn order(it: &Session) -> impl Ord + use<> {

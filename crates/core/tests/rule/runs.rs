@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{
-    Claim, Decision, EndReason, Ending, Policy, Pool, RegistryTime, Seats, Session, SessionId, Span,
-    Standing, Terms, Tier, WhenFull, WhenHeld,
+    Claim, Decision, EndReason, Ending, Holder, Policy, Pool, RegistryTime, Seats, Session, SessionId, Span,
+    Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 
 use crate::scene::a_session_id;
@@ -38,6 +38,7 @@ pub(crate) struct Ask {
 /// A policy, and what happens under it.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
+    pub(crate) when_named: WhenNamed,
     pub(crate) when_full: WhenFull,
     pub(crate) when_held: WhenHeld,
     pub(crate) ops: Vec<Op>,
@@ -120,14 +121,18 @@ impl Run {
 
     fn policy(&self, terms: Option<Terms>) -> Policy {
         let ttl_default = Span::from_millis(12);
-        Policy { terms, ttl_default, when_full: self.when_full, when_held: self.when_held }
+        let Self { when_named, when_full, when_held, .. } = *self;
+        Policy { terms, ttl_default, when_named, when_full, when_held }
     }
 }
 
 impl Ask {
     fn claim(&self, seen: &[SessionId]) -> Claim {
         Claim {
-            holder: format!("holder-{}", self.holder).as_str().into(),
+            holder: Holder::fingerprint(
+                &format!("device{}", self.holder % 4),
+                &format!("net{}", self.holder / 4),
+            ),
             user: format!("user-{}", self.user).as_str().into(),
             tier: Tier(self.tier),
             session: self.session.map(|which| *which.get(seen)),
@@ -149,15 +154,13 @@ fn an_id(count: usize) -> SessionId {
     a_session_id((count as u64).wrapping_mul(ODD) >> 2)
 }
 
-/// Runs under every pair of policies.
+/// Runs under every mix of policies.
 pub(crate) fn runs() -> impl Strategy<Value = Run> {
     let when_full = prop_oneof![Just(WhenFull::Deny), Just(WhenFull::Evict)];
     let when_held = prop_oneof![Just(WhenHeld::Resume), Just(WhenHeld::Supersede), Just(WhenHeld::Upgrade)];
-    (when_full, when_held, vec(op(), 1..120)).prop_map(|(when_full, when_held, ops)| Run {
-        when_full,
-        when_held,
-        ops,
-    })
+    let when_named = prop_oneof![Just(WhenNamed::SameHolder), Just(WhenNamed::SameDevice)];
+    (when_named, when_full, when_held, vec(op(), 1..120))
+        .prop_map(|(when_named, when_full, when_held, ops)| Run { when_named, when_full, when_held, ops })
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -3,7 +3,7 @@
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{
     Bucket, Claim, Decision, Denial, EndReason, Ending, Outcome, Policy, Pool, Region, RegistryTime, Seats,
-    SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld,
+    SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 
 /// The TTL of every scene unless it says otherwise.
@@ -58,7 +58,16 @@ impl Scene {
             Terms { version: 1, limit: Seats(limit), ttl: TTL, ends_at: None, standing: Standing::Open };
         Self {
             pool: Pool::new(Some(terms)),
-            policy: Policy { terms: Some(terms), ttl_default: TTL_DEFAULT, when_full, when_held },
+            policy: Policy {
+                terms: Some(terms),
+                ttl_default: TTL_DEFAULT,
+                when_named: match when_held {
+                    WhenHeld::Supersede => WhenNamed::SameDevice,
+                    WhenHeld::Resume | WhenHeld::Upgrade => WhenNamed::SameHolder,
+                },
+                when_full,
+                when_held,
+            },
             now: RegistryTime::from_millis(1_000_000),
             minted: 0,
         }

@@ -46,6 +46,16 @@ pub async fn a_session_shown_by_another_holder_counts_for_nothing(h: &impl Harne
     assert_eq!(still.session, ann.session);
 }
 
+pub async fn a_device_is_refreshed_on_another_network(h: &impl Harness) {
+    let pool = h.pool(devices(1)).await;
+    let at_home = pool.claim("tv-home").await.admitted();
+    h.let_a_moment_pass().await;
+    let on_the_road = pool.claim("tv-road").naming(&at_home).await.refreshed();
+    assert_eq!(on_the_road.session.id, at_home.session.id);
+    assert!(on_the_road.session.last_heartbeat > at_home.session.last_heartbeat);
+    pool.claim("phone-road").naming(&at_home).await.admitted_ending(&[(&at_home, EndReason::Evicted)]);
+}
+
 pub async fn a_copied_device_identity_throws_the_other_out(h: &impl Harness) {
     let pool = h.pool(devices(2)).await;
     let own = pool.claim("tv").await.admitted();
@@ -70,6 +80,14 @@ pub async fn the_same_or_a_lower_tier_changes_nothing(h: &impl Harness) {
         let standing = pool.claim("ann").of_tier(tier).await.existing();
         assert_eq!(standing.session, first.session);
     }
+}
+
+pub async fn whoever_asks_for_a_session_that_stands_may_use_it(h: &impl Harness) {
+    let pool = h.pool(capacity()).await;
+    let standing = pool.claim("ann").by("robot").of_tier(2).await.admitted().session.id;
+    assert!(pool.session_by(&user("eve"), standing).await.is_none());
+    pool.claim("ann").by("eve").of_tier(2).await.existing();
+    assert!(pool.session_by(&user("eve"), standing).await.is_some());
 }
 
 pub async fn a_holder_is_never_told_that_the_pool_is_full(h: &impl Harness) {

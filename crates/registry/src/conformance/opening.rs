@@ -6,7 +6,7 @@ use seatkeeper_core::{
 
 use super::books::{events_of, sweep_all, waiting};
 use super::harness::{Harness, Scene};
-use super::plan::seats;
+use super::plan::{capacity, seats};
 use super::pool::{TestPool, admin, request_of, user};
 use crate::{Ended, Error, Heartbeat};
 
@@ -52,6 +52,31 @@ pub async fn restored_sessions_get_one_full_ttl(h: &impl Harness) {
     pool.claim("bob").await.full();
     h.let_pass(pool.ttl()).await;
     pool.claim("bob").await.admitted();
+}
+
+pub async fn restored_sessions_that_have_no_heartbeats_keep_their_end(h: &impl Harness) {
+    let pool = h.pool_not_open(capacity());
+    let ann = held_since_long(h, &pool, "ann", 1).await;
+    let ann = Session { ttl: Span::from_secs(7_200), ..ann };
+    pool.open(1, vec![ann.clone()]).await;
+    let restored = pool.session_by(&admin(), ann.id).await.expect("ann is back");
+    assert_eq!(restored.session, ann);
+    assert_eq!(restored.expires, ann.started + ann.ttl);
+}
+
+pub async fn what_was_over_before_the_pool_opened_ends_as_it_opens(h: &impl Harness) {
+    for known in [true, false] {
+        let pool = h.pool_not_open(capacity().called(if known { "known" } else { "unknown" }));
+        let ann = held_since_long(h, &pool, "ann", 1).await;
+        let ann = Session { ttl: Span::from_secs(3_599), ..ann };
+        let terms = known.then(|| pool.terms());
+        pool.registry.open(&pool.id, 1, terms, vec![ann.clone()]).await.expect("a pool can be opened");
+        assert_eq!(pool.session_by(&admin(), ann.id).await, None);
+        let events = events_of(&*pool.registry, &pool.id).await;
+        let [event] = &events[..] else { panic!("expected one end on record: {events:?}") };
+        let Change::Ended { reason, expires, .. } = event.change else { panic!("{event:?}") };
+        assert_eq!((reason, expires), (EndReason::Expired, ann.started + ann.ttl));
+    }
 }
 
 pub async fn restored_sessions_hold_their_seats(h: &impl Harness) {

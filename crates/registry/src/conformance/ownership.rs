@@ -4,8 +4,8 @@ use seatkeeper_core::EndReason;
 
 use super::books::events_of;
 use super::harness::{Harness, Scene};
-use super::plan::seats;
-use super::pool::{admin, owner, strangers, user};
+use super::plan::{capacity, seats};
+use super::pool::{admin, owner, service_abroad, strangers, user};
 use crate::{Ended, Heartbeat};
 
 pub async fn a_stranger_finds_every_session_missing(h: &impl Harness) {
@@ -60,4 +60,24 @@ pub async fn users_who_share_a_session_may_all_renew_it_and_the_last_ends_it(h: 
         let ended = pool.end_by(&user(last), session, EndReason::Released).await;
         assert!(matches!(ended, Ended::Now { .. }), "{last}: {ended:?}");
     }
+}
+
+pub async fn a_service_of_another_tenant_reaches_what_it_acquired(h: &impl Harness) {
+    let pool = h.pool(seats(2)).await;
+    let (service, name) = service_abroad();
+    let acquired = pool.claim("machine").by(name.as_str()).await.admitted().session.id;
+    let anothers = pool.claim("desk").by("robot").await.admitted().session.id;
+    assert!(pool.session_by(&service, acquired).await.is_some());
+    assert!(pool.session_by(&service, anothers).await.is_none());
+    assert_eq!(pool.end_by(&service, anothers, EndReason::Released).await, Ended::Missing);
+    let ended = pool.end_by(&service, acquired, EndReason::Released).await;
+    assert!(matches!(ended, Ended::Now { reason: EndReason::Released, .. }), "{ended:?}");
+}
+
+pub async fn where_seats_are_not_shared_any_of_its_users_ends_a_session(h: &impl Harness) {
+    let pool = h.pool(capacity()).await;
+    let session = pool.claim("ann").by("robot").await.admitted().session.id;
+    pool.claim("ann").by("eve").await.existing();
+    let ended = pool.end_by(&user("robot"), session, EndReason::Released).await;
+    assert!(matches!(ended, Ended::Now { reason: EndReason::Released, .. }), "{ended:?}");
 }

@@ -1,6 +1,6 @@
 //! What a clause's pool is like.
 
-use seatkeeper_core::{PoolKind, RegistryTime, Seats, Span, Standing, Terms, WhenFull, WhenHeld};
+use seatkeeper_core::{PoolKind, RegistryTime, Seats, Span, Standing, Terms, WhenFull, WhenHeld, WhenNamed};
 
 /// Long enough that nothing is over by chance.
 pub(super) const TTL_LONG: Span = Span::from_secs(3_600);
@@ -36,6 +36,14 @@ impl Plan {
         let terms =
             Terms { version: 1, limit: Seats(limit), ttl: TTL_LONG, ends_at: None, standing: Standing::Open };
         Self { kind, name: "pool".to_owned(), when_full, when_held, brief: false, terms }
+    }
+
+    /// Only devices move between networks.
+    pub(super) fn when_named(&self) -> WhenNamed {
+        match self.kind {
+            PoolKind::Subscriber => WhenNamed::SameDevice,
+            PoolKind::License | PoolKind::Capacity => WhenNamed::SameHolder,
+        }
     }
 
     /// Sessions are over after the harness's TTL.

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use seatkeeper_core::{
-    Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, Reach, RequestId, Seats,
-    Session, SessionId, Span, Terms, Tier, UserId,
+    Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach,
+    RequestId, Seats, Session, SessionId, Span, Terms, Tier, UserId,
 };
 
 use super::asked::Asked;
@@ -31,6 +31,7 @@ impl TestPool {
         let policy = Policy {
             terms: Some(terms),
             ttl_default: ttl,
+            when_named: plan.when_named(),
             when_full: plan.when_full,
             when_held: plan.when_held,
         };
@@ -197,16 +198,27 @@ pub(super) fn owner(session: &Live) -> Authority {
 
 /// A user of the tenant that owns every pool of the suite.
 pub(super) fn user(name: &str) -> Authority {
-    Authority { tenant: TENANT.into(), reach: Reach::Own(name.into()) }
+    Authority::new(TENANT.into(), Reach::Own(name.into()))
 }
 
 /// An admin of that tenant.
 pub(super) fn admin() -> Authority {
-    Authority { tenant: TENANT.into(), reach: Reach::Tenant }
+    Authority::new(TENANT.into(), Reach::Tenant)
 }
 
-/// Users and admins who must not see a session that `ann` of the tenant holds.
+/// A program of another tenant, and the name under which it acquires sessions in this one.
+pub(super) fn service_abroad() -> (Authority, UserId) {
+    let robot = UserId::from("robot");
+    let name = UserId::from_abroad(&"globex".into(), &robot);
+    let service =
+        Authority { abroad: Some(name.clone()), ..Authority::new("globex".into(), Reach::Own(robot)) };
+    (service, name)
+}
+
+/// Callers who must not see a session of a license that `ann` of the tenant holds.
 pub(super) fn strangers() -> Vec<Authority> {
-    let elsewhere = |reach| Authority { tenant: "globex".into(), reach };
-    vec![user("eve"), elsewhere(Reach::Own("ann".into())), elsewhere(Reach::Tenant)]
+    let elsewhere = |reach| Authority::new("globex".into(), reach);
+    let at_another_door = admin().through(PoolKind::Subscriber);
+    let (service, _) = service_abroad();
+    vec![user("eve"), elsewhere(Reach::Own("ann".into())), elsewhere(Reach::Tenant), at_another_door, service]
 }

@@ -33,10 +33,12 @@ macro_rules! conformance_suite {
                     one_machine_takes_one_seat,
                     another_user_of_a_machine_shares_its_session,
                     a_session_that_is_named_by_its_holder_is_refreshed,
+                    a_device_is_refreshed_on_another_network,
                     a_session_shown_by_another_holder_counts_for_nothing,
                     a_copied_device_identity_throws_the_other_out,
                     a_higher_tier_replaces_a_lower_one,
                     the_same_or_a_lower_tier_changes_nothing,
+                    whoever_asks_for_a_session_that_stands_may_use_it,
                     a_holder_is_never_told_that_the_pool_is_full,
                 }
                 expiry {
@@ -63,6 +65,8 @@ macro_rules! conformance_suite {
                     a_stranger_finds_nothing_out_about_what_is_over,
                     an_admin_reaches_every_session_of_its_tenant,
                     users_who_share_a_session_may_all_renew_it_and_the_last_ends_it,
+                    where_seats_are_not_shared_any_of_its_users_ends_a_session,
+                    a_service_of_another_tenant_reaches_what_it_acquired,
                 }
                 terms {
                     a_lowered_limit_ends_nobody_and_binds_the_next_admission,
@@ -96,6 +100,8 @@ macro_rules! conformance_suite {
                     opening_an_open_pool_does_nothing,
                     restored_sessions_get_one_full_ttl,
                     restored_sessions_hold_their_seats,
+                    restored_sessions_that_have_no_heartbeats_keep_their_end,
+                    what_was_over_before_the_pool_opened_ends_as_it_opens,
                     the_numbers_of_events_go_on_where_the_record_ended,
                     a_restored_session_is_its_users,
                     what_the_entitlement_ended_meanwhile_ends_as_the_pool_opens,

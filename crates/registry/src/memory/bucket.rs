@@ -85,7 +85,7 @@ impl BucketState {
         let mut open = OpenPool::new(id.clone(), seq, self.epoch, terms);
         live.sort_unstable_by_key(|session| (session.started, session.id));
         for session in live {
-            rule::restore(&mut open.pool, session, now);
+            rule::restore(&mut open.pool, id.kind, session, now);
         }
         let slot = self.pools.insert(open) as u32;
         let (pools, hasher) = (&self.pools, &self.hasher);
@@ -93,10 +93,12 @@ impl BucketState {
             .insert_unique(hasher.hash_one(id), slot, |&slot| hasher.hash_one(&pools[slot as usize].id));
         let restored = self.pools[slot as usize].pool.iter().map(|session| (session.id, slot));
         self.sessions.extend(restored);
-        if let Some(terms) = terms {
-            let ended = rule::revise(&mut self.pools[slot as usize].pool, terms, now);
-            self.record_ends(slot, &ended, 0, &Origin::SYSTEM, now);
-        }
+        let pool = &mut self.pools[slot as usize].pool;
+        let ended = match terms {
+            Some(terms) => rule::revise(pool, terms, now),
+            None => rule::forget_over(pool, now),
+        };
+        self.record_ends(slot, &ended, 0, &Origin::SYSTEM, now);
         self.put_in_due_index(slot, now);
     }
 
@@ -186,8 +188,9 @@ impl BucketState {
         let Some(slot) = self.covered(id, who) else {
             return Ended::Missing;
         };
-        let pool = &mut self.pools[slot as usize].pool;
+        let OpenPool { id: pool_id, pool, .. } = &mut self.pools[slot as usize];
         if let (EndReason::Released, Reach::Own(user)) = (reason, &who.reach)
+            && pool_id.kind.shares_seats()
             && rule::leave(pool, id, user, now)
         {
             return Ended::Left;

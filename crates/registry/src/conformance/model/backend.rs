@@ -71,7 +71,7 @@ impl<'h, H: Harness> Backend<'h, H> {
             let now = self.now().await;
             let live = match n % 2 {
                 0 => Vec::new(),
-                _ => vec![shadow.known_to_the_ledger("holder 0", now, 2 * n)],
+                _ => vec![shadow.known_to_the_ledger("device 0-net 0", now, 2 * n)],
             };
             shadow.account = Account::carried_forward(n, live.iter().map(|it| it.id));
             let opened = self.registry.open(&shadow.id, n, shadow.pool.terms(), live.clone()).await;
@@ -80,7 +80,7 @@ impl<'h, H: Harness> Backend<'h, H> {
             let at = restored.sessions.first().map_or(now, |first| first.session.last_heartbeat);
             for session in live {
                 shadow.remember(session.id);
-                rule::restore(&mut shadow.pool, session, at);
+                rule::restore(&mut shadow.pool, shadow.id.kind, session, at);
             }
         }
         Ok(())

@@ -51,7 +51,7 @@ impl Op {
 
 fn holder(dice: &mut Dice) -> Holder {
     let count = *dice.pick(&HOLDERS);
-    Holder::new(format!("holder {}", dice.below(count)))
+    Holder::fingerprint(&format!("device {}", dice.below(count)), &format!("net {}", dice.below(2)))
 }
 
 fn claim(dice: &mut Dice, shadow: &Shadow) -> Claim {
@@ -100,5 +100,5 @@ fn caller(dice: &mut Dice) -> Authority {
     let tenant: TenantId = if dice.percent(5) { "globex".into() } else { TENANT.into() };
     let user: UserId = (*dice.pick(&USERS)).into();
     let reach = if dice.percent(50) { Reach::Tenant } else { Reach::Own(user) };
-    Authority { tenant, reach }
+    Authority::new(tenant, reach)
 }

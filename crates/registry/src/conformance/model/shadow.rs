@@ -4,7 +4,7 @@ use seatkeeper_core::rule::{self, Decision, Renewal};
 use seatkeeper_core::{
     Authority, Change, Claim, Denial, DenialFold, EndReason, Ending, Event, Folded, Holder, Origin, Outcome,
     Particulars, Policy, Pool, PoolId, PoolKind, Reach, Region, RegistryTime, Seats, Session, SessionId,
-    Span, Standing, Terms, Tier, Users, WhenFull, WhenHeld,
+    Span, Standing, Terms, Tier, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
 use super::dice::Dice;
@@ -48,7 +48,11 @@ impl Shadow {
         let mut shadows: Vec<Self> = Vec::new();
         for (kind, when_full, when_held) in kinds {
             for _ in 0..POOLS_PER_KIND {
-                let policy = Policy { terms: None, ttl_default: ttl, when_full, when_held };
+                let when_named = match kind {
+                    PoolKind::Subscriber => WhenNamed::SameDevice,
+                    PoolKind::License | PoolKind::Capacity => WhenNamed::SameHolder,
+                };
+                let policy = Policy { terms: None, ttl_default: ttl, when_named, when_full, when_held };
                 let id = pool_in_a_used_bucket(kind, shadows.len());
                 let limit = if kind == PoolKind::Capacity { 1 } else { 1 + dice.below(4) as u32 };
                 shadows.push(Self::new(id, policy, limit));
@@ -87,7 +91,9 @@ impl Shadow {
 
     /// A session as the ledger tells of it after a restart.
     pub(super) fn known_to_the_ledger(&self, holder: &str, now: RegistryTime, number: u64) -> Session {
-        let started = now - Span::from_secs(3_600);
+        // One that has no heartbeats would be over.
+        let age = if self.id.kind.has_heartbeats() { Span::from_secs(3_600) } else { Span::ZERO };
+        let started = now - age;
         Session {
             id: SessionId::mint(started, self.id.bucket(), Region::default(), number),
             holder: holder.into(),
@@ -232,7 +238,9 @@ impl Shadow {
     ) -> bool {
         match (&who.reach, reason) {
             (Reach::Own(user), EndReason::Released) => {
-                self.covers(who, id) && rule::leave(&mut self.pool, id, user, now)
+                self.id.kind.shares_seats()
+                    && self.covers(who, id)
+                    && rule::leave(&mut self.pool, id, user, now)
             }
             _ => false,
         }
