@@ -104,6 +104,7 @@ impl Pools {
             ip: Some([192, 0, 2, 7].into()),
             user_agent: Some("cad/7 (linux)".into()),
             metadata: None,
+            device: None,
         };
         let change = Change::Admitted {
             session: Box::new(session),

@@ -1,9 +1,9 @@
 -- Appends records. A record that is there already is left as it is, so that applying is idempotent.
--- `/* rows */` stands for one group of 27 values a record, in the order of the columns.
+-- `/* rows */` stands for one group of 29 values a record, in the order of the columns.
 INSERT INTO audit_log (
     at, tenant_id, pool_kind, pool_id, stream, seq, epoch, action, session_id, holder, actor,
     request_id, reason, limit_seats, limit_version, live, count, folded, user_id, tier, ip,
-    user_agent, metadata, ttl_ms, last_heartbeat_at, expires_at, detail
+    user_agent, metadata, device_type, device_name, ttl_ms, last_heartbeat_at, expires_at, detail
 )
 VALUES /* rows */
 ON CONFLICT (tenant_id, pool_kind, pool_id, stream, seq) DO NOTHING

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use seatkeeper_core::{PoolId, PoolKind, RegistryTime, SessionId, Span, TenantId, Tier};
+use seatkeeper_core::{Device, PoolId, PoolKind, RegistryTime, SessionId, Span, TenantId, Tier};
 use sqlx::{ColumnIndex, Decode, Row as _, Sqlite, Type};
 use uuid::Uuid;
 
@@ -75,6 +75,13 @@ impl<'r> Fields<'r> {
     pub(crate) fn session_id_maybe(&self, column: &'static str) -> Result<Option<SessionId>, Error> {
         let uuid = self.value::<Option<Uuid>>(column)?;
         uuid.map(|uuid| SessionId::from_uuid(uuid).map_err(|source| corrupt(column, source))).transpose()
+    }
+
+    /// The device that columns `device_type` and `device_name` describe.
+    pub(crate) fn device(&self) -> Result<Option<Device>, Error> {
+        let kind = self.value::<Option<&str>>("device_type")?;
+        let name = self.value::<Option<&str>>("device_name")?;
+        Ok(kind.map(|kind| Device { kind: kind.into(), name: name.map(Box::from) }))
     }
 
     /// The pool that columns `tenant_id`, `pool_kind` and `pool_id` name.

@@ -16,7 +16,7 @@ use crate::row::Fields;
 use crate::sqlite::{Dialect, Row};
 use crate::{Error, Ledger};
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 18] = [
     "id",
     "tenant_id",
     "pool_kind",
@@ -33,6 +33,8 @@ const COLUMNS: [&str; 16] = [
     "ip",
     "user_agent",
     "metadata",
+    "device_type",
+    "device_name",
 ];
 
 /// A session as it is on record.
@@ -151,6 +153,7 @@ impl SessionRecord {
                 ip: fields.named_maybe("ip")?,
                 user_agent: fields.value::<Option<&str>>("user_agent")?.map(Box::from),
                 metadata: fields.value::<Option<&str>>("metadata")?.map(Box::from),
+                device: fields.device()?,
             },
         })
     }

@@ -16,7 +16,7 @@ use crate::sqlite::{Arguments, Tx};
 use crate::{Error, times};
 
 /// The columns of `append_audit.sql`, in its order.
-const COLUMNS: usize = 27;
+const COLUMNS: usize = 29;
 /// Rows in one statement: past some hundred, a row costs no less.
 const ROWS_MAX: usize = 256;
 
@@ -157,12 +157,15 @@ fn bind_session<'q>(
 ) -> Query<'q, Sqlite, Arguments> {
     let admitted = session.and_then(|session| session.admitted.as_ref());
     let particulars = admitted.map(|admitted| admitted.particulars);
+    let device = particulars.and_then(|told| told.device.as_ref());
     query
         .bind(admitted.map(|admitted| admitted.user.as_str()))
         .bind(session.map(|session| session.tier.0))
         .bind(particulars.and_then(|told| told.ip).map(|ip| ip.to_string()))
         .bind(particulars.and_then(|told| told.user_agent.as_deref()))
         .bind(particulars.and_then(|told| told.metadata.as_deref()))
+        .bind(device.map(|device| &*device.kind))
+        .bind(device.and_then(|device| device.name.as_deref()))
         .bind(admitted.map(|admitted| stored_whole(admitted.ttl.as_millis())))
         .bind(session.map(|session| times::stored(session.last_heartbeat)))
         .bind(session.map(|session| times::stored(session.expires)))

@@ -13,7 +13,7 @@ use crate::row::stored_whole;
 use crate::sqlite::Dialect;
 use crate::{Error, Ledger, times};
 
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 30] = [
     "id",
     "at",
     "tenant_id",
@@ -38,6 +38,8 @@ const COLUMNS: [&str; 28] = [
     "ip",
     "user_agent",
     "metadata",
+    "device_type",
+    "device_name",
     "ttl_ms",
     "last_heartbeat_at",
     "expires_at",

@@ -3,28 +3,31 @@
 use std::fmt;
 use std::str::FromStr;
 
-use seatkeeper_core::{Holder, PoolId, RegistryTime, SessionId, Span, Tier, UserId};
+use seatkeeper_core::{Device, Holder, PoolId, RegistryTime, SessionId, Span, Tier, UserId};
 
 use crate::Error;
 use crate::row::Fields;
 use crate::sqlite::Row;
 
-/// One of a pool's two streams of records, each numbered on its own.
+/// A stream of records that is numbered on its own: two of a pool, and one of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// Changes of its entitlement, numbered by the entitlement's version.
     Entitlement,
+    /// Changes of a plan. Its pool's name is the plan's.
+    Plan,
     /// What happened to its sessions, numbered by the registry.
     Session,
 }
 
 impl Stream {
-    const ALL: [Self; 2] = [Self::Entitlement, Self::Session];
+    const ALL: [Self; 3] = [Self::Entitlement, Self::Plan, Self::Session];
 
     /// The stream's name in records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Entitlement => "entitlement",
+            Self::Plan => "plan",
             Self::Session => "session",
         }
     }
@@ -140,6 +143,8 @@ pub struct AuditRecord {
     pub user_agent: Option<String>,
     /// The client's JSON object at its admission.
     pub metadata: Option<String>,
+    /// The device that was admitted.
+    pub device: Option<Device>,
     /// The TTL at the admission.
     pub ttl: Option<Span>,
     /// The session's last heartbeat.
@@ -176,6 +181,7 @@ impl AuditRecord {
             ip: fields.value("ip")?,
             user_agent: fields.value("user_agent")?,
             metadata: fields.value("metadata")?,
+            device: fields.device()?,
             ttl: fields.value::<Option<i64>>("ttl_ms")?.map(|ms| Span::from_millis(ms.unsigned_abs())),
             last_heartbeat: fields.time_maybe("last_heartbeat_at")?,
             expires: fields.time_maybe("expires_at")?,

@@ -82,6 +82,7 @@ impl Replay {
     pub fn record(&mut self, record: &AuditRecord) -> Result<(), Finding> {
         let checked = match record.stream {
             Stream::Entitlement => self.entitlement(record),
+            Stream::Plan => Err(Breach::Malformed),
             Stream::Session if record.seq < self.seq_next && self.cut.is_some() => self.kept(record),
             Stream::Session => self.change(record),
         };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use seatkeeper_core::{
-    Actor, Change, Denial, Denied, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind, Region,
-    RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
+    Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind,
+    Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
 };
 use seatkeeper_ledger::{CountPer, Ledger, License, LicenseKey, NewLicense, Settings, Status, Write};
 use tempfile::TempDir;
@@ -94,6 +94,7 @@ impl Story {
             ip: Some([192, 0, 2, 7].into()),
             user_agent: Some("cad/7".into()),
             metadata: Some(r#"{"os":"linux"}"#.into()),
+            device: Some(Device { kind: "tv".into(), name: Some("Küche".into()) }),
         };
         let change = Change::Admitted {
             session: Box::new(session),
