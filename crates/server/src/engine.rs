@@ -15,6 +15,7 @@ use seatkeeper_registry::{
 };
 
 use crate::error::Error;
+use crate::settings::Durability;
 pub(crate) use commits::Commits;
 pub(crate) use history::Past;
 
@@ -63,14 +64,14 @@ impl Engine {
         Ok(self.registry.now().await?)
     }
 
-    /// Decides a claim. A seat is granted only once its admission is on record; a retry that finds it
-    /// waits for that as well.
-    pub(crate) async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
+    /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
+    /// finds it waits for that as well.
+    pub(crate) async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
         for _ in 0..OPENINGS_PER_CALL_MAX {
             match self.registry.claim(request).await {
                 Ok(claimed) => {
                     if matches!(claimed.answer, Answer::Granted { .. }) {
-                        self.durable(claimed.receipt).await?;
+                        self.settled(claimed.receipt, durability).await?;
                     }
                     return Ok(claimed);
                 }
@@ -108,16 +109,17 @@ impl Engine {
         who: &Authority,
         reason: EndReason,
         origin: &Origin,
+        durability: Durability,
     ) -> Result<bool, Error> {
         match self.registry.end(id, who, reason, origin).await? {
             Ended::Now { reason: ended_for, receipt } => {
-                self.durable(receipt).await?;
+                self.settled(receipt, durability).await?;
                 Ok(ended_for == reason)
             }
             Ended::Left => Ok(true),
             Ended::Missing => {
                 // What ended it must be on record before anyone is told that it is over.
-                self.durable(self.registry.journal_end(id.bucket()).await?).await?;
+                self.settled(self.registry.journal_end(id.bucket()).await?, durability).await?;
                 Ok(false)
             }
         }
@@ -171,6 +173,13 @@ impl Engine {
     async fn open(&self, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
         let seq = self.ledger.pool_seq(pool).await.map_err(Error::Ledger)?;
         Ok(self.registry.open(pool, seq, terms, Vec::new()).await?)
+    }
+
+    async fn settled(&self, receipt: Receipt, durability: Durability) -> Result<(), Error> {
+        match durability {
+            Durability::Ledger => self.durable(receipt).await,
+            Durability::Journal => Ok(()),
+        }
     }
 
     /// Waits until the ledger has all up to `receipt`.

@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, Terms};
-use seatkeeper_ledger::{Ledger, License, LicenseId, LicenseKey};
+use seatkeeper_ledger::{Ledger, License, LicenseKey};
 
+use crate::capacities;
 use crate::error::Error;
-use crate::settings::LicensesSettings;
+use crate::settings::{LicensesSettings, Settings};
 
 /// How many licenses are remembered; the others are read from the ledger.
 const LICENSES_REMEMBERED_MAX: usize = 10_000;
@@ -74,11 +75,21 @@ impl Entitlements {
     }
 }
 
-/// The license of a pool, if it is one.
-pub(crate) fn license_id_of(pool: &PoolId) -> Option<LicenseId> {
+/// What a pool is granted at present, for a registry that puts its sessions back; none if that is only
+/// learnt with its next claim.
+pub(crate) async fn terms_of_pool(
+    pool: &PoolId,
+    ledger: &Ledger,
+    settings: &Settings,
+) -> Result<Option<Terms>, seatkeeper_ledger::Error> {
     match pool.kind {
-        PoolKind::License => pool.name.parse().ok(),
-        PoolKind::Subscriber | PoolKind::Capacity => None,
+        PoolKind::License => {
+            let Ok(id) = pool.name.parse() else { return Ok(None) };
+            let license = ledger.license(&pool.tenant, id).await?;
+            Ok(license.map(|license| terms_of(&license, &settings.licenses)))
+        }
+        PoolKind::Subscriber => Ok(None),
+        PoolKind::Capacity => Ok(Some(capacities::terms(&settings.capacities))),
     }
 }
 

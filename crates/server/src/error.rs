@@ -20,6 +20,8 @@ pub(crate) enum Error {
     Unauthenticated(#[from] Refusal),
     #[error("the caller lacks the admin scope")]
     NotAdmin,
+    #[error("the caller lacks the service scope")]
+    NotService,
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
     #[error("the body is not UTF-8")]
@@ -46,6 +48,8 @@ pub(crate) enum Error {
     LicenseRevoked,
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
+    #[error("a capacity was denied to its own user")]
+    CapacityDenied,
     #[error("the registry has no answer")]
     Registry(#[from] seatkeeper_registry::Error),
     #[error("the ledger has no answer")]

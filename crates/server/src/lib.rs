@@ -7,6 +7,7 @@
 mod admin;
 mod app;
 pub mod auth;
+mod capacities;
 mod engine;
 mod entitlements;
 mod error;
@@ -14,6 +15,7 @@ mod http;
 mod licenses;
 mod operations;
 mod problem;
+mod session_answer;
 mod settings;
 mod start;
 mod times;
@@ -23,7 +25,7 @@ mod workers;
 pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
-    Algorithm, AuthSettings, LedgerSettings, LicensesSettings, LogFormat, LogSettings, Misfit,
-    RegistrySettings, Secret, ServerSettings, Settings,
+    Algorithm, AuthSettings, CapacitiesSettings, Durability, LedgerSettings, LicensesSettings, LogFormat,
+    LogSettings, Misfit, RegistrySettings, Secret, ServerSettings, Settings,
 };
 pub use start::{Running, StartError, start};

@@ -6,13 +6,11 @@ mod list;
 mod policy;
 mod read;
 mod release;
-mod session_answer;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-pub(crate) use session_answer::SessionAnswer;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -43,6 +43,7 @@ macro_rules! problems {
 problems! {
     UNAUTHENTICATED = "unauthenticated", 401, "A valid bearer token is required";
     NOT_ADMIN = "admin-scope-required", 403, "The admin scope is required";
+    NOT_SERVICE = "service-scope-required", 403, "The service scope is required";
     NOT_JSON = "not-json", 400, "The body is not JSON";
     BODY_TOO_SLOW = "body-too-slow", 408, "The body did not arrive in time";
     BODY_TOO_LARGE = "body-too-large", 413, "The body is too large";
@@ -132,6 +133,10 @@ impl From<Error> for Problem {
                 "Send `Authorization: Bearer <token>` with a token that is signed for this server and has not expired.",
             ),
             Error::NotAdmin => Self::new(&NOT_ADMIN, "The token's scope does not list `admin`."),
+            Error::NotService => Self::new(
+                &NOT_SERVICE,
+                "The tenant is not the token's own, and the token's scope does not list `service`.",
+            ),
             Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
             Error::NotUtf8(why) => Self::new(&NOT_JSON, format!("The body is not UTF-8: {why}.")),
             Error::BodyUnreadable(_) => Self::new(&NOT_JSON, "The body ended before it was whole."),
@@ -165,9 +170,11 @@ impl From<Error> for Problem {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
             }
-            Error::Ledger(_) | Error::CutOff(_) | Error::Panicked | Error::Unwritable(_) => {
-                Self::new(&INTERNAL, format!("The log has the cause: {detail}."))
-            }
+            Error::Ledger(_)
+            | Error::CapacityDenied
+            | Error::CutOff(_)
+            | Error::Panicked
+            | Error::Unwritable(_) => Self::new(&INTERNAL, format!("The log has the cause: {detail}.")),
         }
     }
 }

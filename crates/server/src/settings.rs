@@ -1,6 +1,8 @@
 //! What an operator may set. One struct a section; an unknown key is refused by name.
 
 mod auth;
+mod capacities;
+mod durability;
 mod ledger;
 mod licenses;
 mod log;
@@ -11,6 +13,8 @@ mod server;
 use serde::{Deserialize, Serialize};
 
 pub use auth::{Algorithm, AuthSettings};
+pub use capacities::CapacitiesSettings;
+pub use durability::Durability;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
 pub(crate) use licenses::{TTL_SECONDS_MAX, TTL_SECONDS_MIN};
@@ -33,6 +37,8 @@ pub struct Settings {
     pub registry: RegistrySettings,
     /// Licenses that say nothing else.
     pub licenses: LicensesSettings,
+    /// Capacities.
+    pub capacities: CapacitiesSettings,
     /// What is logged.
     pub log: LogSettings,
 }
@@ -56,7 +62,8 @@ impl Settings {
         self.auth.check()?;
         self.ledger.check()?;
         self.registry.check()?;
-        self.licenses.check()
+        self.licenses.check()?;
+        self.capacities.check()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::serve::ListenerExt;
 use futures_util::TryStreamExt;
-use seatkeeper_core::{PoolKind, Region, RegistryTime, Span};
+use seatkeeper_core::{Region, RegistryTime, Span};
 use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{MonotonicClock, Registry};
@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
 use crate::engine::{Commits, Engine};
-use crate::entitlements::{Entitlements, license_id_of, terms_of};
+use crate::entitlements::{Entitlements, terms_of_pool};
 use crate::http::router;
 use crate::settings::{Misfit, Settings};
 use crate::times::registry_time_of;
@@ -113,13 +113,8 @@ async fn filled_registry(settings: &Settings, ledger: &Ledger) -> Result<Arc<dyn
     let (began, mut sessions) = (Instant::now(), 0);
     let mut pools = std::pin::pin!(ledger.live_sessions());
     while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
-        let license = match license_id_of(&pool) {
-            Some(id) => ledger.license(&pool.tenant, id).await?,
-            None => None,
-        };
-        debug_assert_eq!(pool.kind, PoolKind::License);
         sessions += live.len();
-        let terms = license.map(|license| terms_of(&license, &settings.licenses));
+        let terms = terms_of_pool(&pool, ledger, settings).await?;
         registry.open(&pool, seq, terms, live).await?;
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seatkeeper_core::{
     Actor, Authority, Claim, EndReason, Holder, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Region,
     RegistryTime, RequestId, Seats, SessionId, Span, Standing, TenantId, Terms, Tier, UserId, WhenFull,
-    WhenHeld,
+    WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{Answer, Ended, MonotonicClock, Registry, Request};
@@ -59,6 +59,7 @@ impl Crowd {
         let policy = Policy {
             terms: Some(license.terms),
             ttl_default: TTL,
+            when_named: WhenNamed::SameHolder,
             when_full: WhenFull::Deny,
             when_held: WhenHeld::Resume,
         };
@@ -81,7 +82,7 @@ impl Crowd {
     }
 
     pub(crate) async fn release(&self, session: SessionId) -> Result<(), Error> {
-        let who = Authority { tenant: self.tenant.clone(), reach: Reach::Tenant };
+        let who = Authority::new(self.tenant.clone(), Reach::Tenant);
         match self.registry.end(session, &who, EndReason::Released, &Origin::SYSTEM).await? {
             Ended::Now { receipt, .. } => Ok(self.registry.journal_acknowledge(receipt).await?),
             Ended::Left | Ended::Missing => Err(Error::Worthless { why: "a session is missing".to_owned() }),

@@ -40,6 +40,10 @@ impl Client {
         self.send(Method::POST, path, Some(body)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, Some(body)).await
+    }
+
     pub(crate) async fn patch(&self, path: &str, body: Option<Value>) -> Answer {
         self.send(Method::PATCH, path, body).await
     }

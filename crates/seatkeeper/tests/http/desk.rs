@@ -7,13 +7,15 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder};
 use seatkeeper_server::Settings;
 use seatkeeper_server::auth::{TokenRequest, mint};
-use serde_json::Value;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::house::{Client, House};
 
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
 pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
+pub(crate) const CAPACITIES: &str = "/api/v1/capacities/sessions";
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 
 /// Longer than any test takes.
@@ -52,7 +54,9 @@ impl Desk {
     }
 
     fn at(house: Arc<House>) -> Self {
-        let tenant = format!("tenant-{}", TENANTS.fetch_add(1, Ordering::Relaxed));
+        // A UUID, as the tenants of capacities must be.
+        let number = TENANTS.fetch_add(1, Ordering::Relaxed);
+        let tenant = Uuid::from_u128(0x8000_4000_8000_0000_0000_0000_0000 | u128::from(number)).to_string();
         Self { house, tenant, http: reqwest::Client::new() }
     }
 
@@ -109,6 +113,13 @@ impl Desk {
         let answer = self.user(user).acquire(&license["license_key"], machine).await;
         answer.expect(201)["session_id"].clone()
     }
+}
+
+/// A capacity for a user of the tenant, in a tier.
+pub(crate) fn capacity(tenant: &str, user: Uuid, capacity: Uuid, kind: u8) -> Value {
+    json!({
+        "userObjectId": user, "tenantObjectId": tenant, "capacityId": capacity, "sessionKind": kind,
+    })
 }
 
 /// Where admins find a license.

@@ -32,7 +32,7 @@ impl Caller {
     /// Whose sessions the caller may touch: all of the tenant's for its admins, else the caller's own.
     pub(crate) fn authority(&self) -> Authority {
         let reach = if self.scopes.admin { Reach::Tenant } else { Reach::Own(self.user.clone()) };
-        Authority { tenant: self.tenant.clone(), reach }
+        Authority::new(self.tenant.clone(), reach)
     }
 
     /// The caller as the record names it when it uses a client's API.

@@ -6,6 +6,7 @@ use jsonwebtoken::{DecodingKey, Validation};
 use quick_cache::sync::Cache;
 use seatkeeper_core::{TenantId, UserId};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::{Caller, KeyError, Scopes, key};
 use crate::settings::{Algorithm, AuthSettings, Settings};
@@ -125,13 +126,18 @@ impl Verifier {
             return Err(Refusal::Nameless);
         }
         let caller = Caller {
-            tenant: TenantId::new(tenant),
+            tenant: tenant_of(tenant),
             user: UserId::new(user),
             scopes: Scopes::parse(text(&self.claims.scope)),
         };
         let exp = claims.get("exp").and_then(Value::as_f64).unwrap_or_default();
         Ok(Remembered { caller: Arc::new(caller), expires_at_seconds: exp as i64 })
     }
+}
+
+/// A tenant that is a UUID is the same tenant however the token spells it.
+fn tenant_of(text: &str) -> TenantId {
+    Uuid::try_parse(text).map_or_else(|_| TenantId::new(text), |uuid| TenantId::new(uuid.to_string()))
 }
 
 fn is_name(text: &str) -> bool {

@@ -95,16 +95,14 @@ pub(super) async fn acquire(
     let license = app.entitlements.license(&who.tenant, &ask.license_key).await?;
     let claim = ask.claim(&license, &who)?;
     let pool = license.pool();
-    let claimed = app
-        .engine
-        .claim(Request {
-            pool: &pool,
-            claim: &claim,
-            policy: &policy_of(&license, &app.settings.licenses),
-            origin: &meta.origin(who.as_user()),
-            particulars: &ask.particulars(&meta),
-        })
-        .await?;
+    let request = Request {
+        pool: &pool,
+        claim: &claim,
+        policy: &policy_of(&license, &app.settings.licenses),
+        origin: &meta.origin(who.as_user()),
+        particulars: &ask.particulars(&meta),
+    };
+    let claimed = app.engine.claim(request, app.settings.licenses.durability).await?;
     match claimed.answer {
         Answer::Granted { how, session, .. } => {
             Ok(granted(&license, how, &session, claimed.live, claimed.limit).into_response())
@@ -149,6 +147,7 @@ impl Acquire {
             ip: meta.ip,
             user_agent: self.user_agent.as_deref().map(Into::into),
             metadata: metadata.map(Into::into),
+            device: None,
         }
     }
 }

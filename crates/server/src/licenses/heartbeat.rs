@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use seatkeeper_core::PoolKind;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -43,7 +44,10 @@ pub(super) async fn heartbeat(
     meta: Meta,
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
-    let beat = app.engine.heartbeat(id, &who.authority(), &meta.origin(who.as_user())).await?;
+    let beat = app
+        .engine
+        .heartbeat(id, &who.authority().through(PoolKind::License), &meta.origin(who.as_user()))
+        .await?;
     match beat {
         Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
         Beat::Ended(past) => Ok(ended(past).into_response()),

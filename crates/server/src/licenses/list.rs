@@ -6,11 +6,11 @@ use seatkeeper_ledger::{LicenseId, SessionFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::session_answer::SessionAnswer;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{IdPath, Page, Query, Who, cursor_of, page_limit};
 use crate::problem::Problem;
+use crate::session_answer::SessionAnswer;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -42,7 +42,7 @@ pub(super) async fn list(
     let license = LicenseId(license);
     let found = app.ledger.license(&who.tenant, license).await.map_err(Error::Ledger)?;
     found.ok_or(Error::LicenseNotFound)?;
-    let who = who.authority();
+    let who = who.authority().through(PoolKind::License);
     let filter = SessionFilter {
         pool_kind: Some(PoolKind::License),
         pool: Some(license.to_string().into()),

@@ -1,6 +1,6 @@
 //! How a license behaves as a pool of the engine.
 
-use seatkeeper_core::{Policy, Span, WhenFull, WhenHeld};
+use seatkeeper_core::{Policy, Span, WhenFull, WhenHeld, WhenNamed};
 use seatkeeper_ledger::License;
 
 use crate::entitlements::terms_of;
@@ -11,6 +11,7 @@ pub(super) fn policy_of(license: &License, defaults: &LicensesSettings) -> Polic
     Policy {
         terms: Some(terms_of(license, defaults)),
         ttl_default: Span::from_secs(defaults.ttl_seconds),
+        when_named: WhenNamed::SameHolder,
         when_full: WhenFull::Deny,
         when_held: WhenHeld::Resume,
     }

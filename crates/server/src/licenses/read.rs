@@ -2,13 +2,13 @@
 
 use axum::extract::State;
 
-use seatkeeper_core::Reach;
+use seatkeeper_core::{PoolKind, Reach};
 
-use super::session_answer::SessionAnswer;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{SessionPath, Who};
 use crate::problem::Problem;
+use crate::session_answer::SessionAnswer;
 
 /// `GET /sessions/{session_id}`: a session, live or ended.
 #[utoipa::path(
@@ -25,7 +25,7 @@ pub(super) async fn read(
     who: Who,
     SessionPath(id): SessionPath,
 ) -> Result<axum::Json<SessionAnswer>, Error> {
-    let mut who = who.authority();
+    let mut who = who.authority().through(PoolKind::License);
     let live = app.engine.live(id, &who).await?;
     if live.is_some() {
         // Of the users who share a session only the first is on record; the registry knows them all.

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use seatkeeper_core::EndReason;
+use seatkeeper_core::{EndReason, PoolKind};
 
 use crate::app::App;
 use crate::error::Error;
@@ -26,6 +26,8 @@ pub(super) async fn release(
     SessionPath(id): SessionPath,
 ) -> Result<StatusCode, Error> {
     let origin = meta.origin(who.as_user());
-    let was_live = app.engine.end(id, &who.authority(), EndReason::Released, &origin).await?;
+    let who = who.authority().through(PoolKind::License);
+    let durability = app.settings.licenses.durability;
+    let was_live = app.engine.end(id, &who, EndReason::Released, &origin, durability).await?;
     if was_live { Ok(StatusCode::NO_CONTENT) } else { Err(Error::SessionNotFound) }
 }

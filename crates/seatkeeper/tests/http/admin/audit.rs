@@ -117,7 +117,7 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
         );
         let mut page = text(&page.body).lines();
         let header = "id,at,pool_kind,pool,stream,seq,epoch,action,session_id,holder,instance_id,actor,\
-                      request_id,reason,limit,version,live,count,user,ip,last_heartbeat_at,expires_at";
+                      request_id,reason,limit,version,live,count,user,tier,device_type,device_name,ip,last_heartbeat_at,expires_at";
         assert_eq!(page.next(), Some(header));
         lines.extend(page);
     }
@@ -130,7 +130,8 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
             [cells[1], cells[7], cells[12]],
             ["at", "action", "request_id"].map(|name| text(&record[name]))
         );
-        let may_be_empty = ["user", "ip", "last_heartbeat_at", "expires_at"];
+        let may_be_empty =
+            ["user", "tier", "device_type", "device_name", "ip", "last_heartbeat_at", "expires_at"];
         assert_eq!(cells[18..], may_be_empty.map(|name| record[name].as_str().unwrap_or_default()));
     }
 }

@@ -1,12 +1,12 @@
-//! What a request is about: a license and a session in it, or ids of nothing.
+//! What a request is about: a license, a capacity and a session in each, or ids of nothing.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::table::Line;
+use super::table::{Line, Of};
 use crate::house::Answer;
-use crate::http::desk::{Desk, text};
+use crate::http::desk::{CAPACITIES, Desk, capacity, text};
 use crate::http::exchange::exchange;
 
 /// Later than any session's id, so that a page after it has all.
@@ -17,6 +17,9 @@ pub(super) struct Subject<'a> {
     license_id: String,
     license_key: String,
     session_id: String,
+    user_object_id: String,
+    capacity_id: String,
+    capacity_session_id: String,
 }
 
 impl<'a> Subject<'a> {
@@ -24,18 +27,32 @@ impl<'a> Subject<'a> {
     pub(super) async fn of(desk: &'a Desk) -> Self {
         let license = desk.license(json!({ "max_seats": 1 })).await;
         let session = desk.seat(&license, "ann", "laptop-1").await;
+        let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
+        let taken = desk.user("ann").put(CAPACITIES, capacity(&desk.tenant, user, capacity_id, 1)).await;
         let own = |value: &Value| text(value).to_owned();
         Self {
             desk,
             license_id: own(&license["license_id"]),
             license_key: own(&license["license_key"]),
             session_id: own(&session),
+            user_object_id: user.to_string(),
+            capacity_id: capacity_id.to_string(),
+            capacity_session_id: own(&taken.expect(201)["sessionId"]),
         }
     }
 
     /// What no request can be about: ids that are none, and a key that breaks the JSON around it.
     pub(super) fn malformed(desk: &'a Desk) -> Self {
-        Self { desk, license_id: "x".into(), license_key: "\"".into(), session_id: "x".into() }
+        let x = || "x".to_owned();
+        Self {
+            desk,
+            license_id: x(),
+            license_key: "\"".into(),
+            session_id: x(),
+            user_object_id: x(),
+            capacity_id: x(),
+            capacity_session_id: x(),
+        }
     }
 
     /// Nothing at all: by random ids, and by ids that differ from the real ones in their last bit alone.
@@ -45,12 +62,18 @@ impl<'a> Subject<'a> {
             license_id: Uuid::new_v4().to_string(),
             license_key: Uuid::new_v4().to_string(),
             session_id: Uuid::new_v4().to_string(),
+            user_object_id: Uuid::new_v4().to_string(),
+            capacity_id: Uuid::new_v4().to_string(),
+            capacity_session_id: Uuid::new_v4().to_string(),
         };
         let near = Self {
             desk: self.desk,
             license_id: next_to(&self.license_id),
             license_key: format!("{}x", self.license_key),
             session_id: next_to(&self.session_id),
+            user_object_id: next_to(&self.user_object_id),
+            capacity_id: next_to(&self.capacity_id),
+            capacity_session_id: next_to(&self.capacity_session_id),
         };
         [random, near]
     }
@@ -59,22 +82,29 @@ impl<'a> Subject<'a> {
     pub(super) async fn ask(&self, line: &Line, token: Option<&str>) -> Answer {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-        let mut request = self.desk.request(method, &self.filled(&format!("{path}{}", line.query)));
+        let mut request = self.desk.request(method, &self.filled(line, &format!("{path}{}", line.query)));
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
         if !line.body.is_empty() {
-            request = request.header("Content-Type", "application/json").body(self.filled(line.body));
+            request = request.header("Content-Type", "application/json").body(self.filled(line, line.body));
         }
         exchange(request).await
     }
 
-    fn filled(&self, template: &str) -> String {
+    fn filled(&self, line: &Line, template: &str) -> String {
+        let session_id = match line.of {
+            Of::License => &self.session_id,
+            Of::Capacity => &self.capacity_session_id,
+        };
         template
             .replace("{license_id}", &self.license_id)
             .replace("{license_key}", &self.license_key)
             .replace("{later_session_id}", LATER_SESSION_ID)
-            .replace("{session_id}", &self.session_id)
+            .replace("{session_id}", session_id)
+            .replace("{tenant}", &self.desk.tenant)
+            .replace("{user_object_id}", &self.user_object_id)
+            .replace("{capacity_id}", &self.capacity_id)
     }
 }
 

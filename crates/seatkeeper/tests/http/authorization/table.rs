@@ -17,6 +17,13 @@ pub(super) enum OtherUser {
     NotAsked,
 }
 
+/// Which session the operation is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    License,
+    Capacity,
+}
+
 /// One operation, and how it is asked for.
 pub(super) struct Line {
     /// Method and path, as the description has them.
@@ -25,6 +32,7 @@ pub(super) struct Line {
     pub(super) query: &'static str,
     /// A body, or nothing.
     pub(super) body: &'static str,
+    pub(super) of: Of,
     pub(super) needs: Needs,
     /// The status for who may.
     pub(super) allowed: u16,
@@ -37,6 +45,7 @@ const USER: Line = Line {
     operation: "",
     query: "",
     body: "",
+    of: Of::License,
     needs: Needs::Token,
     allowed: 200,
     to_others: 404,
@@ -60,6 +69,27 @@ pub(super) const LINES: &[Line] = &[
     Line { operation: "get /api/v1/licenses/sessions/{session_id}", ..OWNER },
     Line { operation: "delete /api/v1/licenses/sessions/{session_id}", allowed: 204, ..OWNER },
     Line { operation: "get /api/v1/licenses/{license_id}/sessions", ..USER },
+    Line {
+        operation: "put /api/v1/capacities/sessions",
+        body: r#"{"userObjectId":"{user_object_id}","tenantObjectId":"{tenant}","capacityId":"{capacity_id}","sessionKind":9}"#,
+        // A service may take capacities anywhere, so the request is refused for its tier.
+        allowed: 422,
+        to_others: 422,
+        ..USER
+    },
+    Line {
+        operation: "get /api/v1/capacities/sessions",
+        query: "?userObjectId={user_object_id}&capacityId={capacity_id}&tenantObjectId={tenant}",
+        to_others: 200,
+        ..USER
+    },
+    Line { operation: "get /api/v1/capacities/sessions/{session_id}", of: Of::Capacity, ..OWNER },
+    Line {
+        operation: "delete /api/v1/capacities/sessions/{session_id}",
+        of: Of::Capacity,
+        allowed: 204,
+        ..OWNER
+    },
     Line { operation: "get /api/v1/admin/licenses", query: "?cursor={license_id}", to_others: 200, ..ADMIN },
     Line {
         operation: "post /api/v1/admin/licenses",

@@ -10,7 +10,7 @@ use crate::http::Page;
 
 const X_NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
-const HEADER: [&str; 22] = [
+const HEADER: [&str; 25] = [
     "id",
     "at",
     "pool_kind",
@@ -30,6 +30,9 @@ const HEADER: [&str; 22] = [
     "live",
     "count",
     "user",
+    "tier",
+    "device_type",
+    "device_name",
     "ip",
     "last_heartbeat_at",
     "expires_at",
@@ -76,6 +79,9 @@ fn row(record: &RecordAnswer) -> [String; HEADER.len()] {
         number(record.live),
         record.count.to_string(),
         cell(record.user.as_deref()),
+        number(record.tier.map(u32::from)),
+        cell(record.device_type.as_deref()),
+        cell(record.device_name.as_deref()),
         record.ip.clone().unwrap_or_default(),
         record.last_heartbeat_at.clone().unwrap_or_default(),
         record.expires_at.clone().unwrap_or_default(),

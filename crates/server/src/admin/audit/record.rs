@@ -1,4 +1,4 @@
-use seatkeeper_core::Holder;
+use seatkeeper_core::{Holder, PoolKind};
 use seatkeeper_ledger::AuditRecord;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,13 +16,14 @@ pub(super) struct RecordAnswer {
     pub(super) at: String,
     pub(super) pool_kind: &'static str,
     pub(super) pool: String,
-    /// `session` or `entitlement`; each is numbered without a gap in its pool.
+    /// `session` or `entitlement`, each numbered without a gap in its pool; or `plan`, numbered likewise
+    /// for each plan, whose name is then the pool's.
     pub(super) stream: &'static str,
     pub(super) seq: u64,
     pub(super) epoch: u64,
     pub(super) action: &'static str,
     pub(super) session_id: Option<Uuid>,
-    /// Who holds or asked for the seat: a machine, or a user if the license counts per user.
+    /// Who holds or asked for the seat: a machine, a user or a device's fingerprint.
     pub(super) holder: Option<String>,
     /// The process on the machine; only if the license counts per process.
     pub(super) instance_id: Option<String>,
@@ -33,20 +34,24 @@ pub(super) struct RecordAnswer {
     pub(super) reason: Option<String>,
     /// The limit in force.
     pub(super) limit: u32,
-    /// The version of the license that gave it.
+    /// The version of the entitlement that gave it.
     pub(super) version: u64,
     /// Sessions live after it.
     pub(super) live: Option<u32>,
     /// How many claims a denial counts.
     pub(super) count: u64,
     pub(super) user: Option<String>,
+    /// The tier of a capacity.
+    pub(super) tier: Option<u8>,
     pub(super) ip: Option<String>,
     pub(super) user_agent: Option<String>,
+    pub(super) device_type: Option<String>,
+    pub(super) device_name: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub(super) metadata: Option<Value>,
     pub(super) last_heartbeat_at: Option<String>,
     pub(super) expires_at: Option<String>,
-    /// A license after its change.
+    /// An entitlement or a plan after its change.
     #[schema(value_type = Option<Object>)]
     pub(super) detail: Option<Value>,
 }
@@ -55,6 +60,7 @@ impl RecordAnswer {
     pub(super) fn of(record: &AuditRecord) -> Self {
         let object = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let (holder, instance_id) = record.holder.as_ref().map(Holder::parts).unzip();
+        let device = record.device.as_ref();
         Self {
             id: record.id,
             at: text_of(record.at),
@@ -75,8 +81,11 @@ impl RecordAnswer {
             live: record.live,
             count: record.count,
             user: record.user.as_ref().map(ToString::to_string),
+            tier: record.tier.map(|tier| tier.0).filter(|_| record.pool.kind == PoolKind::Capacity),
             ip: record.ip.clone(),
             user_agent: record.user_agent.clone(),
+            device_type: device.map(|device| device.kind.to_string()),
+            device_name: device.and_then(|device| device.name.as_deref()).map(Into::into),
             metadata: object(&record.metadata),
             last_heartbeat_at: record.last_heartbeat.map(text_of),
             expires_at: record.expires.map(text_of),

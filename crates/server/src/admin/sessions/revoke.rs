@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, Meta, SessionPath};
 use crate::problem::Problem;
+use crate::settings::Durability;
 
 /// `DELETE /sessions/{session_id}`: end a session; its heartbeats are told `revoked`.
 #[utoipa::path(
@@ -24,6 +25,7 @@ pub(crate) async fn revoke(
     SessionPath(id): SessionPath,
 ) -> Result<StatusCode, Error> {
     let origin = meta.origin(who.as_admin());
-    let was_live = app.engine.end(id, &who.authority(), EndReason::Revoked, &origin).await?;
+    let authority = who.authority();
+    let was_live = app.engine.end(id, &authority, EndReason::Revoked, &origin, Durability::Ledger).await?;
     if was_live { Ok(StatusCode::NO_CONTENT) } else { Err(Error::SessionNotFound) }
 }

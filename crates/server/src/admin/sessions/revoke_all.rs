@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_core::{EndReason, PoolId};
+use seatkeeper_core::{EndReason, PoolId, PoolKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -13,11 +13,11 @@ use crate::problem::Problem;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PoolQuery {
-    /// `license`.
+    /// `license`, `subscriber` or `capacity`.
     #[param(value_type = String)]
     pool_kind: PoolKindName,
-    /// The license's id.
-    pool: Uuid,
+    /// The license's id, the subscriber, or the user and the capacity.
+    pool: String,
 }
 
 /// How many sessions ended.
@@ -41,7 +41,10 @@ pub(crate) async fn revoke_all(
     meta: Meta,
     Query(query): Query<PoolQuery>,
 ) -> Result<axum::Json<EndedAnswer>, Error> {
-    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.pool.to_string());
+    if query.pool_kind.0 == PoolKind::License && Uuid::try_parse(&query.pool).is_err() {
+        return Err(Error::field("pool", "must be a license's id"));
+    }
+    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.pool);
     let origin = meta.origin(who.as_admin());
     let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin).await?;
     Ok(axum::Json(EndedAnswer { ended }))

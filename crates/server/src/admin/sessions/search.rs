@@ -9,8 +9,8 @@ use utoipa::IntoParams;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::licenses::SessionAnswer;
 use crate::problem::Problem;
+use crate::session_answer::SessionAnswer;
 
 /// The kind of a pool, by name.
 #[derive(Clone, Copy, Deserialize)]
@@ -20,19 +20,19 @@ pub(crate) struct PoolKindName(pub(super) PoolKind);
 impl TryFrom<String> for PoolKindName {
     type Error = &'static str;
     fn try_from(name: String) -> Result<Self, &'static str> {
-        name.parse().map(Self).map_err(|_| "must be `license`")
+        name.parse().map(Self).map_err(|_| "must be `license`, `subscriber` or `capacity`")
     }
 }
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchQuery {
-    /// `license`.
+    /// `license`, `subscriber` or `capacity`.
     #[param(value_type = Option<String>)]
     pool_kind: Option<PoolKindName>,
-    /// The license's id.
+    /// The license's id, the subscriber, or the user and the capacity.
     pool: Option<String>,
-    /// Who holds the seat: a machine, or a user if the license counts per user.
+    /// Who holds the seat: a machine, a user or a device's fingerprint.
     holder: Option<String>,
     /// Who acquired it.
     user: Option<String>,

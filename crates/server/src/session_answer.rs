@@ -1,5 +1,6 @@
-//! A license's session, as clients and operators see it.
+//! A session of any kind, as license clients and operators see it.
 
+use seatkeeper_core::PoolKind;
 use seatkeeper_ledger::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
@@ -12,16 +13,20 @@ use crate::times::text_of;
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionAnswer {
     session_id: Uuid,
-    /// `license`.
+    /// `license`, `subscriber` or `capacity`.
     pool_kind: &'static str,
-    /// The license's id.
+    /// The license's id, the subscriber, or the user and the capacity.
     pool: String,
     /// The process on the machine; absent unless the license counts per process.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_id: Option<String>,
-    /// Who holds the seat: a machine, or a user if the license counts per user.
+    /// Who holds the seat: a machine, a user or a device's fingerprint.
     holder: String,
+    /// Who acquired it.
     user: String,
+    /// The tier of a capacity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<u8>,
     started_at: String,
     last_heartbeat_at: String,
     expires_at: String,
@@ -37,6 +42,10 @@ pub(crate) struct SessionAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     user_agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    device_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<serde_json::Value>,
 }
@@ -46,7 +55,7 @@ impl SessionAnswer {
     pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
         let (holder, instance_id) = record.session.holder.parts();
         let last_heartbeat = live.map_or(&record.session, |live| &live.session).last_heartbeat;
-        let metadata = &record.particulars.metadata;
+        let (metadata, device) = (&record.particulars.metadata, record.particulars.device.as_ref());
         Self {
             session_id: record.session.id.as_uuid(),
             pool_kind: record.pool.kind.as_str(),
@@ -54,6 +63,7 @@ impl SessionAnswer {
             instance_id: instance_id.map(Into::into),
             holder: holder.into(),
             user: record.session.users.first().to_string(),
+            tier: (record.pool.kind == PoolKind::Capacity).then_some(record.session.tier.0),
             started_at: text_of(record.session.started),
             last_heartbeat_at: text_of(last_heartbeat),
             expires_at: text_of(live.map_or(record.expires, |live| live.expires)),
@@ -62,6 +72,8 @@ impl SessionAnswer {
             reason: record.ended.map(|end| end.reason.as_str()),
             ip: record.particulars.ip.map(|ip| ip.to_string()),
             user_agent: record.particulars.user_agent.as_deref().map(Into::into),
+            device_type: device.map(|device| device.kind.to_string()),
+            device_name: device.and_then(|device| device.name.as_deref()).map(Into::into),
             metadata: metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         }
     }

@@ -1,0 +1,19 @@
+//! The capacities of analytics users: one session per (user, capacity), in tiers. The pool is the pair.
+
+mod answer;
+mod list;
+mod policy;
+mod pool;
+mod put;
+mod read;
+mod release;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+pub(crate) use policy::terms;
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(put::put, list::list)).routes(routes!(read::read, release::release))
+}

@@ -1,0 +1,70 @@
+//! A capacity's session, as clients see it.
+
+use seatkeeper_core::{PoolId, Session};
+use seatkeeper_ledger::SessionRecord;
+use seatkeeper_registry::Live;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::pool::Capacity;
+use crate::error::Error;
+use crate::times::text_of;
+
+/// A session, live or ended.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CapacitySession {
+    session_id: Uuid,
+    user_object_id: Uuid,
+    tenant_object_id: Uuid,
+    capacity_id: Uuid,
+    /// The tier.
+    session_kind: u8,
+    session_start_utc: String,
+    /// When it ended, or will end by itself.
+    session_end_utc: String,
+    is_active: bool,
+    /// Why it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_reason: Option<&'static str>,
+}
+
+impl CapacitySession {
+    /// A live one.
+    pub(super) fn live(capacity: Capacity, live: &Live) -> Self {
+        Self::new(capacity, &live.session, text_of(live.expires))
+    }
+
+    /// One that is on record, and the registry's later word on it if it is live.
+    pub(super) fn of(record: &SessionRecord, live: Option<&Live>) -> Result<Self, Error> {
+        let capacity = capacity_of(&record.pool)?;
+        if let Some(live) = live {
+            return Ok(Self::live(capacity, live));
+        }
+        let (end, end_reason) = match record.ended {
+            Some(end) => (end.at.min(record.expires), Some(end.reason.as_str())),
+            None => (record.expires, None),
+        };
+        Ok(Self { is_active: false, end_reason, ..Self::new(capacity, &record.session, text_of(end)) })
+    }
+
+    fn new(capacity: Capacity, session: &Session, session_end_utc: String) -> Self {
+        Self {
+            session_id: session.id.as_uuid(),
+            user_object_id: capacity.user,
+            tenant_object_id: capacity.tenant,
+            capacity_id: capacity.capacity,
+            session_kind: session.tier.0,
+            session_start_utc: text_of(session.started),
+            session_end_utc,
+            is_active: true,
+            end_reason: None,
+        }
+    }
+}
+
+/// A session of another kind is not found here.
+fn capacity_of(pool: &PoolId) -> Result<Capacity, Error> {
+    Capacity::of(pool).ok_or(Error::SessionNotFound)
+}

@@ -1,0 +1,61 @@
+//! Look for a user's session on a capacity.
+
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::answer::CapacitySession;
+use super::pool::{Capacity, authority};
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Page, Query, Who};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListQuery {
+    /// Whose session.
+    user_object_id: Uuid,
+    /// On which capacity.
+    capacity_id: Uuid,
+    /// The user's tenant; absent: the token's.
+    tenant_object_id: Option<Uuid>,
+}
+
+/// `GET /sessions`: the live session that the caller, or any caller if it is an admin, took for this user
+/// on this capacity: one or none.
+#[utoipa::path(
+    get, path = "/sessions", tag = "capacities", operation_id = "find_capacity_session",
+    security(("bearer" = [])), params(ListQuery),
+    responses(
+        (status = 200, body = Page<CapacitySession>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    who: Who,
+    Query(query): Query<ListQuery>,
+) -> Result<axum::Json<Page<CapacitySession>>, Error> {
+    let own = Uuid::try_parse(who.tenant.as_str()).ok();
+    let tenant = query.tenant_object_id.or(own);
+    let capacity =
+        tenant.map(|tenant| Capacity { tenant, user: query.user_object_id, capacity: query.capacity_id });
+    let items = match capacity {
+        Some(capacity) => live_on(&app, &who, capacity).await?,
+        // A tenant that is not a UUID has no capacities.
+        None => Vec::new(),
+    };
+    Ok(axum::Json(Page { items, next_cursor: None }))
+}
+
+async fn live_on(app: &App, who: &Who, capacity: Capacity) -> Result<Vec<CapacitySession>, Error> {
+    let pool = capacity.pool();
+    let who = authority(who);
+    let view = app.engine.view(&pool, 1).await?;
+    let sessions = view.map(|view| view.sessions).unwrap_or_default();
+    let seen = sessions.iter().filter(|live| who.covers(&pool, &live.session));
+    Ok(seen.map(|live| CapacitySession::live(capacity, live)).collect())
+}

@@ -1,0 +1,136 @@
+//! Take a capacity.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use garde::Validate;
+use seatkeeper_core::{Claim, EndReason, Particulars, SessionId, Tier};
+use seatkeeper_registry::{Answer, Granted, Request};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::NonNilUuid;
+
+use super::answer::CapacitySession;
+use super::policy::policy;
+use super::pool::{Capacity, name_in};
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Body, Meta, Who};
+use crate::problem::Problem;
+
+/// A request for a capacity.
+#[derive(Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[garde(allow_unvalidated)]
+pub(super) struct PutSession {
+    /// Whom it is for; not the nil UUID.
+    #[schema(value_type = Uuid)]
+    user_object_id: NonNilUuid,
+    /// The user's tenant. If it is not the token's, the token needs the `service` scope.
+    #[schema(value_type = Uuid)]
+    tenant_object_id: NonNilUuid,
+    /// Which capacity.
+    #[schema(value_type = Uuid)]
+    capacity_id: NonNilUuid,
+    /// The tier: 1, 2 or 3.
+    #[schema(value_type = u8, minimum = 1, maximum = 3)]
+    session_kind: SessionKind,
+}
+
+/// A tier of capacities.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "u8")]
+struct SessionKind(Tier);
+
+impl TryFrom<u8> for SessionKind {
+    type Error = &'static str;
+    fn try_from(number: u8) -> Result<Self, &'static str> {
+        if (1..=3).contains(&number) { Ok(Self(Tier(number))) } else { Err("must be 1, 2 or 3") }
+    }
+}
+
+/// The session that the user has on the capacity.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PutAnswer {
+    #[serde(flatten)]
+    session: CapacitySession,
+    /// `created`; `existing`: it stood already, in this tier or a higher one; `upgraded`: it replaced one
+    /// of a lower tier.
+    status: PutStatus,
+}
+
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum PutStatus {
+    Created,
+    Existing,
+    Upgraded,
+}
+
+/// `PUT /sessions`: take a capacity for a user, in a tier. Asking again changes nothing; asking for a
+/// higher tier ends the session that stands and starts another in the same instant.
+#[utoipa::path(
+    put, path = "/sessions", tag = "capacities", operation_id = "put_capacity_session",
+    request_body = PutSession, security(("bearer" = [])),
+    responses(
+        (status = 201, body = PutAnswer, description = "A session was created, or replaced one of a lower tier"),
+        (status = 200, body = PutAnswer, description = "The user's session stands as it was"),
+        (status = 403, body = Problem, description = "The tenant is not the token's, and its scope does not list `service`"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn put(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    Body(ask): Body<PutSession>,
+) -> Result<Response, Error> {
+    let capacity = ask.capacity();
+    let user = name_in(capacity.tenant, &who)?;
+    let pool = capacity.pool();
+    let SessionKind(tier) = ask.session_kind;
+    let claim = Claim { holder: capacity.holder(), user, tier, session: None, replace: None };
+    let request = Request {
+        pool: &pool,
+        claim: &claim,
+        policy: &policy(&app.settings.capacities),
+        origin: &meta.origin(who.as_user()),
+        particulars: &Particulars { ip: meta.ip, ..Particulars::default() },
+    };
+    let claimed = app.engine.claim(request, app.settings.capacities.durability).await?;
+    match claimed.answer {
+        Answer::Granted { how, session, ended } => {
+            let status = status_of(how, &ended);
+            let session = CapacitySession::live(capacity, &session);
+            Ok((code_of(status), axum::Json(PutAnswer { session, status })).into_response())
+        }
+        // The one seat of the pool is its holder's, who is never told "full", and nothing closes it.
+        Answer::Denied(_) => Err(Error::CapacityDenied),
+    }
+}
+
+impl PutSession {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            tenant: self.tenant_object_id.get(),
+            user: self.user_object_id.get(),
+            capacity: self.capacity_id.get(),
+        }
+    }
+}
+
+fn status_of(how: Granted, ended: &[(SessionId, EndReason)]) -> PutStatus {
+    match how {
+        Granted::Admitted if ended.is_empty() => PutStatus::Created,
+        Granted::Admitted => PutStatus::Upgraded,
+        Granted::Refreshed | Granted::Resumed | Granted::Existing => PutStatus::Existing,
+    }
+}
+
+fn code_of(status: PutStatus) -> StatusCode {
+    match status {
+        PutStatus::Created | PutStatus::Upgraded => StatusCode::CREATED,
+        PutStatus::Existing => StatusCode::OK,
+    }
+}

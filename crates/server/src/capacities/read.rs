@@ -1,0 +1,37 @@
+//! Look at a session.
+
+use axum::extract::State;
+use seatkeeper_core::Reach;
+
+use super::answer::CapacitySession;
+use super::pool::authority;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{SessionPath, Who};
+use crate::problem::Problem;
+
+/// `GET /sessions/{session_id}`: a session, live or ended.
+#[utoipa::path(
+    get, path = "/sessions/{session_id}", tag = "capacities", operation_id = "read_capacity_session",
+    security(("bearer" = [])), params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = CapacitySession),
+        (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn read(
+    State(app): State<App>,
+    who: Who,
+    SessionPath(id): SessionPath,
+) -> Result<axum::Json<CapacitySession>, Error> {
+    let mut who = authority(&who);
+    let live = app.engine.live(id, &who).await?;
+    if let Some(live) = &live {
+        // Of those who asked for a session only the first is on record; the registry knows them all.
+        who.tenant = live.pool.tenant.clone();
+        who.reach = Reach::Tenant;
+    }
+    let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
+    Ok(axum::Json(CapacitySession::of(&record, live.as_ref())?))
+}

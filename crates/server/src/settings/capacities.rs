@@ -1,0 +1,30 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Durability, Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
+
+/// `[capacities]`: the capacities of analytics users.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CapacitiesSettings {
+    /// How long a session lasts, in seconds: 2 to 2,592,000. Default 2,592,000 (30 days).
+    pub ttl_seconds: u64,
+    /// `ledger` (default): an answer waits for its record to be on disk; `journal`: it does not.
+    pub durability: Durability,
+}
+
+impl Default for CapacitiesSettings {
+    fn default() -> Self {
+        Self { ttl_seconds: TTL_SECONDS_MAX, durability: Durability::Ledger }
+    }
+}
+
+impl CapacitiesSettings {
+    pub(super) fn check(&self) -> Result<(), Misfit> {
+        within(
+            "capacities.ttl_seconds",
+            self.ttl_seconds,
+            TTL_SECONDS_MIN..=TTL_SECONDS_MAX,
+            "want 2 to 2,592,000 seconds",
+        )
+    }
+}
