@@ -1,5 +1,7 @@
 //! What an entitlement grants a pool, and what a kind of pool does about it.
 
+use std::str::FromStr;
+
 use crate::{RegistryTime, Span};
 
 /// A number of seats.
@@ -37,6 +39,28 @@ pub enum WhenFull {
     Deny,
     /// The stalest sessions end as `evicted`, as many as it takes.
     Evict,
+}
+
+impl WhenFull {
+    /// Its name in records and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Evict => "evict",
+        }
+    }
+}
+
+/// A text that does not name what happens to a newcomer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be evict or deny")]
+pub struct NotWhenFull;
+
+impl FromStr for WhenFull {
+    type Err = NotWhenFull;
+    fn from_str(text: &str) -> Result<Self, NotWhenFull> {
+        [Self::Deny, Self::Evict].into_iter().find(|when| when.as_str() == text).ok_or(NotWhenFull)
+    }
 }
 
 /// Whose a session must be for a claim that names it to refresh it.

@@ -49,9 +49,27 @@ pub enum Error {
     /// A revoked license stays as it is.
     #[error("the license is revoked")]
     Revoked,
-    /// The tenant has no such license.
-    #[error("no such license")]
+    /// The tenant has no such license, plan or subscription.
+    #[error("there is none of this name")]
     NotFound,
+    /// The tenant has a plan of this name already.
+    #[error("a plan of this name exists")]
+    DuplicatePlan,
+    /// The tenant has no plan of the name that a subscription asks for.
+    #[error("the subscription's plan does not exist")]
+    UnknownPlan,
+    /// A retired plan takes no new subscription.
+    #[error("the plan is retired")]
+    PlanRetired,
+    /// The user has a subscription that is not over.
+    #[error("the user has a subscription")]
+    SubscriptionExists,
+    /// A subscription that is cancelled or expired stays as it is.
+    #[error("the subscription is over")]
+    SubscriptionOver,
+    /// A subscription would end before it starts.
+    #[error("the subscription would not end after it starts")]
+    EndsBeforeStart,
     /// The license is not at the version that the change was meant for.
     #[error("the license is at version {current}")]
     VersionConflict {

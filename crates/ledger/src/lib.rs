@@ -1,4 +1,4 @@
-//! The system of record: licenses, session history, the audit log, and jobs.
+//! The system of record: licenses, plans, subscriptions, session history, the audit log, and jobs.
 //!
 //! The audit log is the record; `sessions` is a projection that is computed from it in the
 //! transaction that appends to it, so folding the log always gives the table. Each change has exactly
@@ -13,30 +13,40 @@ mod audit;
 mod chunks;
 mod error;
 mod heartbeats;
+mod idempotency;
+mod ids;
 mod jobs;
 mod ledger;
 mod licenses;
 mod page;
+mod plans;
 mod rebuild;
 mod retention;
 mod row;
 mod sessions;
 mod sqlite;
+mod subscriptions;
+mod tenants;
 mod times;
 mod verify;
+mod write;
 
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
 pub use error::Error;
+pub use idempotency::Idempotency;
 pub use jobs::{
     Fence, JobLock, JobName, JobOutcome, JobRecord, JobRun, JobRunRecord, JobState, LOCK_TIMEOUT, NotAJob,
 };
 pub use ledger::{Ledger, Settings};
-pub use licenses::{
-    CountPer, Effect, Idempotency, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status, Write,
-    Written,
-};
+pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status};
 pub use page::{PAGE_ITEMS_MAX, Page};
+pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};
 pub use rebuild::LivePool;
 pub use retention::Purged;
 pub use sessions::{SessionEnd, SessionFilter, SessionRecord};
-pub use verify::{Breach, Cut, Finding, Place, Proof, Replay, Verdict};
+pub use subscriptions::{
+    Entitled, NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter,
+    SubscriptionId, SubscriptionStatus,
+};
+pub use verify::{Breach, Cut, Finding, Place, PlanHistory, Proof, Replay, Verdict};
+pub use write::{Effect, Write, Written};

@@ -5,7 +5,6 @@
 
 mod change;
 mod create;
-mod idempotency;
 mod key;
 mod license;
 mod read;
@@ -15,7 +14,5 @@ mod write;
 
 pub use change::LicenseChange;
 pub use create::NewLicense;
-pub use idempotency::Idempotency;
 pub use key::LicenseKey;
 pub use license::{CountPer, License, LicenseId, Status};
-pub use write::{Effect, Write, Written};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{Device, PoolId, PoolKind, RegistryTime, SessionId, Span, TenantId, Tier};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sqlx::{ColumnIndex, Decode, Row as _, Sqlite, Type};
 use uuid::Uuid;
 
@@ -59,6 +61,11 @@ impl<'r> Fields<'r> {
         Ok(self.value::<Option<DateTime<Utc>>>(column)?.map(times::from_stored))
     }
 
+    /// A JSON text, as what it describes.
+    pub(crate) fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, Error> {
+        serde_json::from_str(self.value(column)?).map_err(|source| corrupt(column, source))
+    }
+
     pub(crate) fn span(&self, column: &'static str) -> Result<Span, Error> {
         Ok(Span::from_millis(self.whole(column)?))
     }
@@ -92,11 +99,19 @@ impl<'r> Fields<'r> {
     }
 }
 
-fn corrupt(column: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn corrupt(
+    column: &'static str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
     Error::Corrupt { column, source: source.into() }
 }
 
 /// A whole number as the database stores it; past 2^63 it is as good as the greatest.
 pub(crate) fn stored_whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A state as the database stores it.
+pub(crate) fn stored_json(state: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(state).map_err(|source| corrupt("detail", source))
 }

@@ -6,9 +6,12 @@
 
 mod finding;
 mod fold;
+mod grants;
+mod plans;
 mod read;
 mod replay;
 
 pub use finding::{Breach, Finding, Place};
+pub use plans::PlanHistory;
 pub use read::Verdict;
 pub use replay::{Cut, Proof, Replay};

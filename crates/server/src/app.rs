@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Verifier;
 use crate::engine::Engine;
-use crate::entitlements::Entitlements;
+use crate::entitlements::{Licenses, Subscribers};
 use crate::settings::Settings;
 
 /// The server's parts, shared by all requests.
@@ -20,7 +20,9 @@ pub(crate) struct Parts {
     pub(crate) verifier: Verifier,
     pub(crate) engine: Engine,
     pub(crate) ledger: Ledger,
-    pub(crate) entitlements: Entitlements,
+    pub(crate) licenses: Licenses,
+    #[allow(dead_code, reason = "the subscribers' APIs use it")]
+    pub(crate) subscribers: Subscribers,
     /// Writes that go on when their request is cut off; the server waits for them when it stops.
     pub(crate) writes: TaskTracker,
 }

@@ -1,86 +1,28 @@
-//! What gives pools their limits. For license pools: licenses by their key, remembered.
-//!
-//! This process alone writes licenses, so what it remembers is true for as long as every change passes
-//! through [`Entitlements::changed`].
+//! What gives pools their limits.
 
-use std::hash::Hash;
+#![allow(dead_code, unused_imports, reason = "the subscribers' APIs use them")]
+
+mod announcements;
+mod licenses;
+mod subscribers;
+
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use quick_cache::Equivalent;
-use quick_cache::sync::Cache;
-use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, Terms};
-use seatkeeper_ledger::{Ledger, License, LicenseKey};
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
+use seatkeeper_ledger::Ledger;
 
 use crate::capacities;
-use crate::error::Error;
-use crate::settings::{LicensesSettings, Settings};
+use crate::settings::Settings;
+pub(crate) use announcements::{Changed, Listening};
+pub(crate) use licenses::{Licenses, terms_of};
+pub(crate) use subscribers::Subscribers;
 
-/// How many licenses are remembered; the others are read from the ledger.
-const LICENSES_REMEMBERED_MAX: usize = 10_000;
-
-/// The licenses.
-pub(crate) struct Entitlements {
-    ledger: Ledger,
-    remembered: Cache<Key, Arc<License>>,
-    /// Held while what is remembered is compared and replaced. Nothing awaits meanwhile.
-    replacing: Mutex<()>,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Key(TenantId, Box<str>);
-
-#[derive(Hash)]
-struct KeyRef<'a>(&'a TenantId, &'a str);
-
-impl Equivalent<Key> for KeyRef<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        *self.0 == key.0 && *self.1 == *key.1
-    }
-}
-
-impl Entitlements {
-    pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, remembered: Cache::new(LICENSES_REMEMBERED_MAX), replacing: Mutex::new(()) }
-    }
-
-    /// The tenant's license with this key, whatever its status: the rule looks at that.
-    pub(crate) async fn license(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
-        match self.remembered.get(&KeyRef(tenant, key)) {
-            Some(license) => Ok(license),
-            None => self.load(tenant, key).await,
-        }
-    }
-
-    /// Takes over a license as it was just written.
-    pub(crate) fn changed(&self, license: License) {
-        self.remember(Arc::new(license));
-    }
-
-    async fn load(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
-        let key = LicenseKey::from(key);
-        let found = self.ledger.license_by_key(tenant, &key).await.map_err(Error::Ledger)?;
-        Ok(self.remember(Arc::new(found.ok_or(Error::LicenseNotFound)?)))
-    }
-
-    /// Keeps the newer of what is remembered and what is given: a read may be overtaken by a write.
-    fn remember(&self, license: Arc<License>) -> Arc<License> {
-        let key = Key(license.tenant.clone(), license.key.reveal().into());
-        let _replacing = self.replacing.lock();
-        let newer = self.remembered.get(&key).filter(|known| known.version >= license.version);
-        newer.unwrap_or_else(|| {
-            self.remembered.insert(key, Arc::clone(&license));
-            license
-        })
-    }
-}
-
-/// What a pool is granted at present, for a registry that puts its sessions back; none if that is only
-/// learnt with its next claim.
+/// What the entitlement of a pool grants at `now`; none if there is no entitlement on record.
 pub(crate) async fn terms_of_pool(
     pool: &PoolId,
     ledger: &Ledger,
     settings: &Settings,
+    now: RegistryTime,
 ) -> Result<Option<Terms>, seatkeeper_ledger::Error> {
     match pool.kind {
         PoolKind::License => {
@@ -88,12 +30,12 @@ pub(crate) async fn terms_of_pool(
             let license = ledger.license(&pool.tenant, id).await?;
             Ok(license.map(|license| terms_of(&license, &settings.licenses)))
         }
-        PoolKind::Subscriber => Ok(None),
+        PoolKind::Subscriber => {
+            let user = UserId::new(Arc::clone(&pool.name));
+            let subscriber = ledger.subscriber(&pool.tenant, &user).await?;
+            let ttl_default = Span::from_secs(settings.devices.ttl_seconds);
+            Ok(Some(subscriber.entitled(now, ttl_default).terms))
+        }
         PoolKind::Capacity => Ok(Some(capacities::terms(&settings.capacities))),
     }
-}
-
-/// What a license grants; where it says nothing, the defaults do.
-pub(crate) fn terms_of(license: &License, defaults: &LicensesSettings) -> Terms {
-    license.terms(Span::from_secs(defaults.ttl_seconds))
 }

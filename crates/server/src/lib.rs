@@ -25,7 +25,7 @@ mod workers;
 pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, Durability, LedgerSettings, LicensesSettings, LogFormat,
-    LogSettings, Misfit, RegistrySettings, Secret, ServerSettings, Settings,
+    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, Durability, LedgerSettings,
+    LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, Secret, ServerSettings, Settings,
 };
 pub use start::{Running, StartError, start};

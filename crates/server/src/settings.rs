@@ -2,6 +2,7 @@
 
 mod auth;
 mod capacities;
+mod devices;
 mod durability;
 mod ledger;
 mod licenses;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
+pub use devices::DevicesSettings;
 pub use durability::Durability;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
@@ -37,6 +39,8 @@ pub struct Settings {
     pub registry: RegistrySettings,
     /// Licenses that say nothing else.
     pub licenses: LicensesSettings,
+    /// Subscribers and their plans.
+    pub devices: DevicesSettings,
     /// Capacities.
     pub capacities: CapacitiesSettings,
     /// What is logged.
@@ -63,6 +67,7 @@ impl Settings {
         self.ledger.check()?;
         self.registry.check()?;
         self.licenses.check()?;
+        self.devices.check()?;
         self.capacities.check()
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
 use crate::engine::{Commits, Engine};
-use crate::entitlements::{Entitlements, terms_of_pool};
+use crate::entitlements::{Licenses, Subscribers, terms_of_pool};
 use crate::http::router;
 use crate::settings::{Misfit, Settings};
 use crate::times::registry_time_of;
@@ -87,7 +87,11 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
     let app = App::new(Parts {
         verifier,
         engine: Engine::new(registry, ledger.clone(), commits, commit_timeout),
-        entitlements: Entitlements::new(ledger.clone()),
+        licenses: Licenses::new(ledger.clone()),
+        subscribers: Subscribers::new(
+            ledger.clone(),
+            Duration::from_secs(settings.devices.plan_cache_seconds),
+        ),
         ledger: ledger.clone(),
         writes: writes.clone(),
         settings,
@@ -107,14 +111,15 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
 /// A registry with every session that the ledger knows as live, each with a full TTL.
 async fn filled_registry(settings: &Settings, ledger: &Ledger) -> Result<Arc<dyn Registry>, StartError> {
     let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
-    let clock = MonotonicClock::starting_at(first_time(ledger).await?);
+    let now = first_time(ledger).await?;
+    let clock = MonotonicClock::starting_at(now);
     let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
     let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
     let (began, mut sessions) = (Instant::now(), 0);
     let mut pools = std::pin::pin!(ledger.live_sessions());
     while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
         sessions += live.len();
-        let terms = terms_of_pool(&pool, ledger, settings).await?;
+        let terms = terms_of_pool(&pool, ledger, settings, now).await?;
         registry.open(&pool, seq, terms, live).await?;
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");

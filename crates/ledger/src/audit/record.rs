@@ -9,12 +9,13 @@ use crate::Error;
 use crate::row::Fields;
 use crate::sqlite::Row;
 
-/// A stream of records that is numbered on its own: two of a pool, and one of a plan.
+/// One of the streams of records under a pool's name, each numbered on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
-    /// Changes of its entitlement, numbered by the entitlement's version.
+    /// Changes of its entitlement: of a license, numbered by its version; of a subscriber, those of all
+    /// the user's subscriptions.
     Entitlement,
-    /// Changes of a plan. Its pool's name is the plan's.
+    /// Changes of the plan that has this name.
     Plan,
     /// What happened to its sessions, numbered by the registry.
     Session,
@@ -46,12 +47,29 @@ pub enum Action {
     LicenseCreated,
     /// A license was changed.
     LicenseUpdated,
+    /// A plan was made.
+    PlanCreated,
+    /// A plan was changed.
+    PlanUpdated,
+    /// A subscription was made.
+    SubscriptionCreated,
+    /// A subscription was changed, or ended.
+    SubscriptionUpdated,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 5] =
-        [Self::Admitted, Self::Ended, Self::Denied, Self::LicenseCreated, Self::LicenseUpdated];
+    pub const ALL: [Self; 9] = [
+        Self::Admitted,
+        Self::Ended,
+        Self::Denied,
+        Self::LicenseCreated,
+        Self::LicenseUpdated,
+        Self::PlanCreated,
+        Self::PlanUpdated,
+        Self::SubscriptionCreated,
+        Self::SubscriptionUpdated,
+    ];
 
     /// The action's name in records and answers.
     pub const fn as_str(self) -> &'static str {
@@ -61,6 +79,10 @@ impl Action {
             Self::Denied => "denied",
             Self::LicenseCreated => "license_created",
             Self::LicenseUpdated => "license_updated",
+            Self::PlanCreated => "plan_created",
+            Self::PlanUpdated => "plan_updated",
+            Self::SubscriptionCreated => "subscription_created",
+            Self::SubscriptionUpdated => "subscription_updated",
         }
     }
 }
@@ -105,7 +127,7 @@ pub struct AuditRecord {
     pub at: RegistryTime,
     /// The pool.
     pub pool: PoolId,
-    /// Which of the pool's streams it belongs to.
+    /// Which of the streams of that name it belongs to.
     pub stream: Stream,
     /// Its number in the stream: 1, 2, 3, … without a gap.
     pub seq: u64,

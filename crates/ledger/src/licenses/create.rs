@@ -1,13 +1,10 @@
 //! A new license.
 
 use seatkeeper_core::{RegistryTime, Seats, TenantId};
-use uuid::{ContextV7, Timestamp, Uuid};
 
-use super::{
-    CountPer, Effect, License, LicenseId, LicenseKey, Status, Write, Written, idempotency, write as rows,
-};
+use super::{CountPer, License, LicenseId, LicenseKey, Status, read, write as rows};
 use crate::audit::Action;
-use crate::{Error, Ledger};
+use crate::{Effect, Error, Ledger, Write, Written, ids};
 
 /// A license to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,24 +30,24 @@ pub struct NewLicense {
 impl Ledger {
     /// Makes a license at version 1, and puts it on record. A key that the tenant has used already is
     /// [`Error::DuplicateKey`].
-    pub async fn create_license(&self, new: NewLicense, write: Write<'_>) -> Result<Written, Error> {
+    pub async fn create_license(&self, new: NewLicense, write: Write<'_>) -> Result<Written<License>, Error> {
         let mut tx = self.write().await?;
-        if let Some(answered) = idempotency::replay(&mut tx, &new.tenant, write.idempotency).await? {
+        if let Some(answered) = read::answered(&mut tx, &new.tenant, &write).await? {
             return Ok(answered);
         }
         let license = new.at(write.at);
         rows::insert(&mut tx, &license).await?;
         rows::record(&mut tx, Action::LicenseCreated, &license, &write).await?;
-        idempotency::keep(&mut tx, &license, &write).await?;
+        rows::keep(&mut tx, &license, &write).await?;
         tx.commit().await?;
-        Ok(Written { license, effect: Effect::Changed })
+        Ok(Written { value: license, effect: Effect::Changed })
     }
 }
 
 impl NewLicense {
     fn at(self, at: RegistryTime) -> License {
         License {
-            id: mint(at),
+            id: LicenseId(ids::mint(at)),
             tenant: self.tenant,
             key: self.key,
             max_seats: self.max_seats,
@@ -64,10 +61,4 @@ impl NewLicense {
             updated_at: at,
         }
     }
-}
-
-fn mint(at: RegistryTime) -> LicenseId {
-    let (seconds, millis) = (at.as_millis() / 1_000, at.as_millis() % 1_000);
-    let time = Timestamp::from_unix(ContextV7::new(), seconds, millis as u32 * 1_000_000);
-    LicenseId(Uuid::new_v7(time))
 }

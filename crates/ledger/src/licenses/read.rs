@@ -5,10 +5,13 @@ use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::TenantId;
 use sqlx::AssertSqlSafe;
 
+use super::state::State;
 use super::{License, LicenseId, LicenseKey, Status};
+use crate::idempotency::{self, Entity};
 use crate::page::{Page, rows_for};
+use crate::row::corrupt;
 use crate::sqlite::{Dialect, Tx};
-use crate::{Error, Ledger};
+use crate::{Effect, Error, Ledger, Write, Written};
 
 const COLUMNS: [&str; 12] = [
     "id",
@@ -81,4 +84,18 @@ pub(super) async fn in_transaction(tx: &mut Tx, tenant: &TenantId, id: LicenseId
         .fetch_optional(&mut **tx)
         .await?;
     License::read(&row.ok_or(Error::NotFound)?)
+}
+
+/// The license as the same write was answered before, if it was.
+pub(super) async fn answered(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    write: &Write<'_>,
+) -> Result<Option<Written<License>>, Error> {
+    let Some(answered) = idempotency::answered::<State>(tx, tenant, Entity::License, write).await? else {
+        return Ok(None);
+    };
+    let id = answered.id.parse().map_err(|source| corrupt("entity_id", source))?;
+    let license = in_transaction(tx, tenant, id).await?;
+    Ok(Some(Written { value: answered.state.restore(license), effect: Effect::Replayed }))
 }

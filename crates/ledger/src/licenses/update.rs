@@ -2,9 +2,9 @@
 
 use seatkeeper_core::TenantId;
 
-use super::{Effect, LicenseChange, LicenseId, Status, Write, Written, idempotency, read, write as rows};
+use super::{License, LicenseChange, LicenseId, Status, read, write as rows};
 use crate::audit::Action;
-use crate::{Error, Ledger};
+use crate::{Effect, Error, Ledger, Write, Written};
 
 impl Ledger {
     /// Changes a license, which raises its version, and puts that on record. A change that changes
@@ -17,9 +17,9 @@ impl Ledger {
         change: &LicenseChange,
         expected_version: Option<u64>,
         write: Write<'_>,
-    ) -> Result<Written, Error> {
+    ) -> Result<Written<License>, Error> {
         let mut tx = self.write().await?;
-        if let Some(answered) = idempotency::replay(&mut tx, tenant, write.idempotency).await? {
+        if let Some(answered) = read::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }
         let now = read::in_transaction(&mut tx, tenant, id).await?;
@@ -37,8 +37,8 @@ impl Ledger {
             rows::replace(&mut tx, &license).await?;
             rows::record(&mut tx, Action::LicenseUpdated, &license, &write).await?;
         }
-        idempotency::keep(&mut tx, &license, &write).await?;
+        rows::keep(&mut tx, &license, &write).await?;
         tx.commit().await?;
-        Ok(Written { license, effect })
+        Ok(Written { value: license, effect })
     }
 }

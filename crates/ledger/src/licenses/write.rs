@@ -1,45 +1,13 @@
 //! What every write to a license has in common.
 
-use seatkeeper_core::{Origin, RegistryTime};
-
+use super::License;
 use super::license::pool_of;
 use super::state::State;
-use super::{Idempotency, License};
-use crate::Error;
-use crate::audit::{self, Action, Entry, Stream};
-use crate::row::stored_whole;
+use crate::audit::{Action, EntitlementChange, Stream};
+use crate::idempotency::{self, Answered, Entity};
+use crate::row::{stored_json, stored_whole};
 use crate::sqlite::Tx;
-
-/// By whom, when and under which idempotency key a license is written.
-#[derive(Clone, Copy, Debug)]
-pub struct Write<'a> {
-    /// What caused it.
-    pub origin: &'a Origin,
-    /// The registry's time.
-    pub at: RegistryTime,
-    /// The caller's idempotency key, if it sent one.
-    pub idempotency: Option<&'a Idempotency>,
-}
-
-/// What became of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// The license after it; of a replay, as it was answered then.
-    pub license: License,
-    /// What it did.
-    pub effect: Effect,
-}
-
-/// What a write did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It changed the license.
-    Changed,
-    /// The license was so already.
-    Unchanged,
-    /// The same request was answered before; nothing was done again.
-    Replayed,
-}
+use crate::{Error, Write, tenants};
 
 /// Appends the record of a license's new state.
 pub(super) async fn record(
@@ -48,49 +16,28 @@ pub(super) async fn record(
     license: &License,
     write: &Write<'_>,
 ) -> Result<(), Error> {
-    let pool = pool_of(&license.tenant, license.id);
-    let epoch: i64 = sqlx::query_scalar(include_str!("../../sql/epoch.sql"))
-        .bind(i64::from(pool.bucket().number()))
-        .fetch_one(&mut **tx)
-        .await?;
-    let entry = Entry {
-        at: write.at,
-        pool: &pool,
+    let change = EntitlementChange {
+        pool: &pool_of(&license.tenant, license.id),
         stream: Stream::Entitlement,
         seq: license.version,
-        epoch: epoch.unsigned_abs(),
         action,
-        origin: write.origin,
         limit: license.max_seats.0,
         version: license.version,
-        live: None,
-        count: 1,
-        folded: false,
-        reason: None,
-        holder: None,
-        session: None,
-        detail: Some(state_json(license)?),
+        state: stored_json(&State::of(license))?,
     };
-    match audit::append(tx, &[entry]).await? {
-        1 => Ok(()),
-        _ => Err(Error::Contradiction { pool: format!("{pool:?}"), seq: license.version }),
-    }
+    change.record(tx, write).await
 }
 
-/// The license's state as JSON.
-pub(super) fn state_json(license: &License) -> Result<String, Error> {
-    serde_json::to_string(&State::of(license))
-        .map_err(|source| Error::Corrupt { column: "detail", source: source.into() })
+/// Keeps the answer for a retry.
+pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> Result<(), Error> {
+    let answer = Answered { id: license.id.to_string(), state: State::of(license) };
+    idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
 }
 
 /// The tenant's row, and then the license's own, at version 1.
 pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> {
     let created_at = crate::times::stored(license.created_at);
-    sqlx::query(include_str!("../../sql/add_tenant.sql"))
-        .bind(license.tenant.as_str())
-        .bind(created_at)
-        .execute(&mut **tx)
-        .await?;
+    tenants::note(tx, &license.tenant, license.created_at).await?;
     let inserted = sqlx::query(include_str!("../../sql/create_license.sql"))
         .bind(license.id.0)
         .bind(license.tenant.as_str())

@@ -56,6 +56,20 @@ pub enum Breach {
         /// The version it tells.
         version: u64,
     },
+    /// A plan's or subscription's version is not newer than the one before it.
+    #[error("it tells version {version} after version {newest}")]
+    VersionRanBack {
+        /// The version it tells.
+        version: u64,
+        /// The newest before it.
+        newest: u64,
+    },
+    /// An admission was decided by what a subscription grants at another time than the admission's.
+    #[error("version {version} of its terms was not in force then")]
+    NotInForce {
+        /// The version it names.
+        version: u64,
+    },
     /// An admission left more sessions live than its limit.
     #[error("the admission left {live} live, and the limit was {limit}")]
     AboveLimit {
@@ -64,7 +78,7 @@ pub enum Breach {
         /// The limit.
         limit: u32,
     },
-    /// The limit of an admission is not what the entitlement granted.
+    /// The limit of an admission, or of a change, is not what the entitlement granted.
     #[error("its limit is {limit}, and version {version} of the entitlement granted {}", granted_text(*.granted))]
     LimitNotGranted {
         /// The limit it tells.

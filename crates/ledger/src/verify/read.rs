@@ -1,9 +1,9 @@
 //! The whole ledger, fed to a replay pool by pool.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::PoolId;
+use seatkeeper_core::{PoolId, PoolKind, TenantId};
 
-use super::{Cut, Finding, Proof, Replay};
+use super::{Cut, Finding, PlanHistory, Proof, Replay};
 use crate::row::Fields;
 use crate::sqlite::{Row, Tx};
 use crate::{AuditRecord, Error, Ledger, SessionRecord};
@@ -25,10 +25,15 @@ impl Ledger {
         let mut tx = self.readers().begin().await?;
         let mut proof = Proof::default();
         let mut after = (String::new(), String::new(), String::new());
+        // Of the tenant whose pools are replayed now.
+        let mut plans = (TenantId::from(""), PlanHistory::default());
         while let Some(row) = next_pool(&mut tx, &after).await? {
             let (pool, cut) = pool_and_cut(&row)?;
             after = (pool.tenant.to_string(), pool.kind.as_str().to_owned(), pool.name.to_string());
-            match replay(&mut tx, pool, cut).await {
+            if pool.kind == PoolKind::Subscriber && pool.tenant != plans.0 {
+                plans = (pool.tenant.clone(), plan_history(&mut tx, &pool.tenant).await?);
+            }
+            match replay(&mut tx, pool, cut, &plans.1).await {
                 Ok(proven) => proof.add(proven),
                 Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),
                 Err(Halt::NoAnswer(error)) => return Err(error),
@@ -63,8 +68,20 @@ impl From<sqlx::Error> for Halt {
     }
 }
 
-async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>) -> Result<Proof, Halt> {
-    let mut replay = Replay::new(pool.clone(), cut);
+async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Error> {
+    let mut history = PlanHistory::default();
+    let mut records =
+        sqlx::query(include_str!("../../sql/plan_records.sql")).bind(tenant.as_str()).fetch(&mut **tx);
+    while let Some(row) = records.try_next().await? {
+        let fields = Fields(&row);
+        let (version, limit) = (fields.whole("limit_version")?, fields.small("limit_seats")?);
+        history.record(fields.value("pool_id")?, version, limit);
+    }
+    Ok(history)
+}
+
+async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>, plans: &PlanHistory) -> Result<Proof, Halt> {
+    let mut replay = Replay::new(pool.clone(), cut, plans);
     let mut records = of_pool(include_str!("../../sql/pool_records.sql"), &pool).fetch(&mut **tx);
     while let Some(row) = records.try_next().await? {
         replay.record(&AuditRecord::read(&row)?)?;

@@ -3,7 +3,9 @@
 use seatkeeper_core::{EndReason, PoolId, PoolKind, RegistryTime, SessionId};
 
 use super::fold::Fold;
-use super::{Breach, Finding, Place};
+use super::grants::Grants;
+use super::plans::PlanStream;
+use super::{Breach, Finding, Place, PlanHistory};
 use crate::{Action, AuditRecord, SessionEnd, SessionRecord, Stream};
 
 /// How far retention has deleted a pool's session stream.
@@ -21,7 +23,7 @@ pub struct Cut {
 pub struct Proof {
     /// Pools.
     pub pools: u64,
-    /// Records of both streams.
+    /// Records of all streams.
     pub records: u64,
     /// Admissions, none of which left its pool above its limit.
     pub admissions: u64,
@@ -45,32 +47,34 @@ impl Proof {
     }
 }
 
-/// The replay of one pool: takes its entitlement's records, then its sessions' records, both in
-/// order, then the rows of the table of sessions in any order.
+/// The replay of one pool: takes its entitlement's records, then those of the plan that has its name,
+/// then its sessions' records, all in order, then the rows of the table of sessions in any order.
 #[derive(Debug)]
-pub struct Replay {
+pub struct Replay<'p> {
     pool: PoolId,
     // The cut, until the first record after it has come.
     cut: Option<Cut>,
     seq_next: u64,
     now: RegistryTime,
-    // The limit of each version: that of version 1 first.
-    granted: Vec<u32>,
+    grants: Grants<'p>,
+    plan: PlanStream,
     version_newest: u64,
     fold: Fold,
     rows: u64,
     proof: Proof,
 }
 
-impl Replay {
-    /// Begins with the pool's first record, or after its cut.
-    pub fn new(pool: PoolId, cut: Option<Cut>) -> Self {
+impl<'p> Replay<'p> {
+    /// Begins with the pool's first record, or after its cut. `plans` are those of its tenant; only a
+    /// subscriber's pool needs them.
+    pub fn new(pool: PoolId, cut: Option<Cut>, plans: &'p PlanHistory) -> Self {
         Self {
+            grants: Grants::new(pool.kind, plans),
+            plan: PlanStream::default(),
             pool,
             cut,
             seq_next: cut.map_or(1, |cut| cut.seq + 1),
             now: RegistryTime::default(),
-            granted: Vec::new(),
             version_newest: 0,
             fold: Fold::default(),
             rows: 0,
@@ -81,7 +85,10 @@ impl Replay {
     /// Takes the next record.
     pub fn record(&mut self, record: &AuditRecord) -> Result<(), Finding> {
         let checked = match record.stream {
-            Stream::Entitlement => self.entitlement(record),
+            Stream::Entitlement => self.grants.record(record),
+            Stream::Plan if self.pool.kind == PoolKind::Subscriber => {
+                self.plan.record(&self.pool.name, record)
+            }
             Stream::Plan => Err(Breach::Malformed),
             Stream::Session if record.seq < self.seq_next && self.cut.is_some() => self.kept(record),
             Stream::Session => self.change(record),
@@ -106,22 +113,6 @@ impl Replay {
             return Err(self.finding(Place::Pool, Breach::SessionsMissing { missing }));
         }
         Ok(Proof { live: self.fold.live(), ..self.proof })
-    }
-
-    fn entitlement(&mut self, record: &AuditRecord) -> Result<(), Breach> {
-        let expected = self.granted.len() as u64 + 1;
-        if record.seq != expected {
-            return Err(Breach::Gap { expected });
-        }
-        if record.version != record.seq {
-            return Err(Breach::VersionIsNotItsNumber { version: record.version });
-        }
-        let action = if expected == 1 { Action::LicenseCreated } else { Action::LicenseUpdated };
-        if record.action != action {
-            return Err(Breach::Malformed);
-        }
-        self.granted.push(record.limit);
-        Ok(())
     }
 
     /// A record kept from before the cut.
@@ -179,11 +170,7 @@ impl Replay {
             return Err(Breach::OlderTerms { version, newest });
         }
         self.version_newest = newest.max(version);
-        if self.pool.kind != PoolKind::License {
-            return Ok(());
-        }
-        // Where no terms were known, the rule grants one seat.
-        let granted = version.checked_sub(1).map_or(Some(1), |at| self.granted.get(at as usize).copied());
+        let granted = self.grants.limit(version, record.at)?;
         if granted == Some(limit) { Ok(()) } else { Err(Breach::LimitNotGranted { limit, version, granted }) }
     }
 

@@ -29,28 +29,28 @@ async fn a_new_license_is_found_by_id_and_by_key_and_stands_on_record() {
         ..new_license("ABCD-EFGH-IJKL-MNOP", 3)
     };
     let made = ledger.create_license(new, by(&admin())).await.unwrap();
-    assert_eq!((made.effect, made.license.version), (Effect::Changed, 1));
+    assert_eq!((made.effect, made.value.version), (Effect::Changed, 1));
 
-    let by_id = ledger.license(&tenant(), made.license.id).await.unwrap();
-    let by_key = ledger.license_by_key(&tenant(), &made.license.key).await.unwrap();
-    assert_eq!(by_id.as_ref(), Some(&made.license));
+    let by_id = ledger.license(&tenant(), made.value.id).await.unwrap();
+    let by_key = ledger.license_by_key(&tenant(), &made.value.key).await.unwrap();
+    assert_eq!(by_id.as_ref(), Some(&made.value));
     assert_eq!(by_key, by_id);
 
-    let terms = made.license.terms(Span::from_secs(360));
+    let terms = made.value.terms(Span::from_secs(360));
     assert_eq!((terms.version, terms.limit, terms.ttl), (1, Seats(3), Span::from_secs(2)));
-    assert_eq!((terms.ends_at, terms.standing), (made.license.expires_at, Standing::Open));
+    assert_eq!((terms.ends_at, terms.standing), (made.value.expires_at, Standing::Open));
 
     let [record] = &records(&ledger).await[..] else { panic!("one record") };
     assert_eq!((record.action, record.seq, record.limit), (Action::LicenseCreated, 1, 3));
     assert_eq!((record.actor.as_str(), record.request.as_deref()), ("admin:joe", Some("req-1")));
-    assert_eq!(record.pool, made.license.pool());
+    assert_eq!(record.pool, made.value.pool());
 }
 
 #[tokio::test]
 async fn a_record_never_tells_a_license_key() {
     let (_dir, ledger) = ledger().await;
     let license =
-        ledger.create_license(new_license("ABCD-EFGH-IJKL-MNOP", 3), by(&admin())).await.unwrap().license;
+        ledger.create_license(new_license("ABCD-EFGH-IJKL-MNOP", 3), by(&admin())).await.unwrap().value;
     ledger.update_license(&tenant(), license.id, &seats(5), None, by(&admin())).await.unwrap();
     for record in records(&ledger).await {
         let told = format!("{record:?}");
@@ -93,15 +93,15 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
     };
     let update = async || ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await;
     let (first, second) = (update().await.unwrap(), update().await.unwrap());
-    assert_eq!((first.effect, first.license.version), (Effect::Changed, 2));
-    assert_eq!((second.effect, &second.license), (Effect::Unchanged, &first.license));
-    assert_eq!(first.license.terms(Span::ZERO).standing, Standing::Closed);
+    assert_eq!((first.effect, first.value.version), (Effect::Changed, 2));
+    assert_eq!((second.effect, &second.value), (Effect::Unchanged, &first.value));
+    assert_eq!(first.value.terms(Span::ZERO).standing, Standing::Closed);
     assert_eq!(records(&ledger).await.len(), 2);
 
     let cleared = LicenseChange { contact: Some(None), ttl_seconds: Some(None), ..LicenseChange::default() };
     let written =
         ledger.update_license(&tenant(), license.id, &cleared, Some(2), by(&admin())).await.unwrap();
-    assert_eq!((written.license.contact, written.license.ttl_seconds), (None, None));
+    assert_eq!((written.value.contact, written.value.ttl_seconds), (None, None));
 }
 
 #[tokio::test]
@@ -121,11 +121,11 @@ async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
     let idempotency = |key: &str, hash: u8| Idempotency { key: key.to_owned(), request_hash: vec![hash; 32] };
     let create = idempotency("create", 1);
     let write = Write { idempotency: Some(&create), ..by(&origin) };
-    let first = ledger.create_license(new_license("KEY", 3), write).await.unwrap().license;
+    let first = ledger.create_license(new_license("KEY", 3), write).await.unwrap().value;
     ledger.update_license(&tenant(), first.id, &seats(5), None, by(&origin)).await.unwrap();
 
     let again = ledger.create_license(new_license("KEY", 3), write).await.unwrap();
-    assert_eq!((again.effect, &again.license), (Effect::Replayed, &first));
+    assert_eq!((again.effect, &again.value), (Effect::Replayed, &first));
 
     let update = idempotency("update", 2);
     let write = Write { idempotency: Some(&update), ..by(&origin) };
@@ -151,7 +151,7 @@ async fn licenses_are_listed_in_pages_by_status() {
             ..new_license(&format!("KEY-{n}"), 1)
         };
         let write = Write { at: START + Span::from_secs(n), ..by(&origin) };
-        made.push(ledger.create_license(new, write).await.unwrap().license.key);
+        made.push(ledger.create_license(new, write).await.unwrap().value.key);
     }
     let list = async |status, cursor| ledger.list_licenses(&tenant(), status, cursor, 2).await.unwrap();
     let mut seen: Vec<LicenseKey> = Vec::new();

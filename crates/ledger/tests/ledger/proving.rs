@@ -7,16 +7,16 @@ use seatkeeper_ledger::{Breach, Ledger, Verdict};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _};
 
-use crate::story::{Story, ledger, licensed};
+use crate::story::{Story, ledger, licensed, subscribed};
 
 type Expected = fn(&Breach) -> bool;
 
 /// Three pools with sessions that came and went.
 async fn lived_in(ledger: &Ledger) {
     let mut events = Vec::new();
-    for mut story in
-        [Story::of(&licensed(ledger, 2).await), Story::of(&licensed(ledger, 2).await), Story::devices("ann")]
-    {
+    subscribed(ledger, "ann", "standard").await;
+    let ann = Story::of_subscriber(ledger, "ann").await;
+    for mut story in [Story::of(&licensed(ledger, 2).await), Story::of(&licensed(ledger, 2).await), ann] {
         let (one, began) = story.admit("one");
         events.extend([began, story.admit("two").1, story.end(one, EndReason::Released)]);
         events.push(story.admit("three").1);
@@ -39,8 +39,8 @@ async fn an_untouched_ledger_proves_itself_pool_by_pool() {
     let mut heard = Vec::new();
     let verdict = ledger.verify(|proof| heard.push(proof.records)).await.unwrap();
     let Verdict::Proven(proof) = verdict else { panic!("{verdict:?}") };
-    assert_eq!((proof.pools, proof.records, proof.admissions, proof.ends, proof.live), (3, 14, 9, 3, 6));
-    assert_eq!(heard, [5, 10, 14]);
+    assert_eq!((proof.pools, proof.records, proof.admissions, proof.ends, proof.live), (3, 15, 9, 3, 6));
+    assert_eq!(heard, [5, 10, 15]);
 }
 
 #[tokio::test]

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use seatkeeper_core::{
     Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind,
-    Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
+    Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users, WhenFull,
 };
-use seatkeeper_ledger::{CountPer, Ledger, License, LicenseKey, NewLicense, Settings, Status, Write};
+use seatkeeper_ledger::{
+    CountPer, Ledger, License, LicenseKey, NewLicense, NewPlan, NewSubscription, Plan, PlanName, Settings,
+    Status, Subscription, Write,
+};
 use tempfile::TempDir;
 
 pub(crate) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_123);
@@ -48,7 +51,41 @@ pub(crate) fn new_license(key: &str, seats: u32) -> NewLicense {
 pub(crate) async fn licensed(ledger: &Ledger, seats: u32) -> License {
     let origin = admin();
     let key = format!("KEY-{}", uuid::Uuid::new_v4());
-    ledger.create_license(new_license(&key, seats), by(&origin)).await.unwrap().license
+    ledger.create_license(new_license(&key, seats), by(&origin)).await.unwrap().value
+}
+
+pub(crate) fn named(plan: &str) -> PlanName {
+    plan.parse().unwrap()
+}
+
+pub(crate) fn new_plan(name: &str, devices: u32) -> NewPlan {
+    NewPlan {
+        tenant: tenant(),
+        name: named(name),
+        device_limit: Seats(devices),
+        price_cents: 999,
+        when_full: WhenFull::Evict,
+        ttl_seconds: None,
+    }
+}
+
+pub(crate) async fn planned(ledger: &Ledger, name: &str, devices: u32) -> Plan {
+    ledger.create_plan(new_plan(name, devices), by(&admin())).await.unwrap().value
+}
+
+/// From now on, and for ever.
+pub(crate) fn new_subscription(user: &str, plan: &str) -> NewSubscription {
+    NewSubscription {
+        tenant: tenant(),
+        user: UserId::from(user),
+        plan: named(plan),
+        starts_at: None,
+        ends_at: None,
+    }
+}
+
+pub(crate) async fn subscribed(ledger: &Ledger, user: &str, plan: &str) -> Subscription {
+    ledger.create_subscription(new_subscription(user, plan), by(&admin())).await.unwrap().value
 }
 
 /// One pool, and the events it has had.
@@ -70,6 +107,13 @@ impl Story {
     /// A pool of devices, whose limit of 1,000,000 is nowhere on record.
     pub(crate) fn devices(name: &str) -> Self {
         Self::of_pool(PoolId::new(PoolKind::Subscriber, tenant(), name))
+    }
+
+    /// The pool of a user's devices, under the terms that the user has at `START`.
+    pub(crate) async fn of_subscriber(ledger: &Ledger, user: &str) -> Self {
+        let subscriber = ledger.subscriber(&tenant(), &UserId::from(user)).await.unwrap();
+        let terms = subscriber.entitled(START, TTL).terms;
+        Self { limit: terms.limit.0, version: terms.version, ..Self::devices(user) }
     }
 
     fn of_pool(pool: PoolId) -> Self {

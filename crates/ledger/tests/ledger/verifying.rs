@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{EndReason, Holder, Seats, SessionId, Span};
 use seatkeeper_ledger::{
-    Action, AuditFilter, AuditRecord, Breach, Cut, Finding, LicenseChange, Place, Proof, Replay,
+    Action, AuditFilter, AuditRecord, Breach, Cut, Finding, LicenseChange, Place, PlanHistory, Proof, Replay,
     SessionFilter, SessionRecord, Stream,
 };
 
@@ -30,7 +30,7 @@ impl History {
         let license = licensed(&ledger, 2).await;
         let change = LicenseChange { max_seats: Some(Seats(3)), ..LicenseChange::default() };
         let updated =
-            ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap().license;
+            ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap().value;
 
         let mut story = Story::of(&license);
         let mut events = Vec::new();
@@ -52,7 +52,8 @@ impl History {
     }
 
     fn replay(&self, cut: Option<Cut>) -> Result<Proof, Finding> {
-        let mut replay = Replay::new(self.records[0].pool.clone(), cut);
+        let plans = PlanHistory::default();
+        let mut replay = Replay::new(self.records[0].pool.clone(), cut, &plans);
         for record in &self.records {
             replay.record(record)?;
         }

@@ -1,7 +1,7 @@
 //! Carries a change of a license through: ledger, what is remembered of it, live sessions.
 
 use seatkeeper_core::{Origin, TenantId};
-use seatkeeper_ledger::{Effect, Idempotency, LicenseChange, LicenseId, Write, Written};
+use seatkeeper_ledger::{Effect, Idempotency, License, LicenseChange, LicenseId, Write, Written};
 
 use crate::app::App;
 use crate::entitlements::terms_of;
@@ -18,12 +18,12 @@ pub(super) struct Apply {
 
 impl Apply {
     /// Carries the change through, also if the caller goes away meanwhile.
-    pub(super) async fn run(self, app: App) -> Result<Written, Error> {
+    pub(super) async fn run(self, app: App) -> Result<Written<License>, Error> {
         let tasks = app.writes.clone();
         tasks.spawn(async move { self.carry_through(&app).await }).await?
     }
 
-    async fn carry_through(&self, app: &App) -> Result<Written, Error> {
+    async fn carry_through(&self, app: &App) -> Result<Written<License>, Error> {
         let write = Write {
             origin: &self.origin,
             at: app.engine.now().await?,
@@ -33,12 +33,12 @@ impl Apply {
         let written = updated.map_err(Error::of_license_write)?;
         // A repeated request is told what it was told then; what binds is the license as it is now.
         let current = match written.effect {
-            Effect::Changed | Effect::Unchanged => Some(written.license.clone()),
+            Effect::Changed | Effect::Unchanged => Some(written.value.clone()),
             Effect::Replayed => app.ledger.license(&self.tenant, self.id).await.map_err(Error::Ledger)?,
         };
         if let Some(license) = current {
             let (pool, terms) = (license.pool(), terms_of(&license, &app.settings.licenses));
-            app.entitlements.changed(license);
+            app.licenses.changed(license);
             app.engine.revise(&pool, terms, &self.origin).await?;
         }
         Ok(written)

@@ -70,7 +70,7 @@ pub(crate) async fn create(
         idempotency: idempotency.as_ref(),
     };
     let written = app.ledger.create_license(ask.license(&who.tenant), write).await;
-    let license = written.map_err(Error::of_license_write)?.license;
+    let license = written.map_err(Error::of_license_write)?.value;
     Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::of(&app, &license).await?)))
 }
 

@@ -82,7 +82,7 @@ pub(crate) async fn update(
         origin: meta.origin(who.as_admin()),
     };
     let written = apply.run(app.clone()).await?;
-    Ok(axum::Json(LicenseAnswer::of(&app, &written.license).await?))
+    Ok(axum::Json(LicenseAnswer::of(&app, &written.value).await?))
 }
 
 impl Update {

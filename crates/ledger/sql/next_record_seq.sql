@@ -1,0 +1,5 @@
+-- The number of the next record of a stream that is never cut.
+-- $1 tenant, $2 pool kind, $3 pool, $4 stream
+SELECT COALESCE(MAX(seq), 0) + 1
+FROM audit_log
+WHERE tenant_id = $1 AND pool_kind = $2 AND pool_id = $3 AND stream = $4

@@ -1,0 +1,5 @@
+-- A tenant's plan. $1 tenant, $2 name
+SELECT
+    tenant_id, name, device_limit, price_cents, when_full, ttl_seconds, status, version, created_at, updated_at
+FROM plans
+WHERE tenant_id = $1 AND name = $2

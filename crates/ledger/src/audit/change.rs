@@ -1,0 +1,64 @@
+//! Records of changes of what gives limits: licenses, plans and subscriptions.
+
+use seatkeeper_core::PoolId;
+
+use super::{Action, Entry, Stream, append};
+use crate::sqlite::Tx;
+use crate::{Error, Write};
+
+/// A change of what gives a limit.
+pub(crate) struct EntitlementChange<'a> {
+    pub(crate) pool: &'a PoolId,
+    pub(crate) stream: Stream,
+    pub(crate) seq: u64,
+    pub(crate) action: Action,
+    /// The limit from then on.
+    pub(crate) limit: u32,
+    pub(crate) version: u64,
+    /// The state from then on, as JSON.
+    pub(crate) state: String,
+}
+
+impl EntitlementChange<'_> {
+    /// Appends the record of the change.
+    pub(crate) async fn record(self, tx: &mut Tx, write: &Write<'_>) -> Result<(), Error> {
+        let epoch: i64 = sqlx::query_scalar(include_str!("../../sql/epoch.sql"))
+            .bind(i64::from(self.pool.bucket().number()))
+            .fetch_one(&mut **tx)
+            .await?;
+        let entry = Entry {
+            at: write.at,
+            pool: self.pool,
+            stream: self.stream,
+            seq: self.seq,
+            epoch: epoch.unsigned_abs(),
+            action: self.action,
+            origin: write.origin,
+            limit: self.limit,
+            version: self.version,
+            live: None,
+            count: 1,
+            folded: false,
+            reason: None,
+            holder: None,
+            session: None,
+            detail: Some(self.state),
+        };
+        match append(tx, &[entry]).await? {
+            1 => Ok(()),
+            _ => Err(Error::Contradiction { pool: format!("{:?}", self.pool), seq: self.seq }),
+        }
+    }
+}
+
+/// The number of the next record of a stream that retention never cuts.
+pub(crate) async fn next_seq(tx: &mut Tx, pool: &PoolId, stream: Stream) -> Result<u64, Error> {
+    let seq: i64 = sqlx::query_scalar(include_str!("../../sql/next_record_seq.sql"))
+        .bind(pool.tenant.as_str())
+        .bind(pool.kind.as_str())
+        .bind(&*pool.name)
+        .bind(stream.as_str())
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(seq.unsigned_abs())
+}

@@ -1,0 +1,96 @@
+//! Writes that are asked for again under the same key.
+
+use seatkeeper_core::TenantId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::row::{Fields, stored_json};
+use crate::sqlite::Tx;
+use crate::{Error, Write, times};
+
+/// A caller's idempotency key, and what tells its request from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// The key, unique in the tenant.
+    pub key: String,
+    /// A hash of all that the request asks for.
+    pub request_hash: Vec<u8>,
+}
+
+/// What a write was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entity {
+    License,
+    Plan,
+    Subscription,
+}
+
+impl Entity {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::License => "license",
+            Self::Plan => "plan",
+            Self::Subscription => "subscription",
+        }
+    }
+}
+
+/// What a request was answered before.
+pub(crate) struct Answered<S> {
+    /// The id of what was written.
+    pub(crate) id: String,
+    /// Its state then.
+    pub(crate) state: S,
+}
+
+/// What this request was answered before, if it was. Another request under its key is
+/// [`Error::IdempotencyMismatch`].
+pub(crate) async fn answered<S: DeserializeOwned>(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    entity: Entity,
+    write: &Write<'_>,
+) -> Result<Option<Answered<S>>, Error> {
+    let Some(asked) = write.idempotency else {
+        return Ok(None);
+    };
+    let kept = sqlx::query(include_str!("../sql/idempotent_answer.sql"))
+        .bind(tenant.as_str())
+        .bind(&asked.key)
+        .fetch_optional(&mut **tx)
+        .await?;
+    let Some(row) = kept else {
+        return Ok(None);
+    };
+    let fields = Fields(&row);
+    let same = fields.value::<&[u8]>("request_hash")? == asked.request_hash
+        && fields.value::<&str>("entity_kind")? == entity.as_str();
+    if !same {
+        return Err(Error::IdempotencyMismatch);
+    }
+    Ok(Some(Answered { id: fields.value("entity_id")?, state: fields.json("answer")? }))
+}
+
+/// Keeps the answer for a retry.
+pub(crate) async fn keep<S: Serialize + Sync>(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    entity: Entity,
+    answer: &Answered<S>,
+    write: &Write<'_>,
+) -> Result<(), Error> {
+    let Some(asked) = write.idempotency else {
+        return Ok(());
+    };
+    sqlx::query(include_str!("../sql/keep_idempotent_answer.sql"))
+        .bind(tenant.as_str())
+        .bind(&asked.key)
+        .bind(&asked.request_hash)
+        .bind(entity.as_str())
+        .bind(&answer.id)
+        .bind(stored_json(&answer.state)?)
+        .bind(times::stored(write.at))
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}

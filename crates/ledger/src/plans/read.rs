@@ -1,0 +1,111 @@
+//! Plans, looked up and listed.
+
+use sea_query::{Expr, ExprTrait as _, Order, Query};
+use sea_query_sqlx::SqlxBinder as _;
+use seatkeeper_core::{RegistryTime, TenantId};
+use sqlx::AssertSqlSafe;
+
+use super::plan::BUILT_IN;
+use super::{Plan, PlanName, PlanStatus};
+use crate::page::{Page, rows_for};
+use crate::sqlite::{Dialect, Tx};
+use crate::{Error, Ledger, tenants};
+
+const COLUMNS: [&str; 10] = [
+    "tenant_id",
+    "name",
+    "device_limit",
+    "price_cents",
+    "when_full",
+    "ttl_seconds",
+    "status",
+    "version",
+    "created_at",
+    "updated_at",
+];
+
+impl Ledger {
+    /// The tenant's plan of this name. A tenant that was never seen is noted, as of `now`, when it asks
+    /// for a built-in one.
+    pub async fn plan(
+        &self,
+        tenant: &TenantId,
+        name: &PlanName,
+        now: RegistryTime,
+    ) -> Result<Option<Plan>, Error> {
+        let found = self.find_plan(tenant, name).await?;
+        if found.is_some() || BUILT_IN.iter().all(|(built_in, _)| *built_in != name.as_str()) {
+            return Ok(found);
+        }
+        self.note_tenant(tenant, now).await?;
+        self.find_plan(tenant, name).await
+    }
+
+    /// The tenant's plans by name, after the one named by `cursor`. A tenant that was never seen is
+    /// noted, as of `now`.
+    pub async fn list_plans(
+        &self,
+        tenant: &TenantId,
+        status: Option<PlanStatus>,
+        now: RegistryTime,
+        cursor: Option<&PlanName>,
+        limit: u32,
+    ) -> Result<Page<Plan, PlanName>, Error> {
+        let page = self.page_of_plans(tenant, status, cursor, limit).await?;
+        if page.items.is_empty() && self.page_of_plans(tenant, None, None, 1).await?.items.is_empty() {
+            self.note_tenant(tenant, now).await?;
+            return self.page_of_plans(tenant, status, cursor, limit).await;
+        }
+        Ok(page)
+    }
+
+    async fn find_plan(&self, tenant: &TenantId, name: &PlanName) -> Result<Option<Plan>, Error> {
+        let row = sqlx::query(include_str!("../../sql/plan.sql"))
+            .bind(tenant.as_str())
+            .bind(name.as_str())
+            .fetch_optional(self.readers())
+            .await?;
+        row.as_ref().map(Plan::read).transpose()
+    }
+
+    async fn page_of_plans(
+        &self,
+        tenant: &TenantId,
+        status: Option<PlanStatus>,
+        cursor: Option<&PlanName>,
+        limit: u32,
+    ) -> Result<Page<Plan, PlanName>, Error> {
+        let (statement, values) = Query::select()
+            .columns(COLUMNS)
+            .from("plans")
+            .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
+            .and_where_option(status.map(|status| Expr::col("status").eq(status.as_str())))
+            .and_where_option(cursor.map(|after| Expr::col("name").gt(after.as_str())))
+            .order_by("name", Order::Asc)
+            .limit(rows_for(limit))
+            .build_sqlx(Dialect);
+        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+        let plans = rows.iter().map(Plan::read).collect::<Result<_, _>>()?;
+        Ok(Page::of(plans, limit, |plan: &Plan| plan.name.clone()))
+    }
+
+    async fn note_tenant(&self, tenant: &TenantId, now: RegistryTime) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        tenants::note(&mut tx, tenant, now).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// The plan as this transaction sees it.
+pub(crate) async fn in_transaction(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    name: &PlanName,
+) -> Result<Option<Plan>, Error> {
+    let row = sqlx::query(include_str!("../../sql/plan.sql"))
+        .bind(tenant.as_str())
+        .bind(name.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(Plan::read).transpose()
+}

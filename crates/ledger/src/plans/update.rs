@@ -1,0 +1,38 @@
+//! A change of a plan.
+
+use seatkeeper_core::TenantId;
+
+use super::{Plan, PlanChange, PlanName, read, write as rows};
+use crate::audit::Action;
+use crate::{Effect, Error, Ledger, Write, Written, tenants};
+
+impl Ledger {
+    /// Changes a plan, which gives it the next version, and puts that on record. A change that changes
+    /// nothing does neither. Without such a plan, [`Error::NotFound`].
+    pub async fn update_plan(
+        &self,
+        tenant: &TenantId,
+        name: &PlanName,
+        change: PlanChange,
+        write: Write<'_>,
+    ) -> Result<Written<Plan>, Error> {
+        let mut tx = self.write().await?;
+        if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
+            return Ok(answered);
+        }
+        // Before the plan is read, for this keeps others from changing it meanwhile.
+        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
+        let now = read::in_transaction(&mut tx, tenant, name).await?.ok_or(Error::NotFound)?;
+        let mut plan = change.applied_to(&now);
+        let effect = if plan == now { Effect::Unchanged } else { Effect::Changed };
+        if effect == Effect::Changed {
+            plan.version = version;
+            plan.updated_at = write.at;
+            rows::replace(&mut tx, &plan).await?;
+            rows::record(&mut tx, Action::PlanUpdated, &plan, &write).await?;
+        }
+        rows::keep(&mut tx, &plan, &write).await?;
+        tx.commit().await?;
+        Ok(Written { value: plan, effect })
+    }
+}

@@ -1,0 +1,75 @@
+//! What every write to a plan has in common.
+
+use seatkeeper_core::TenantId;
+use sqlx::Sqlite;
+use sqlx::query::Query;
+
+use super::Plan;
+use super::state::State;
+use crate::audit::{Action, EntitlementChange, Stream, next_seq};
+use crate::idempotency::{self, Answered, Entity};
+use crate::row::{stored_json, stored_whole};
+use crate::sqlite::{Arguments, Tx};
+use crate::{Effect, Error, Write, Written, times};
+
+/// The plan as the same write was answered before, if it was.
+pub(super) async fn answered(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    write: &Write<'_>,
+) -> Result<Option<Written<Plan>>, Error> {
+    let answered = idempotency::answered::<State>(tx, tenant, Entity::Plan, write).await?;
+    let plan = answered.map(|answered| answered.state.restore(tenant)).transpose()?;
+    Ok(plan.map(|value| Written { value, effect: Effect::Replayed }))
+}
+
+/// Keeps the answer for a retry.
+pub(super) async fn keep(tx: &mut Tx, plan: &Plan, write: &Write<'_>) -> Result<(), Error> {
+    let answer = Answered { id: plan.name.to_string(), state: State::of(plan) };
+    idempotency::keep(tx, &plan.tenant, Entity::Plan, &answer, write).await
+}
+
+/// Appends the record of a plan's new state.
+pub(super) async fn record(tx: &mut Tx, action: Action, plan: &Plan, write: &Write<'_>) -> Result<(), Error> {
+    let pool = plan.pool();
+    let change = EntitlementChange {
+        pool: &pool,
+        stream: Stream::Plan,
+        seq: next_seq(tx, &pool, Stream::Plan).await?,
+        action,
+        limit: plan.device_limit.0,
+        version: plan.version,
+        state: stored_json(&State::of(plan))?,
+    };
+    change.record(tx, write).await
+}
+
+/// The plan's new row.
+pub(super) async fn insert(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
+    let statement = sqlx::query(include_str!("../../sql/create_plan.sql"));
+    match bound(statement, plan).execute(&mut **tx).await {
+        Ok(_) => Ok(()),
+        Err(error) if crate::sqlite::is_duplicate(&error) => Err(Error::DuplicatePlan),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Overwrites the plan's row with its new state.
+pub(super) async fn replace(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
+    bound(sqlx::query(include_str!("../../sql/update_plan.sql")), plan).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Both statements take the same values.
+fn bound<'q>(query: Query<'q, Sqlite, Arguments>, plan: &'q Plan) -> Query<'q, Sqlite, Arguments> {
+    query
+        .bind(plan.tenant.as_str())
+        .bind(plan.name.as_str())
+        .bind(plan.device_limit.0)
+        .bind(plan.price_cents)
+        .bind(plan.when_full.as_str())
+        .bind(plan.ttl_seconds)
+        .bind(plan.status.as_str())
+        .bind(stored_whole(plan.version))
+        .bind(times::stored(plan.updated_at))
+}

@@ -1,0 +1,84 @@
+//! A new subscription.
+
+use seatkeeper_core::{RegistryTime, TenantId, UserId};
+
+use super::{Subscription, SubscriptionId, SubscriptionStatus, read, write as rows};
+use crate::audit::Action;
+use crate::sqlite::Tx;
+use crate::{Effect, Error, Ledger, PlanName, PlanStatus, Write, Written, ids, plans, tenants};
+
+/// A subscription to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSubscription {
+    /// The tenant of the user.
+    pub tenant: TenantId,
+    /// Who will have it.
+    pub user: UserId,
+    /// The plan.
+    pub plan: PlanName,
+    /// From when on it counts; none: from now on.
+    pub starts_at: Option<RegistryTime>,
+    /// Until when, later than its start; none: for ever.
+    pub ends_at: Option<RegistryTime>,
+}
+
+impl Ledger {
+    /// Makes a subscription, and puts it on record. While the user has another one that is not over, it
+    /// is [`Error::SubscriptionExists`]; one that is past its date is noted as expired. It may also be
+    /// [`Error::UnknownPlan`], [`Error::PlanRetired`] or [`Error::EndsBeforeStart`].
+    pub async fn create_subscription(
+        &self,
+        new: NewSubscription,
+        write: Write<'_>,
+    ) -> Result<Written<Subscription>, Error> {
+        let mut tx = self.write().await?;
+        if let Some(answered) = rows::answered(&mut tx, &new.tenant, &write).await? {
+            return Ok(answered);
+        }
+        make_room(&mut tx, &new, &write).await?;
+        let starts_at = new.starts_at.unwrap_or(write.at);
+        let subscription = Subscription {
+            id: SubscriptionId(ids::mint(write.at)),
+            version: tenants::next_version(&mut tx, &new.tenant, write.at).await?,
+            tenant: new.tenant,
+            user: new.user,
+            plan: new.plan,
+            status: SubscriptionStatus::Active,
+            starts_at,
+            ends_at: new.ends_at,
+            created_at: write.at,
+            updated_at: write.at,
+        };
+        if subscription.ends_at.is_some_and(|ends_at| ends_at <= starts_at) {
+            return Err(Error::EndsBeforeStart);
+        }
+        let plan = plans::in_transaction(&mut tx, &subscription.tenant, &subscription.plan).await?;
+        let plan = plan.ok_or(Error::UnknownPlan)?;
+        if plan.status == PlanStatus::Retired {
+            return Err(Error::PlanRetired);
+        }
+        rows::insert(&mut tx, &subscription).await?;
+        rows::record(&mut tx, Action::SubscriptionCreated, &subscription, &plan, &write).await?;
+        rows::keep(&mut tx, &subscription, &write).await?;
+        tx.commit().await?;
+        Ok(Written { value: subscription, effect: Effect::Changed })
+    }
+}
+
+/// Makes sure that the user has no active subscription: notes as expired the one that is past its date.
+async fn make_room(tx: &mut Tx, new: &NewSubscription, write: &Write<'_>) -> Result<(), Error> {
+    // Before the subscription is read, for this keeps others from changing it meanwhile.
+    let version = tenants::next_version(tx, &new.tenant, write.at).await?;
+    let newest = read::newest_in_transaction(tx, &new.tenant, &new.user).await?;
+    let Some(active) = newest.filter(|newest| newest.status == SubscriptionStatus::Active) else {
+        return Ok(());
+    };
+    if active.status_at(write.at) != SubscriptionStatus::Expired {
+        return Err(Error::SubscriptionExists);
+    }
+    let status = SubscriptionStatus::Expired;
+    let expired = Subscription { status, version, updated_at: write.at, ..active };
+    let plan = plans::in_transaction(tx, &expired.tenant, &expired.plan).await?.ok_or(Error::UnknownPlan)?;
+    rows::replace(tx, &expired).await?;
+    rows::record(tx, Action::SubscriptionUpdated, &expired, &plan, write).await
+}

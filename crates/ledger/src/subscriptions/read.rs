@@ -1,0 +1,133 @@
+//! Subscriptions, looked up and listed.
+
+use sea_query::{Cond, Expr, ExprTrait as _, Order, Query};
+use sea_query_sqlx::SqlxBinder as _;
+use seatkeeper_core::{RegistryTime, TenantId, UserId};
+use sqlx::AssertSqlSafe;
+
+use super::{Held, Subscriber, Subscription, SubscriptionId, SubscriptionStatus};
+use crate::page::{Page, rows_for};
+use crate::sqlite::{Dialect, Tx};
+use crate::{Error, Ledger, PlanName, times};
+
+const COLUMNS: [&str; 10] = [
+    "id",
+    "tenant_id",
+    "user_id",
+    "plan",
+    "status",
+    "starts_at",
+    "ends_at",
+    "version",
+    "created_at",
+    "updated_at",
+];
+
+/// Which subscriptions to find: those that match every member that is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubscriptionFilter {
+    /// Who has them.
+    pub user: Option<UserId>,
+    /// Their plan.
+    pub plan: Option<PlanName>,
+    /// Their status, their end considered.
+    pub status: Option<SubscriptionStatus>,
+}
+
+impl Ledger {
+    /// The tenant's subscription of this id.
+    pub async fn subscription(
+        &self,
+        tenant: &TenantId,
+        id: SubscriptionId,
+    ) -> Result<Option<Subscription>, Error> {
+        let row = sqlx::query(include_str!("../../sql/subscription.sql"))
+            .bind(tenant.as_str())
+            .bind(id.0)
+            .fetch_optional(self.readers())
+            .await?;
+        row.as_ref().map(Subscription::read).transpose()
+    }
+
+    /// The tenant's subscriptions that match at `now`, in the order of their creation, after the one
+    /// named by `cursor`.
+    pub async fn list_subscriptions(
+        &self,
+        tenant: &TenantId,
+        filter: &SubscriptionFilter,
+        now: RegistryTime,
+        cursor: Option<SubscriptionId>,
+        limit: u32,
+    ) -> Result<Page<Subscription, SubscriptionId>, Error> {
+        let (statement, values) = Query::select()
+            .columns(COLUMNS)
+            .from("subscriptions")
+            .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
+            .and_where_option(filter.user.as_ref().map(|user| Expr::col("user_id").eq(user.as_str())))
+            .and_where_option(filter.plan.as_ref().map(|plan| Expr::col("plan").eq(plan.as_str())))
+            .cond_where(filter.status.map_or(Cond::all(), |status| has_status(status, now)))
+            .and_where_option(cursor.map(|after| Expr::col("id").gt(after.0)))
+            .order_by("id", Order::Asc)
+            .limit(rows_for(limit))
+            .build_sqlx(Dialect);
+        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+        let subscriptions = rows.iter().map(Subscription::read).collect::<Result<_, _>>()?;
+        Ok(Page::of(subscriptions, limit, |subscription: &Subscription| subscription.id))
+    }
+
+    /// All that the user's limit comes from.
+    pub async fn subscriber(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
+        let row = sqlx::query(include_str!("../../sql/subscriber.sql"))
+            .bind(tenant.as_str())
+            .bind(user.as_str())
+            .fetch_optional(self.readers())
+            .await?;
+        Ok(Subscriber::new(row.as_ref().map(Held::read).transpose()?))
+    }
+}
+
+/// Whether the row's [`Subscription::status_at`] is this.
+fn has_status(status: SubscriptionStatus, now: RegistryTime) -> Cond {
+    let is = |status: SubscriptionStatus| Expr::col("status").eq(status.as_str());
+    let ends_at = || Expr::col("ends_at");
+    let now = times::stored(now);
+    match status {
+        SubscriptionStatus::Active => {
+            let not_over = Cond::any().add(ends_at().is_null()).add(ends_at().gt(now));
+            Cond::all().add(is(status)).add(not_over)
+        }
+        SubscriptionStatus::Cancelled => Cond::all().add(is(status)),
+        SubscriptionStatus::Expired => {
+            let over = Cond::all().add(is(SubscriptionStatus::Active)).add(ends_at().lte(now));
+            Cond::any().add(is(status)).add(over)
+        }
+    }
+}
+
+/// The subscription as this transaction sees it.
+pub(super) async fn in_transaction(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    id: SubscriptionId,
+) -> Result<Option<Subscription>, Error> {
+    let row = sqlx::query(include_str!("../../sql/subscription.sql"))
+        .bind(tenant.as_str())
+        .bind(id.0)
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(Subscription::read).transpose()
+}
+
+/// The user's newest subscription as this transaction sees it.
+pub(super) async fn newest_in_transaction(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    user: &UserId,
+) -> Result<Option<Subscription>, Error> {
+    let row = sqlx::query(include_str!("../../sql/newest_subscription.sql"))
+        .bind(tenant.as_str())
+        .bind(user.as_str())
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(Subscription::read).transpose()
+}

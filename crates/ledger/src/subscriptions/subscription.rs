@@ -1,0 +1,125 @@
+//! A subscription as it stands.
+
+use std::fmt;
+use std::str::FromStr;
+
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, TenantId, UserId};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::terms::Phase;
+use crate::row::Fields;
+use crate::sqlite::Row;
+use crate::{Error, PlanName};
+
+/// A subscription's name: a UUID of version 7, so that ids sort by creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubscriptionId(pub Uuid);
+
+impl fmt::Display for SubscriptionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl FromStr for SubscriptionId {
+    type Err = uuid::Error;
+    fn from_str(text: &str) -> Result<Self, uuid::Error> {
+        Uuid::try_parse(text).map(Self)
+    }
+}
+
+/// Whether a subscription counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionStatus {
+    /// It does, between its dates.
+    Active,
+    /// It was ended before its date.
+    Cancelled,
+    /// Its date is over.
+    Expired,
+}
+
+impl SubscriptionStatus {
+    /// The status's name in records and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// A text that names no status of a subscription.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a status of a subscription")]
+pub struct NotASubscriptionStatus;
+
+impl FromStr for SubscriptionStatus {
+    type Err = NotASubscriptionStatus;
+    fn from_str(text: &str) -> Result<Self, NotASubscriptionStatus> {
+        [Self::Active, Self::Cancelled, Self::Expired]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or(NotASubscriptionStatus)
+    }
+}
+
+/// A user's plan, from when until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// Its name.
+    pub id: SubscriptionId,
+    /// The tenant of its user.
+    pub tenant: TenantId,
+    /// Who has it. It never changes.
+    pub user: UserId,
+    /// The plan.
+    pub plan: PlanName,
+    /// As it was last written: one that is past its date may still be active here, see
+    /// [`Subscription::status_at`].
+    pub status: SubscriptionStatus,
+    /// From when on it counts.
+    pub starts_at: RegistryTime,
+    /// Until when, later than its start; none: for ever.
+    pub ends_at: Option<RegistryTime>,
+    /// The number of its last change among its tenant's.
+    pub version: u64,
+    /// When it was made.
+    pub created_at: RegistryTime,
+    /// When it was last changed.
+    pub updated_at: RegistryTime,
+}
+
+impl Subscription {
+    /// Its status, its end considered.
+    pub fn status_at(&self, now: RegistryTime) -> SubscriptionStatus {
+        match (self.status, Phase::of(self.status, self.starts_at, self.ends_at, now)) {
+            (SubscriptionStatus::Active, Phase::Over) => SubscriptionStatus::Expired,
+            (status, _) => status,
+        }
+    }
+
+    /// The pool of its user's devices.
+    pub fn pool(&self) -> PoolId {
+        PoolId::new(PoolKind::Subscriber, self.tenant.clone(), self.user.as_str())
+    }
+
+    pub(super) fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            id: SubscriptionId(fields.value("id")?),
+            tenant: TenantId::new(fields.value::<&str>("tenant_id")?),
+            user: UserId::new(fields.value::<&str>("user_id")?),
+            plan: fields.named("plan")?,
+            status: fields.named("status")?,
+            starts_at: fields.time("starts_at")?,
+            ends_at: fields.time_maybe("ends_at")?,
+            version: fields.whole("version")?,
+            created_at: fields.time("created_at")?,
+            updated_at: fields.time("updated_at")?,
+        })
+    }
+}

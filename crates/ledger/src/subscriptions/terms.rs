@@ -1,0 +1,165 @@
+//! What a subscriber may have at an instant: the terms that a user's newest subscription and its plan
+//! give.
+//!
+//! Terms have versions that rise, so that older ones never replace newer ones. Here they rise with
+//! changes and with time: a version is the number of the last change, and the phase of the subscription.
+
+use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms, WhenFull};
+
+use super::SubscriptionStatus;
+use crate::Error;
+use crate::PlanName;
+use crate::row::Fields;
+use crate::sqlite::Row;
+
+/// The limit of who has no active subscription: the most restrictive there is.
+const LIMIT_WITHOUT: Seats = Seats(1);
+
+/// Where a subscription is in its life. Time leads from each to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It has not started.
+    Ahead,
+    /// It counts.
+    Active,
+    /// It is past its end, cancelled, or there is none.
+    Over,
+}
+
+impl Phase {
+    pub(super) fn of(
+        status: SubscriptionStatus,
+        starts_at: RegistryTime,
+        ends_at: Option<RegistryTime>,
+        now: RegistryTime,
+    ) -> Self {
+        match status {
+            SubscriptionStatus::Cancelled | SubscriptionStatus::Expired => Self::Over,
+            SubscriptionStatus::Active if ends_at.is_some_and(|ends_at| ends_at <= now) => Self::Over,
+            SubscriptionStatus::Active if starts_at <= now => Self::Active,
+            SubscriptionStatus::Active => Self::Ahead,
+        }
+    }
+}
+
+/// What the version of a subscriber's terms is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamedVersion {
+    /// The number of the newest change that they rest on; 0: of none.
+    pub(crate) change: u64,
+    pub(crate) phase: Phase,
+}
+
+impl NamedVersion {
+    /// Room for the phases between two changes.
+    const PER_CHANGE: u64 = 4;
+
+    /// Never 0, for that stands for unknown terms.
+    fn number(self) -> u64 {
+        let phase = match self.phase {
+            Phase::Ahead => 0,
+            Phase::Active => 1,
+            Phase::Over => 2,
+        };
+        self.change * Self::PER_CHANGE + phase + 1
+    }
+
+    /// What a version is made of; none if no terms have it.
+    pub(crate) fn of(number: u64) -> Option<Self> {
+        let at = number.checked_sub(1)?;
+        let phase = match at % Self::PER_CHANGE {
+            0 => Phase::Ahead,
+            1 => Phase::Active,
+            2 => Phase::Over,
+            _ => return None,
+        };
+        Some(Self { change: at / Self::PER_CHANGE, phase })
+    }
+}
+
+/// All that a user's limit comes from, as of one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subscriber(Option<Held>);
+
+/// A user's newest subscription, and its plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) status: SubscriptionStatus,
+    pub(crate) starts_at: RegistryTime,
+    pub(crate) ends_at: Option<RegistryTime>,
+    /// Of the subscription.
+    pub(crate) version: u64,
+    pub(crate) plan: PlanName,
+    pub(crate) device_limit: Seats,
+    pub(crate) when_full: WhenFull,
+    pub(crate) ttl_seconds: Option<u32>,
+    pub(crate) plan_version: u64,
+}
+
+/// What a subscriber may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entitled {
+    /// The plan that gives it; none: there is no active subscription.
+    pub plan: Option<PlanName>,
+    /// The limit, the TTL and the end.
+    pub terms: Terms,
+    /// What happens to a device too many.
+    pub when_full: WhenFull,
+}
+
+impl Subscriber {
+    pub(crate) fn new(held: Option<Held>) -> Self {
+        Self(held)
+    }
+
+    /// What the subscriber may have at `now`. As time passes and changes are made the version never
+    /// goes back, it is never 0, and one version never stands for two limits.
+    pub fn entitled(&self, now: RegistryTime, ttl_default: Span) -> Entitled {
+        let phase = self.0.as_ref().map_or(Phase::Over, |held| held.phase(now));
+        let change = self.0.as_ref().map_or(0, |held| held.version.max(held.plan_version));
+        let without = Terms {
+            version: NamedVersion { change, phase }.number(),
+            limit: LIMIT_WITHOUT,
+            ttl: ttl_default,
+            ends_at: None,
+            standing: Standing::Open,
+        };
+        match &self.0 {
+            Some(held) if phase == Phase::Active => Entitled {
+                plan: Some(held.plan.clone()),
+                terms: Terms {
+                    limit: held.device_limit,
+                    ttl: held.ttl_seconds.map_or(ttl_default, |seconds| Span::from_secs(seconds.into())),
+                    ends_at: held.ends_at,
+                    ..without
+                },
+                when_full: held.when_full,
+            },
+            Some(_) | None => Entitled { plan: None, terms: without, when_full: WhenFull::Evict },
+        }
+    }
+}
+
+impl Held {
+    pub(crate) fn phase(&self, now: RegistryTime) -> Phase {
+        Phase::of(self.status, self.starts_at, self.ends_at, now)
+    }
+
+    pub(super) fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            status: fields.named("status")?,
+            starts_at: fields.time("starts_at")?,
+            ends_at: fields.time_maybe("ends_at")?,
+            version: fields.whole("version")?,
+            plan: fields.named("plan")?,
+            device_limit: Seats(fields.small("device_limit")?),
+            when_full: fields.named("when_full")?,
+            ttl_seconds: fields.value("ttl_seconds")?,
+            plan_version: fields.whole("plan_version")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! A change of a subscription.
+
+use seatkeeper_core::TenantId;
+
+use super::{Subscription, SubscriptionChange, SubscriptionId, SubscriptionStatus, read, write as rows};
+use crate::audit::Action;
+use crate::{Effect, Error, Ledger, PlanStatus, Write, Written, plans, tenants};
+
+impl Ledger {
+    /// Changes a subscription, which gives it the next version, and puts that on record. A change that
+    /// changes nothing does neither. One that is cancelled or past its date takes no other:
+    /// [`Error::SubscriptionOver`]. Without such a subscription, [`Error::NotFound`]. Another plan may
+    /// be [`Error::UnknownPlan`] or [`Error::PlanRetired`], other dates [`Error::EndsBeforeStart`].
+    pub async fn update_subscription(
+        &self,
+        tenant: &TenantId,
+        id: SubscriptionId,
+        change: &SubscriptionChange,
+        write: Write<'_>,
+    ) -> Result<Written<Subscription>, Error> {
+        let mut tx = self.write().await?;
+        if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
+            return Ok(answered);
+        }
+        // Before the subscription is read, for this keeps others from changing it meanwhile.
+        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
+        let now = read::in_transaction(&mut tx, tenant, id).await?.ok_or(Error::NotFound)?;
+        let mut subscription = change.applied_to(&now);
+        let effect = if subscription == now { Effect::Unchanged } else { Effect::Changed };
+        if effect == Effect::Changed {
+            if now.status_at(write.at) != SubscriptionStatus::Active {
+                return Err(Error::SubscriptionOver);
+            }
+            if subscription.ends_at.is_some_and(|ends_at| ends_at <= subscription.starts_at) {
+                return Err(Error::EndsBeforeStart);
+            }
+            let plan = plans::in_transaction(&mut tx, tenant, &subscription.plan).await?;
+            let plan = plan.ok_or(Error::UnknownPlan)?;
+            if plan.status == PlanStatus::Retired && subscription.plan != now.plan {
+                return Err(Error::PlanRetired);
+            }
+            subscription.version = version;
+            subscription.updated_at = write.at;
+            rows::replace(&mut tx, &subscription).await?;
+            rows::record(&mut tx, Action::SubscriptionUpdated, &subscription, &plan, &write).await?;
+        }
+        rows::keep(&mut tx, &subscription, &write).await?;
+        tx.commit().await?;
+        Ok(Written { value: subscription, effect })
+    }
+}

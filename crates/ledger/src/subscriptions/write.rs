@@ -1,0 +1,97 @@
+//! What every write to a subscription has in common.
+
+use seatkeeper_core::{Span, TenantId};
+
+use super::state::State;
+use super::{Held, Subscriber, Subscription};
+use crate::audit::{Action, EntitlementChange, Stream, next_seq};
+use crate::idempotency::{self, Answered, Entity};
+use crate::row::{stored_json, stored_whole};
+use crate::sqlite::Tx;
+use crate::{Effect, Error, Plan, Write, Written, times};
+
+/// The subscription as the same write was answered before, if it was.
+pub(super) async fn answered(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    write: &Write<'_>,
+) -> Result<Option<Written<Subscription>>, Error> {
+    let answered = idempotency::answered::<State>(tx, tenant, Entity::Subscription, write).await?;
+    Ok(answered.map(|answered| Written { value: answered.state.restore(tenant), effect: Effect::Replayed }))
+}
+
+/// Keeps the answer for a retry.
+pub(super) async fn keep(tx: &mut Tx, subscription: &Subscription, write: &Write<'_>) -> Result<(), Error> {
+    let answer = Answered { id: subscription.id.to_string(), state: State::of(subscription) };
+    idempotency::keep(tx, &subscription.tenant, Entity::Subscription, &answer, write).await
+}
+
+/// Appends the record of a subscription's new state, with what it and its plan grant from then on.
+pub(super) async fn record(
+    tx: &mut Tx,
+    action: Action,
+    subscription: &Subscription,
+    plan: &Plan,
+    write: &Write<'_>,
+) -> Result<(), Error> {
+    let pool = subscription.pool();
+    let subscriber = Subscriber::new(Some(Held::of(subscription, plan)));
+    let change = EntitlementChange {
+        pool: &pool,
+        stream: Stream::Entitlement,
+        seq: next_seq(tx, &pool, Stream::Entitlement).await?,
+        action,
+        limit: subscriber.entitled(write.at, Span::ZERO).terms.limit.0,
+        version: subscription.version,
+        state: stored_json(&State::of(subscription))?,
+    };
+    change.record(tx, write).await
+}
+
+impl Held {
+    fn of(subscription: &Subscription, plan: &Plan) -> Self {
+        Self {
+            status: subscription.status,
+            starts_at: subscription.starts_at,
+            ends_at: subscription.ends_at,
+            version: subscription.version,
+            plan: plan.name.clone(),
+            device_limit: plan.device_limit,
+            when_full: plan.when_full,
+            ttl_seconds: plan.ttl_seconds,
+            plan_version: plan.version,
+        }
+    }
+}
+
+/// The subscription's new row.
+pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
+    sqlx::query(include_str!("../../sql/create_subscription.sql"))
+        .bind(subscription.id.0)
+        .bind(subscription.tenant.as_str())
+        .bind(subscription.user.as_str())
+        .bind(subscription.plan.as_str())
+        .bind(subscription.status.as_str())
+        .bind(times::stored(subscription.starts_at))
+        .bind(subscription.ends_at.map(times::stored))
+        .bind(stored_whole(subscription.version))
+        .bind(times::stored(subscription.created_at))
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Overwrites the subscription's row with its new state.
+pub(super) async fn replace(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
+    sqlx::query(include_str!("../../sql/update_subscription.sql"))
+        .bind(subscription.id.0)
+        .bind(subscription.plan.as_str())
+        .bind(subscription.status.as_str())
+        .bind(times::stored(subscription.starts_at))
+        .bind(subscription.ends_at.map(times::stored))
+        .bind(stored_whole(subscription.version))
+        .bind(times::stored(subscription.updated_at))
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Tenants: noted when they are first seen, and the count of their changes of plans and subscriptions.
+
+use seatkeeper_core::{RegistryTime, TenantId};
+
+use crate::sqlite::Tx;
+use crate::{Error, times};
+
+/// Notes the tenant unless it is known. With it come its built-in plans.
+pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<(), Error> {
+    sqlx::query(include_str!("../sql/add_tenant.sql"))
+        .bind(tenant.as_str())
+        .bind(times::stored(at))
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Takes the number of the next change of the tenant's plans and subscriptions, and keeps every other
+/// such change of the tenant waiting until this transaction is over.
+pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<u64, Error> {
+    note(tx, tenant, at).await?;
+    let version: i64 = sqlx::query_scalar(include_str!("../sql/next_entitlement_version.sql"))
+        .bind(tenant.as_str())
+        .fetch_one(&mut **tx)
+        .await?;
+    Ok(version.unsigned_abs())
+}

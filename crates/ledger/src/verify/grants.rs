@@ -1,0 +1,126 @@
+//! What the entitlement of a pool grants, as its records tell.
+
+use seatkeeper_core::{PoolKind, RegistryTime};
+
+use super::{Breach, PlanHistory};
+use crate::subscriptions::{Granted, NamedVersion, Phase};
+use crate::{Action, AuditRecord, SubscriptionStatus};
+
+/// The limit where no terms are known, where there is no active subscription, and of a capacity.
+const LIMIT_LEAST: u32 = 1;
+
+/// The grants of one pool, by its kind.
+#[derive(Debug)]
+pub(super) enum Grants<'p> {
+    /// The limit of each version of the license: that of version 1 first.
+    License(Vec<u32>),
+    /// The states of the user's subscriptions, by version.
+    Subscriber { plans: &'p PlanHistory, states: Vec<(u64, Granted)> },
+    /// Always one.
+    Capacity,
+}
+
+impl<'p> Grants<'p> {
+    pub(super) fn new(kind: PoolKind, plans: &'p PlanHistory) -> Self {
+        match kind {
+            PoolKind::License => Self::License(Vec::new()),
+            PoolKind::Subscriber => Self::Subscriber { plans, states: Vec::new() },
+            PoolKind::Capacity => Self::Capacity,
+        }
+    }
+
+    /// Takes the next record of the entitlement stream.
+    pub(super) fn record(&mut self, record: &AuditRecord) -> Result<(), Breach> {
+        match self {
+            Self::License(limits) => license(limits, record),
+            Self::Subscriber { plans, states } => subscription(plans, states, record),
+            Self::Capacity => Err(Breach::Malformed),
+        }
+    }
+
+    /// The limit that terms of this version grant; none if no terms have it. Terms that were not in
+    /// force at `at` are a breach.
+    pub(super) fn limit(&self, version: u64, at: RegistryTime) -> Result<Option<u32>, Breach> {
+        let Some(before) = version.checked_sub(1) else {
+            return Ok(Some(LIMIT_LEAST));
+        };
+        match self {
+            Self::License(limits) => Ok(limits.get(before as usize).copied()),
+            Self::Subscriber { plans, states } => subscriber_limit(plans, states, version, at),
+            Self::Capacity => Ok(Some(LIMIT_LEAST)),
+        }
+    }
+}
+
+fn license(limits: &mut Vec<u32>, record: &AuditRecord) -> Result<(), Breach> {
+    let expected = limits.len() as u64 + 1;
+    if record.seq != expected {
+        return Err(Breach::Gap { expected });
+    }
+    if record.version != record.seq {
+        return Err(Breach::VersionIsNotItsNumber { version: record.version });
+    }
+    let action = if expected == 1 { Action::LicenseCreated } else { Action::LicenseUpdated };
+    if record.action != action {
+        return Err(Breach::Malformed);
+    }
+    limits.push(record.limit);
+    Ok(())
+}
+
+fn subscription(
+    plans: &PlanHistory,
+    states: &mut Vec<(u64, Granted)>,
+    record: &AuditRecord,
+) -> Result<(), Breach> {
+    let expected = states.len() as u64 + 1;
+    if record.seq != expected {
+        return Err(Breach::Gap { expected });
+    }
+    // A user has at most one that is active, and one that is over stays so.
+    let goes_on = states.last().is_some_and(|(_, state)| state.status == SubscriptionStatus::Active);
+    let action = if goes_on { Action::SubscriptionUpdated } else { Action::SubscriptionCreated };
+    let state = record.detail.as_deref().and_then(Granted::of);
+    let state = state.filter(|_| record.action == action).ok_or(Breach::Malformed)?;
+    let newest = states.last().map_or(0, |(version, _)| *version);
+    if record.version <= newest {
+        return Err(Breach::VersionRanBack { version: record.version, newest });
+    }
+    let (limit, version) = (record.limit, record.version);
+    let granted = match state.phase(record.at) {
+        Phase::Active => plans.at(state.plan.as_str(), version).map(|plan| plan.limit),
+        Phase::Ahead | Phase::Over => Some(LIMIT_LEAST),
+    };
+    states.push((version, state));
+    if granted == Some(limit) { Ok(()) } else { Err(Breach::LimitNotGranted { limit, version, granted }) }
+}
+
+fn subscriber_limit(
+    plans: &PlanHistory,
+    states: &[(u64, Granted)],
+    version: u64,
+    at: RegistryTime,
+) -> Result<Option<u32>, Breach> {
+    let Some(NamedVersion { change, phase }) = NamedVersion::of(version) else {
+        return Ok(None);
+    };
+    let upto = states.partition_point(|(version, _)| *version <= change);
+    let Some((stated, state)) = upto.checked_sub(1).and_then(|last| states.get(last)) else {
+        return Ok((change == 0 && phase == Phase::Over).then_some(LIMIT_LEAST));
+    };
+    let plan = plans.at(state.plan.as_str(), change);
+    let Some(plan) = plan.filter(|plan| change == plan.version.max(*stated)) else {
+        return Ok(None);
+    };
+    let now = state.phase(at);
+    let in_force = match phase {
+        // A claim may have been decided by terms from just before the start, or by the last known.
+        Phase::Ahead => state.status == SubscriptionStatus::Active,
+        Phase::Active | Phase::Over => phase == now,
+    };
+    match phase {
+        _ if !in_force => Err(Breach::NotInForce { version }),
+        Phase::Active => Ok(Some(plan.limit)),
+        Phase::Ahead | Phase::Over => Ok(Some(LIMIT_LEAST)),
+    }
+}

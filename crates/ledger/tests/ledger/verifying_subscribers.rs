@@ -1,0 +1,183 @@
+//! A log of plans and subscriptions that is not as it should be, and what the replay says of it.
+
+use seatkeeper_core::{PoolId, PoolKind, Seats, Span, UserId};
+use seatkeeper_ledger::{Breach, NewSubscription, PlanChange, SubscriptionChange, Verdict, Write};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Executor as _};
+
+use crate::story::{
+    START, Story, TTL, admin, by, ledger, named, new_subscription, planned, subscribed, tenant,
+};
+
+/// A user who had no subscription, then one to a plan that was changed, and then none again; a device
+/// was admitted at each. Nothing of it is wrong until `tamper` has run.
+async fn found_after(tamper: &'static str) -> Option<Breach> {
+    let (dir, ledger) = ledger().await;
+    let origin = admin();
+    let ann = UserId::from("ann");
+    planned(&ledger, "aaa", 1).await;
+    planned(&ledger, "family", 2).await;
+    let limit = |devices| PlanChange { device_limit: Some(Seats(devices)), ..PlanChange::default() };
+    ledger.update_plan(&tenant(), &named("aaa"), limit(2), by(&origin)).await.unwrap();
+    let mut story = Story::of_subscriber(&ledger, "ann").await;
+    let mut events = vec![story.admit("one").1];
+
+    let new = NewSubscription {
+        starts_at: Some(START + Span::from_secs(10)),
+        ends_at: Some(START + Span::from_secs(100)),
+        ..new_subscription("ann", "family")
+    };
+    let made = ledger.create_subscription(new, by(&origin)).await.unwrap().value;
+    for (seconds, devices, device) in [(20, 3, "two"), (30, 4, "three"), (110, 5, "")] {
+        story.now = START + Span::from_secs(seconds);
+        let write = Write { at: story.now, ..by(&origin) };
+        ledger.update_plan(&tenant(), &named("family"), limit(devices), write).await.unwrap();
+        let terms = ledger.subscriber(&tenant(), &ann).await.unwrap().entitled(story.now, TTL).terms;
+        (story.version, story.limit) = (terms.version, terms.limit.0);
+        if !device.is_empty() {
+            events.push(story.admit(device).1);
+        }
+    }
+    ledger.apply(&events).await.unwrap();
+    let write = Write { at: story.now, ..by(&origin) };
+    let again = SubscriptionChange { cancel: true, ..SubscriptionChange::default() };
+    assert!(ledger.update_subscription(&tenant(), made.id, &again, write).await.is_err(), "it is over");
+    ledger.create_subscription(new_subscription("ann", "basic"), write).await.unwrap();
+    subscribed(&ledger, "bob", "basic").await;
+
+    let options = SqliteConnectOptions::new().filename(dir.path().join("ledger.db"));
+    let mut file = options.connect().await.unwrap();
+    file.execute("DROP TRIGGER audit_log_is_append_only").await.unwrap();
+    assert_eq!(file.execute(tamper).await.unwrap().rows_affected(), 1, "{tamper}");
+    match ledger.verify(|_| ()).await.unwrap() {
+        Verdict::Proven(_) => None,
+        Verdict::Broken(finding) => Some(finding.breach),
+    }
+}
+
+/// Ann's records: admissions have seq 1 to 3, subscriptions as well; family has 4 of its own.
+/// Nobody has the plan aaa, whose name comes before ann's.
+macro_rules! tampered {
+    ($change:literal, $record:literal) => {
+        found_after(concat!("UPDATE audit_log SET ", $change, " WHERE ", $record)).await
+    };
+}
+
+#[tokio::test]
+async fn an_untouched_history_is_proven() {
+    assert_eq!(tampered!("actor = 'somebody'", "pool_id = 'family' AND seq = 2"), None);
+}
+
+#[tokio::test]
+async fn a_missing_record_of_a_plan_or_a_subscription_is_a_gap() {
+    let gap = |expected| Some(Breach::Gap { expected });
+    let without = async |record| found_after(record).await;
+    let plan = "DELETE FROM audit_log WHERE pool_id = 'family' AND seq = 4";
+    // The newest of a stream can go unseen only if nothing rests on it.
+    assert_eq!(without(plan).await, None);
+    assert_eq!(
+        without("DELETE FROM audit_log WHERE pool_id = 'ann' AND stream = 'entitlement' AND seq = 1").await,
+        gap(1)
+    );
+    assert_eq!(
+        without("DELETE FROM audit_log WHERE pool_id = 'ann' AND stream = 'entitlement' AND seq = 2").await,
+        gap(2)
+    );
+    assert_eq!(without("DELETE FROM audit_log WHERE pool_id = 'aaa' AND seq = 1").await, gap(1));
+    // Pools come by name, so what ann's admission names is missed before the plan's own gap is seen.
+    let breach = without("DELETE FROM audit_log WHERE pool_id = 'family' AND seq = 2").await;
+    assert!(matches!(breach, Some(Breach::LimitNotGranted { granted: None, .. })), "{breach:?}");
+}
+
+#[tokio::test]
+async fn an_action_that_cannot_come_there_is_malformed() {
+    for breach in [
+        tampered!(
+            "action = 'subscription_updated'",
+            "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"
+        ),
+        tampered!(
+            "action = 'subscription_created'",
+            "pool_id = 'ann' AND stream = 'entitlement' AND seq = 2"
+        ),
+        tampered!(
+            "action = 'subscription_updated'",
+            "pool_id = 'ann' AND stream = 'entitlement' AND seq = 3"
+        ),
+        tampered!("detail = '{}'", "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"),
+        tampered!("action = 'plan_updated'", "pool_id = 'family' AND seq = 1"),
+        tampered!("action = 'plan_created'", "pool_id = 'family' AND seq = 2"),
+    ] {
+        assert_eq!(breach, Some(Breach::Malformed));
+    }
+}
+
+#[tokio::test]
+async fn versions_that_do_not_rise_are_found() {
+    let breach = tampered!("limit_version = 1", "pool_id = 'ann' AND stream = 'entitlement' AND seq = 2");
+    assert!(matches!(breach, Some(Breach::VersionRanBack { version: 1, .. })), "{breach:?}");
+    let breach = tampered!("limit_version = 1", "pool_id = 'aaa' AND seq = 2");
+    assert_eq!(breach, Some(Breach::VersionRanBack { version: 1, newest: 1 }));
+}
+
+#[tokio::test]
+async fn a_limit_that_plan_and_subscription_do_not_grant_is_found() {
+    let wrong = |breach: Option<Breach>, told: u32, grants: Option<u32>| {
+        let same = matches!(&breach, Some(Breach::LimitNotGranted { limit, granted, .. })
+            if (*limit, *granted) == (told, grants));
+        assert!(same, "{breach:?}");
+    };
+    wrong(tampered!("limit_seats = 9", "pool_id = 'ann' AND stream = 'session' AND seq = 1"), 9, Some(1));
+    wrong(tampered!("limit_seats = 9", "pool_id = 'ann' AND stream = 'session' AND seq = 2"), 9, Some(3));
+    wrong(tampered!("limit_seats = 9", "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"), 9, Some(1));
+    wrong(tampered!("limit_seats = 9", "pool_id = 'ann' AND stream = 'entitlement' AND seq = 3"), 9, Some(1));
+    wrong(tampered!("limit_seats = 9", "pool_id = 'family' AND seq = 2"), 3, Some(9));
+    // A version of no phase, one of a change that was not, and one that there never was.
+    wrong(tampered!("limit_version = 4", "pool_id = 'ann' AND stream = 'session' AND seq = 1"), 1, None);
+    wrong(
+        tampered!("limit_version = limit_version - 4", "pool_id = 'ann' AND stream = 'session' AND seq = 3"),
+        4,
+        Some(3),
+    );
+    wrong(tampered!("limit_version = 4002", "pool_id = 'ann' AND stream = 'session' AND seq = 3"), 4, None);
+    // Without terms one seat is granted, of which the pool makes three here.
+    wrong(tampered!("limit_version = 0", "pool_id = 'ann' AND stream = 'session' AND seq = 2"), 3, Some(1));
+}
+
+#[tokio::test]
+async fn an_admission_by_what_a_subscription_grants_at_another_time_is_found() {
+    for breach in [
+        // The version of the phase after, that of an end that had not come.
+        tampered!("limit_version = limit_version + 1", "pool_id = 'ann' AND stream = 'session' AND seq = 3"),
+        // The version stays, but the subscription had not begun, or was over.
+        tampered!(
+            "detail = replace(detail, '\"starts_at\":\"2027-01-15T08:00:10', '\"starts_at\":\"2027-01-15T08:00:29')",
+            "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"
+        ),
+        tampered!(
+            "detail = replace(detail, '\"ends_at\":\"2027-01-15T08:01:40', '\"ends_at\":\"2027-01-15T08:00:11')",
+            "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"
+        ),
+    ] {
+        assert!(matches!(breach, Some(Breach::NotInForce { .. })), "{breach:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_capacity_has_one_seat() {
+    let (dir, ledger) = ledger().await;
+    let mut story = Story::devices("ann");
+    story.pool = PoolId::new(PoolKind::Capacity, tenant(), "ann/f4");
+    (story.limit, story.version) = (1, 1);
+    let (_, event) = story.admit("ann");
+    ledger.apply(&[event]).await.unwrap();
+    let verdict = ledger.verify(|_| ()).await.unwrap();
+    assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+
+    let options = SqliteConnectOptions::new().filename(dir.path().join("ledger.db"));
+    let mut file = options.connect().await.unwrap();
+    file.execute("DROP TRIGGER audit_log_is_append_only").await.unwrap();
+    file.execute("UPDATE audit_log SET limit_seats = 2").await.unwrap();
+    let Verdict::Broken(finding) = ledger.verify(|_| ()).await.unwrap() else { panic!("two seats") };
+    assert_eq!(finding.breach, Breach::LimitNotGranted { limit: 2, version: 1, granted: Some(1) });
+}
