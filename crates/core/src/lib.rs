@@ -17,6 +17,7 @@ mod session_id;
 mod terms;
 mod text;
 mod time;
+mod usage;
 
 pub use authority::{Authority, Reach};
 pub use claim::Claim;
@@ -30,3 +31,4 @@ pub use session_id::{NotASessionId, Region, SessionId};
 pub use terms::{Policy, Seats, Standing, Terms, WhenFull, WhenHeld, WhenNamed};
 pub use text::{Holder, RequestId, TenantId, UserId};
 pub use time::{RegistryTime, Span};
+pub use usage::{Metered, Usage, Window};
