@@ -1,4 +1,5 @@
--- The latest registry time on record: of a change, of a live session's heartbeat, or of a job.
+-- The latest registry time on record: of a change, of a live session's heartbeat, of a job, or until when
+-- usage is metered.
 SELECT MAX(at) AS at
 FROM (
     SELECT MAX(at) AS at FROM audit_log
@@ -6,4 +7,6 @@ FROM (
     SELECT MAX(last_heartbeat_at) AS at FROM sessions WHERE ended_at IS NULL
     UNION ALL
     SELECT MAX(COALESCE(locked_at, last_run_at)) AS at FROM jobs
+    UNION ALL
+    SELECT MAX(ends_at) AS at FROM usage_windows
 ) AS latest

@@ -1,4 +1,5 @@
-//! The system of record: licenses, plans, subscriptions, session history, the audit log, and jobs.
+//! The system of record: licenses, plans, subscriptions, session history, the audit log, jobs
+//! and usage.
 //!
 //! The audit log is the record; `sessions` is a projection that is computed from it in the
 //! transaction that appends to it, so folding the log always gives the table. Each change has exactly
@@ -28,6 +29,7 @@ mod sqlite;
 mod subscriptions;
 mod tenants;
 mod times;
+mod usage;
 mod verify;
 mod write;
 
@@ -47,6 +49,10 @@ pub use sessions::{SessionEnd, SessionFilter, SessionRecord};
 pub use subscriptions::{
     Entitled, NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter,
     SubscriptionId, SubscriptionStatus,
+};
+pub use usage::{
+    BatchState, DueBatch, Emitted, NotABatchState, Recorded, Settlement, UsageBatch, UsageBooks, UsageRecord,
+    UsageWindow, WINDOWS_RECONCILED_MAX, WindowBooks,
 };
 pub use verify::{Breach, Cut, Finding, Place, PlanHistory, Proof, Replay, Verdict};
 pub use write::{Effect, Write, Written};

@@ -4,7 +4,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use seatkeeper_core::{Device, PoolId, PoolKind, RegistryTime, SessionId, Span, TenantId, Tier};
+use seatkeeper_core::{
+    Device, PoolId, PoolKind, RegistryTime, SessionId, Span, TenantId, Tier, Usage, Window,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::{ColumnIndex, Decode, Row as _, Sqlite, Type};
@@ -68,6 +70,18 @@ impl<'r> Fields<'r> {
 
     pub(crate) fn span(&self, column: &'static str) -> Result<Span, Error> {
         Ok(Span::from_millis(self.whole(column)?))
+    }
+
+    /// An amount in millionths of a unit.
+    pub(crate) fn usage(&self, column: &'static str) -> Result<Usage, Error> {
+        Ok(Usage::from_micros(self.whole(column)?))
+    }
+
+    /// The window that columns `window_starts_at` and `window_ends_at` bound.
+    pub(crate) fn window(&self) -> Result<Window, Error> {
+        const ENDS: &str = "window_ends_at";
+        let window = Window::new(self.time("window_starts_at")?, self.time(ENDS)?);
+        window.ok_or_else(|| corrupt(ENDS, "a window that ends before it starts"))
     }
 
     pub(crate) fn tier(&self, column: &'static str) -> Result<Tier, Error> {

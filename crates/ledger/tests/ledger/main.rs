@@ -13,5 +13,6 @@ mod searching;
 mod story;
 mod subscribers;
 mod subscriptions;
+mod usage;
 mod verifying;
 mod verifying_subscribers;

@@ -1,0 +1,10 @@
+-- Batches that are to be delivered by $1, the longest due first, after a place in this order, with what
+-- they say. $1 now, $2 due after, $3 batch after, $4 how many
+SELECT o.id, o.tenant_id, o.window_starts_at, w.ends_at AS window_ends_at, o.attempts, o.next_attempt_at,
+    p.payload
+FROM usage_outbox AS o
+INNER JOIN usage_windows AS w ON w.starts_at = o.window_starts_at
+INNER JOIN usage_payloads AS p ON p.batch_id = o.id
+WHERE o.state = 'pending' AND o.next_attempt_at <= $1 AND (o.next_attempt_at, o.id) > ($2, $3)
+ORDER BY o.next_attempt_at, o.id
+LIMIT $4

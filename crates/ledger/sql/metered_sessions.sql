@@ -1,0 +1,12 @@
+-- The sessions of capacities that were not over at $1, by tenant: also later ones, for whoever reads this
+-- knows until when it counts. Two sorted halves, merged: the live ones come from their index as they are;
+-- the ended ones are found by their end and sorted, which the expression in their place demands, or else
+-- all sessions there ever were would be walked in their order. $1 the time
+SELECT id, tenant_id, pool_id, tier, started_at, expires_at, NULL AS ended_at
+FROM sessions
+WHERE pool_kind = 'capacity' AND end_reason IS NULL
+UNION ALL
+SELECT id, COALESCE(tenant_id, '') AS tenant_id, pool_id, tier, started_at, expires_at, ended_at
+FROM sessions
+WHERE pool_kind = 'capacity' AND end_reason IS NOT NULL AND ended_at > $1
+ORDER BY tenant_id, id

@@ -1,0 +1,2 @@
+-- Keeps what a batch says. $1 batch, $2 payload
+INSERT INTO usage_payloads (batch_id, payload) VALUES ($1, $2)

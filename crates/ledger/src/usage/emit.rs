@@ -1,0 +1,176 @@
+//! Puts the usage of a window on record.
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt as _;
+use seatkeeper_core::{RegistryTime, Usage, Window};
+use uuid::Uuid;
+
+use super::batches::{Batch, Cutter};
+use super::record::payload_of;
+use crate::jobs::{Fence, fence};
+use crate::row::stored_whole;
+use crate::sqlite::Tx;
+use crate::{Error, Ledger, times};
+
+/// Records that are staged in one transaction, unless a single batch has more: an admission that waits
+/// behind it does not wait long.
+const STAGED_RECORDS_PER_COMMIT_MAX: usize = 2_000;
+/// Batches of an emission that broke off, deleted in one transaction.
+const DROPPED_BATCHES_PER_COMMIT_MAX: u32 = 200;
+
+/// A window that is on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// From when until when.
+    pub window: Window,
+    /// How many sessions were metered.
+    pub records: u64,
+    /// In how many batches.
+    pub batches: u64,
+    /// What they used in all.
+    pub usage: Usage,
+}
+
+impl Ledger {
+    /// Puts on record what the sessions of all capacities used from the end of the last window, or from the
+    /// first of these sessions on, until `until`, in batches of `batch_records` at most.
+    ///
+    /// All that happened before `until` must be on record, and nothing earlier may follow. None: nothing was
+    /// used, and the next window starts where this one would have. The run's fence holds every write; if
+    /// this fails or is dropped, no window was added, and the next emission makes the same batches again.
+    pub async fn emit_usage(
+        &self,
+        until: RegistryTime,
+        batch_records: usize,
+        fence: &Fence,
+    ) -> Result<Option<Emitted>, Error> {
+        self.drop_staged(fence).await?;
+        let Some(window) = self.usage_starts_at().await?.and_then(|starts| Window::new(starts, until)) else {
+            return Ok(None);
+        };
+        let mut emitted = Emitted { window, records: 0, batches: 0, usage: Usage::ZERO };
+        let mut cutter = Cutter::new(window, batch_records.max(1));
+        let mut stage = Stage { batches: Vec::new(), records: 0 };
+        let mut sessions = std::pin::pin!(self.metered_since(window.starts()));
+        while let Some(session) = sessions.try_next().await? {
+            if let Some(batch) = cutter.take(session) {
+                emitted.count(&batch);
+                if stage.add(batch) {
+                    self.stage(&mut stage, window, fence).await?;
+                }
+            }
+        }
+        if let Some(batch) = cutter.finish() {
+            emitted.count(&batch);
+            stage.add(batch);
+        }
+        self.stage(&mut stage, window, fence).await?;
+        if emitted.records == 0 {
+            return Ok(None);
+        }
+        self.commit_window(window, fence).await?;
+        Ok(Some(emitted))
+    }
+
+    async fn usage_starts_at(&self) -> Result<Option<RegistryTime>, Error> {
+        let starts: Option<DateTime<Utc>> = sqlx::query_scalar(include_str!("../../sql/usage_starts_at.sql"))
+            .fetch_one(self.readers())
+            .await?;
+        Ok(starts.map(times::from_stored))
+    }
+
+    /// Deletes what an emission staged that did not come to its end.
+    async fn drop_staged(&self, fence: &Fence) -> Result<(), Error> {
+        loop {
+            let staged: Vec<Uuid> = sqlx::query_scalar(include_str!("../../sql/staged_batches.sql"))
+                .bind(DROPPED_BATCHES_PER_COMMIT_MAX)
+                .fetch_all(self.readers())
+                .await?;
+            if staged.is_empty() {
+                return Ok(());
+            }
+            let mut tx = self.write().await?;
+            fence::hold(&mut tx, fence).await?;
+            for batch in staged {
+                for statement in
+                    [include_str!("../../sql/drop_payload.sql"), include_str!("../../sql/drop_batch.sql")]
+                {
+                    sqlx::query(statement).bind(batch).execute(&mut *tx).await?;
+                }
+            }
+            tx.commit().await?;
+        }
+    }
+
+    async fn stage(&self, stage: &mut Stage, window: Window, fence: &Fence) -> Result<(), Error> {
+        if stage.batches.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.write().await?;
+        fence::hold(&mut tx, fence).await?;
+        for batch in stage.batches.drain(..) {
+            batch.insert(&mut tx, window).await?;
+        }
+        stage.records = 0;
+        Ok(tx.commit().await?)
+    }
+
+    async fn commit_window(&self, window: Window, fence: &Fence) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        fence::hold(&mut tx, fence).await?;
+        let done = sqlx::query(include_str!("../../sql/commit_window.sql"))
+            .bind(times::stored(window.starts()))
+            .bind(times::stored(window.ends()))
+            .execute(&mut *tx)
+            .await?;
+        if done.rows_affected() != 1 {
+            // Nobody but another run can have moved the end of the last window.
+            return Err(Error::StaleRun);
+        }
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Batches that wait for their transaction.
+struct Stage {
+    batches: Vec<Batch>,
+    records: usize,
+}
+
+impl Stage {
+    /// Takes a batch, and says whether it is time to write.
+    fn add(&mut self, batch: Batch) -> bool {
+        self.records += batch.records.len();
+        self.batches.push(batch);
+        self.records >= STAGED_RECORDS_PER_COMMIT_MAX
+    }
+}
+
+impl Emitted {
+    fn count(&mut self, batch: &Batch) {
+        self.batches += 1;
+        self.records += batch.records.len() as u64;
+        self.usage = self.usage + batch.usage();
+    }
+}
+
+impl Batch {
+    async fn insert(&self, tx: &mut Tx, window: Window) -> Result<(), Error> {
+        sqlx::query(include_str!("../../sql/stage_batch.sql"))
+            .bind(self.id)
+            .bind(times::stored(window.starts()))
+            .bind(self.tenant.as_str())
+            .bind(stored_whole(self.number))
+            .bind(stored_whole(self.records.len() as u64))
+            .bind(stored_whole(self.usage().as_micros()))
+            .bind(times::stored(window.ends()))
+            .execute(&mut **tx)
+            .await?;
+        sqlx::query(include_str!("../../sql/stage_payload.sql"))
+            .bind(self.id)
+            .bind(payload_of(&self.records)?)
+            .execute(&mut **tx)
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Names that come out the same whenever a window is emitted again: UUIDs of version 8, whose bits are the
+//! first of a SHA-256 (RFC 9562, B.2). Receivers know a repetition by them, so they never change.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use seatkeeper_core::{RegistryTime, SessionId, TenantId};
+use uuid::{Builder, Uuid};
+
+/// The id of a session's record in the window that starts then.
+pub(super) fn record_id(window_starts: RegistryTime, session: SessionId) -> Uuid {
+    named(&format!("usage-record/{}/{session}", window_starts.as_millis()))
+}
+
+/// The id of a tenant's batch of this number in the window that starts then.
+pub(super) fn batch_id(window_starts: RegistryTime, tenant: &TenantId, number: u64) -> Uuid {
+    named(&format!("usage-batch/{}/{number}/{tenant}", window_starts.as_millis()))
+}
+
+fn named(name: &str) -> Uuid {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest(&SHA256, name.as_bytes()).as_ref()[..16]);
+    Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_is_named_the_same_for_ever() {
+        let starts = RegistryTime::from_millis(1_800_000_000_000);
+        let session: SessionId = "1a2b3c4d-5e6f-8abc-9def-0123456789ab".parse().expect("a session id");
+        // printf usage-record/1800000000000/1a2b3c4d-5e6f-8abc-9def-0123456789ab | sha256sum
+        assert_eq!(record_id(starts, session).to_string(), "49a55c51-f1d5-8c8c-8ab5-382f2c8899ad");
+        // printf usage-batch/1800000000000/7/acme | sha256sum
+        assert_eq!(
+            batch_id(starts, &TenantId::from("acme"), 7).to_string(),
+            "e1f7a188-6528-83d4-9249-3ac361005102"
+        );
+    }
+}

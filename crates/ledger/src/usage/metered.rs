@@ -1,0 +1,73 @@
+//! Sessions of capacities, as far as they are metered.
+
+use futures_util::{Stream, StreamExt as _};
+use seatkeeper_core::{Metered, RegistryTime, SessionId, TenantId};
+use uuid::Uuid;
+
+use crate::row::Fields;
+use crate::sqlite::Row;
+use crate::{Error, Ledger, times};
+
+/// A session of a capacity, of any time.
+pub(super) struct MeteredSession {
+    pub(super) id: SessionId,
+    pub(super) tenant: TenantId,
+    pub(super) user: Uuid,
+    pub(super) capacity: Uuid,
+    pub(super) life: Metered,
+}
+
+impl Ledger {
+    /// The sessions that were not over at `at`, those of a tenant together. All of one instant of the
+    /// ledger, however long they are read.
+    pub(super) fn metered_since(
+        &self,
+        at: RegistryTime,
+    ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
+        sqlx::query(include_str!("../../sql/metered_sessions.sql"))
+            .bind(times::stored(at))
+            .fetch(self.readers())
+            .map(|row| MeteredSession::read(&row?))
+    }
+
+    /// The tenant's sessions that were not over at `at`, in no order.
+    pub(super) fn metered_of_tenant_since(
+        &self,
+        tenant: &TenantId,
+        at: RegistryTime,
+    ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
+        sqlx::query(include_str!("../../sql/metered_sessions_of_tenant.sql"))
+            .bind(tenant.as_str().to_owned())
+            .bind(times::stored(at))
+            .fetch(self.readers())
+            .map(|row| MeteredSession::read(&row?))
+    }
+}
+
+impl MeteredSession {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        let (user, capacity) = parts(fields.value::<&str>("pool_id")?)?;
+        let expires = fields.time("expires_at")?;
+        // An expired session is ended by whoever comes first, which may be later.
+        let over = fields.time_maybe("ended_at")?.map_or(expires, |ended| ended.min(expires));
+        Ok(Self {
+            id: fields.session_id("id")?,
+            tenant: TenantId::new(fields.value::<&str>("tenant_id")?),
+            user,
+            capacity,
+            life: Metered { started: fields.time("started_at")?, over, tier: fields.tier("tier")? },
+        })
+    }
+}
+
+/// The user and the capacity that a pool's name joins.
+fn parts(pool: &str) -> Result<(Uuid, Uuid), Error> {
+    let (user, capacity) = pool.split_once('/').unwrap_or((pool, ""));
+    let part = |text| Uuid::try_parse(text).map_err(corrupt);
+    Ok((part(user)?, part(capacity)?))
+}
+
+fn corrupt(source: uuid::Error) -> Error {
+    Error::Corrupt { column: "pool_id", source: source.into() }
+}

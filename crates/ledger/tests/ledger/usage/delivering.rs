@@ -1,0 +1,98 @@
+use seatkeeper_ledger::{BatchState, JobName, Settlement};
+
+use super::meter::{MINUTE, Meter, TERM, tenant};
+
+#[tokio::test]
+async fn a_batch_is_due_until_the_sink_has_it_and_then_forgotten_but_for_its_sums() {
+    let mut meter = Meter::open().await;
+    meter.hold(1, 2).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let first = meter.ledger.due_usage(meter.now, None, 10).await.unwrap();
+    assert_eq!(
+        meter.ledger.due_usage(meter.now, None, 10).await.unwrap(),
+        first,
+        "reading takes nothing away"
+    );
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let retry = Settlement::Retry { status: Some(503), error: "busy".into(), at: meter.now + MINUTE };
+    meter.ledger.settle_usage(first[0].id, &retry, &fence).await.unwrap();
+    assert_eq!(meter.ledger.due_usage(meter.now, None, 10).await.unwrap(), []);
+    let shown = meter.ledger.usage_batch(&tenant(1), first[0].id).await.unwrap().unwrap();
+    assert_eq!((shown.state, shown.attempts, shown.last_status), (BatchState::Pending, 1, Some(503)));
+    assert_eq!(shown.last_error.as_deref(), Some("busy"));
+
+    meter.pass(MINUTE);
+    let again = meter.ledger.due_usage(meter.now, None, 10).await.unwrap();
+    assert_eq!((again[0].id, &again[0].records), (first[0].id, &first[0].records));
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    meter.deliver().await;
+    assert_eq!(meter.ledger.due_usage(meter.now + TERM, None, 10).await.unwrap(), []);
+    let shown = meter.ledger.usage_batch(&tenant(1), first[0].id).await.unwrap().unwrap();
+    assert_eq!((shown.state, shown.attempts, shown.delivered), (BatchState::Delivered, 2, Some(meter.now)));
+    assert_eq!((shown.records, shown.usage), (1, first[0].records[0].usage));
+}
+
+#[tokio::test]
+async fn a_dead_batch_waits_for_its_own_tenants_operator() {
+    let mut meter = Meter::open().await;
+    meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let due = meter.ledger.due_usage(meter.now, None, 10).await.unwrap();
+    let (id, fence) = (due[0].id, meter.take(JobName::UsageDelivery).await);
+    assert!(!meter.ledger.send_usage_again(&tenant(1), id, meter.now).await.unwrap(), "it is not dead");
+    let dead = Settlement::Dead { status: 422, error: "no such capacity".into(), at: meter.now };
+    meter.ledger.settle_usage(id, &dead, &fence).await.unwrap();
+    let retry = Settlement::Retry { status: None, error: "late".into(), at: meter.now };
+    meter.ledger.settle_usage(id, &retry, &fence).await.unwrap();
+    meter.pass(TERM);
+    assert_eq!(meter.ledger.due_usage(meter.now, None, 10).await.unwrap(), [], "an answer that comes late");
+
+    assert!(!meter.ledger.send_usage_again(&tenant(2), id, meter.now).await.unwrap());
+    assert_eq!(meter.ledger.usage_batch(&tenant(2), id).await.unwrap(), None);
+    assert!(meter.ledger.send_usage_again(&tenant(1), id, meter.now).await.unwrap());
+    let again = meter.ledger.due_usage(meter.now, None, 10).await.unwrap();
+    assert_eq!((again[0].id, again[0].attempts, &again[0].records), (id, 0, &due[0].records));
+}
+
+#[tokio::test]
+async fn due_batches_and_lists_come_a_page_at_a_time() {
+    let mut meter = Meter::open().await;
+    meter.batch_records = 2;
+    for user in 0..5 {
+        meter.hold(user, 3).await;
+    }
+    meter.hold_of(&tenant(2), 0, 3).await;
+    for _ in 0..3 {
+        meter.pass(MINUTE);
+        meter.emit().await;
+    }
+    let all = meter.ledger.due_usage(meter.now, None, 100).await.unwrap();
+    assert_eq!(all.len(), 12);
+    assert!(all.is_sorted_by_key(|batch| (batch.due, batch.id)));
+    let (mut paged, mut after) = (Vec::new(), None);
+    loop {
+        let page = meter.ledger.due_usage(meter.now, after, 5).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some((last.due, last.id));
+        paged.extend(page);
+    }
+    assert_eq!(paged, all);
+
+    let (mut listed, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = meter.ledger.usage_batches(&tenant(1), None, cursor, 4).await.unwrap();
+        listed.extend(page.items);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(listed.len(), 9);
+    assert!(listed.is_sorted_by(|a, b| (a.window, a.number) > (b.window, b.number)));
+    let dead = meter.ledger.usage_batches(&tenant(1), Some(BatchState::Dead), None, 4).await.unwrap();
+    assert_eq!(dead.items, []);
+    let foreign = meter.ledger.usage_batches(&tenant(2), None, Some(listed[0].id), 4).await.unwrap();
+    assert_eq!(foreign.items, [], "a cursor of another tenant's list");
+}

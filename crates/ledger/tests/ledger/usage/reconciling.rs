@@ -1,0 +1,100 @@
+use seatkeeper_core::{EndReason, Usage, Window};
+use seatkeeper_ledger::{JobName, Settlement, UsageBooks};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
+
+use super::meter::{MINUTE, Meter, TERM, tenant};
+use crate::story::START;
+
+async fn books(meter: &Meter, of: u128) -> UsageBooks {
+    let span = Window::new(START, meter.now).unwrap();
+    meter.ledger.reconcile_usage(&tenant(of), span).await.unwrap().expect("not too many windows")
+}
+
+/// Three users, one of whom upgrades and one of whom leaves, over ten minutes; and another tenant.
+async fn ten_minutes() -> Meter {
+    let mut meter = Meter::open().await;
+    let (first, second) = (meter.hold(1, 1).await, meter.hold(2, 2).await);
+    meter.hold(3, 3).await;
+    meter.hold_of(&tenant(2), 1, 3).await;
+    for minute in 0..10 {
+        meter.pass(MINUTE);
+        if minute == 3 {
+            meter.end(first, EndReason::Upgraded).await;
+            meter.hold(1, 3).await;
+        }
+        if minute == 6 {
+            meter.end(second, EndReason::Released).await;
+        }
+        meter.emit().await;
+    }
+    meter
+}
+
+/// Changes the file behind the ledger's back.
+async fn tamper(meter: &Meter, statement: &str) {
+    let file = SqliteConnectOptions::new().filename(meter.dir.path().join("ledger.db")).foreign_keys(false);
+    file.connect().await.unwrap().execute(AssertSqlSafe(statement.to_owned())).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_held_recorded_and_delivered_agrees_once_the_sink_has_all() {
+    let mut meter = ten_minutes().await;
+    let lives = meter.lives.values().filter(|(pool, _)| pool.tenant == tenant(1));
+    let held: Usage = lives.map(|(_, life)| life.used_by(meter.now)).sum();
+    let found = books(&meter, 1).await;
+    assert_eq!((found.windows, found.held, found.recorded.pending), (10, held, held));
+    let first = found.first_difference.expect("nothing is delivered");
+    assert_eq!(first.window.starts(), START);
+
+    meter.deliver().await;
+    let found = books(&meter, 1).await;
+    assert_eq!((found.recorded.delivered, found.first_difference), (held, None));
+    let other = books(&meter, 2).await;
+    assert_eq!((other.held, other.first_difference), (other.recorded.delivered, None));
+    let nobody = books(&meter, 3).await;
+    assert_eq!((nobody.windows, nobody.held, nobody.first_difference), (10, Usage::ZERO, None));
+}
+
+#[tokio::test]
+async fn only_windows_that_lie_within_the_span_are_compared() {
+    let mut meter = ten_minutes().await;
+    meter.deliver().await;
+    let from = START + MINUTE + MINUTE;
+    let span = Window::new(from - seatkeeper_core::Span::from_millis(1), from + TERM).unwrap();
+    let found = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
+    assert_eq!((found.windows, found.span), (8, Window::new(from, meter.now)));
+    assert_eq!(found.first_difference, None);
+    let later = Window::new(meter.now, meter.now + TERM).unwrap();
+    let none = meter.ledger.reconcile_usage(&tenant(1), later).await.unwrap().unwrap();
+    assert_eq!(none, UsageBooks::default());
+}
+
+#[tokio::test]
+async fn the_first_window_that_differs_is_named() {
+    let mut meter = ten_minutes().await;
+    let due = meter.ledger.due_usage(meter.now, None, 100).await.unwrap();
+    let fifth = START + MINUTE + MINUTE + MINUTE + MINUTE;
+    let late = due.iter().find(|batch| batch.window.starts() == fifth && batch.tenant == tenant(1)).unwrap();
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let dead = Settlement::Dead { status: 400, error: String::new(), at: meter.now };
+    meter.ledger.settle_usage(late.id, &dead, &fence).await.unwrap();
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    meter.deliver().await;
+    let found = books(&meter, 1).await.first_difference.expect("a dead batch is not delivered");
+    assert_eq!((found.window, found.recorded.dead), (late.window, found.held));
+
+    let second = "UPDATE usage_outbox SET micro_units = micro_units + 1 WHERE window_starts_at =
+         (SELECT starts_at FROM usage_windows ORDER BY starts_at LIMIT 1 OFFSET 1)";
+    tamper(&meter, second).await;
+    let found = books(&meter, 1).await.first_difference.expect("more is recorded than was held");
+    assert_eq!(found.window.starts(), START + MINUTE);
+    assert_eq!(found.recorded.usage(), found.held + Usage::from_micros(1));
+
+    let first = "DELETE FROM usage_windows WHERE starts_at =
+         (SELECT starts_at FROM usage_windows ORDER BY starts_at LIMIT 1 OFFSET 1)";
+    tamper(&meter, first).await;
+    let found = books(&meter, 1).await.first_difference.expect("a gap");
+    assert_eq!((found.window.starts(), found.recorded.usage()), (START + MINUTE, Usage::ZERO));
+    assert!(found.held > Usage::ZERO);
+}
