@@ -6,13 +6,14 @@ use std::sync::Arc;
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
 use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::{
-    EndReason, Holder, Particulars, PoolId, PoolKind, RegistryTime, Session, SessionId, TenantId, UserId,
+    Device, EndReason, Holder, Particulars, PoolId, PoolKind, RegistryTime, Session, SessionId, TenantId,
+    UserId,
 };
 use sqlx::AssertSqlSafe;
 
 use crate::page::{Page, rows_for};
 use crate::rebuild::live_session;
-use crate::row::Fields;
+use crate::row::{Fields, stored_whole};
 use crate::sqlite::{Dialect, Row};
 use crate::{Error, Ledger};
 
@@ -63,6 +64,22 @@ pub struct SessionEnd {
     pub reason: EndReason,
 }
 
+/// A session that was admitted in another one's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Successor {
+    /// Its name.
+    pub id: SessionId,
+    /// Its device, if devices hold the seats.
+    pub device: Option<Device>,
+}
+
+impl Successor {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self { id: fields.session_id("session_id")?, device: fields.device()? })
+    }
+}
+
 /// Which sessions to find: those that match every member that is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
@@ -88,6 +105,28 @@ impl Ledger {
             .fetch_optional(self.readers())
             .await?;
         row.as_ref().map(SessionRecord::read).transpose()
+    }
+
+    /// A pool's live sessions as they are on record, at most `max` of them, in no order.
+    pub async fn live_sessions_of(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
+        let rows = sqlx::query(include_str!("../sql/live_sessions_of.sql"))
+            .bind(pool.tenant.as_str())
+            .bind(pool.kind.as_str())
+            .bind(&*pool.name)
+            .bind(stored_whole(max as u64))
+            .fetch_all(self.readers())
+            .await?;
+        rows.iter().map(SessionRecord::read).collect()
+    }
+
+    /// The session that the end of `id` made room for, if it ended as evicted, superseded or upgraded; none
+    /// if that is not on record any more.
+    pub async fn successor(&self, id: SessionId) -> Result<Option<Successor>, Error> {
+        let row = sqlx::query(include_str!("../sql/admission_after_end.sql"))
+            .bind(id.as_uuid())
+            .fetch_optional(self.readers())
+            .await?;
+        row.as_ref().map(Successor::read).transpose()
     }
 
     /// The tenant's sessions that match, the newest first, after the one named by `cursor`.

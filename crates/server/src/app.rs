@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use seatkeeper_ledger::Ledger;
 
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Verifier;
@@ -21,8 +22,9 @@ pub(crate) struct Parts {
     pub(crate) engine: Engine,
     pub(crate) ledger: Ledger,
     pub(crate) licenses: Licenses,
-    #[allow(dead_code, reason = "the subscribers' APIs use it")]
     pub(crate) subscribers: Subscribers,
+    /// Cancelled when the server is about to stop: what would never end by itself ends then.
+    pub(crate) stopping: CancellationToken,
     /// Writes that go on when their request is cut off; the server waits for them when it stops.
     pub(crate) writes: TaskTracker,
 }

@@ -2,6 +2,7 @@
 //! it rests on is on record.
 
 mod commits;
+mod endings;
 mod history;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use seatkeeper_registry::{
 use crate::error::Error;
 use crate::settings::Durability;
 pub(crate) use commits::Commits;
+pub(crate) use endings::{Endings, Listener};
 pub(crate) use history::Past;
 
 /// How often a call opens the pool that it found closed. Once is enough, unless the pool is closed
@@ -28,6 +30,7 @@ pub(crate) struct Engine {
     registry: Arc<dyn Registry>,
     ledger: Ledger,
     commits: Arc<Commits>,
+    endings: Arc<Endings>,
     commit_timeout: Duration,
 }
 
@@ -46,9 +49,10 @@ impl Engine {
         registry: Arc<dyn Registry>,
         ledger: Ledger,
         commits: Arc<Commits>,
+        endings: Arc<Endings>,
         commit_timeout: Duration,
     ) -> Self {
-        Self { registry, ledger, commits, commit_timeout }
+        Self { registry, ledger, commits, endings, commit_timeout }
     }
 
     /// An error unless admissions can be put on record at present.
@@ -154,6 +158,11 @@ impl Engine {
             }
         }
         Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Listens for the end of a session, unless `max` listeners do already.
+    pub(crate) fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
+        self.endings.listen(id, max)
     }
 
     /// A live session, if `who` may see it.

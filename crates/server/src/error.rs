@@ -48,6 +48,10 @@ pub(crate) enum Error {
     LicenseRevoked,
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
+    #[error("no limit of the subscriber's is known that holds at present")]
+    LimitUnknown,
+    #[error("as many streams of events are open as may be")]
+    TooManyStreams,
     #[error("a capacity was denied to its own user")]
     CapacityDenied,
     #[error("the registry has no answer")]

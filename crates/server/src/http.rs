@@ -1,5 +1,6 @@
 //! HTTP: the front page of routes, and what all handlers share.
 
+mod answers;
 mod body;
 mod fields;
 mod page;
@@ -9,8 +10,11 @@ mod router;
 mod session_path;
 mod who;
 
+pub(crate) use answers::{heartbeat_interval_seconds, session_ended, wait_seconds};
 pub(crate) use body::Body;
-pub(crate) use fields::{name_field, object_field, optional_name_field, user_agent_field};
+pub(crate) use fields::{
+    USER_AGENT_CHARS_MAX, name_field, object_field, optional_name_field, user_agent_field,
+};
 pub(crate) use page::{Page, cursor_of, page_limit};
 pub(crate) use query::{IdPath, Query};
 pub(crate) use request_id::Meta;

@@ -8,6 +8,7 @@ mod admin;
 mod app;
 pub mod auth;
 mod capacities;
+mod devices;
 mod engine;
 mod entitlements;
 mod error;

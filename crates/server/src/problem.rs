@@ -55,6 +55,7 @@ problems! {
     LICENSE_EXPIRED = "license-expired", 403, "License has expired";
     LICENSE_KEY_TAKEN = "license-key-taken", 409, "The license key is taken";
     LICENSE_REVOKED = "license-revoked", 409, "The license is revoked for good";
+    DEVICES_FULL = "devices-full", 403, "All screens of the plan are in use";
     SESSION_NOT_FOUND = "session-not-found", 404, "Session not found";
     SESSION_ENDED = "session-ended", 410, "The session has ended";
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
@@ -162,10 +163,12 @@ impl From<Error> for Problem {
                 &IDEMPOTENCY_KEY_REUSED,
                 "This Idempotency-Key came with another request before; use a new one.",
             ),
-            Error::Registry(_) | Error::NotDurable | Error::TimedOut => {
-                Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
-                    .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
-            }
+            Error::Registry(_)
+            | Error::NotDurable
+            | Error::TimedOut
+            | Error::LimitUnknown
+            | Error::TooManyStreams => Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
+                .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
             Error::Ledger(seatkeeper_ledger::Error::Unavailable(_)) => {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
-use crate::engine::{Commits, Engine};
+use crate::engine::{Commits, Endings, Engine};
 use crate::entitlements::{Licenses, Subscribers, terms_of_pool};
 use crate::http::router;
 use crate::settings::{Misfit, Settings};
@@ -79,20 +79,27 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
     let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
 
-    let commits = Arc::new(Commits::new());
-    let (upkeep, drainage) = workers(&settings, &registry, &ledger, &commits).await?;
+    let (commits, endings) = (Arc::new(Commits::new()), Arc::new(Endings::default()));
+    let drain = Drain {
+        registry: Arc::clone(&registry),
+        ledger: ledger.clone(),
+        commits: Arc::clone(&commits),
+        endings: Arc::clone(&endings),
+    };
+    let (upkeep, drainage) = workers(&settings, &registry, &ledger, drain).await?;
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
     let app = App::new(Parts {
         verifier,
-        engine: Engine::new(registry, ledger.clone(), commits, commit_timeout),
+        engine: Engine::new(registry, ledger.clone(), commits, endings, commit_timeout),
         licenses: Licenses::new(ledger.clone()),
         subscribers: Subscribers::new(
             ledger.clone(),
             Duration::from_secs(settings.devices.plan_cache_seconds),
         ),
         ledger: ledger.clone(),
+        stopping: shutdown.clone(),
         writes: writes.clone(),
         settings,
     });
@@ -144,14 +151,10 @@ async fn workers(
     settings: &Settings,
     registry: &Arc<dyn Registry>,
     ledger: &Ledger,
-    commits: &Arc<Commits>,
+    drain: Drain,
 ) -> Result<(Crew, Crew), StartError> {
     let (upkeep, drainage) = (Crew::new(), Crew::new());
-    drainage.start(Drain {
-        registry: Arc::clone(registry),
-        ledger: ledger.clone(),
-        commits: Arc::clone(commits),
-    });
+    drainage.start(drain);
     let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
     upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval, registry.now().await?));
     if settings.registry.sweep_interval_milliseconds > 0 {

@@ -55,6 +55,8 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
     for (name, statement) in [
         ("flush_heartbeats", flush.as_str()),
         ("session", include_str!("../../sql/session.sql")),
+        ("live_sessions_of", include_str!("../../sql/live_sessions_of.sql")),
+        ("admission_after_end", include_str!("../../sql/admission_after_end.sql")),
         ("license", include_str!("../../sql/license.sql")),
         ("license_by_key", include_str!("../../sql/license_by_key.sql")),
         ("plan", include_str!("../../sql/plan.sql")),

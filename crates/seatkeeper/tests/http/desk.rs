@@ -15,6 +15,7 @@ use crate::house::{Client, House};
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
 pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
+pub(crate) const DEVICES: &str = "/api/v1/devices/sessions";
 pub(crate) const CAPACITIES: &str = "/api/v1/capacities/sessions";
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 

@@ -1,6 +1,6 @@
 //! Sessions that are no longer live: the ledger tells of them.
 
-use seatkeeper_core::{Authority, EndReason, RegistryTime, SessionId};
+use seatkeeper_core::{Authority, EndReason, PoolId, RegistryTime, SessionId};
 use seatkeeper_ledger::SessionRecord;
 
 use super::Engine;
@@ -39,5 +39,12 @@ impl Engine {
         self.durable(self.registry.journal_end(id.bucket()).await?).await?;
         let record = self.ledger.session(id).await.map_err(Error::Ledger)?;
         Ok(record.filter(|record| who.covers(&record.pool, &record.session)))
+    }
+
+    /// What the ledger knows of a pool's live sessions, at most `max` of them, all that happened in it until
+    /// now included.
+    pub(crate) async fn live_records(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
+        self.durable(self.registry.journal_end(pool.bucket()).await?).await?;
+        self.ledger.live_sessions_of(pool, max).await.map_err(Error::Ledger)
     }
 }

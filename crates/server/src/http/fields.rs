@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 pub(crate) const NAME_CHARS_MAX: usize = 255;
 
 /// The longest name of a program for itself.
-const USER_AGENT_CHARS_MAX: usize = 500;
+pub(crate) const USER_AGENT_CHARS_MAX: usize = 500;
 
 /// The longest object of a client's own, as JSON text.
 const OBJECT_BYTES_MAX: usize = 4 * 1024;

@@ -15,7 +15,7 @@ use super::body::BODY_BYTES_MAX;
 use super::request_id;
 use crate::app::App;
 use crate::error::Error;
-use crate::{admin, capacities, licenses, operations};
+use crate::{admin, capacities, devices, licenses, operations};
 
 /// The description of the API, before its routes are added.
 #[derive(OpenApi)]
@@ -28,6 +28,7 @@ use crate::{admin, capacities, licenses, operations};
     modifiers(&Bearer),
     tags(
         (name = "licenses", description = "Take, keep and give back a seat of a license."),
+        (name = "devices", description = "Take, keep and give up a subscriber's screen, and hear when it is lost."),
         (name = "capacities", description = "Take and give back a user's capacity, in tiers."),
         (name = "admin", description = "Licenses, sessions and the audit log of the caller's tenant. Needs the `admin` scope."),
         (name = "operations", description = "Is the server alive, and may it take traffic?")
@@ -47,6 +48,7 @@ impl Modify for Bearer {
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1/licenses", licenses::routes())
+        .nest("/api/v1/devices", devices::routes())
         .nest("/api/v1/capacities", capacities::routes())
         .nest("/api/v1/admin", admin::routes())
         .merge(operations::routes())

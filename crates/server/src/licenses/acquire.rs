@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Denial, Holder, Particulars, PoolId, RegistryTime, Seats, Tier};
+use seatkeeper_core::{Claim, Denial, Holder, Particulars, PoolId, RegistryTime, Seats, Span, Tier};
 use seatkeeper_ledger::{CountPer, License};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,13 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::policy::{heartbeat_interval_seconds, policy_of};
+use super::policy::policy_of;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Body, Meta, Who, name_field, object_field, optional_name_field, user_agent_field};
+use crate::http::{
+    Body, Meta, Who, heartbeat_interval_seconds, name_field, object_field, optional_name_field,
+    user_agent_field, wait_seconds,
+};
 use crate::problem::{self, Problem};
 use crate::times::text_of;
 
@@ -72,9 +75,6 @@ enum AcquiredStatus {
 /// Holders that a denial names at most: enough to know whom to ask.
 const HOLDERS_SHOWN_MAX: usize = 10;
 
-/// The longest wait that a denial asks for, before it is spread by up to a quarter: a seat may be given back long before a TTL is over.
-const RETRY_AFTER_SECONDS_MAX: u64 = 60;
-
 /// `POST /acquire`: take a seat of a license, or resume the one this holder has.
 #[utoipa::path(
     post, path = "/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
@@ -107,10 +107,7 @@ pub(super) async fn acquire(
         Answer::Granted { how, session, .. } => {
             Ok(granted(&license, how, &session, claimed.live, claimed.limit).into_response())
         }
-        Answer::Denied(Denial::Full { free_in }) => {
-            let wait = free_in.map_or(RETRY_AFTER_SECONDS_MAX, |span| span.as_secs_ceil());
-            full(&app, &pool, claimed.limit, wait).await
-        }
+        Answer::Denied(Denial::Full { free_in }) => full(&app, &pool, claimed.limit, free_in).await,
         Answer::Denied(Denial::EntitlementOver { ended_at }) => {
             Ok(expired(&app, &license, ended_at).into_response())
         }
@@ -181,11 +178,11 @@ fn granted(
     (code, axum::Json(answer))
 }
 
-async fn full(app: &App, pool: &PoolId, limit: Seats, wait_seconds: u64) -> Result<Response, Error> {
+async fn full(app: &App, pool: &PoolId, limit: Seats, free_in: Option<Span>) -> Result<Response, Error> {
     let problem = Problem::new(&problem::LICENSE_FULL, "Ask again after `retry_after_seconds`.")
         .with("seats_available", 0)
         .with("seats_total", limit.0)
-        .retry_after(spread(wait_seconds.clamp(1, RETRY_AFTER_SECONDS_MAX)));
+        .retry_after(wait_seconds(free_in));
     if !app.settings.licenses.show_holders {
         return Ok(problem.into_response());
     }
@@ -211,11 +208,6 @@ impl<'a> HolderShown<'a> {
             (text_of(live.session.started), text_of(live.session.last_heartbeat));
         Self { machine_id, instance_id, since, last_heartbeat_at }
     }
-}
-
-/// Up to a quarter more, at random, so that the denied do not come back in one instant.
-fn spread(seconds: u64) -> u64 {
-    seconds + rand::random_range(0..=seconds.div_ceil(4))
 }
 
 fn expired(app: &App, license: &License, at: RegistryTime) -> Problem {

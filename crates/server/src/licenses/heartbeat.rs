@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::engine::{Beat, Past};
+use crate::engine::Beat;
 use crate::error::Error;
-use crate::http::{Meta, SessionPath, Who};
-use crate::problem::{self, Problem};
+use crate::http::{Meta, SessionPath, Who, session_ended};
+use crate::problem::Problem;
 use crate::times::text_of;
 
 /// A session that lives on.
@@ -50,7 +50,7 @@ pub(super) async fn heartbeat(
         .await?;
     match beat {
         Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
-        Beat::Ended(past) => Ok(ended(past).into_response()),
+        Beat::Ended(past) => Ok(session_ended(past).into_response()),
         Beat::Missing => Err(Error::SessionNotFound),
     }
 }
@@ -83,10 +83,4 @@ fn renewed(live: &Live) -> Renewed {
         expires_in_seconds: live.expires_in.as_secs_floor(),
         status: "active",
     }
-}
-
-fn ended(past: Past) -> Problem {
-    Problem::new(&problem::SESSION_ENDED, format!("It ended as `{}`.", past.reason.as_str()))
-        .with("reason", past.reason.as_str())
-        .with("last_heartbeat_at", text_of(past.last_heartbeat))
 }

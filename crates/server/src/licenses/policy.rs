@@ -16,8 +16,3 @@ pub(super) fn policy_of(license: &License, defaults: &LicensesSettings) -> Polic
         when_held: WhenHeld::Resume,
     }
 }
-
-/// How often a client should heartbeat: after a third of the TTL, in whole seconds, at least 1.
-pub(super) fn heartbeat_interval_seconds(ttl: Span) -> u64 {
-    (ttl.as_secs_floor() / 3).max(1)
-}

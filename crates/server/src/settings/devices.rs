@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
+use super::{Durability, Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
 
 /// The longest that a change of a plan may go unnoticed.
 const PLAN_CACHE_SECONDS_MAX: u64 = 30;
@@ -15,11 +15,21 @@ pub struct DevicesSettings {
     /// How long a subscriber's plan is remembered, in seconds: 0 to 30. A change through the admin API
     /// counts at once all the same. Default 30.
     pub plan_cache_seconds: u64,
+    /// `journal` (default): an answer waits for the registry alone; `ledger`: it waits for its record to be
+    /// on disk.
+    pub durability: Durability,
+    /// How many streams of events may be open at once: 0 to 1,000,000. Default 10,000.
+    pub event_streams_max: usize,
 }
 
 impl Default for DevicesSettings {
     fn default() -> Self {
-        Self { ttl_seconds: 90, plan_cache_seconds: 30 }
+        Self {
+            ttl_seconds: 90,
+            plan_cache_seconds: 30,
+            durability: Durability::Journal,
+            event_streams_max: 10_000,
+        }
     }
 }
 
@@ -36,6 +46,12 @@ impl DevicesSettings {
             self.plan_cache_seconds,
             0..=PLAN_CACHE_SECONDS_MAX,
             "want 0 to 30 seconds",
+        )?;
+        within(
+            "devices.event_streams_max",
+            self.event_streams_max as u64,
+            0..=1_000_000,
+            "want 0 to 1,000,000 streams",
         )
     }
 }

@@ -10,7 +10,7 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::{JournalEntry, Receipt, Registry};
 
 use super::driver::{Left, Worker};
-use crate::engine::Commits;
+use crate::engine::{Commits, Endings};
 use crate::error::Error;
 
 /// Events in one commit. More would make the first of them wait longer than the disk does.
@@ -24,6 +24,7 @@ pub(crate) struct Drain {
     pub(crate) registry: Arc<dyn Registry>,
     pub(crate) ledger: Ledger,
     pub(crate) commits: Arc<Commits>,
+    pub(crate) endings: Arc<Endings>,
 }
 
 #[async_trait]
@@ -53,6 +54,7 @@ impl Worker for Drain {
             self.registry.journal_acknowledge(receipt).await?;
             self.commits.advance(receipt);
         }
+        self.endings.tell(&events);
         Ok(Left::More)
     }
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::table::{Line, Of};
 use crate::house::Answer;
-use crate::http::desk::{CAPACITIES, Desk, capacity, text};
+use crate::http::desk::{CAPACITIES, DEVICES, Desk, capacity, text};
 use crate::http::exchange::exchange;
 
 /// Later than any session's id, so that a page after it has all.
@@ -17,6 +17,7 @@ pub(super) struct Subject<'a> {
     license_id: String,
     license_key: String,
     session_id: String,
+    device_session_id: String,
     user_object_id: String,
     capacity_id: String,
     capacity_session_id: String,
@@ -29,12 +30,16 @@ impl<'a> Subject<'a> {
         let session = desk.seat(&license, "ann", "laptop-1").await;
         let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
         let taken = desk.user("ann").put(CAPACITIES, capacity(&desk.tenant, user, capacity_id, 1)).await;
+        let device = desk.user("ann").post(DEVICES, json!({ "device_id": "tv", "device_type": "tv" })).await;
+        // A list waits until the ledger knows the devices.
+        desk.user("ann").get(DEVICES).await.expect(200);
         let own = |value: &Value| text(value).to_owned();
         Self {
             desk,
             license_id: own(&license["license_id"]),
             license_key: own(&license["license_key"]),
             session_id: own(&session),
+            device_session_id: own(&device.expect(201)["session_id"]),
             user_object_id: user.to_string(),
             capacity_id: capacity_id.to_string(),
             capacity_session_id: own(&taken.expect(201)["sessionId"]),
@@ -49,6 +54,7 @@ impl<'a> Subject<'a> {
             license_id: x(),
             license_key: "\"".into(),
             session_id: x(),
+            device_session_id: x(),
             user_object_id: x(),
             capacity_id: x(),
             capacity_session_id: x(),
@@ -62,6 +68,7 @@ impl<'a> Subject<'a> {
             license_id: Uuid::new_v4().to_string(),
             license_key: Uuid::new_v4().to_string(),
             session_id: Uuid::new_v4().to_string(),
+            device_session_id: Uuid::new_v4().to_string(),
             user_object_id: Uuid::new_v4().to_string(),
             capacity_id: Uuid::new_v4().to_string(),
             capacity_session_id: Uuid::new_v4().to_string(),
@@ -71,6 +78,7 @@ impl<'a> Subject<'a> {
             license_id: next_to(&self.license_id),
             license_key: format!("{}x", self.license_key),
             session_id: next_to(&self.session_id),
+            device_session_id: next_to(&self.device_session_id),
             user_object_id: next_to(&self.user_object_id),
             capacity_id: next_to(&self.capacity_id),
             capacity_session_id: next_to(&self.capacity_session_id),
@@ -83,6 +91,8 @@ impl<'a> Subject<'a> {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
         let mut request = self.desk.request(method, &self.filled(line, &format!("{path}{}", line.query)));
+        // Else a stream of events would go on for as long as its session.
+        request = request.header("Last-Event-ID", "0-ended");
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
@@ -95,6 +105,7 @@ impl<'a> Subject<'a> {
     fn filled(&self, line: &Line, template: &str) -> String {
         let session_id = match line.of {
             Of::License => &self.session_id,
+            Of::Device => &self.device_session_id,
             Of::Capacity => &self.capacity_session_id,
         };
         template

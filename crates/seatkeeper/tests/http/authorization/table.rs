@@ -21,6 +21,7 @@ pub(super) enum OtherUser {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     License,
+    Device,
     Capacity,
 }
 
@@ -69,6 +70,43 @@ pub(super) const LINES: &[Line] = &[
     Line { operation: "get /api/v1/licenses/sessions/{session_id}", ..OWNER },
     Line { operation: "delete /api/v1/licenses/sessions/{session_id}", allowed: 204, ..OWNER },
     Line { operation: "get /api/v1/licenses/{license_id}/sessions", ..USER },
+    Line {
+        operation: "post /api/v1/devices/sessions",
+        body: r#"{"device_id":"tv","device_type":9}"#,
+        // Each caller's screens are its own, so there is nothing to find out: the request is refused for its type.
+        of: Of::Device,
+        allowed: 422,
+        to_others: 422,
+        ..USER
+    },
+    Line {
+        operation: "post /api/v1/devices/sessions/heartbeat",
+        body: r#"{"session_id":"{session_id}"}"#,
+        of: Of::Device,
+        allowed: 204,
+        ..OWNER
+    },
+    Line {
+        operation: "get /api/v1/devices/sessions",
+        query: "?session_id={session_id}",
+        of: Of::Device,
+        to_others: 200,
+        ..USER
+    },
+    Line {
+        operation: "delete /api/v1/devices/sessions",
+        query: "?except={session_id}",
+        of: Of::Device,
+        allowed: 204,
+        ..OWNER
+    },
+    Line {
+        operation: "get /api/v1/devices/sessions/{session_id}/events",
+        of: Of::Device,
+        allowed: 204,
+        ..OWNER
+    },
+    Line { operation: "delete /api/v1/devices/sessions/{session_id}", of: Of::Device, allowed: 204, ..OWNER },
     Line {
         operation: "put /api/v1/capacities/sessions",
         body: r#"{"userObjectId":"{user_object_id}","tenantObjectId":"{tenant}","capacityId":"{capacity_id}","sessionKind":9}"#,

@@ -97,7 +97,7 @@ async fn an_address_of_nothing_is_404() {
         "/problems/",
         "/problems/..%2FREADME",
         "/problems/%FF",
-        "/api/v1/devices/sessions",
+        "/api/v1/devices",
         "/.git/config",
         &long,
     ] {

@@ -1,0 +1,10 @@
+-- The first admission to its pool after a session's end: where that end made room, the one it was for.
+-- $1 session id
+SELECT a.session_id, a.device_type, a.device_name
+FROM audit_log AS e
+JOIN audit_log AS a
+    ON a.tenant_id = e.tenant_id AND a.pool_kind = e.pool_kind AND a.pool_id = e.pool_id
+   AND a.stream = 'session' AND a.seq > e.seq AND a.action = 'admitted'
+WHERE e.session_id = $1 AND e.action = 'ended'
+ORDER BY a.seq
+LIMIT 1

@@ -1,0 +1,31 @@
+//! The screens of a streaming subscriber. The pool is the subscriber: the token's user.
+
+mod admit;
+mod events;
+mod fingerprint;
+mod heartbeat;
+mod in_use;
+mod list;
+mod policy;
+mod revoke;
+mod revoke_all;
+
+use seatkeeper_core::{PoolId, PoolKind};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::auth::Caller;
+
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(admit::admit, list::list, revoke_all::revoke_all))
+        .routes(routes!(heartbeat::heartbeat))
+        .routes(routes!(revoke::revoke))
+        .routes(routes!(events::events))
+}
+
+/// The caller's own pool.
+fn pool_of(caller: &Caller) -> PoolId {
+    PoolId::new(PoolKind::Subscriber, caller.tenant.clone(), caller.user.as_str())
+}

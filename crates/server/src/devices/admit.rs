@@ -1,0 +1,210 @@
+//! Take a screen.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{HeaderMap, USER_AGENT};
+use axum::response::{IntoResponse, Response};
+use garde::Validate;
+use seatkeeper_core::{Claim, Denial, Device, EndReason, Particulars, PoolId, SessionId, Span, Tier};
+use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::fingerprint::fingerprint;
+use super::in_use::in_use;
+use super::policy::policy_of;
+use super::pool_of;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{
+    Body, Meta, USER_AGENT_CHARS_MAX, Who, heartbeat_interval_seconds, name_field, optional_name_field,
+    wait_seconds,
+};
+use crate::problem::{self, Problem};
+use crate::times::text_of;
+
+/// A request for a screen.
+#[derive(Deserialize, Validate, ToSchema)]
+pub(super) struct Admit {
+    /// The device, by a name that stays the same.
+    #[garde(custom(name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    device_id: String,
+    /// What it is.
+    #[garde(skip)]
+    device_type: DeviceType,
+    /// Its owner's name for it.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    device_name: Option<String>,
+    /// The session that the device believes to hold: it goes on if it is live and the device's own,
+    /// whatever the network.
+    #[garde(skip)]
+    session_id: Option<Uuid>,
+    /// The subscriber's session that may end for this one if all screens are in use.
+    #[garde(skip)]
+    replace_session_id: Option<Uuid>,
+}
+
+/// What a device is.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum DeviceType {
+    Mobile,
+    Tv,
+    Browser,
+    Tablet,
+}
+
+/// A screen.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Admitted {
+    session_id: Uuid,
+    /// `admitted_with_eviction`: others had to end for it; `refreshed`: the device's session goes on.
+    outcome: Admission,
+    evicted_session_ids: Vec<Uuid>,
+    device_limit: u32,
+    devices_in_use: u32,
+    started_at: String,
+    expires_at: String,
+    /// How long the screen is kept without a heartbeat.
+    expires_in_seconds: u64,
+    heartbeat_interval_seconds: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Admission {
+    Admitted,
+    AdmittedWithEviction,
+    Refreshed,
+}
+
+/// How often a claim is made that finds its subscription over: the first time it may have ended since it was
+/// looked up, and then it counts for no more.
+const CLAIMS_MAX: usize = 2;
+
+/// `POST /sessions`: take a screen for a device. On a plan that evicts, the stalest of the subscriber's
+/// devices makes room.
+#[utoipa::path(
+    post, path = "/sessions", tag = "devices", operation_id = "admit_device", request_body = Admit,
+    security(("bearer" = [])),
+    responses(
+        (status = 201, body = Admitted, description = "The device has a screen"),
+        (status = 200, body = Admitted, description = "The device's session goes on"),
+        (status = 403, body = Problem, description = "All screens are in use; `sessions` lists by what"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn admit(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    headers: HeaderMap,
+    Body(ask): Body<Admit>,
+) -> Result<Response, Error> {
+    let pool = pool_of(&who);
+    let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
+    let claim = ask.claim(&who, user_agent, &meta);
+    let (particulars, origin) = (ask.particulars(user_agent, &meta), meta.origin(who.as_user()));
+    for _ in 0..CLAIMS_MAX {
+        let policy = policy_of(&app, &who, app.engine.now().await?).await;
+        let (pool, claim, policy) = (&pool, &claim, &policy);
+        let request = Request { pool, claim, policy, origin: &origin, particulars: &particulars };
+        let claimed = app.engine.claim(request, app.settings.devices.durability).await?;
+        match &claimed.answer {
+            Answer::Granted { how, session, ended } => {
+                return Ok(granted(&claimed, *how, session, ended).into_response());
+            }
+            Answer::Denied(Denial::Full { free_in }) => {
+                return Ok(full(&app, pool, &claimed, *free_in).await.into_response());
+            }
+            Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => {}
+        }
+    }
+    // Only what was known last can be over twice.
+    Err(Error::LimitUnknown)
+}
+
+impl Admit {
+    fn claim(&self, who: &Who, user_agent: &[u8], meta: &Meta) -> Claim {
+        // A UUID that no session can have names none.
+        let session = |uuid: Option<Uuid>| uuid.and_then(|uuid| SessionId::from_uuid(uuid).ok());
+        Claim {
+            holder: fingerprint(&self.device_id, user_agent, meta.ip),
+            user: who.user.clone(),
+            tier: Tier::default(),
+            session: session(self.session_id),
+            replace: session(self.replace_session_id),
+        }
+    }
+
+    fn particulars(&self, user_agent: &[u8], meta: &Meta) -> Particulars {
+        let user_agent: String =
+            String::from_utf8_lossy(user_agent).chars().take(USER_AGENT_CHARS_MAX).collect();
+        Particulars {
+            ip: meta.ip,
+            user_agent: (!user_agent.is_empty()).then(|| user_agent.into()),
+            metadata: None,
+            device: Some(Device {
+                kind: self.device_type.as_str().into(),
+                name: self.device_name.as_deref().map(Into::into),
+            }),
+        }
+    }
+}
+
+impl DeviceType {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mobile => "mobile",
+            Self::Tv => "tv",
+            Self::Browser => "browser",
+            Self::Tablet => "tablet",
+        }
+    }
+}
+
+fn granted(
+    claimed: &Claimed,
+    how: Granted,
+    live: &Live,
+    ended: &[(SessionId, EndReason)],
+) -> (StatusCode, axum::Json<Admitted>) {
+    let evicted = ended.iter().filter(|(_, reason)| *reason == EndReason::Evicted);
+    let evicted_session_ids: Vec<_> = evicted.map(|(id, _)| id.as_uuid()).collect();
+    let (code, outcome) = match how {
+        Granted::Admitted if evicted_session_ids.is_empty() => (StatusCode::CREATED, Admission::Admitted),
+        Granted::Admitted => (StatusCode::CREATED, Admission::AdmittedWithEviction),
+        Granted::Refreshed | Granted::Resumed | Granted::Existing => (StatusCode::OK, Admission::Refreshed),
+    };
+    let answer = Admitted {
+        session_id: live.session.id.as_uuid(),
+        outcome,
+        evicted_session_ids,
+        device_limit: claimed.limit.0,
+        devices_in_use: claimed.live,
+        started_at: text_of(live.session.started),
+        expires_at: text_of(live.expires),
+        expires_in_seconds: live.expires_in.as_secs_floor(),
+        heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+    };
+    (code, axum::Json(answer))
+}
+
+/// Tells what holds the screens, so that the user can choose which to replace. The denial stands even if
+/// that cannot be told.
+async fn full(app: &App, pool: &PoolId, claimed: &Claimed, free_in: Option<Span>) -> Problem {
+    let problem = Problem::new(&problem::DEVICES_FULL, "Name the session to end as `replace_session_id`.")
+        .with("device_limit", claimed.limit.0)
+        .with("devices_in_use", claimed.live)
+        .retry_after(wait_seconds(free_in));
+    match in_use(app, pool, None).await {
+        Ok(sessions) => problem.with("sessions", sessions),
+        Err(error) => {
+            tracing::warn!(causes = error.with_causes(), "a denial does not say what holds the screens");
+            problem
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Hear at once that a screen is lost, as server-sent events.
+
+mod cursor;
+mod news;
+mod watch;
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::HeaderMap;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use seatkeeper_core::PoolKind;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{SessionPath, Who};
+use crate::problem::Problem;
+use cursor::Cursor;
+use watch::Watch;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Tells a proxy in front to pass events on as they come.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// How often a comment shows both sides that the other one is still there: more often than proxies give up.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// `GET /sessions/{session_id}/events`: what becomes of a session, as it happens: `evicted` and `superseded`
+/// (by which device), `revoked`, `expired`, and `plan_changed` meanwhile. The stream closes after the end of
+/// the session; a client that comes back with the last `Last-Event-ID` misses nothing.
+#[utoipa::path(
+    get, path = "/sessions/{session_id}/events", tag = "devices", operation_id = "device_events",
+    security(("bearer" = [])),
+    params(
+        ("session_id" = Uuid, Path),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")
+    ),
+    responses(
+        (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
+        (status = 204, description = "The session has ended, and that was heard: do not come back"),
+        (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn events(
+    State(app): State<App>,
+    who: Who,
+    headers: HeaderMap,
+    SessionPath(id): SessionPath,
+) -> Result<Response, Error> {
+    let authority = who.authority().through(PoolKind::Subscriber);
+    let heard = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
+    let watch = Watch::begin(app, id, authority, heard).await?;
+    if heard.is_some_and(|heard: Cursor| heard.ended) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
+    let mut response = Sse::new(watch.into_events()).keep_alive(keep_alive).into_response();
+    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    Ok(response)
+}

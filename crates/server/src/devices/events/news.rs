@@ -1,0 +1,76 @@
+//! What an event tells.
+
+use axum::response::sse::Event;
+use seatkeeper_core::{Device, EndReason, RegistryTime, SessionId};
+use seatkeeper_ledger::{Entitled, Successor};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::cursor::Cursor;
+use crate::error::Error;
+use crate::times::text_of;
+
+/// The session has ended.
+#[derive(Serialize)]
+struct EndTold<'a> {
+    session_id: Uuid,
+    reason: &'static str,
+    ended_at: String,
+    /// What holds the screen now, if the session had to make room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<By<'a>>,
+}
+
+#[derive(Serialize)]
+struct By<'a> {
+    session_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_name: Option<&'a str>,
+}
+
+/// What the subscriber may have has changed.
+#[derive(Serialize)]
+struct PlanTold<'a> {
+    /// The plan; none: there is no active subscription.
+    plan: Option<&'a str>,
+    device_limit: u32,
+}
+
+/// The event of a session's end; its name is the reason.
+pub(super) fn ended(
+    id: SessionId,
+    reason: EndReason,
+    at: RegistryTime,
+    by: Option<&Successor>,
+    heard: Cursor,
+) -> Result<Event, Error> {
+    let told = EndTold {
+        session_id: id.as_uuid(),
+        reason: reason.as_str(),
+        ended_at: text_of(at),
+        by: by.map(|by| By {
+            session_id: by.id.as_uuid(),
+            device_type: by.device.as_ref().map(|device: &Device| &*device.kind),
+            device_name: by.device.as_ref().and_then(|device| device.name.as_deref()),
+        }),
+    };
+    event(reason.as_str(), &told, heard)
+}
+
+/// The event of a change of the plan or the subscription.
+pub(super) fn plan_changed(entitled: &Entitled, heard: Cursor) -> Result<Event, Error> {
+    let plan = entitled.plan.as_ref().map(|plan| plan.as_str());
+    event("plan_changed", &PlanTold { plan, device_limit: entitled.terms.limit.0 }, heard)
+}
+
+/// An id alone, which clients keep and do not show: what is heard from here on is new.
+pub(super) fn begun(heard: Cursor) -> Event {
+    Event::default().id(heard.to_string())
+}
+
+fn event(name: &str, told: &impl Serialize, heard: Cursor) -> Result<Event, Error> {
+    let event = Event::default().id(heard.to_string()).event(name).json_data(told);
+    event.map_err(|error| Error::Unwritable(error.into()))
+}

@@ -1,0 +1,155 @@
+//! Watches one session until it ends.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::Event;
+use futures_util::{Stream, stream};
+use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, Span, UserId};
+use seatkeeper_ledger::{Entitled, SessionRecord};
+
+use super::cursor::Cursor;
+use super::news;
+use crate::app::App;
+use crate::engine::Listener;
+use crate::entitlements::Listening;
+use crate::error::Error;
+
+/// How long to wait before looking again when there was no answer.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A session being watched. It looks at the state as it is whenever that may have changed, so that a
+/// notice which comes twice, late or from another node changes nothing.
+pub(super) struct Watch {
+    app: App,
+    id: SessionId,
+    authority: Authority,
+    pool: PoolId,
+    ends: Listener,
+    changes: Listening,
+    heard: Cursor,
+    stage: Stage,
+    /// When to look even if nobody tells.
+    look_again_in: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Begun,
+    Watching,
+    Told,
+}
+
+impl Watch {
+    /// Begins to watch a session of the caller's, live or ended, from what was heard of it on. Nothing that
+    /// happens from now on is missed.
+    pub(super) async fn begin(
+        app: App,
+        id: SessionId,
+        authority: Authority,
+        heard: Option<Cursor>,
+    ) -> Result<Self, Error> {
+        let ends = app.engine.listen(id, app.settings.devices.event_streams_max);
+        let ends = ends.ok_or(Error::TooManyStreams)?;
+        let pool = match app.engine.live(id, &authority).await? {
+            Some(live) => live.pool,
+            None => app.engine.record(id, &authority).await?.ok_or(Error::SessionNotFound)?.pool,
+        };
+        let changes = app.subscribers.listen(pool.tenant.clone(), user_of(&pool));
+        let version = match heard {
+            Some(heard) => heard.version,
+            None => entitled(&app, &pool).await?.terms.version,
+        };
+        let heard = Cursor { version, ended: false };
+        let (stage, look_again_in) = (Stage::Begun, RETRY);
+        Ok(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in })
+    }
+
+    /// Its events, the last of which is its end.
+    pub(super) fn into_events(self) -> impl Stream<Item = Result<Event, Infallible>> {
+        stream::unfold(self, |mut watch| async move {
+            let event = watch.next().await?;
+            Some((Ok(event), watch))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        match self.stage {
+            Stage::Begun => {
+                self.stage = Stage::Watching;
+                return Some(news::begun(self.heard));
+            }
+            Stage::Watching => {}
+            Stage::Told => return None,
+        }
+        loop {
+            match self.look().await {
+                Ok(Seen::News(event)) => return Some(event),
+                Ok(Seen::Nothing) => {}
+                Ok(Seen::Gone) => return None,
+                Err(error) => {
+                    tracing::debug!(causes = error.with_causes(), "a watched session could not be looked at");
+                    self.look_again_in = RETRY;
+                }
+            }
+            tokio::select! {
+                () = self.ends.ended() => {}
+                () = self.changes.changed() => {}
+                () = tokio::time::sleep(self.look_again_in) => {}
+                () = self.app.stopping.cancelled() => return None,
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Result<Seen, Error> {
+        let Some(live) = self.app.engine.live(self.id, &self.authority).await? else {
+            return self.look_at_end().await;
+        };
+        // It is over a moment later, unless it is renewed.
+        self.look_again_in = Duration::from_millis((live.expires_in.as_millis()).saturating_add(1));
+        let entitled = entitled(&self.app, &self.pool).await?;
+        if entitled.terms.version <= self.heard.version {
+            return Ok(Seen::Nothing);
+        }
+        self.heard.version = entitled.terms.version;
+        Ok(Seen::News(news::plan_changed(&entitled, self.heard)?))
+    }
+
+    async fn look_at_end(&mut self) -> Result<Seen, Error> {
+        let record = self.app.engine.record(self.id, &self.authority).await?;
+        let Some(end) = record.and_then(|record: SessionRecord| record.ended) else {
+            return Ok(Seen::Gone);
+        };
+        let by = match end.reason {
+            EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => {
+                self.app.ledger.successor(self.id).await.map_err(Error::Ledger)?
+            }
+            EndReason::Released | EndReason::Expired | EndReason::Revoked | EndReason::EntitlementEnded => {
+                None
+            }
+        };
+        self.heard.ended = true;
+        self.stage = Stage::Told;
+        Ok(Seen::News(news::ended(self.id, end.reason, end.at, by.as_ref(), self.heard)?))
+    }
+}
+
+/// What a look brought.
+enum Seen {
+    News(Event),
+    Nothing,
+    /// The session is not on record any more.
+    Gone,
+}
+
+async fn entitled(app: &App, pool: &PoolId) -> Result<Entitled, Error> {
+    let subscriber = app.subscribers.of(&pool.tenant, &user_of(pool)).await?;
+    let ttl_default = Span::from_secs(app.settings.devices.ttl_seconds);
+    Ok(subscriber.entitled(app.engine.now().await?, ttl_default))
+}
+
+/// The subscriber that a pool stands for.
+fn user_of(pool: &PoolId) -> UserId {
+    UserId::new(Arc::clone(&pool.name))
+}

@@ -1,0 +1,49 @@
+//! Keep a screen.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use garde::Validate;
+use seatkeeper_core::{PoolKind, SessionId};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::engine::Beat;
+use crate::error::Error;
+use crate::http::{Body, Meta, Who, session_ended};
+use crate::problem::Problem;
+
+/// A device that is still there.
+#[derive(Deserialize, Validate, ToSchema)]
+#[garde(allow_unvalidated)]
+pub(super) struct HeartbeatAsk {
+    session_id: Uuid,
+}
+
+/// `POST /sessions/heartbeat`: keep a screen.
+#[utoipa::path(
+    post, path = "/sessions/heartbeat", tag = "devices", operation_id = "heartbeat_device",
+    request_body = HeartbeatAsk, security(("bearer" = [])),
+    responses(
+        (status = 204, description = "The session lives on"),
+        (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
+        (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn heartbeat(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    Body(ask): Body<HeartbeatAsk>,
+) -> Result<Response, Error> {
+    let id = SessionId::from_uuid(ask.session_id).map_err(|_| Error::SessionNotFound)?;
+    let authority = who.authority().through(PoolKind::Subscriber);
+    match app.engine.heartbeat(id, &authority, &meta.origin(who.as_user())).await? {
+        Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
+        Beat::Ended(past) => Ok(session_ended(past).into_response()),
+        Beat::Missing => Err(Error::SessionNotFound),
+    }
+}

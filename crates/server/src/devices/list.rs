@@ -1,0 +1,40 @@
+//! Look at what holds one's screens.
+
+use axum::extract::State;
+use seatkeeper_core::SessionId;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::in_use::{DeviceSession, in_use};
+use super::pool_of;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Page, Query, Who};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// The caller's session: it is marked as `current`.
+    session_id: Option<Uuid>,
+}
+
+/// `GET /sessions`: the caller's live sessions, the one that heartbeat last first.
+#[utoipa::path(
+    get, path = "/sessions", tag = "devices", operation_id = "list_devices", security(("bearer" = [])),
+    params(ListQuery),
+    responses(
+        (status = 200, body = Page<DeviceSession>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    who: Who,
+    Query(query): Query<ListQuery>,
+) -> Result<axum::Json<Page<DeviceSession>>, Error> {
+    let current = query.session_id.and_then(|uuid| SessionId::from_uuid(uuid).ok());
+    let items = in_use(&app, &pool_of(&who), current).await?;
+    Ok(axum::Json(Page { items, next_cursor: None }))
+}

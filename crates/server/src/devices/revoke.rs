@@ -1,0 +1,32 @@
+//! End one's session on a device, from any device.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use seatkeeper_core::{EndReason, PoolKind};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Meta, SessionPath, Who};
+use crate::problem::Problem;
+
+/// `DELETE /sessions/{session_id}`: end a session; its heartbeats are told `revoked`.
+#[utoipa::path(
+    delete, path = "/sessions/{session_id}", tag = "devices", operation_id = "revoke_device",
+    security(("bearer" = [])), params(("session_id" = Uuid, Path)),
+    responses(
+        (status = 204, description = "The screen is free"),
+        (status = 404, body = Problem, description = "No such live session of the caller's"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(super) async fn revoke(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    SessionPath(id): SessionPath,
+) -> Result<StatusCode, Error> {
+    let (origin, durability) = (meta.origin(who.as_user()), app.settings.devices.durability);
+    let authority = who.authority().through(PoolKind::Subscriber);
+    let was_live = app.engine.end(id, &authority, EndReason::Revoked, &origin, durability).await?;
+    if was_live { Ok(StatusCode::NO_CONTENT) } else { Err(Error::SessionNotFound) }
+}

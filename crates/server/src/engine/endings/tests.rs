@@ -1,0 +1,63 @@
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use seatkeeper_core::{
+    Bucket, Change, EndReason, Event, Origin, PoolId, PoolKind, Region, RegistryTime, Seats, SessionId, Tier,
+};
+
+use super::Endings;
+
+fn id(number: u64) -> SessionId {
+    SessionId::mint(RegistryTime::default(), Bucket::new(0).unwrap(), Region::default(), number)
+}
+
+fn end_of(session: SessionId) -> Event {
+    let now = RegistryTime::default();
+    Event {
+        pool: PoolId::new(PoolKind::Subscriber, "acme".into(), "ann"),
+        seq: 1,
+        epoch: 1,
+        at: now,
+        live: 0,
+        limit: Seats(1),
+        version: 1,
+        origin: Origin::SYSTEM,
+        change: Change::Ended {
+            session,
+            holder: "tv".into(),
+            tier: Tier(0),
+            reason: EndReason::Revoked,
+            last_heartbeat: now,
+            expires: now,
+        },
+    }
+}
+
+fn hears(listener: &mut super::Listener) -> bool {
+    listener.ended().now_or_never().is_some()
+}
+
+#[test]
+fn all_who_listen_for_a_session_hear_of_its_end_and_nobody_else() {
+    let endings = Arc::new(Endings::default());
+    let listen = |number| endings.listen(id(number), 9).unwrap();
+    let (mut one, mut two, mut other) = (listen(1), listen(1), listen(2));
+    endings.tell(&[end_of(id(1)), end_of(id(3))]);
+    assert!(hears(&mut one));
+    assert!(hears(&mut two), "told before it waited");
+    assert!(!hears(&mut other));
+}
+
+#[test]
+fn there_are_only_so_many_listeners_and_none_is_left_behind() {
+    let endings = Arc::new(Endings::default());
+    let first = endings.listen(id(1), 2).unwrap();
+    let again = endings.listen(id(1), 2).unwrap();
+    assert!(endings.listen(id(1), 2).is_none());
+    drop(first);
+    let other = endings.listen(id(2), 2).unwrap();
+    assert_eq!(endings.0.lock().by_session.len(), 2);
+    drop((again, other));
+    assert!(endings.0.lock().by_session.is_empty());
+    assert!(endings.listen(id(2), 1).is_some());
+}
