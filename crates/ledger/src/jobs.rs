@@ -15,5 +15,6 @@ mod take;
 
 pub use fence::Fence;
 pub use name::{JobName, NotAJob};
+pub use purge::RunsKept;
 pub use record::{JobLock, JobOutcome, JobRecord, JobRunRecord, JobState};
 pub use take::{JobRun, LOCK_TIMEOUT};

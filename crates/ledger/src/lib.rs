@@ -38,6 +38,7 @@ pub use error::Error;
 pub use idempotency::Idempotency;
 pub use jobs::{
     Fence, JobLock, JobName, JobOutcome, JobRecord, JobRun, JobRunRecord, JobState, LOCK_TIMEOUT, NotAJob,
+    RunsKept,
 };
 pub use ledger::{Ledger, Settings};
 pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status};

@@ -6,9 +6,10 @@
 
 use seatkeeper_core::{PoolId, RegistryTime};
 
+use crate::jobs::fence;
 use crate::row::{Fields, stored_whole};
 use crate::sqlite::{Row, Tx};
-use crate::{Error, Ledger, times};
+use crate::{Error, Fence, Ledger, times};
 
 /// What a purge deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +18,6 @@ pub struct Purged {
     pub records: u64,
     /// Ended sessions.
     pub sessions: u64,
-    /// Idempotency keys.
-    pub idempotency_keys: u64,
     /// Whether more is old enough already.
     pub more: bool,
 }
@@ -32,22 +31,23 @@ struct NewCut {
 
 impl Ledger {
     /// Deletes about `batch` of the oldest records from before `before` and the sessions that ended by
-    /// them, and as many idempotency keys, in one transaction. Live sessions and all that is needed to
-    /// verify the rest stay. Admissions wait for it, so `batch` should be some thousands at most.
-    pub async fn purge(&self, before: RegistryTime, batch: u32) -> Result<Purged, Error> {
+    /// them, in one transaction. Live sessions and all that is needed to verify the rest stay. Admissions
+    /// wait for it, so `batch` should be some thousands at most. A run that lost its lock deletes
+    /// nothing: [`Error::StaleRun`].
+    pub async fn purge(&self, run: &Fence, before: RegistryTime, batch: u32) -> Result<Purged, Error> {
         // Read outside the transaction that deletes: records never change, so what was old stays old.
         let cuts = self.cuts_before(before, batch).await?;
         let found: u64 = cuts.iter().map(|cut| cut.records).sum();
         let mut tx = self.write().await?;
+        fence::hold(&mut tx, run).await?;
         let mut purged = Purged::default();
         for cut in &cuts {
             cut.run(&mut tx, include_str!("../sql/cut_pool.sql")).await?;
             purged.sessions += cut.run(&mut tx, include_str!("../sql/purge_sessions.sql")).await?;
             purged.records += cut.run(&mut tx, include_str!("../sql/purge_records.sql")).await?;
         }
-        purged.idempotency_keys = purge_idempotency_keys(&mut tx, before, batch).await?;
         tx.commit().await?;
-        purged.more = found.max(purged.idempotency_keys) >= u64::from(batch);
+        purged.more = found >= u64::from(batch);
         Ok(purged)
     }
 
@@ -78,13 +78,4 @@ impl NewCut {
             .await?;
         Ok(done.rows_affected())
     }
-}
-
-async fn purge_idempotency_keys(tx: &mut Tx, before: RegistryTime, batch: u32) -> Result<u64, Error> {
-    let done = sqlx::query(include_str!("../sql/purge_idempotency_keys.sql"))
-        .bind(times::stored(before))
-        .bind(batch)
-        .execute(&mut **tx)
-        .await?;
-    Ok(done.rows_affected())
 }

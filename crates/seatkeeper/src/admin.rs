@@ -16,6 +16,9 @@ pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
 /// The audit log.
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 
+/// The server's jobs.
+pub(crate) const JOBS: &str = "/api/v1/admin/jobs";
+
 /// How long a token lives that is signed for one command.
 const TOKEN_TTL: Duration = Duration::from_secs(60);
 

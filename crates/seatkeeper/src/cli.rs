@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{audit, bench, demo, license, serve, sessions, token};
+use crate::commands::{audit, bench, demo, jobs, license, serve, sessions, token};
 use crate::settings::{Flag, Sources, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
 /// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
@@ -39,6 +39,9 @@ pub(crate) enum Command {
     /// Read the audit log, and prove it
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// See periodic work, and run it at once
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
     /// The whole story in a terminal, on a server of its own
     Demo(demo::DemoArgs),
     /// Load a server, and check as it goes that no license is ever above its seats

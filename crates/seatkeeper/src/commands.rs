@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod config;
 pub(crate) mod demo;
 mod error;
+pub(crate) mod jobs;
 pub(crate) mod license;
 mod migrate;
 pub(crate) mod serve;
@@ -27,6 +28,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::License(command) => license::run(command).await,
         Command::Sessions(command) => sessions::run(command).await,
         Command::Audit(command) => audit::run(command).await,
+        Command::Jobs(command) => jobs::run(command).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,
     }

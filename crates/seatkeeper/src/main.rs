@@ -37,6 +37,7 @@ fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
         | Command::License(_)
         | Command::Sessions(_)
         | Command::Audit(_)
+        | Command::Jobs(_)
         | Command::Demo(_)
         | Command::Bench(_) => tokio::runtime::Builder::new_current_thread(),
     };

@@ -191,6 +191,50 @@ async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
     assert!(proof.contains("none left its pool above its limit"), "{proof}");
 }
 
+/// The records of ends, read from the log alone: whoever looks at a session ends it if it is over.
+fn ends(house: &House) -> Vec<Value> {
+    let listed = house.command(&["audit", "list", "--action", "ended", "--json"]).stdout;
+    let mut listed: Value = serde_json::from_str(&listed).unwrap();
+    serde_json::from_value(listed["items"].take()).unwrap()
+}
+
+#[tokio::test]
+async fn a_silent_session_is_put_on_record_by_a_job_that_is_run_by_hand() {
+    let house =
+        House::open_with(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"), ("LICENSES_TTL_SECONDS", "2")]);
+    let license = house.license(1).await;
+    let seat = house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let ended = eventually("the session is on record as expired", || {
+        // Nobody else would: the sweeper is off, and the job's own next run is ten minutes away.
+        let run = house.command(&["jobs", "run", "session_expiry"]);
+        assert_eq!((run.status.code(), run.stdout.as_str()), (Some(0), "session_expiry is due now\n"));
+        ends(&house).pop().ok_or_else(|| "no end on record".to_owned())
+    });
+    assert_eq!((&ended["session_id"], &ended["reason"]), (&seat["session_id"], &json!("expired")));
+
+    let table = house.command(&["jobs", "list"]).stdout;
+    let header = table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(header[..4], ["JOB", "STATE", "EVERY", "DUE"]);
+    assert!(table.contains("session_expiry") && table.contains("600 s"), "{table}");
+    let runs = house.command(&["jobs", "runs", "session_expiry", "--limit", "1"]).stdout;
+    assert!(runs.lines().next().unwrap().starts_with("RUN") && runs.contains("and more"), "{runs}");
+    let runs = house.command(&["jobs", "runs", "session_expiry", "--json"]).stdout;
+    let runs: Value = serde_json::from_str(&runs).unwrap();
+    let oldest = runs["items"].as_array().unwrap().last().unwrap();
+    assert_eq!((&oldest["fencing_token"], &oldest["outcome"]), (&json!(1), &json!("succeeded")));
+}
+
+#[test]
+fn a_job_that_there_is_not_is_a_wrong_argument_and_one_that_is_off_is_not_found() {
+    let house = House::open();
+    let unknown = house.command(&["jobs", "run", "nothing"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(unknown.stderr.contains("session_expiry"), "{}", unknown.stderr);
+    let off = house.command(&["jobs", "run", "retention"]);
+    assert_eq!(off.status.code(), Some(1));
+    assert!(off.stderr.contains("404: Job not found"), "{}", off.stderr);
+}
+
 /// Deletes a record as someone would who wants to hide something.
 async fn tamper(ledger: &Path, statement: &'static str) {
     let options = SqliteConnectOptions::new().filename(ledger);

@@ -1,6 +1,7 @@
-//! The operators' API: licenses, sessions and the audit log of the caller's tenant.
+//! The operators' API: licenses, sessions and the audit log of the caller's tenant, and the server's jobs.
 
 mod audit;
+mod jobs;
 mod licenses;
 mod sessions;
 
@@ -16,4 +17,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(sessions::search::search, sessions::revoke_all::revoke_all))
         .routes(routes!(sessions::revoke::revoke))
         .routes(routes!(audit::list))
+        .routes(routes!(jobs::list::list))
+        .routes(routes!(jobs::runs::runs))
+        .routes(routes!(jobs::run_now::run_now))
 }

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Verifier;
 use crate::engine::Engine;
 use crate::entitlements::{Licenses, Subscribers};
+use crate::jobs::Roster;
 use crate::settings::Settings;
 
 /// The server's parts, shared by all requests.
@@ -23,6 +24,7 @@ pub(crate) struct Parts {
     pub(crate) ledger: Ledger,
     pub(crate) licenses: Licenses,
     pub(crate) subscribers: Subscribers,
+    pub(crate) jobs: Roster,
     /// Cancelled when the server is about to stop: what would never end by itself ends then.
     pub(crate) stopping: CancellationToken,
     /// Writes that go on when their request is cut off; the server waits for them when it stops.

@@ -42,6 +42,8 @@ pub(crate) enum Error {
     LicenseNotFound,
     #[error("no such session")]
     SessionNotFound,
+    #[error("no such job")]
+    JobNotFound,
     #[error("the license key is taken")]
     LicenseKeyTaken,
     #[error("a revoked license stays revoked")]

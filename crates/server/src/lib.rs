@@ -13,6 +13,7 @@ mod engine;
 mod entitlements;
 mod error;
 mod http;
+mod jobs;
 mod licenses;
 mod operations;
 mod problem;

@@ -57,6 +57,7 @@ problems! {
     LICENSE_REVOKED = "license-revoked", 409, "The license is revoked for good";
     DEVICES_FULL = "devices-full", 403, "All screens of the plan are in use";
     SESSION_NOT_FOUND = "session-not-found", 404, "Session not found";
+    JOB_NOT_FOUND = "job-not-found", 404, "Job not found";
     SESSION_ENDED = "session-ended", 410, "The session has ended";
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
     UNAVAILABLE = "unavailable", 503, "The service cannot answer now";
@@ -155,6 +156,7 @@ impl From<Error> for Problem {
             Error::SessionNotFound => {
                 Self::new(&SESSION_NOT_FOUND, "There is no session of yours by this id.")
             }
+            Error::JobNotFound => Self::new(&JOB_NOT_FOUND, "This server runs no job by this name."),
             Error::LicenseKeyTaken => Self::new(&LICENSE_KEY_TAKEN, "Another license has this key."),
             Error::LicenseRevoked => {
                 Self::new(&LICENSE_REVOKED, "A revoked license cannot be changed; create another.")

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::serve::ListenerExt;
 use futures_util::TryStreamExt;
-use seatkeeper_core::{Region, RegistryTime, Span};
+use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{MonotonicClock, Registry};
@@ -20,10 +20,11 @@ use crate::auth::{KeyError, Verifier};
 use crate::engine::{Commits, Endings, Engine};
 use crate::entitlements::{Licenses, Subscribers, terms_of_pool};
 use crate::http::router;
+use crate::jobs;
 use crate::settings::{Misfit, Settings};
 use crate::times::registry_time_of;
 use crate::wall_clock;
-use crate::workers::{Crew, Drain, Flush, Retention, Sweep};
+use crate::workers::{Crew, Drain, Flush, Sweep};
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,7 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
         endings: Arc::clone(&endings),
     };
     let (upkeep, drainage) = workers(&settings, &registry, &ledger, drain).await?;
+    let jobs = jobs::start(&settings, &registry, &ledger, &upkeep, registry.now().await?).await?;
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
@@ -98,6 +100,7 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
             ledger.clone(),
             Duration::from_secs(settings.devices.plan_cache_seconds),
         ),
+        jobs,
         ledger: ledger.clone(),
         stopping: shutdown.clone(),
         writes: writes.clone(),
@@ -160,10 +163,6 @@ async fn workers(
     if settings.registry.sweep_interval_milliseconds > 0 {
         let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
         upkeep.start(Sweep { registry: Arc::clone(registry), interval });
-    }
-    if settings.ledger.retention_days > 0 {
-        let keep = Span::from_secs(settings.ledger.retention_days.saturating_mul(24 * 3_600));
-        upkeep.start(Retention { registry: Arc::clone(registry), ledger: ledger.clone(), keep });
     }
     Ok((upkeep, drainage))
 }

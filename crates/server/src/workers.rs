@@ -7,11 +7,9 @@
 mod drain;
 mod driver;
 mod flush;
-mod retention;
 mod sweep;
 
 pub(crate) use drain::Drain;
-pub(crate) use driver::Crew;
+pub(crate) use driver::{Crew, Left, Worker};
 pub(crate) use flush::Flush;
-pub(crate) use retention::Retention;
-pub(crate) use sweep::Sweep;
+pub(crate) use sweep::{Sweep, sweep_due};

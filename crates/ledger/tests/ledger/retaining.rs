@@ -1,7 +1,9 @@
 //! Old history goes, and what stays is still proven.
 
 use seatkeeper_core::{EndReason, Event, Seats, Span};
-use seatkeeper_ledger::{Idempotency, Ledger, Proof, Purged, Verdict, Write};
+use seatkeeper_ledger::{
+    Error, Fence, Idempotency, JobName, LOCK_TIMEOUT, Ledger, Proof, Purged, RunsKept, Verdict, Write,
+};
 
 use crate::story::{START, Story, admin, by, ledger, licensed, new_license, planned, subscribed};
 
@@ -12,9 +14,16 @@ async fn proof(ledger: &Ledger) -> Proof {
     }
 }
 
+/// A run of the job that may delete.
+async fn run(ledger: &Ledger) -> Fence {
+    ledger.ensure_job(JobName::Retention, Span::from_secs(600), START).await.unwrap();
+    ledger.take_job(JobName::Retention, "a", START).await.unwrap().expect("the job is due").fence
+}
+
 #[tokio::test]
 async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
     let (_dir, ledger) = ledger().await;
+    let run = run(&ledger).await;
     let mut story = Story::of(&licensed(&ledger, 3).await);
     let (old, a) = story.admit("old");
     let (lasting, b) = story.admit("lasting");
@@ -26,19 +35,19 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
     let f = story.end(recent, EndReason::Released);
     ledger.apply(&[a, b, c, Event { limit: Seats(1), ..d }, e, f]).await.unwrap();
 
-    let purged = ledger.purge(cut, 1_000).await.unwrap();
-    assert_eq!(purged, Purged { records: 3, sessions: 1, idempotency_keys: 0, more: false });
+    let purged = ledger.purge(&run, cut, 1_000).await.unwrap();
+    assert_eq!(purged, Purged { records: 3, sessions: 1, more: false });
     assert_eq!(ledger.session(old).await.unwrap(), None);
     assert!(ledger.session(lasting).await.unwrap().is_some());
     assert!(ledger.session(recent).await.unwrap().is_some());
     let proven = proof(&ledger).await;
     assert_eq!((proven.records, proven.live), (4, 1));
-    assert_eq!(ledger.purge(cut, 1_000).await.unwrap(), Purged::default());
+    assert_eq!(ledger.purge(&run, cut, 1_000).await.unwrap(), Purged::default());
 
     story.pass(Span::from_secs(100));
     ledger.apply(&[story.end(lasting, EndReason::Expired)]).await.unwrap();
     story.pass(Span::from_secs(1));
-    let purged = ledger.purge(story.now, 1_000).await.unwrap();
+    let purged = ledger.purge(&run, story.now, 1_000).await.unwrap();
     assert_eq!((purged.records, purged.sessions), (4, 2));
     assert_eq!(ledger.pool_seq(&story.pool).await.unwrap(), 7);
     assert_eq!(proof(&ledger).await.live, 0);
@@ -49,6 +58,7 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
 #[tokio::test]
 async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven() {
     let (_dir, ledger) = ledger().await;
+    let run = run(&ledger).await;
     planned(&ledger, "crowd", 1_000_000).await;
     let mut stories = Vec::new();
     for user in ["ann", "bob", "joe"] {
@@ -79,7 +89,7 @@ async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven(
 
     let before = stories.iter().map(|story| story.now).max().unwrap() + Span::from_secs(1);
     let mut steps = 0;
-    while ledger.purge(before, 23).await.unwrap().more {
+    while ledger.purge(&run, before, 23).await.unwrap().more {
         assert_eq!(proof(&ledger).await.live, live);
         steps += 1;
     }
@@ -95,6 +105,37 @@ async fn old_idempotency_keys_are_forgotten() {
     let (origin, idempotency) = (admin(), Idempotency { key: "once".to_owned(), request_hash: vec![1] });
     let write = Write { idempotency: Some(&idempotency), ..by(&origin) };
     ledger.create_license(new_license("KEY", 1), write).await.unwrap();
-    assert_eq!(ledger.purge(START, 10).await.unwrap().idempotency_keys, 0);
-    assert_eq!(ledger.purge(START + Span::from_millis(1), 10).await.unwrap().idempotency_keys, 1);
+    let run = run(&ledger).await;
+    assert_eq!(ledger.purge_idempotency_keys(&run, START, 10).await.unwrap(), 0);
+    assert_eq!(ledger.purge_idempotency_keys(&run, START + Span::from_millis(1), 10).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_lost_its_lock_deletes_nothing() {
+    let (_dir, ledger) = ledger().await;
+    let (origin, idempotency) = (admin(), Idempotency { key: "once".to_owned(), request_hash: vec![1] });
+    let write = Write { idempotency: Some(&idempotency), ..by(&origin) };
+    ledger.create_license(new_license("KEY", 1), write).await.unwrap();
+    let mut story = Story::devices("ann");
+    let (id, admitted) = story.admit("tv");
+    ledger.apply(&[admitted, story.end(id, EndReason::Released)]).await.unwrap();
+
+    let stale = run(&ledger).await;
+    let next = ledger.take_job(JobName::Retention, "b", START + LOCK_TIMEOUT).await.unwrap().unwrap().fence;
+    let later = START + Span::from_secs(1_000_000);
+    let none = RunsKept { since: later, min: 0, max: 0 };
+    let purged = ledger.purge(&stale, later, 10).await;
+    assert!(matches!(purged, Err(Error::StaleRun)), "{purged:?}");
+    for purged in [
+        ledger.purge_idempotency_keys(&stale, later, 10).await,
+        ledger.purge_job_runs(&stale, &none, 10).await,
+    ] {
+        assert!(matches!(purged, Err(Error::StaleRun)), "{purged:?}");
+    }
+    assert!(ledger.session(id).await.unwrap().is_some());
+
+    let purged = ledger.purge(&next, later, 10).await.unwrap();
+    assert_eq!((purged.records, purged.sessions), (2, 1));
+    assert_eq!(ledger.purge_idempotency_keys(&next, later, 10).await.unwrap(), 1);
+    assert_eq!(ledger.purge_job_runs(&next, &none, 10).await.unwrap(), 1, "the run that was lost");
 }

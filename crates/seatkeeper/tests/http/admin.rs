@@ -1,3 +1,4 @@
 mod audit;
+mod jobs;
 mod licenses;
 mod sessions;

@@ -86,6 +86,9 @@ async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothi
             let token = stranger.token("ann", scopes);
             let real = subject.ask(line, Some(&token)).await;
             assert_eq!(real.status, line.to_others, "{}: {:#}", line.operation, real.body);
+            if line.changes_by_itself {
+                continue;
+            }
             for missing in subject.missing() {
                 let missing = missing.ask(line, Some(&token)).await;
                 assert_eq!(comparable(&missing), comparable(&real), "{}", line.operation);

@@ -18,6 +18,7 @@ pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
 pub(crate) const DEVICES: &str = "/api/v1/devices/sessions";
 pub(crate) const CAPACITIES: &str = "/api/v1/capacities/sessions";
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
+pub(crate) const JOBS: &str = "/api/v1/admin/jobs";
 
 /// Longer than any test takes.
 const TOKEN_TTL: Duration = Duration::from_secs(3_600);

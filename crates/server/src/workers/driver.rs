@@ -63,6 +63,11 @@ impl Crew {
         self.tasks.spawn(drive(worker, self.stop.clone()));
     }
 
+    /// Cancelled when the crew is to stop.
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
     /// Lets each worker do what is left, and waits for all.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();

@@ -29,15 +29,20 @@ impl Worker for Sweep {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let now = self.registry.now().await?;
-        let mut left = Left::Nothing;
-        for bucket in Bucket::all() {
-            if self.registry.due(bucket).await?.is_some_and(|due| due <= now)
-                && self.registry.sweep(bucket, SWEEP_POOLS_MAX).await?.more
-            {
-                left = Left::More;
-            }
-        }
-        Ok(left)
+        sweep_due(&*self.registry).await
     }
+}
+
+/// Sweeps each bucket that is due, a step each, and says whether more is due already.
+pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
+    let now = registry.now().await?;
+    let mut left = Left::Nothing;
+    for bucket in Bucket::all() {
+        if registry.due(bucket).await?.is_some_and(|due| due <= now)
+            && registry.sweep(bucket, SWEEP_POOLS_MAX).await?.more
+        {
+            left = Left::More;
+        }
+    }
+    Ok(left)
 }

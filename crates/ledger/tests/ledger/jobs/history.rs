@@ -1,7 +1,7 @@
 //! What is on record of a job's runs.
 
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{JobName, JobOutcome, Ledger};
+use seatkeeper_ledger::{Fence, JobName, JobOutcome, Ledger, RunsKept};
 
 use super::{JOB, take, with_job};
 use crate::story::START;
@@ -18,6 +18,12 @@ async fn runs(ledger: &Ledger, count: u64) {
             ledger.complete_job(&run, now).await.unwrap();
         }
     }
+}
+
+/// A run of the job that may delete.
+async fn cleaner(ledger: &Ledger) -> Fence {
+    ledger.ensure_job(JobName::Housekeeping, Span::from_secs(600), START).await.unwrap();
+    ledger.take_job(JobName::Housekeeping, "a", START).await.unwrap().expect("the job is due").fence
 }
 
 async fn tokens(ledger: &Ledger) -> Vec<u64> {
@@ -58,22 +64,35 @@ async fn an_error_is_kept_up_to_a_bound() {
 async fn old_runs_go_in_batches_and_the_last_of_a_job_stay() {
     let (_dir, ledger) = with_job().await;
     runs(&ledger, 20).await;
-    let before = START + Span::from_secs(10);
-    assert_eq!(ledger.purge_job_runs(before, 5, 4).await.unwrap(), 4);
+    let run = cleaner(&ledger).await;
+    let keep = RunsKept { since: START + Span::from_secs(10), min: 5, max: 1_000 };
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 4).await.unwrap(), 4);
     assert_eq!(tokens(&ledger).await, (5..=20).rev().collect::<Vec<_>>());
-    assert_eq!(ledger.purge_job_runs(before, 5, 100).await.unwrap(), 6);
-    assert_eq!(ledger.purge_job_runs(before, 5, 100).await.unwrap(), 0);
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 6);
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 0);
 
-    let later = START + Span::from_secs(1_000);
-    assert_eq!(ledger.purge_job_runs(later, 5, 100).await.unwrap(), 5);
+    let keep = RunsKept { since: START + Span::from_secs(1_000), ..keep };
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 5);
     assert_eq!(tokens(&ledger).await, [20, 19, 18, 17, 16]);
-    assert_eq!(ledger.purge_job_runs(later, 5, 100).await.unwrap(), 0);
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn of_more_runs_than_are_kept_at_most_the_young_go_as_well() {
+    let (_dir, ledger) = with_job().await;
+    runs(&ledger, 20).await;
+    let run = cleaner(&ledger).await;
+    let keep = RunsKept { since: START, min: 2, max: 7 };
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 13);
+    assert_eq!(tokens(&ledger).await, [20, 19, 18, 17, 16, 15, 14]);
 }
 
 #[tokio::test]
 async fn a_run_under_way_is_never_purged() {
     let (_dir, ledger) = with_job().await;
     take(&ledger, "a", START).await.unwrap();
-    assert_eq!(ledger.purge_job_runs(START + Span::from_secs(86_400), 0, 100).await.unwrap(), 0);
+    let run = cleaner(&ledger).await;
+    let keep = RunsKept { since: START + Span::from_secs(86_400), min: 0, max: 0 };
+    assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 0);
     assert_eq!(tokens(&ledger).await, [1]);
 }

@@ -12,6 +12,9 @@ use crate::http::exchange::exchange;
 /// Later than any session's id, so that a page after it has all.
 const LATER_SESSION_ID: &str = "ffffffff-0000-8fff-bfff-ffffffffffff";
 
+/// A job that every server runs.
+const JOB: &str = "session_expiry";
+
 pub(super) struct Subject<'a> {
     desk: &'a Desk,
     license_id: String,
@@ -116,6 +119,7 @@ impl<'a> Subject<'a> {
             .replace("{tenant}", &self.desk.tenant)
             .replace("{user_object_id}", &self.user_object_id)
             .replace("{capacity_id}", &self.capacity_id)
+            .replace("{job}", JOB)
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct Line {
     /// The status for another tenant.
     pub(super) to_others: u16,
     pub(super) other_user: OtherUser,
+    /// Whether the server's own work changes the answer, so that two of them cannot be compared.
+    pub(super) changes_by_itself: bool,
 }
 
 const USER: Line = Line {
@@ -51,6 +53,7 @@ const USER: Line = Line {
     allowed: 200,
     to_others: 404,
     other_user: OtherUser::NotAsked,
+    changes_by_itself: false,
 };
 
 const OWNER: Line = Line { other_user: OtherUser::Missing, ..USER };
@@ -159,6 +162,10 @@ pub(super) const LINES: &[Line] = &[
         to_others: 200,
         ..ADMIN
     },
+    // Jobs are the server's, and no tenant's: any admin may see and run them.
+    Line { operation: "get /api/v1/admin/jobs", to_others: 200, changes_by_itself: true, ..ADMIN },
+    Line { operation: "get /api/v1/admin/jobs/{job}/runs", query: "?cursor=0", to_others: 200, ..ADMIN },
+    Line { operation: "post /api/v1/admin/jobs/{job}/run", allowed: 202, to_others: 202, ..ADMIN },
     Line { operation: "get /healthz", ..OPEN },
     Line { operation: "get /readyz", ..OPEN },
 ];

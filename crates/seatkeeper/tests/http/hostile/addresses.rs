@@ -3,7 +3,7 @@
 use reqwest::Method;
 
 use super::Siege;
-use crate::http::desk::{AUDIT, Desk, LICENSES, SESSIONS};
+use crate::http::desk::{AUDIT, Desk, JOBS, LICENSES, SESSIONS};
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
 /// Operations with an id in their path: `{}` stands for it.
@@ -75,6 +75,18 @@ async fn a_uuid_of_nothing_is_404() {
 }
 
 #[tokio::test]
+async fn a_job_of_nothing_is_404() {
+    let siege = Siege::begin().await;
+    let long = "x".repeat(5_000);
+    for job in ["x", "null", "%00", "%FF%FE", "%C3%BC", "%20", "SESSION_EXPIRY", "session_expiry%00", &long] {
+        for (method, path) in [("GET", format!("{JOBS}/{job}/runs")), ("POST", format!("{JOBS}/{job}/run"))] {
+            assert_problem(&ask(&siege.desk, method, &path).await, 404, &format!("{method} {path}"));
+        }
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
 async fn an_address_of_nothing_is_404() {
     let siege = Siege::begin().await;
     let long = format!("/{}", "x".repeat(20_000));
@@ -103,7 +115,7 @@ async fn an_address_of_nothing_is_404() {
     ] {
         assert_problem(&ask(&siege.desk, "GET", path).await, 404, path);
     }
-    for path in [LICENSES, SESSIONS, AUDIT] {
+    for path in [LICENSES, SESSIONS, AUDIT, JOBS] {
         assert_problem(&ask(&siege.desk, "GET", &format!("{path}/")).await, 404, path);
     }
     siege.withstood().await;

@@ -1,7 +1,7 @@
 //! Query strings with one parameter that is wrong: the answer names it.
 
 use super::Siege;
-use crate::http::desk::{AUDIT, LICENSES, SESSIONS, sessions_path, text};
+use crate::http::desk::{AUDIT, JOBS, LICENSES, SESSIONS, sessions_path, text};
 use crate::http::exchange::assert_field;
 
 const WRONG_LIMITS: [&str; 9] =
@@ -12,6 +12,7 @@ async fn a_parameter_that_is_wrong_is_named() {
     let siege = Siege::begin().await;
     let admin = siege.desk.admin();
     let long = "9".repeat(5_000);
+    let runs = format!("{JOBS}/session_expiry/runs");
     for (path, parameter, values) in [
         (LICENSES, "status", &["x", "Active", "", "active%00"][..]),
         (LICENSES, "cursor", &["x", "", "1", "%00", "%FF", &long]),
@@ -25,6 +26,7 @@ async fn a_parameter_that_is_wrong_is_named() {
         (AUDIT, "to", &["x", "2026-02-30T00:00:00Z", "99999999999-01-01T00:00:00Z"]),
         (AUDIT, "cursor", &["x", "", "-1", "1.5", "99999999999999999999", "%00"]),
         (AUDIT, "format", &["xml", "", "CSV"]),
+        (&runs, "cursor", &["x", "", "-1", "1.5", "99999999999999999999", "%00", &long]),
     ] {
         for value in values {
             let query = format!("{path}?{parameter}={value}");
@@ -38,7 +40,8 @@ async fn a_parameter_that_is_wrong_is_named() {
 async fn a_page_has_1_to_500_items() {
     let siege = Siege::begin().await;
     let of_license = sessions_path(&siege.license);
-    for path in [LICENSES, SESSIONS, AUDIT, &of_license] {
+    let of_job = format!("{JOBS}/session_expiry/runs");
+    for path in [LICENSES, SESSIONS, AUDIT, &of_license, &of_job] {
         for limit in WRONG_LIMITS {
             let query = format!("{path}?limit={limit}");
             assert_field(&siege.desk.admin().get(&query).await, "limit", &query);
@@ -56,7 +59,8 @@ async fn a_page_has_1_to_500_items() {
 async fn a_parameter_that_is_there_twice_or_missing_is_named() {
     let siege = Siege::begin().await;
     let admin = siege.desk.admin();
-    for (path, parameter) in [(LICENSES, "limit"), (SESSIONS, "user"), (AUDIT, "pool")] {
+    let runs = format!("{JOBS}/session_expiry/runs");
+    for (path, parameter) in [(LICENSES, "limit"), (SESSIONS, "user"), (AUDIT, "pool"), (&runs, "cursor")] {
         let query = format!("{path}?{parameter}=1&{parameter}=2");
         assert_field(&admin.get(&query).await, parameter, &query);
     }

@@ -1,21 +1,17 @@
 //! Deletes history that is older than the operator keeps.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::{Fence, JobName, Ledger};
 use seatkeeper_registry::Registry;
 
-use super::driver::{Left, Worker};
+use super::Job;
 use crate::error::Error;
 
 /// Records in one commit, so that admissions do not wait long behind it.
 const PURGE_RECORDS_MAX: u32 = 1_000;
-
-/// How often there is something to look for.
-const REST: Duration = Duration::from_secs(600);
 
 pub(crate) struct Retention {
     pub(crate) registry: Arc<dyn Registry>,
@@ -24,18 +20,20 @@ pub(crate) struct Retention {
 }
 
 #[async_trait]
-impl Worker for Retention {
-    fn name(&self) -> &'static str {
-        "retention"
+impl Job for Retention {
+    fn name(&self) -> JobName {
+        JobName::Retention
     }
 
-    fn rest(&self) -> Duration {
-        REST
+    fn interval(&self) -> Span {
+        Span::from_secs(600)
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let before = self.registry.now().await? - self.keep;
-        let purged = self.ledger.purge(before, PURGE_RECORDS_MAX).await.map_err(Error::Ledger)?;
-        Ok(if purged.more { Left::More } else { Left::Nothing })
+        while self.ledger.purge(fence, before, PURGE_RECORDS_MAX).await.map_err(Error::Ledger)?.more {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,20 @@
+//! The name of a job in a path.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use seatkeeper_ledger::JobName;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// A job that this server runs.
+pub(crate) struct JobPath(pub(super) JobName);
+
+impl FromRequestParts<App> for JobPath {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let text = Path::<String>::from_request_parts(parts, app).await;
+        let name = text.ok().and_then(|Path(text)| text.parse().ok());
+        name.filter(|name| app.jobs.has(*name)).map(Self).ok_or(Error::JobNotFound)
+    }
+}

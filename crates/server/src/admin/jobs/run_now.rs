@@ -1,0 +1,37 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::job_path::JobPath;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::Admin;
+use crate::problem::Problem;
+
+/// A job that is due now.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DueAnswer {
+    job: &'static str,
+}
+
+/// `POST /jobs/{job}/run`: make a job due at once. If it runs already, another run follows.
+#[utoipa::path(
+    post, path = "/jobs/{job}/run", tag = "admin", operation_id = "run_job", security(("bearer" = [])),
+    params(("job" = String, Path)),
+    responses(
+        (status = 202, body = DueAnswer, description = "It is due; its runs tell how it went"),
+        (status = 404, body = Problem, description = "No such job"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn run_now(
+    State(app): State<App>,
+    who: Admin,
+    JobPath(job): JobPath,
+) -> Result<(StatusCode, axum::Json<DueAnswer>), Error> {
+    app.ledger.run_job_now(job, app.engine.now().await?).await.map_err(Error::Ledger)?;
+    app.jobs.wake(job);
+    tracing::info!(job = job.as_str(), tenant = %who.tenant, user = %who.user, "a run of a job was asked for");
+    Ok((StatusCode::ACCEPTED, axum::Json(DueAnswer { job: job.as_str() })))
+}

@@ -1,0 +1,74 @@
+use axum::extract::State;
+use seatkeeper_ledger::JobRunRecord;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::job_path::JobPath;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::problem::Problem;
+use crate::times::text_of;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RunsQuery {
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many runs at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// One run of a job.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RunAnswer {
+    /// Its number in its job.
+    fencing_token: u64,
+    /// Whose it was.
+    worker: String,
+    /// The time on the job's grid that it ran for; of one that was asked for, when it began.
+    scheduled_at: String,
+    started_at: String,
+    /// Null while it is under way.
+    finished_at: Option<String>,
+    /// `running`, `succeeded`, `failed`, or `lost`: its worker fell silent, and another took over.
+    outcome: &'static str,
+    /// Why it failed.
+    error: Option<String>,
+}
+
+/// `GET /jobs/{job}/runs`: the runs of a job, the newest first.
+#[utoipa::path(
+    get, path = "/jobs/{job}/runs", tag = "admin", operation_id = "list_job_runs",
+    security(("bearer" = [])), params(("job" = String, Path), RunsQuery),
+    responses(
+        (status = 200, body = Page<RunAnswer>),
+        (status = 404, body = Problem, description = "No such job"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn runs(
+    State(app): State<App>,
+    _: Admin,
+    JobPath(job): JobPath,
+    Query(query): Query<RunsQuery>,
+) -> Result<axum::Json<Page<RunAnswer>>, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let page = app.ledger.job_runs(job, cursor, limit).await.map_err(Error::Ledger)?;
+    let items = page.items.into_iter().map(RunAnswer::of).collect();
+    Ok(axum::Json(Page { items, next_cursor: page.next.map(|token| token.to_string()) }))
+}
+
+impl RunAnswer {
+    fn of(run: JobRunRecord) -> Self {
+        Self {
+            fencing_token: run.fencing_token,
+            worker: run.worker,
+            scheduled_at: text_of(run.scheduled_at),
+            started_at: text_of(run.started_at),
+            finished_at: run.finished_at.map(text_of),
+            outcome: run.outcome.as_str(),
+            error: run.error,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Jobs: periodic work that one node at a time does.
+//!
+//! The ledger says when a job is due and whose run it is; a [`Runner`] is the worker that takes one,
+//! keeps its lock and does its work. What a job writes to the ledger is written under its run's fence; what
+//! else it does must be harmless if it is done twice. To add one, name it in the ledger's `JobName`,
+//! implement [`Job`], and start it in [`start`].
+
+mod housekeeping;
+mod lock;
+mod retention;
+mod roster;
+mod runner;
+mod session_expiry;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_ledger::{Fence, JobName, Ledger};
+use seatkeeper_registry::Registry;
+
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::workers::Crew;
+use housekeeping::Housekeeping;
+use retention::Retention;
+pub(crate) use roster::Roster;
+use runner::{Pace, Runner};
+use session_expiry::SessionExpiry;
+
+/// One kind of periodic work.
+#[async_trait]
+pub(crate) trait Job: Send + Sync + 'static {
+    fn name(&self) -> JobName;
+
+    /// How often it runs.
+    fn interval(&self) -> Span;
+
+    /// Does all there is to do. It is dropped at any `await` if the run loses its lock or the server
+    /// stops, and then done again from the start.
+    async fn run(&self, fence: &Fence) -> Result<(), Error>;
+}
+
+/// Starts all jobs, which stop with the crew. Those that are new are due now.
+pub(crate) async fn start(
+    settings: &Settings,
+    registry: &Arc<dyn Registry>,
+    ledger: &Ledger,
+    crew: &Crew,
+    now: RegistryTime,
+) -> Result<Roster, seatkeeper_ledger::Error> {
+    let mut roster = Roster::new(Arc::clone(registry), ledger.clone());
+    roster.start(SessionExpiry { registry: Arc::clone(registry) }, crew, now).await?;
+    let housekeeping = Housekeeping { registry: Arc::clone(registry), ledger: ledger.clone() };
+    roster.start(housekeeping, crew, now).await?;
+    if settings.ledger.retention_days > 0 {
+        let keep = Span::from_secs(settings.ledger.retention_days.saturating_mul(24 * 3_600));
+        let retention = Retention { registry: Arc::clone(registry), ledger: ledger.clone(), keep };
+        roster.start(retention, crew, now).await?;
+    }
+    Ok(roster)
+}

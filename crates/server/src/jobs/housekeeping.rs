@@ -1,0 +1,50 @@
+//! Deletes what has served its purpose: old runs of jobs, and idempotency keys that nobody will repeat.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use seatkeeper_core::Span;
+use seatkeeper_ledger::{Fence, JobName, Ledger, RunsKept};
+use seatkeeper_registry::Registry;
+
+use super::Job;
+use crate::error::Error;
+
+/// How long runs and idempotency keys are kept.
+const KEEP: Span = Span::from_secs(7 * 24 * 3_600);
+/// Runs of each job that are kept however old they are.
+const RUNS_KEPT_MIN: u32 = 100;
+/// Runs of each job that are kept at most: one a minute for a week.
+const RUNS_KEPT_MAX: u32 = 10_080;
+/// Rows in one commit, so that admissions do not wait long behind it.
+const PURGE_ROWS_MAX: u32 = 1_000;
+
+pub(crate) struct Housekeeping {
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) ledger: Ledger,
+}
+
+#[async_trait]
+impl Job for Housekeeping {
+    fn name(&self) -> JobName {
+        JobName::Housekeeping
+    }
+
+    fn interval(&self) -> Span {
+        Span::from_secs(3_600)
+    }
+
+    async fn run(&self, fence: &Fence) -> Result<(), Error> {
+        let before = self.registry.now().await? - KEEP;
+        let keep = RunsKept { since: before, min: RUNS_KEPT_MIN, max: RUNS_KEPT_MAX };
+        loop {
+            let (ledger, rows) = (&self.ledger, PURGE_ROWS_MAX);
+            let runs = ledger.purge_job_runs(fence, &keep, rows).await.map_err(Error::Ledger)?;
+            let keys = ledger.purge_idempotency_keys(fence, before, rows).await.map_err(Error::Ledger)?;
+            if runs.max(keys) < u64::from(rows) {
+                return Ok(());
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}

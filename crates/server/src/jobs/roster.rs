@@ -1,0 +1,61 @@
+//! The jobs that this server runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use seatkeeper_core::RegistryTime;
+use seatkeeper_ledger::{JobName, Ledger};
+use seatkeeper_registry::Registry;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::{Job, Pace, Runner};
+use crate::workers::Crew;
+
+/// The jobs that this server runs, and a bell for each.
+pub(crate) struct Roster {
+    registry: Arc<dyn Registry>,
+    ledger: Ledger,
+    /// Who this server is to the others.
+    worker: Arc<str>,
+    bells: BTreeMap<JobName, Arc<Notify>>,
+}
+
+impl Roster {
+    pub(crate) fn new(registry: Arc<dyn Registry>, ledger: Ledger) -> Self {
+        Self { registry, ledger, worker: Uuid::new_v4().to_string().into(), bells: BTreeMap::new() }
+    }
+
+    /// Starts a job's runner in the crew. A job that the ledger does not know is due now.
+    pub(crate) async fn start(
+        &mut self,
+        job: impl Job,
+        crew: &Crew,
+        now: RegistryTime,
+    ) -> Result<(), seatkeeper_ledger::Error> {
+        self.ledger.ensure_job(job.name(), job.interval(), now).await?;
+        let bell = Arc::clone(self.bells.entry(job.name()).or_default());
+        crew.start(Runner {
+            job,
+            registry: Arc::clone(&self.registry),
+            ledger: self.ledger.clone(),
+            worker: Arc::clone(&self.worker),
+            bell,
+            stop: crew.stopping(),
+            pace: Pace::USUAL,
+        });
+        Ok(())
+    }
+
+    /// Whether this server runs the job.
+    pub(crate) fn has(&self, name: JobName) -> bool {
+        self.bells.contains_key(&name)
+    }
+
+    /// Lets the job's runner look at once whether it is due.
+    pub(crate) fn wake(&self, name: JobName) {
+        if let Some(bell) = self.bells.get(&name) {
+            bell.notify_one();
+        }
+    }
+}

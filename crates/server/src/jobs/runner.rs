@@ -1,0 +1,144 @@
+//! Runs one job whenever it is due and nobody else runs it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use seatkeeper_ledger::{Error as LedgerError, Fence, JobRun, Ledger};
+use seatkeeper_registry::Registry;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Job;
+use super::lock::{self, Broken};
+use crate::error::Error;
+use crate::workers::{Left, Worker};
+
+/// How often a runner looks and its lock is extended, and how long its work may go on at a stop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    pub(super) look: Duration,
+    pub(super) heartbeat: Duration,
+    pub(super) grace: Duration,
+}
+
+impl Pace {
+    pub(super) const USUAL: Self = Self {
+        look: Duration::from_secs(1),
+        heartbeat: Duration::from_secs(30),
+        grace: Duration::from_secs(5),
+    };
+}
+
+/// The worker of one job.
+pub(super) struct Runner<J> {
+    pub(super) job: J,
+    pub(super) registry: Arc<dyn Registry>,
+    pub(super) ledger: Ledger,
+    /// Who this is to other workers.
+    pub(super) worker: Arc<str>,
+    /// Rings when someone has asked for a run.
+    pub(super) bell: Arc<Notify>,
+    /// Cancelled when the server stops: no run is taken from then on.
+    pub(super) stop: CancellationToken,
+    pub(super) pace: Pace,
+}
+
+/// How the work of a run ended.
+enum Ended {
+    Well,
+    Failed(String),
+    /// The server stops, and the work was not done in time.
+    Stopped,
+    /// Another run has the lock.
+    Lost,
+}
+
+#[async_trait]
+impl<J: Job> Worker for Runner<J> {
+    fn name(&self) -> &'static str {
+        self.job.name().as_str()
+    }
+
+    fn rest(&self) -> Duration {
+        self.pace.look
+    }
+
+    async fn woken(&self) {
+        self.bell.notified().await;
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        if self.stop.is_cancelled() {
+            return Ok(Left::Nothing);
+        }
+        let now = self.registry.now().await?;
+        let taken = self.ledger.take_job(self.job.name(), &self.worker, now).await.map_err(Error::Ledger)?;
+        if let Some(run) = taken {
+            self.tell_taken(&run);
+            let ended = self.work(&run.fence).await;
+            self.settle(&run.fence, ended).await?;
+        }
+        Ok(Left::Nothing)
+    }
+}
+
+impl<J: Job> Runner<J> {
+    /// The job's work, for as long as the run has its lock and the server lets it.
+    async fn work(&self, fence: &Fence) -> Ended {
+        tokio::select! {
+            done = AssertUnwindSafe(self.job.run(fence)).catch_unwind() => match done {
+                Ok(Ok(())) => Ended::Well,
+                Ok(Err(error)) => Ended::Failed(error.with_causes()),
+                Err(_) => Ended::Failed("the work panicked".to_owned()),
+            },
+            broken = lock::keep(&*self.registry, &self.ledger, fence, self.pace.heartbeat) => match broken {
+                Broken::Lost => Ended::Lost,
+                Broken::Unheard(error) => Ended::Failed(format!("the lock could not be kept: {}", error.with_causes())),
+            },
+            () = self.cut_off() => Ended::Stopped,
+        }
+    }
+
+    async fn cut_off(&self) {
+        self.stop.cancelled().await;
+        tokio::time::sleep(self.pace.grace).await;
+    }
+
+    /// Puts the end of a run on record, and frees the job. A run that has lost its lock has nothing to say.
+    async fn settle(&self, fence: &Fence, ended: Ended) -> Result<(), Error> {
+        let now = self.registry.now().await?;
+        let (job, run) = (fence.job().as_str(), fence.token());
+        let settled = match ended {
+            Ended::Well => self.ledger.complete_job(fence, now).await,
+            Ended::Failed(error) => {
+                tracing::warn!(job, run, %error, "a run of a job failed; it will be tried again");
+                self.ledger.fail_job(fence, now, &error).await
+            }
+            Ended::Stopped => self.ledger.give_back_job(fence, now, "the server stopped").await,
+            Ended::Lost => Err(LedgerError::StaleRun),
+        };
+        match settled {
+            Err(LedgerError::StaleRun) => {
+                tracing::warn!(job, run, "a run of a job has lost its lock to another");
+                Ok(())
+            }
+            settled => settled.map_err(Error::Ledger),
+        }
+    }
+
+    fn tell_taken(&self, taken: &JobRun) {
+        let (job, run) = (self.job.name().as_str(), taken.fence.token());
+        match &taken.reclaimed_from {
+            Some(worker) => {
+                tracing::warn!(job, run, %worker, "a job's lock was stale and has been taken over")
+            }
+            None => tracing::debug!(job, run, "a run of a job begins"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
