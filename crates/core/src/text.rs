@@ -62,10 +62,21 @@ name! {
 mod tests;
 
 impl UserId {
+    /// Keeps a tenant and its user apart: names that come in hold no control characters.
+    const TENANT_SEPARATOR: char = '\n';
+
     /// A program of `tenant` that acts in another one. No user of that other tenant can have this name,
     /// for names that come in hold no control characters.
     pub fn from_abroad(tenant: &TenantId, user: &Self) -> Self {
-        Self::new(format!("{tenant}\n{user}"))
+        Self::new(format!("{tenant}{}{user}", Self::TENANT_SEPARATOR))
+    }
+
+    /// The user, and the tenant that it came from if that is another.
+    pub fn parts(&self) -> (&str, Option<&str>) {
+        match self.as_str().split_once(Self::TENANT_SEPARATOR) {
+            Some((tenant, user)) => (user, Some(tenant)),
+            None => (self.as_str(), None),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod http {
 
     mod admin;
     mod authorization;
+    mod capacities;
     mod hostile;
     mod licenses;
     mod operations;

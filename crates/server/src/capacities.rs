@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 pub(crate) use policy::terms;
+pub(crate) use pool::pool_name;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(put::put, list::list)).routes(routes!(read::read, release::release))

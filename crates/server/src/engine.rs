@@ -8,7 +8,7 @@ mod history;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_core::{Authority, EndReason, Origin, PoolId, RegistryTime, SessionId, Terms};
+use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, SessionId, Terms};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::{
     Answer, Claimed, Ended, EndedAll, Error as RegistryError, Heartbeat, Live, PoolView, Receipt, Registry,
@@ -177,6 +177,11 @@ impl Engine {
             Err(RegistryError::PoolNotOpen) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns once the ledger knows all that had happened in the bucket before this call.
+    pub(crate) async fn on_record(&self, bucket: Bucket) -> Result<(), Error> {
+        self.durable(self.registry.journal_end(bucket).await?).await
     }
 
     async fn open(&self, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {

@@ -24,6 +24,9 @@ pub(crate) struct SessionAnswer {
     holder: String,
     /// Who acquired it.
     user: String,
+    /// The user's tenant, if it is a service of another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_tenant: Option<String>,
     /// The tier of a capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     tier: Option<u8>,
@@ -54,6 +57,7 @@ impl SessionAnswer {
     /// What the record says, and the registry's later word on a session that is live.
     pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
         let (holder, instance_id) = record.session.holder.parts();
+        let (user, user_tenant) = record.session.users.first().parts();
         let last_heartbeat = live.map_or(&record.session, |live| &live.session).last_heartbeat;
         let (metadata, device) = (&record.particulars.metadata, record.particulars.device.as_ref());
         Self {
@@ -62,7 +66,8 @@ impl SessionAnswer {
             pool: record.pool.name.to_string(),
             instance_id: instance_id.map(Into::into),
             holder: holder.into(),
-            user: record.session.users.first().to_string(),
+            user: user.into(),
+            user_tenant: user_tenant.map(Into::into),
             tier: (record.pool.kind == PoolKind::Capacity).then_some(record.session.tier.0),
             started_at: text_of(record.session.started),
             last_heartbeat_at: text_of(last_heartbeat),

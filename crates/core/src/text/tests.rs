@@ -21,4 +21,6 @@ fn a_user_from_abroad_has_no_namesake() {
     let abroad = UserId::from_abroad(&"acme".into(), &"ann".into());
     assert_ne!(abroad, "ann".into());
     assert!(abroad.as_str().chars().any(char::is_control));
+    assert_eq!(abroad.parts(), ("ann", Some("acme")));
+    assert_eq!(UserId::from("ann").parts(), ("ann", None));
 }

@@ -5,12 +5,9 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use reqwest::header::HeaderMap;
-
-use crate::house::Answer;
 use crate::http::books::Books;
 use crate::http::desk::Desk;
-use crate::http::exchange::assert_problem;
+use crate::http::exchange::{assert_problem, comparable};
 use subject::Subject;
 use table::{LINES, Line, Needs, OtherUser};
 
@@ -140,14 +137,6 @@ async fn operations(desk: &Desk) -> BTreeSet<String> {
         methods
     };
     paths.iter().flat_map(of_path).collect()
-}
-
-/// All of an answer that may not differ: everything but the request's id and the time of day.
-fn comparable(answer: &Answer) -> (u16, HeaderMap, String) {
-    let mut headers = answer.headers.clone();
-    headers.remove("x-request-id");
-    headers.remove("date");
-    (answer.status, headers, answer.body.to_string())
 }
 
 impl Line {

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use reqwest::RequestBuilder;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use crate::house::Answer;
@@ -87,4 +88,12 @@ pub(crate) fn assert_field(answer: &Answer, field: &str, what: &str) {
         error["field"] == field && error["message"].as_str().is_some_and(|text| !text.is_empty())
     });
     assert!(named, "{what}: no error names {field}: {:#}", answer.body);
+}
+
+/// All of an answer that may not differ: everything but the request's id and the time of day.
+pub(crate) fn comparable(answer: &Answer) -> (u16, HeaderMap, String) {
+    let mut headers = answer.headers.clone();
+    headers.remove("x-request-id");
+    headers.remove("date");
+    (answer.status, headers, answer.body.to_string())
 }

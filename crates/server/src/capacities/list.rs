@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use uuid::Uuid;
+use uuid::{NonNilUuid, Uuid};
 
 use super::answer::CapacitySession;
 use super::pool::{Capacity, authority};
@@ -16,12 +16,15 @@ use crate::problem::Problem;
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListQuery {
-    /// Whose session.
-    user_object_id: Uuid,
-    /// On which capacity.
-    capacity_id: Uuid,
+    /// Whose session; not the nil UUID.
+    #[param(value_type = Uuid)]
+    user_object_id: NonNilUuid,
+    /// On which capacity; not the nil UUID.
+    #[param(value_type = Uuid)]
+    capacity_id: NonNilUuid,
     /// The user's tenant; absent: the token's.
-    tenant_object_id: Option<Uuid>,
+    #[param(value_type = Option<Uuid>)]
+    tenant_object_id: Option<NonNilUuid>,
 }
 
 /// `GET /sessions`: the live session that the caller, or any caller if it is an admin, took for this user
@@ -39,11 +42,7 @@ pub(super) async fn list(
     who: Who,
     Query(query): Query<ListQuery>,
 ) -> Result<axum::Json<Page<CapacitySession>>, Error> {
-    let own = Uuid::try_parse(who.tenant.as_str()).ok();
-    let tenant = query.tenant_object_id.or(own);
-    let capacity =
-        tenant.map(|tenant| Capacity { tenant, user: query.user_object_id, capacity: query.capacity_id });
-    let items = match capacity {
+    let items = match query.capacity(&who) {
         Some(capacity) => live_on(&app, &who, capacity).await?,
         // A tenant that is not a UUID has no capacities.
         None => Vec::new(),
@@ -51,10 +50,20 @@ pub(super) async fn list(
     Ok(axum::Json(Page { items, next_cursor: None }))
 }
 
+impl ListQuery {
+    fn capacity(&self, who: &Who) -> Option<Capacity> {
+        let own = || Uuid::try_parse(who.tenant.as_str()).ok();
+        let tenant = self.tenant_object_id.map(NonNilUuid::get).or_else(own)?;
+        Some(Capacity { tenant, user: self.user_object_id.get(), capacity: self.capacity_id.get() })
+    }
+}
+
 async fn live_on(app: &App, who: &Who, capacity: Capacity) -> Result<Vec<CapacitySession>, Error> {
     let pool = capacity.pool();
     let who = authority(who);
     let view = app.engine.view(&pool, 1).await?;
+    // Nobody is told of a session that a crash could still undo.
+    app.engine.on_record(pool.bucket()).await?;
     let sessions = view.map(|view| view.sessions).unwrap_or_default();
     let seen = sessions.iter().filter(|live| who.covers(&pool, &live.session));
     Ok(seen.map(|live| CapacitySession::live(capacity, live)).collect())

@@ -17,8 +17,8 @@ pub(super) struct Capacity {
 impl Capacity {
     /// The pool: its tenant is the capacity's, whoever asks.
     pub(super) fn pool(&self) -> PoolId {
-        let name = format!("{}/{}", self.user, self.capacity);
-        PoolId::new(PoolKind::Capacity, TenantId::new(self.tenant.to_string()), name)
+        let tenant = TenantId::new(self.tenant.to_string());
+        PoolId::new(PoolKind::Capacity, tenant, joined(self.user, self.capacity))
     }
 
     /// The holder: the user whom the capacity is for.
@@ -28,25 +28,37 @@ impl Capacity {
 
     /// The capacity that a pool stands for; none if it is of another kind.
     pub(super) fn of(pool: &PoolId) -> Option<Self> {
-        let (user, capacity) = pool.name.split_once('/')?;
-        Some(Self {
-            tenant: Uuid::try_parse(pool.tenant.as_str()).ok()?,
-            user: Uuid::try_parse(user).ok()?,
-            capacity: Uuid::try_parse(capacity).ok()?,
-        })
+        let (user, capacity) = parted(&pool.name)?;
+        Some(Self { tenant: Uuid::try_parse(pool.tenant.as_str()).ok()?, user, capacity })
     }
 }
 
-/// The name that the caller acquires sessions of this tenant under. Only a service may do so for
-/// another tenant than its own, and has a name there that no user of that tenant can have.
-pub(super) fn name_in(tenant: Uuid, caller: &Caller) -> Result<UserId, Error> {
-    if caller.tenant.as_str() == tenant.to_string() {
-        return Ok(caller.user.clone());
+/// The name of the pool that a text stands for, however the ids in it are spelt; none if it is no such text.
+pub(crate) fn pool_name(text: &str) -> Option<String> {
+    parted(text).map(|(user, capacity)| joined(user, capacity))
+}
+
+fn joined(user: Uuid, capacity: Uuid) -> String {
+    format!("{user}/{capacity}")
+}
+
+fn parted(name: &str) -> Option<(Uuid, Uuid)> {
+    let (user, capacity) = name.split_once('/')?;
+    Some((Uuid::try_parse(user).ok()?, Uuid::try_parse(capacity).ok()?))
+}
+
+/// Refuses a caller that may not take capacities of this tenant: in others than its own only a service may.
+pub(super) fn may_take_in(tenant: &TenantId, caller: &Caller) -> Result<(), Error> {
+    if caller.tenant == *tenant || caller.scopes.service { Ok(()) } else { Err(Error::NotService) }
+}
+
+/// The name that the caller goes by in a tenant: in others than its own one that no user there can have.
+pub(super) fn name_in(tenant: &TenantId, caller: &Caller) -> UserId {
+    if caller.tenant == *tenant {
+        caller.user.clone()
+    } else {
+        UserId::from_abroad(&caller.tenant, &caller.user)
     }
-    if !caller.scopes.service {
-        return Err(Error::NotService);
-    }
-    Ok(UserId::from_abroad(&caller.tenant, &caller.user))
 }
 
 /// What the caller may see and end: in its tenant as everywhere, in others what it acquired as a service.

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, EndReason, Particulars, SessionId, Tier};
+use seatkeeper_core::{Actor, Claim, EndReason, Particulars, SessionId, Tier};
 use seatkeeper_registry::{Answer, Granted, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use uuid::NonNilUuid;
 
 use super::answer::CapacitySession;
 use super::policy::policy;
-use super::pool::{Capacity, name_in};
+use super::pool::{Capacity, may_take_in, name_in};
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, Meta, Who};
@@ -87,15 +87,17 @@ pub(super) async fn put(
     Body(ask): Body<PutSession>,
 ) -> Result<Response, Error> {
     let capacity = ask.capacity();
-    let user = name_in(capacity.tenant, &who)?;
     let pool = capacity.pool();
+    may_take_in(&pool.tenant, &who)?;
+    let user = name_in(&pool.tenant, &who);
+    let origin = meta.origin(Actor::User(user.clone()));
     let SessionKind(tier) = ask.session_kind;
     let claim = Claim { holder: capacity.holder(), user, tier, session: None, replace: None };
     let request = Request {
         pool: &pool,
         claim: &claim,
         policy: &policy(&app.settings.capacities),
-        origin: &meta.origin(who.as_user()),
+        origin: &origin,
         particulars: &Particulars { ip: meta.ip, ..Particulars::default() },
     };
     let claimed = app.engine.claim(request, app.settings.capacities.durability).await?;

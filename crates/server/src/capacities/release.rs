@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use seatkeeper_core::EndReason;
+use seatkeeper_core::{Actor, EndReason};
 
-use super::pool::authority;
+use super::pool::{authority, name_in};
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Meta, SessionPath, Who};
@@ -26,8 +26,11 @@ pub(super) async fn release(
     meta: Meta,
     SessionPath(id): SessionPath,
 ) -> Result<StatusCode, Error> {
-    let origin = meta.origin(who.as_user());
+    let reach = authority(&who);
+    let live = app.engine.live(id, &reach).await?;
+    let tenant = live.map_or_else(|| who.tenant.clone(), |live| live.pool.tenant);
+    let origin = meta.origin(Actor::User(name_in(&tenant, &who)));
     let durability = app.settings.capacities.durability;
-    let was_live = app.engine.end(id, &authority(&who), EndReason::Released, &origin, durability).await?;
+    let was_live = app.engine.end(id, &reach, EndReason::Released, &origin, durability).await?;
     if was_live { Ok(StatusCode::NO_CONTENT) } else { Err(Error::SessionNotFound) }
 }

@@ -36,7 +36,7 @@ impl Engine {
         id: SessionId,
         who: &Authority,
     ) -> Result<Option<SessionRecord>, Error> {
-        self.durable(self.registry.journal_end(id.bucket()).await?).await?;
+        self.on_record(id.bucket()).await?;
         let record = self.ledger.session(id).await.map_err(Error::Ledger)?;
         Ok(record.filter(|record| who.covers(&record.pool, &record.session)))
     }

@@ -116,7 +116,7 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
             (200, &b"text/csv; charset=utf-8"[..])
         );
         let mut page = text(&page.body).lines();
-        let header = "id,at,pool_kind,pool,stream,seq,epoch,action,session_id,holder,instance_id,actor,\
+        let header = "id,at,pool_kind,pool,stream,seq,epoch,action,session_id,holder,instance_id,actor,actor_tenant,\
                       request_id,reason,limit,version,live,count,user,tier,device_type,device_name,ip,last_heartbeat_at,expires_at";
         assert_eq!(page.next(), Some(header));
         lines.extend(page);
@@ -127,12 +127,12 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
         let cells: Vec<_> = line.split(',').collect();
         assert_eq!(cells[0], record["id"].to_string());
         assert_eq!(
-            [cells[1], cells[7], cells[12]],
+            [cells[1], cells[7], cells[13]],
             ["at", "action", "request_id"].map(|name| text(&record[name]))
         );
         let may_be_empty =
             ["user", "tier", "device_type", "device_name", "ip", "last_heartbeat_at", "expires_at"];
-        assert_eq!(cells[18..], may_be_empty.map(|name| record[name].as_str().unwrap_or_default()));
+        assert_eq!(cells[19..], may_be_empty.map(|name| record[name].as_str().unwrap_or_default()));
     }
 }
 

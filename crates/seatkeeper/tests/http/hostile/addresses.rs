@@ -7,7 +7,7 @@ use crate::http::desk::{AUDIT, Desk, JOBS, LICENSES, SESSIONS};
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
 /// Operations with an id in their path: `{}` stands for it.
-const WITH_ID: [(&str, &str, &str); 9] = [
+const WITH_ID: [(&str, &str, &str); 11] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
@@ -17,6 +17,8 @@ const WITH_ID: [(&str, &str, &str); 9] = [
     ("PATCH", "/api/v1/admin/licenses/{}", "license_id"),
     ("DELETE", "/api/v1/admin/licenses/{}", "license_id"),
     ("DELETE", "/api/v1/admin/sessions/{}", "session_id"),
+    ("GET", "/api/v1/capacities/sessions/{}", "session_id"),
+    ("DELETE", "/api/v1/capacities/sessions/{}", "session_id"),
 ];
 
 async fn ask(desk: &Desk, method: &str, path: &str) -> crate::house::Answer {
@@ -100,6 +102,9 @@ async fn an_address_of_nothing_is_404() {
         "/api/v1/licenses/acquire/",
         "/API/V1/LICENSES/ACQUIRE",
         "/api/v2/licenses/acquire",
+        "/api/v1/capacities",
+        "/api/v1/capacities/sessions/",
+        "/api/v1/capacities/sessions/x/heartbeat",
         "/api/v1/admin",
         "//healthz",
         "/healthz/",

@@ -2,10 +2,11 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::Siege;
 use crate::house::Answer;
-use crate::http::desk::{ACQUIRE, LICENSES, license_path, text};
+use crate::http::desk::{ACQUIRE, CAPACITIES, LICENSES, license_path, text};
 use crate::http::exchange::exchange;
 
 pub(super) struct Endpoint<'a> {
@@ -22,11 +23,13 @@ pub(super) struct Endpoint<'a> {
     pub(super) optional: &'static [&'static str],
     /// A field that takes text.
     pub(super) text_field: &'static str,
+    /// A field that takes a number, if there is one.
+    pub(super) number_field: Option<&'static str>,
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 3] {
-        [Self::acquire(siege), Self::create(siege), Self::update(siege)]
+    pub(super) fn all(siege: &'a Siege) -> [Self; 4] {
+        [Self::acquire(siege), Self::create(siege), Self::update(siege), Self::put(siege)]
     }
 
     pub(super) fn acquire(siege: &'a Siege) -> Self {
@@ -40,6 +43,7 @@ impl<'a> Endpoint<'a> {
             required: &["license_key", "machine_id"],
             optional: &["instance_id", "user_agent", "metadata"],
             text_field: "machine_id",
+            number_field: None,
         }
     }
 
@@ -54,6 +58,7 @@ impl<'a> Endpoint<'a> {
             required: &["max_seats"],
             optional: &["license_key", "expires_at", "count_per", "ttl_seconds", "contact"],
             text_field: "contact",
+            number_field: Some("max_seats"),
         }
     }
 
@@ -68,6 +73,25 @@ impl<'a> Endpoint<'a> {
             required: &[],
             optional: &["max_seats", "status", "expires_at", "count_per", "ttl_seconds", "contact"],
             text_field: "contact",
+            number_field: Some("max_seats"),
+        }
+    }
+
+    fn put(siege: &'a Siege) -> Self {
+        let id = || json!(Uuid::new_v4());
+        Self {
+            siege,
+            name: "put",
+            method: Method::PUT,
+            path: CAPACITIES.into(),
+            token: siege.desk.token("bob", ""),
+            valid: json!({
+                "userObjectId": id(), "tenantObjectId": siege.desk.tenant, "capacityId": id(), "sessionKind": 2,
+            }),
+            required: &["userObjectId", "tenantObjectId", "capacityId", "sessionKind"],
+            optional: &[],
+            text_field: "capacityId",
+            number_field: Some("sessionKind"),
         }
     }
 

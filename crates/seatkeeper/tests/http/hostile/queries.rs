@@ -1,7 +1,7 @@
 //! Query strings with one parameter that is wrong: the answer names it.
 
 use super::Siege;
-use crate::http::desk::{AUDIT, JOBS, LICENSES, SESSIONS, sessions_path, text};
+use crate::http::desk::{AUDIT, CAPACITIES, JOBS, LICENSES, SESSIONS, sessions_path, text};
 use crate::http::exchange::assert_field;
 
 const WRONG_LIMITS: [&str; 9] =
@@ -72,6 +72,9 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
         (format!("?pool_kind=nothing&pool={pool}"), "pool_kind"),
         ("?pool_kind=license&pool=x".into(), "pool"),
         ("?pool_kind=license&pool=".into(), "pool"),
+        ("?pool_kind=capacity&pool=x".into(), "pool"),
+        (format!("?pool_kind=capacity&pool={pool}"), "pool"),
+        (format!("?pool_kind=capacity&pool={pool}/"), "pool"),
     ] {
         assert_field(&admin.delete(&format!("{SESSIONS}{query}")).await, missing, &query);
     }
@@ -97,6 +100,33 @@ async fn odd_parameters_find_nothing_and_harm_nothing() {
     ] {
         let found = siege.desk.admin().get(&format!("{AUDIT}?{dates}")).await.expect(200);
         assert_eq!(found["items"].as_array().unwrap().len(), 0, "{dates}");
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
+async fn a_search_for_a_capacity_names_what_is_missing_or_wrong() {
+    let siege = Siege::begin().await;
+    let id = "0193d2f4-0007-8000-8abc-0123456789ab";
+    let right = [("userObjectId", id), ("capacityId", id), ("tenantObjectId", id)];
+    let query = |parameters: &[(&str, &str)]| {
+        let parameters: Vec<_> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{CAPACITIES}?{}", parameters.join("&"))
+    };
+    let ann = siege.desk.user("ann");
+    ann.get(&query(&right)).await.expect(200);
+    for (at, (parameter, _)) in right.into_iter().enumerate() {
+        for wrong in ["", "x", "1", "%00", "%FF", "00000000-0000-0000-0000-000000000000", "..%2F", &id[1..]] {
+            let mut parameters = right;
+            parameters[at].1 = wrong;
+            assert_field(&ann.get(&query(&parameters)).await, parameter, wrong);
+        }
+        let twice = query(&[&right[..], &right[at..=at]].concat());
+        assert_field(&ann.get(&twice).await, parameter, "twice");
+        if parameter != "tenantObjectId" {
+            let others: Vec<_> = right.into_iter().filter(|(name, _)| *name != parameter).collect();
+            assert_field(&ann.get(&query(&others)).await, parameter, "missing");
+        }
     }
     siege.withstood().await;
 }

@@ -19,6 +19,10 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
                 .concat()
         }
         "metadata" => bad_objects(),
+        "userObjectId" | "tenantObjectId" | "capacityId" => [no_text(), bad_ids()].concat(),
+        "sessionKind" => {
+            [no_number(), [0, 4, 9, 255, 256, 257, -1].map(|kind| json!(kind)).to_vec()].concat()
+        }
         unknown => panic!("no wrong values are known for {unknown}"),
     }
 }
@@ -47,6 +51,26 @@ fn no_number() -> Vec<Value> {
         json!(u64::MAX),
         json!(i64::MIN),
     ]
+}
+
+fn bad_ids() -> Vec<Value> {
+    let long = format!("{}00", "00".repeat(30_000));
+    texts(&[
+        "",
+        "x",
+        "ann",
+        "00000000-0000-0000-0000-000000000000",
+        "00000000000000000000000000000000",
+        "{00000000-0000-0000-0000-000000000000}",
+        "0193d2f4-0007-8000-8abc-0123456789a",
+        "0193d2f4-0007-8000-8abc-0123456789abc",
+        "0193d2f4-0007-8000-8abc-0123456789ag",
+        " 0193d2f4-0007-8000-8abc-0123456789ab",
+        "0193d2f4-0007-8000-8abc-0123456789ab\u{0}",
+        "0193d2f4-0007-8000-8abc-0123456789ab/x",
+        "０１９３d2f4-0007-8000-8abc-0123456789ab",
+        &long,
+    ])
 }
 
 fn controls() -> Vec<Value> {

@@ -10,7 +10,7 @@ use crate::http::Page;
 
 const X_NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
-const HEADER: [&str; 25] = [
+const HEADER: [&str; 26] = [
     "id",
     "at",
     "pool_kind",
@@ -23,6 +23,7 @@ const HEADER: [&str; 25] = [
     "holder",
     "instance_id",
     "actor",
+    "actor_tenant",
     "request_id",
     "reason",
     "limit",
@@ -72,6 +73,7 @@ fn row(record: &RecordAnswer) -> [String; HEADER.len()] {
         cell(record.holder.as_deref()),
         cell(record.instance_id.as_deref()),
         cell(Some(&record.actor)),
+        cell(record.actor_tenant.as_deref()),
         cell(record.request_id.as_deref()),
         cell(record.reason.as_deref()),
         record.limit.to_string(),

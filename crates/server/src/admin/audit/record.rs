@@ -1,4 +1,4 @@
-use seatkeeper_core::{Holder, PoolKind};
+use seatkeeper_core::{Holder, PoolKind, UserId};
 use seatkeeper_ledger::AuditRecord;
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub(super) struct RecordAnswer {
     pub(super) instance_id: Option<String>,
     /// `user:` or `admin:` and a name, or `system`.
     pub(super) actor: String,
+    /// The actor's tenant, if it is a service of another one.
+    pub(super) actor_tenant: Option<String>,
     pub(super) request_id: Option<String>,
     /// Why a session ended or a claim was denied.
     pub(super) reason: Option<String>,
@@ -61,6 +63,7 @@ impl RecordAnswer {
         let object = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let (holder, instance_id) = record.holder.as_ref().map(Holder::parts).unzip();
         let device = record.device.as_ref();
+        let (actor, actor_tenant) = actor_of(&record.actor);
         Self {
             id: record.id,
             at: text_of(record.at),
@@ -73,14 +76,15 @@ impl RecordAnswer {
             session_id: record.session.map(|id| id.as_uuid()),
             holder: holder.map(Into::into),
             instance_id: instance_id.flatten().map(Into::into),
-            actor: record.actor.clone(),
+            actor,
+            actor_tenant,
             request_id: record.request.clone(),
             reason: record.reason.clone(),
             limit: record.limit,
             version: record.version,
             live: record.live,
             count: record.count,
-            user: record.user.as_ref().map(ToString::to_string),
+            user: record.user.as_ref().map(|user| user.parts().0.into()),
             tier: record.tier.map(|tier| tier.0).filter(|_| record.pool.kind == PoolKind::Capacity),
             ip: record.ip.clone(),
             user_agent: record.user_agent.clone(),
@@ -92,4 +96,12 @@ impl RecordAnswer {
             detail: object(&record.detail),
         }
     }
+}
+
+/// The actor by its role and name, and the tenant that it came from if that is another.
+fn actor_of(text: &str) -> (String, Option<String>) {
+    let Some((role, name)) = text.split_once(':') else { return (text.into(), None) };
+    let name = UserId::from(name);
+    let (user, tenant) = name.parts();
+    (format!("{role}:{user}"), tenant.map(Into::into))
 }

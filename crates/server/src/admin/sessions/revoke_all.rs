@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::search::PoolKindName;
 use crate::app::App;
+use crate::capacities;
 use crate::error::Error;
 use crate::http::{Admin, Meta, Query};
 use crate::problem::Problem;
@@ -41,11 +42,24 @@ pub(crate) async fn revoke_all(
     meta: Meta,
     Query(query): Query<PoolQuery>,
 ) -> Result<axum::Json<EndedAnswer>, Error> {
-    if query.pool_kind.0 == PoolKind::License && Uuid::try_parse(&query.pool).is_err() {
-        return Err(Error::field("pool", "must be a license's id"));
-    }
-    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.pool);
+    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.name()?);
     let origin = meta.origin(who.as_admin());
     let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin).await?;
     Ok(axum::Json(EndedAnswer { ended }))
+}
+
+impl PoolQuery {
+    /// The pool's name, as pools are named however the ids in it were spelt.
+    fn name(&self) -> Result<String, Error> {
+        let wrong = |message| Error::field("pool", message);
+        match self.pool_kind.0 {
+            PoolKind::License => {
+                let id = Uuid::try_parse(&self.pool).map_err(|_| wrong("must be a license's id"))?;
+                Ok(id.to_string())
+            }
+            PoolKind::Subscriber => Ok(self.pool.clone()),
+            PoolKind::Capacity => capacities::pool_name(&self.pool)
+                .ok_or_else(|| wrong("must be a user's and a capacity's UUID with `/` between")),
+        }
+    }
 }

@@ -1,8 +1,8 @@
 use std::net::IpAddr;
 
 use axum::extract::State;
-use seatkeeper_core::{Holder, PoolKind, UserId};
-use seatkeeper_ledger::SessionFilter;
+use seatkeeper_core::{Authority, Holder, PoolKind, UserId};
+use seatkeeper_ledger::{SessionFilter, SessionRecord};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -62,19 +62,38 @@ pub(crate) async fn search(
     Query(query): Query<SearchQuery>,
 ) -> Result<axum::Json<Page<SessionAnswer>>, Error> {
     let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let live_alone = query.live == Some(true);
     let filter = query.filter();
     let page =
         app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
     let authority = who.authority();
+    let next_cursor = page.next.map(|id| id.to_string());
     let mut items = Vec::with_capacity(page.items.len());
-    for record in &page.items {
-        let live = match record.ended {
-            Some(_) => None,
-            None => app.engine.live(record.session.id, &authority).await?,
-        };
-        items.push(SessionAnswer::of(record, live.as_ref()));
+    for record in page.items {
+        items.extend(now(&app, record, &authority, live_alone).await?);
     }
-    Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))
+    Ok(axum::Json(Page { items, next_cursor }))
+}
+
+/// The session as it is now. What is live on record may be over, and nothing has looked for it until now;
+/// if live ones alone are wanted, it is left out.
+async fn now(
+    app: &App,
+    record: SessionRecord,
+    who: &Authority,
+    live_alone: bool,
+) -> Result<Option<SessionAnswer>, Error> {
+    if record.ended.is_some() {
+        return Ok(Some(SessionAnswer::of(&record, None)));
+    }
+    if let Some(live) = app.engine.live(record.session.id, who).await? {
+        return Ok(Some(SessionAnswer::of(&record, Some(&live))));
+    }
+    if live_alone {
+        return Ok(None);
+    }
+    let ended = app.engine.record(record.session.id, who).await?;
+    Ok(ended.map(|record| SessionAnswer::of(&record, None)))
 }
 
 impl SearchQuery {

@@ -1,0 +1,111 @@
+//! Services that take capacities for the users of other tenants.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::place::{Place, path_of};
+use crate::house::{Answer, Client};
+use crate::http::books::Books;
+use crate::http::desk::{AUDIT, Desk, SESSIONS, text};
+use crate::http::exchange::comparable;
+
+/// Everything but a PUT that may be asked of a session. Foreign or missing, the answers look the same.
+async fn asked(
+    client: &Client,
+    place: &Place,
+    session: &str,
+) -> [(u16, reqwest::header::HeaderMap, String); 3] {
+    let path = path_of(&json!(session));
+    let answers: [Answer; 3] =
+        [client.get(&path).await, client.delete(&path).await, client.get(&place.search()).await];
+    assert_eq!(answers.each_ref().map(|answer| answer.status), [404, 404, 200]);
+    answers.each_ref().map(comparable)
+}
+
+#[tokio::test]
+async fn a_service_finds_reads_and_ends_what_it_acquired_in_another_tenant() {
+    let home = Desk::open();
+    let there = home.neighbour();
+    let service = home.client(home.token("meter", "service"));
+    let place = Place::of(&there);
+    let mut created = place.put(&service, 2).await.expect(201);
+    assert_eq!(created["tenantObjectId"], json!(there.tenant));
+    created.as_object_mut().unwrap().remove("status");
+    let session = &created["sessionId"];
+    assert_eq!(service.get(&path_of(session)).await.expect(200), created);
+    assert_eq!(place.found(&service).await, [created.clone()]);
+    service.delete(&path_of(session)).await.expect(204);
+    // What has ended as well.
+    assert_eq!(service.get(&path_of(session)).await.expect(200)["endReason"], "released");
+}
+
+#[tokio::test]
+async fn the_tenants_own_admin_sees_who_took_it_and_may_end_it() {
+    let home = Desk::open();
+    let there = home.neighbour();
+    let service = home.client(home.token("meter", "service"));
+    let place = Place::of(&there);
+    let session = place.take(&service, 2).await;
+    let admin = there.admin();
+    admin.get(&path_of(&session)).await.expect(200);
+    assert_eq!(place.found(&admin).await.len(), 1);
+    let found = admin.get(&format!("{SESSIONS}?pool={}", place.pool())).await.expect(200);
+    let shown = &found["items"][0];
+    assert_eq!((&shown["user"], &shown["user_tenant"]), (&json!("meter"), &json!(home.tenant)));
+
+    service.delete(&path_of(&session)).await.expect(204);
+    let again = place.take(&service, 2).await;
+    admin.delete(&path_of(&again)).await.expect(204);
+    let page = admin.get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
+    let actors: Vec<_> = page["items"].as_array().unwrap().iter().map(actor_of).collect();
+    let (away, own) = (json!(["user:meter", home.tenant]), json!(["user:ops", null]));
+    assert_eq!(actors, [&own, &away, &away, &away].map(Clone::clone));
+    // On the record of its own tenant there is nothing of it.
+    let own_page = home.admin().get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
+    assert_eq!(own_page["items"], json!([]));
+}
+
+fn actor_of(record: &Value) -> Value {
+    json!([record["actor"], record["actor_tenant"]])
+}
+
+#[tokio::test]
+async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same_and_nothing_changes() {
+    let home = Desk::open();
+    let (other, there) = (home.neighbour(), home.neighbour());
+    // All have one name, so that the tenant alone makes the difference.
+    let service_of = |desk: &Desk, scopes| desk.client(desk.token("meter", scopes));
+    let takers = [service_of(&other, "service"), service_of(&there, "service"), service_of(&there, "")];
+    let mut taken = Vec::new();
+    for taker in &takers {
+        let place = Place::of(&there);
+        let session = place.take(taker, 2).await;
+        taken.push((place, text(&session).to_owned()));
+    }
+    let before = Books::of(&there).await;
+    let nothing = Place::of(&there);
+    for scopes in ["service", "admin service", "admin", ""] {
+        let stranger = service_of(&home, scopes);
+        for (place, session) in &taken {
+            let real = asked(&stranger, place, session).await;
+            let near = Uuid::from_u128(Uuid::try_parse(session).unwrap().as_u128() ^ 1).to_string();
+            for missing in [Uuid::new_v4().to_string(), near] {
+                assert_eq!(asked(&stranger, &nothing, &missing).await, real, "{scopes}");
+            }
+        }
+    }
+    assert_eq!(Books::of(&there).await, before);
+}
+
+#[tokio::test]
+async fn without_the_scope_a_service_has_no_business_there_any_more() {
+    let home = Desk::open();
+    let place = Place::of(&home.neighbour());
+    let session = place.take(&home.client(home.token("meter", "service")), 2).await;
+    for scopes in ["", "admin"] {
+        let stripped = home.client(home.token("meter", scopes));
+        asked(&stripped, &place, text(&session)).await;
+    }
+    // Another service of the same tenant is another service.
+    asked(&home.client(home.token("other", "service")), &place, text(&session)).await;
+}

@@ -1,0 +1,95 @@
+//! A session whose time is over is shown as over by every look-up, also while nothing has looked for it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::place::{Place, path_of, timeless};
+use crate::http::desk::{Desk, SESSIONS, text};
+use crate::http::exchange::assert_problem;
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// By what a session is asked for that is over.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    Read,
+    Find,
+    Release,
+    Put,
+    Search,
+    SearchForLive,
+}
+
+/// A server whose capacities are short, and that sweeps nothing.
+fn desk() -> Desk {
+    Desk::open_with(&[("CAPACITIES_TTL_SECONDS", "2"), ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")])
+}
+
+#[tokio::test]
+async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
+    let desk = desk();
+    let ann = desk.user("ann");
+    let mut places = Vec::new();
+    for look in [Look::Read, Look::Find, Look::Release, Look::Put, Look::Search, Look::SearchForLive] {
+        let place = Place::of(&desk);
+        let session = place.put(&ann, 2).await.expect(201);
+        places.push((look, place, session));
+    }
+    // The latest of them is over as well.
+    tokio::time::sleep(TTL + Duration::from_millis(20)).await;
+    for (look, place, session) in &places {
+        let id = &session["sessionId"];
+        match look {
+            Look::Read => is_over(ann.get(&path_of(id)).await.expect(200), session),
+            Look::Find => assert!(place.found(&ann).await.is_empty()),
+            Look::Release => assert_problem(&ann.delete(&path_of(id)).await, 404, "over"),
+            Look::Put => {
+                // A lower tier, for nothing stands there.
+                let anew = place.put(&ann, 1).await.expect(201);
+                assert_eq!((&anew["status"], &anew["sessionKind"]), (&json!("created"), &json!(1)));
+                assert_ne!(anew["sessionId"], *id);
+            }
+            Look::Search => {
+                let path = format!("{SESSIONS}?pool_kind=capacity&pool={}", place.pool());
+                let found = desk.admin().get(&path).await.expect(200);
+                assert_eq!(found["items"][0]["status"], "ended", "{found:#}");
+            }
+            Look::SearchForLive => {
+                let path = format!("{SESSIONS}?pool_kind=capacity&pool={}&live=true", place.pool());
+                assert_eq!(desk.admin().get(&path).await.expect(200)["items"], json!([]));
+            }
+        }
+        is_over(ann.get(&path_of(id)).await.expect(200), session);
+    }
+}
+
+/// It ended when it was said to, whenever that was noticed.
+#[track_caller]
+fn is_over(read: Value, session: &Value) {
+    assert_eq!((&read["isActive"], &read["endReason"]), (&json!(false), &json!("expired")));
+    assert_eq!(read["sessionEndUtc"], session["sessionEndUtc"]);
+}
+
+#[tokio::test]
+async fn a_session_lasts_from_its_start_on_whatever_is_asked_for_meanwhile() {
+    let desk = desk();
+    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let created = place.put(&ann, 2).await.expect(201);
+    let end: DateTime<Utc> = text(&created["sessionEndUtc"]).parse().unwrap();
+    let mut stood = 0;
+    let anew = loop {
+        let answer = place.put(&ann, 2).await;
+        if answer.status == 201 {
+            break answer.body;
+        }
+        assert_eq!(answer.expect(200)["sessionEndUtc"], created["sessionEndUtc"]);
+        stood += 1;
+        tokio::time::sleep(TTL / 40).await;
+    };
+    assert!(stood > 0);
+    assert_eq!(anew["status"], "created");
+    let (_, [start, next_end]) = timeless(anew);
+    assert!(start >= end && next_end - start == TimeDelta::from_std(TTL).unwrap(), "{end}, {start}");
+}

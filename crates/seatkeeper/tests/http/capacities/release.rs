@@ -1,0 +1,44 @@
+//! `DELETE /api/v1/capacities/sessions/{session_id}`
+
+use serde_json::json;
+
+use super::place::{Place, path_of};
+use crate::http::desk::Desk;
+use crate::http::exchange::assert_problem;
+
+#[tokio::test]
+async fn a_session_can_be_ended_once_and_does_not_come_back() {
+    let desk = Desk::open();
+    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let session = place.take(&ann, 2).await;
+    let released = ann.delete(&path_of(&session)).await;
+    assert_eq!((released.status, released.body), (204, json!(null)));
+    assert_problem(&ann.delete(&path_of(&session)).await, 404, "released");
+    let anew = place.put(&ann, 1).await.expect(201);
+    assert_eq!((&anew["status"], &anew["sessionKind"]), (&json!("created"), &json!(1)));
+    assert_ne!(anew["sessionId"], session);
+    assert_problem(&ann.delete(&path_of(&session)).await, 404, "another stands there");
+    assert_eq!(place.found(&ann).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
+    let desk = Desk::open();
+    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (old, new) = (place.take(&ann, 1).await, place.take(&ann, 2).await);
+    assert_problem(&ann.delete(&path_of(&old)).await, 404, "upgraded");
+    assert_eq!(place.found(&ann).await.len(), 1);
+    ann.delete(&path_of(&new)).await.expect(204);
+}
+
+#[tokio::test]
+async fn nobody_but_who_asked_for_it_and_admins_ends_a_session() {
+    let desk = Desk::open();
+    let place = Place::of(&desk);
+    let session = place.take(&desk.user("ann"), 2).await;
+    for stranger in [desk.user("bob"), desk.neighbour().admin(), desk.client(desk.token("bob", "service"))] {
+        assert_problem(&stranger.delete(&path_of(&session)).await, 404, "someone else");
+    }
+    assert_eq!(place.found(&desk.user("ann")).await.len(), 1);
+    desk.admin().delete(&path_of(&session)).await.expect(204);
+}
