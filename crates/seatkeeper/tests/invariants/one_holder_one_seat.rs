@@ -8,7 +8,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::support::books::Books;
-use super::support::raw::RawAcquire;
+use super::support::raw::RawRequest;
 use super::support::scene::{License, patient, text};
 use crate::house::{Answer, Client};
 
@@ -111,7 +111,7 @@ fn the_one_session_of(answers: &[Answer]) -> String {
 async fn acquire_and_hang_up(client: &Client, license: &License, machine: &str, pause: Duration) {
     let mut sending = Vec::with_capacity(AT_ONCE);
     for _ in 0..AT_ONCE {
-        sending.push(RawAcquire::connect(client, license, machine, "").await);
+        sending.push(RawRequest::acquire(client, license, machine, "").await);
     }
     let sending: JoinSet<_> = sending
         .into_iter()

@@ -6,7 +6,7 @@ use super::support::books::Books;
 use super::support::crowd::Crowd;
 use super::support::knobs;
 use super::support::machine::Seat;
-use super::support::raw::RawAcquire;
+use super::support::raw::RawRequest;
 use super::support::scene::{License, patient};
 
 /// Stops and starts.
@@ -44,7 +44,7 @@ async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answere
     let mut house = patient(&[]);
     let license = License::make(&house.admin(), 1, None).await;
     let client = house.client("slow");
-    let mut slow = RawAcquire::connect(&client, &license, "slow", "expect: 100-continue\r\n").await;
+    let mut slow = RawRequest::acquire(&client, &license, "slow", "expect: 100-continue\r\n").await;
     slow.send_head().await;
     slow.answered(100).await;
 

@@ -12,9 +12,10 @@ use crate::house::TENANT;
 /// Records a read takes at once.
 const PAGE: u32 = 1_000;
 
-/// All that the log of the usual tenant told so far.
-#[derive(Debug, Default)]
+/// All that the log of one tenant told so far.
+#[derive(Debug)]
 pub(crate) struct Books {
+    tenant: TenantId,
     last_id: u64,
     pools: HashMap<String, PoolBooks>,
     sessions: HashMap<String, Story>,
@@ -33,6 +34,7 @@ pub(crate) struct Story {
     pub(crate) pool: String,
     pub(crate) holder: String,
     pub(crate) limit: u32,
+    pub(crate) tier: u8,
     pub(crate) began: u64,
     pub(crate) began_seq: u64,
     pub(crate) end: Option<End>,
@@ -48,10 +50,26 @@ pub(crate) struct End {
     pub(crate) expires: u64,
 }
 
+impl Default for Books {
+    /// Nothing of the usual tenant's.
+    fn default() -> Self {
+        Self::empty(TENANT)
+    }
+}
+
 impl Books {
-    /// Books of all that is on record.
+    fn empty(tenant: &str) -> Self {
+        Self { tenant: tenant.into(), last_id: 0, pools: HashMap::new(), sessions: HashMap::new() }
+    }
+
+    /// Books of all that is on record of the usual tenant.
     pub(crate) async fn of(data_dir: &Path) -> Self {
-        let mut books = Self::default();
+        Self::of_tenant(data_dir, TENANT).await
+    }
+
+    /// Books of all that is on record of a tenant.
+    pub(crate) async fn of_tenant(data_dir: &Path, tenant: &str) -> Self {
+        let mut books = Self::empty(tenant);
         books.catch_up(data_dir).await;
         books
     }
@@ -59,7 +77,7 @@ impl Books {
     /// Reads what came since the last time. Fails the test if a record is missing, there twice, or above
     /// the limit.
     pub(crate) async fn catch_up(&mut self, data_dir: &Path) {
-        for record in records_after(data_dir, self.last_id).await {
+        for record in records_after(data_dir, &self.tenant, self.last_id).await {
             assert!(record.id > self.last_id, "records out of order: {record:?}");
             self.last_id = record.id;
             if record.stream == Stream::Session {
@@ -139,6 +157,7 @@ impl Story {
             pool: record.pool.name.to_string(),
             holder,
             limit: record.limit,
+            tier: record.tier.expect("a tier").0,
             began: record.at.as_millis(),
             began_seq: record.seq,
             end: None,
@@ -174,12 +193,12 @@ pub(crate) async fn proof_of(data_dir: &Path) -> Proof {
     }
 }
 
-async fn records_after(data_dir: &Path, last_id: u64) -> Vec<AuditRecord> {
+async fn records_after(data_dir: &Path, tenant: &TenantId, last_id: u64) -> Vec<AuditRecord> {
     let ledger = Ledger::open_read_only(data_dir).await.expect("a ledger");
-    let (tenant, filter) = (TenantId::from(TENANT), AuditFilter::default());
+    let filter = AuditFilter::default();
     let (mut newest_first, mut cursor) = (Vec::new(), None);
     loop {
-        let page = ledger.audit(&tenant, &filter, cursor, PAGE).await.expect("records");
+        let page = ledger.audit(tenant, &filter, cursor, PAGE).await.expect("records");
         let unknown = page.items.into_iter().take_while(|record| record.id > last_id);
         let before = newest_first.len();
         newest_first.extend(unknown);

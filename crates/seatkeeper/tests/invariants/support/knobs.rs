@@ -7,6 +7,11 @@ pub(crate) fn storm_rounds() -> u32 {
     u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(10_000)).expect("a number of rounds")
 }
 
+/// Rounds of racing for capacities.
+pub(crate) fn race_rounds() -> u64 {
+    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(10_000)
+}
+
 /// Times that the server is killed in the middle of load.
 pub(crate) fn kill_cycles() -> u64 {
     number("SEATKEEPER_KILL_CYCLES").unwrap_or(100)

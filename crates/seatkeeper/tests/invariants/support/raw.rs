@@ -1,26 +1,32 @@
-//! An acquire as bytes on a connection of its own, for clients that hang up or take their time.
+//! A request as bytes on a connection of its own, for clients that hang up or take their time.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::scene::License;
 use crate::house::Client;
 
-/// A connection and the acquire that goes over it.
-pub(crate) struct RawAcquire {
+/// A connection and the request that goes over it.
+pub(crate) struct RawRequest {
     stream: TcpStream,
     head: String,
     body: String,
 }
 
-impl RawAcquire {
-    /// Connects; nothing is sent yet. `header` is one more line of the head, or nothing.
-    pub(crate) async fn connect(client: &Client, license: &License, machine: &str, header: &str) -> Self {
+impl RawRequest {
+    /// An acquire. `header` is one more line of the head, or nothing.
+    pub(crate) async fn acquire(client: &Client, license: &License, machine: &str, header: &str) -> Self {
+        let ask = json!({ "license_key": license.key, "machine_id": machine });
+        Self::connect(client, "POST /api/v1/licenses/acquire", &ask, header).await
+    }
+
+    /// Connects; nothing is sent yet. `what` is the method and the path.
+    pub(crate) async fn connect(client: &Client, what: &str, body: &Value, header: &str) -> Self {
         let address = client.url.strip_prefix("http://").expect("plain HTTP");
-        let body = json!({ "license_key": license.key, "machine_id": machine }).to_string();
+        let body = body.to_string();
         let head = format!(
-            "POST /api/v1/licenses/acquire HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
+            "{what} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n{header}\r\n",
             client.token,
             body.len(),

@@ -1,0 +1,204 @@
+//! A user has one session on a capacity, in the highest tier that was asked for, however many ask at once;
+//! and from its start to its end there is no instant in which the user has none or two.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::support::books::{Books, Story, proof_of};
+use super::support::capacity::{self, Capacity, PATH, TENANT};
+use super::support::dice::Dice;
+use super::support::knobs;
+use super::support::line::Line;
+use super::support::scene::{patient, text};
+use crate::house::Client;
+
+/// Requests that race in one round.
+const AT_ONCE: usize = 8;
+
+/// Rounds at once, each on a capacity of its own.
+const LANES: u64 = 16;
+
+/// Rounds that are played on one capacity: the later ones often find a session there.
+const ROUNDS_A_CAPACITY: u64 = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_eight_racing_requests_the_highest_tier_wins_and_one_session_stands() {
+    let (rounds, seed) = (knobs::race_rounds(), knobs::seed());
+    let house = patient(&[]);
+    let client = capacity::client(&house);
+    let lanes: JoinSet<_> =
+        (0..LANES).map(|lane| play(client.clone(), Dice::new(seed, lane), rounds.div_ceil(LANES))).collect();
+    let played = lanes.join_all().await;
+    let told: Told = played.iter().fold(Told::default(), |all, lane| all.and(&lane.told));
+    println!("{told:?}");
+    let Told { created, upgraded, existing, released, .. } = told;
+    assert!([created, upgraded, existing, released].into_iter().all(|count| count > 0), "{told:?}");
+    assert_eq!(created + upgraded + existing, told.rounds * AT_ONCE as u64);
+
+    let proof = proof_of(house.data_dir()).await;
+    println!("{proof:?}");
+    assert_eq!(proof.admissions, created + upgraded, "each was answered, and to one request");
+    let books = Books::of_tenant(house.data_dir(), TENANT).await;
+    let mut of_pool: BTreeMap<&str, Vec<(&str, &Story)>> = BTreeMap::new();
+    for (id, story) in books.stories() {
+        of_pool.entry(&story.pool).or_default().push((id, story));
+    }
+    for lane in &played {
+        for (capacity, stands) in &lane.capacities {
+            let stories = of_pool.remove(capacity.pool().as_str()).expect("a capacity that is on record");
+            without_gap_or_overlap(stories, stands.as_ref());
+        }
+    }
+    assert!(of_pool.is_empty(), "on record, and not played: {of_pool:?}");
+}
+
+/// The session that stands on a capacity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stands {
+    session: String,
+    tier: u8,
+}
+
+/// What one lane was answered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    rounds: u64,
+    created: u64,
+    upgraded: u64,
+    existing: u64,
+    released: u64,
+}
+
+/// What one lane did.
+struct Played {
+    told: Told,
+    /// With what stood there in the end.
+    capacities: Vec<(Capacity, Option<Stands>)>,
+}
+
+impl Told {
+    fn and(self, other: &Self) -> Self {
+        Self {
+            rounds: self.rounds + other.rounds,
+            created: self.created + other.created,
+            upgraded: self.upgraded + other.upgraded,
+            existing: self.existing + other.existing,
+            released: self.released + other.released,
+        }
+    }
+}
+
+async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
+    let mut lines = Vec::with_capacity(AT_ONCE);
+    for _ in 0..AT_ONCE {
+        lines.push(Line::to(&client).await);
+    }
+    let mut played = Played { told: Told::default(), capacities: Vec::new() };
+    let (mut capacity, mut stands) = (Capacity::drawn(&mut dice), None);
+    for round in 0..rounds {
+        if round > 0 && round % ROUNDS_A_CAPACITY == 0 {
+            played.capacities.push((capacity, stands.take()));
+            capacity = Capacity::drawn(&mut dice);
+        }
+        // Low tiers as well: were all drawn from three, nearly every round would have a 3.
+        let highest = 1 + dice.below(3);
+        let tiers: Vec<u8> = (0..AT_ONCE).map(|_| (1 + dice.below(highest)) as u8).collect();
+        stands = Some(race(&mut lines, capacity, &tiers, stands, &mut played.told).await);
+        if dice.below(3) == 0 {
+            release(&mut lines[0], stands.take()).await;
+            played.told.released += 1;
+        }
+    }
+    played.capacities.push((capacity, stands));
+    played
+}
+
+/// Sends all at once, and checks the answers against each other and against a look afterwards. Gives what stands.
+async fn race(
+    lines: &mut [Line],
+    capacity: Capacity,
+    tiers: &[u8],
+    before: Option<Stands>,
+    told: &mut Told,
+) -> Stands {
+    let what = format!("PUT {PATH}");
+    let asking = lines.iter_mut().zip(tiers).map(async |(line, &tier)| {
+        let (status, body) = line.ask(&what, Some(&capacity.ask(tier))).await;
+        (tier, status, body)
+    });
+    let answers = join_all(asking).await;
+    told.rounds += 1;
+    let shown = || format!("{before:?}, then {answers:#?}");
+
+    // Every session that was there, by tier: what stood before, and what began.
+    let mut there: BTreeMap<u8, String> = before.iter().map(|was| (was.tier, was.session.clone())).collect();
+    let first = before.as_ref().map_or(0, |was| was.tier);
+    let mut created = 0;
+    for (asked, status, body) in &answers {
+        let given = stands_of(body);
+        assert!(given.tier >= *asked && body["isActive"] == true, "{}", shown());
+        match (status, body["status"].as_str()) {
+            (201, Some("created")) => created += 1,
+            (201, Some("upgraded")) => told.upgraded += 1,
+            (200, Some("existing")) => {
+                told.existing += 1;
+                continue;
+            }
+            _ => panic!("{}", shown()),
+        }
+        assert!(given.tier == *asked && given.tier > first, "{}", shown());
+        assert_eq!(there.insert(given.tier, given.session), None, "two of one tier began: {}", shown());
+    }
+    assert_eq!(created, u64::from(before.is_none()), "{}", shown());
+    told.created += created;
+    let known = |given: &Stands| there.get(&given.tier) == Some(&given.session);
+    assert!(answers.iter().all(|(_, _, body)| known(&stands_of(body))), "{}", shown());
+
+    let (highest, session) = there.pop_last().expect("a session");
+    assert_eq!(Some(highest), tiers.iter().copied().chain([first]).max(), "{}", shown());
+    let stands = Stands { session, tier: highest };
+    let (status, page) = lines[0].ask(&format!("GET {}", capacity.search()), None).await;
+    let found: Vec<_> = page["items"].as_array().into_iter().flatten().map(stands_of).collect();
+    assert_eq!((status, &found[..]), (200, &[stands.clone()][..]), "{}", shown());
+    stands
+}
+
+fn stands_of(body: &Value) -> Stands {
+    let tier = body["sessionKind"].as_u64().and_then(|tier| u8::try_from(tier).ok());
+    Stands { session: text(&body["sessionId"]), tier: tier.unwrap_or_else(|| panic!("no tier: {body:#}")) }
+}
+
+async fn release(line: &mut Line, stands: Option<Stands>) {
+    let session = stands.expect("a session").session;
+    assert_eq!(line.ask(&format!("DELETE {PATH}/{session}"), None).await.0, 204);
+}
+
+/// The sessions of one capacity, as the log tells them: each ended once, but for the one that stands; an
+/// upgrade's end and the start after it are one step, with adjacent numbers and one time.
+fn without_gap_or_overlap(mut stories: Vec<(&str, &Story)>, stands: Option<&Stands>) {
+    stories.sort_unstable_by_key(|(_, story)| story.began_seq);
+    for (at, (_, story)) in stories.iter().enumerate() {
+        // Nothing but a start and an end each is on record.
+        assert_eq!(story.began_seq, 2 * at as u64 + 1, "{stories:#?}");
+        let Some(end) = &story.end else {
+            assert_eq!(at + 1, stories.len(), "{stories:#?}");
+            continue;
+        };
+        assert_eq!(end.seq, story.began_seq + 1, "{stories:#?}");
+        let next = stories.get(at + 1).map(|(_, next)| next);
+        match (end.reason.as_str(), next) {
+            ("upgraded", Some(next)) => {
+                assert!(next.began == end.at && next.tier > story.tier, "{stories:#?}");
+            }
+            ("released", Some(next)) => assert!(next.began >= end.at, "{stories:#?}"),
+            ("released", None) => {}
+            _ => panic!("{stories:#?}"),
+        }
+    }
+    let live = stories.last().filter(|(_, story)| story.end.is_none());
+    let live = live.map(|(id, story)| Stands { session: (*id).to_owned(), tier: story.tier });
+    assert_eq!(live.as_ref(), stands, "{stories:#?}");
+}
