@@ -1,9 +1,14 @@
-//! The operators' API: licenses, sessions and the audit log of the caller's tenant, and the server's jobs.
+//! The operators' API: licenses, plans, subscriptions, sessions and the audit log of the caller's tenant, and
+//! the server's jobs.
 
 mod audit;
+mod fields;
+mod idempotency;
 mod jobs;
 mod licenses;
+mod plans;
 mod sessions;
+mod subscriptions;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -14,6 +19,14 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(licenses::list::list, licenses::create::create))
         .routes(routes!(licenses::read::read, licenses::update::update, licenses::revoke::revoke))
+        .routes(routes!(plans::list::list, plans::create::create))
+        .routes(routes!(plans::read::read, plans::update::update, plans::retire::retire))
+        .routes(routes!(subscriptions::list::list, subscriptions::create::create))
+        .routes(routes!(
+            subscriptions::read::read,
+            subscriptions::update::update,
+            subscriptions::cancel::cancel
+        ))
         .routes(routes!(sessions::search::search, sessions::revoke_all::revoke_all))
         .routes(routes!(sessions::revoke::revoke))
         .routes(routes!(audit::list))

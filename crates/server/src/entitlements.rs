@@ -1,7 +1,5 @@
 //! What gives pools their limits.
 
-#![allow(dead_code, unused_imports, reason = "the subscribers' APIs use them")]
-
 mod announcements;
 mod licenses;
 mod subscribers;

@@ -48,6 +48,18 @@ pub(crate) enum Error {
     LicenseKeyTaken,
     #[error("a revoked license stays revoked")]
     LicenseRevoked,
+    #[error("no such plan")]
+    PlanNotFound,
+    #[error("the plan's name is taken")]
+    PlanNameTaken,
+    #[error("the plan is retired")]
+    PlanRetired,
+    #[error("no such subscription")]
+    SubscriptionNotFound,
+    #[error("the user has a subscription already")]
+    SubscriptionExists,
+    #[error("the subscription is over")]
+    SubscriptionOver,
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
     #[error("no limit of the subscriber's is known that holds at present")]
@@ -85,15 +97,22 @@ impl Error {
         text
     }
 
-    /// What a write to a license can be refused for.
+    /// What a write to a license, plan or subscription can be refused for; `missing` is what it is when
+    /// that is not there.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other errors of the ledger stay what they are")]
-    pub(crate) fn of_license_write(error: seatkeeper_ledger::Error) -> Self {
+    pub(crate) fn of_write(error: seatkeeper_ledger::Error, missing: Self) -> Self {
         use seatkeeper_ledger::Error as Ledger;
         match error {
             Ledger::DuplicateKey => Self::LicenseKeyTaken,
             Ledger::IdempotencyMismatch => Self::IdempotencyKeyReused,
-            Ledger::NotFound => Self::LicenseNotFound,
+            Ledger::NotFound => missing,
             Ledger::Revoked => Self::LicenseRevoked,
+            Ledger::DuplicatePlan => Self::PlanNameTaken,
+            Ledger::PlanRetired => Self::PlanRetired,
+            Ledger::UnknownPlan => Self::field("plan", "must be a plan that there is"),
+            Ledger::SubscriptionExists => Self::SubscriptionExists,
+            Ledger::SubscriptionOver => Self::SubscriptionOver,
+            Ledger::EndsBeforeStart => Self::field("ends_at", "must be later than starts_at"),
             error => Self::Ledger(error),
         }
     }

@@ -56,6 +56,12 @@ problems! {
     LICENSE_KEY_TAKEN = "license-key-taken", 409, "The license key is taken";
     LICENSE_REVOKED = "license-revoked", 409, "The license is revoked for good";
     DEVICES_FULL = "devices-full", 403, "All screens of the plan are in use";
+    PLAN_NOT_FOUND = "plan-not-found", 404, "Plan not found";
+    PLAN_NAME_TAKEN = "plan-name-taken", 409, "The plan's name is taken";
+    PLAN_RETIRED = "plan-retired", 409, "The plan is retired";
+    SUBSCRIPTION_NOT_FOUND = "subscription-not-found", 404, "Subscription not found";
+    SUBSCRIPTION_EXISTS = "subscription-exists", 409, "The user has a subscription already";
+    SUBSCRIPTION_OVER = "subscription-over", 409, "The subscription is over";
     SESSION_NOT_FOUND = "session-not-found", 404, "Session not found";
     JOB_NOT_FOUND = "job-not-found", 404, "Job not found";
     SESSION_ENDED = "session-ended", 410, "The session has ended";
@@ -161,6 +167,22 @@ impl From<Error> for Problem {
             Error::LicenseRevoked => {
                 Self::new(&LICENSE_REVOKED, "A revoked license cannot be changed; create another.")
             }
+            Error::PlanNotFound => Self::new(&PLAN_NOT_FOUND, "There is no plan of yours by this name."),
+            Error::PlanNameTaken => Self::new(&PLAN_NAME_TAKEN, "Another plan has this name."),
+            Error::PlanRetired => {
+                Self::new(&PLAN_RETIRED, "A retired plan takes no new subscription; choose another.")
+            }
+            Error::SubscriptionNotFound => {
+                Self::new(&SUBSCRIPTION_NOT_FOUND, "There is no subscription of yours by this id.")
+            }
+            Error::SubscriptionExists => Self::new(
+                &SUBSCRIPTION_EXISTS,
+                "Change the subscription that the user has, or cancel it first.",
+            ),
+            Error::SubscriptionOver => Self::new(
+                &SUBSCRIPTION_OVER,
+                "One that is cancelled or has expired cannot be changed; create another.",
+            ),
             Error::IdempotencyKeyReused => Self::new(
                 &IDEMPOTENCY_KEY_REUSED,
                 "This Idempotency-Key came with another request before; use a new one.",

@@ -1,4 +1,6 @@
 mod audit;
 mod jobs;
 mod licenses;
+mod plans;
 mod sessions;
+mod subscriptions;

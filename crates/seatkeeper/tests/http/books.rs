@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use super::desk::{AUDIT, Desk, LICENSES, SESSIONS};
+use super::desk::{AUDIT, Desk, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS};
 
-/// Licenses with their seats, sessions with their last heartbeats, and the audit log.
+/// Licenses with their seats, plans, subscriptions, sessions with their last heartbeats, and the audit log.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Books {
     licenses: Value,
+    plans: Value,
+    subscriptions: Value,
     sessions: Value,
     audit: Value,
 }
@@ -20,6 +22,12 @@ impl Books {
             assert_eq!(page.get("next_cursor"), None, "more than a page of {path}");
             page
         };
-        Self { licenses: page(LICENSES).await, sessions: page(SESSIONS).await, audit: page(AUDIT).await }
+        Self {
+            licenses: page(LICENSES).await,
+            plans: page(PLANS).await,
+            subscriptions: page(SUBSCRIPTIONS).await,
+            sessions: page(SESSIONS).await,
+            audit: page(AUDIT).await,
+        }
     }
 }

@@ -14,6 +14,8 @@ use crate::house::{Client, House};
 
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
+pub(crate) const PLANS: &str = "/api/v1/admin/plans";
+pub(crate) const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";
 pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
 pub(crate) const DEVICES: &str = "/api/v1/devices/sessions";
 pub(crate) const CAPACITIES: &str = "/api/v1/capacities/sessions";
@@ -110,6 +112,11 @@ impl Desk {
         self.admin().patch(&license_path(license), Some(change)).await.expect(200)
     }
 
+    /// Makes a subscription and gives it as the API shows it.
+    pub(crate) async fn subscription(&self, user: &str, plan: &str) -> Value {
+        self.admin().post(SUBSCRIPTIONS, json!({ "user": user, "plan": plan })).await.expect(201)
+    }
+
     /// A seat of the license for the machine; gives the session's id.
     pub(crate) async fn seat(&self, license: &Value, user: &str, machine: &str) -> Value {
         let answer = self.user(user).acquire(&license["license_key"], machine).await;
@@ -127,6 +134,11 @@ pub(crate) fn capacity(tenant: &str, user: Uuid, capacity: Uuid, kind: u8) -> Va
 /// Where admins find a license.
 pub(crate) fn license_path(license: &Value) -> String {
     format!("{LICENSES}/{}", text(&license["license_id"]))
+}
+
+/// Where admins find a subscription.
+pub(crate) fn subscription_path(subscription: &Value) -> String {
+    format!("{SUBSCRIPTIONS}/{}", text(&subscription["subscription_id"]))
 }
 
 /// Where clients find a session.

@@ -16,11 +16,12 @@ use crate::http::books::Books;
 use crate::http::desk::Desk;
 use crate::http::exchange::exchange;
 
-/// A tenant with a license and a session, of which nothing may change.
+/// A tenant with a license, a session and a subscription, of which nothing may change.
 struct Siege {
     desk: Desk,
     license: serde_json::Value,
     session: serde_json::Value,
+    subscription: serde_json::Value,
     before: Books,
 }
 
@@ -37,8 +38,9 @@ impl Siege {
     async fn of(desk: Desk) -> Self {
         let license = desk.license(serde_json::json!({ "max_seats": 3 })).await;
         let session = desk.seat(&license, "ann", "laptop-1").await;
+        let subscription = desk.subscription("sue", "basic").await;
         let before = Books::of(&desk).await;
-        Self { desk, license, session, before }
+        Self { desk, license, session, subscription, before }
     }
 
     /// Checks that nothing has changed, and that the server still does its work.

@@ -3,8 +3,6 @@
 pub(super) mod answer;
 mod apply;
 pub(super) mod create;
-mod fields;
-mod idempotency;
 pub(super) mod list;
 pub(super) mod read;
 pub(super) mod revoke;

@@ -9,10 +9,10 @@ const WAITING_MAX: usize = 256;
 /// Entitlements that have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
-    /// A user's subscription.
+    /// What this user may have.
     Subscriber(TenantId, UserId),
-    /// A plan, and with it what any of the tenant's subscribers may have.
-    Plan(TenantId),
+    /// What any of the tenant's users may have, by a plan.
+    Tenant(TenantId),
 }
 
 impl Changed {
@@ -20,7 +20,7 @@ impl Changed {
     pub(super) fn concerns(&self, tenant: &TenantId, user: &UserId) -> bool {
         match self {
             Self::Subscriber(of, changed) => of == tenant && changed == user,
-            Self::Plan(of) => of == tenant,
+            Self::Tenant(of) => of == tenant,
         }
     }
 }

@@ -73,7 +73,7 @@ impl Subscribers {
             *changes += 1;
             match &changed {
                 Changed::Subscriber(tenant, user) => drop(self.remembered.remove(&KeyRef(tenant, user))),
-                Changed::Plan(tenant) => self.remembered.retain(|Key(of, _), _| of != tenant),
+                Changed::Tenant(tenant) => self.remembered.retain(|Key(of, _), _| of != tenant),
             }
         }
         self.announcements.announce(changed);

@@ -30,7 +30,7 @@ use crate::{admin, capacities, devices, licenses, operations};
         (name = "licenses", description = "Take, keep and give back a seat of a license."),
         (name = "devices", description = "Take, keep and give up a subscriber's screen, and hear when it is lost."),
         (name = "capacities", description = "Take and give back a user's capacity, in tiers."),
-        (name = "admin", description = "Licenses, sessions and the audit log of the caller's tenant, and the server's jobs. Needs the `admin` scope."),
+        (name = "admin", description = "Licenses, plans, subscriptions, sessions and the audit log of the caller's tenant, and the server's jobs. Needs the `admin` scope."),
         (name = "operations", description = "Is the server alive, and may it take traffic?")
     )
 )]

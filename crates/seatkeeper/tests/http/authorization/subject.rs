@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::table::{Line, Of};
 use crate::house::Answer;
-use crate::http::desk::{CAPACITIES, DEVICES, Desk, capacity, text};
+use crate::http::desk::{CAPACITIES, DEVICES, Desk, PLANS, SUBSCRIPTIONS, capacity, text};
 use crate::http::exchange::exchange;
 
 /// Later than any session's id, so that a page after it has all.
@@ -24,6 +24,8 @@ pub(super) struct Subject<'a> {
     user_object_id: String,
     capacity_id: String,
     capacity_session_id: String,
+    plan: String,
+    subscription_id: String,
 }
 
 impl<'a> Subject<'a> {
@@ -36,6 +38,10 @@ impl<'a> Subject<'a> {
         let device = desk.user("ann").post(DEVICES, json!({ "device_id": "tv", "device_type": "tv" })).await;
         // A list waits until the ledger knows the devices.
         desk.user("ann").get(DEVICES).await.expect(200);
+        let (plan, admin) = (some_plan(), desk.admin());
+        admin.post(PLANS, json!({ "name": plan, "device_limit": 2 })).await.expect(201);
+        let ask = json!({ "user": Uuid::new_v4(), "plan": plan });
+        let subscription = admin.post(SUBSCRIPTIONS, ask).await.expect(201);
         let own = |value: &Value| text(value).to_owned();
         Self {
             desk,
@@ -46,6 +52,8 @@ impl<'a> Subject<'a> {
             user_object_id: user.to_string(),
             capacity_id: capacity_id.to_string(),
             capacity_session_id: own(&taken.expect(201)["sessionId"]),
+            plan,
+            subscription_id: own(&subscription["subscription_id"]),
         }
     }
 
@@ -61,6 +69,8 @@ impl<'a> Subject<'a> {
             user_object_id: x(),
             capacity_id: x(),
             capacity_session_id: x(),
+            plan: "\"".into(),
+            subscription_id: x(),
         }
     }
 
@@ -75,6 +85,8 @@ impl<'a> Subject<'a> {
             user_object_id: Uuid::new_v4().to_string(),
             capacity_id: Uuid::new_v4().to_string(),
             capacity_session_id: Uuid::new_v4().to_string(),
+            plan: some_plan(),
+            subscription_id: Uuid::new_v4().to_string(),
         };
         let near = Self {
             desk: self.desk,
@@ -85,6 +97,8 @@ impl<'a> Subject<'a> {
             user_object_id: next_to(&self.user_object_id),
             capacity_id: next_to(&self.capacity_id),
             capacity_session_id: next_to(&self.capacity_session_id),
+            plan: format!("{}x", self.plan),
+            subscription_id: next_to(&self.subscription_id),
         };
         [random, near]
     }
@@ -120,7 +134,14 @@ impl<'a> Subject<'a> {
             .replace("{user_object_id}", &self.user_object_id)
             .replace("{capacity_id}", &self.capacity_id)
             .replace("{job}", JOB)
+            .replace("{plan}", &self.plan)
+            .replace("{subscription_id}", &self.subscription_id)
     }
+}
+
+/// All of them sort between the same two built-in plans.
+fn some_plan() -> String {
+    format!("plan-{}", Uuid::new_v4())
 }
 
 fn next_to(id: &str) -> String {

@@ -143,6 +143,38 @@ pub(super) const LINES: &[Line] = &[
     Line { operation: "get /api/v1/admin/licenses/{license_id}", ..ADMIN },
     Line { operation: "patch /api/v1/admin/licenses/{license_id}", body: r#"{"max_seats":9}"#, ..ADMIN },
     Line { operation: "delete /api/v1/admin/licenses/{license_id}", allowed: 204, ..ADMIN },
+    Line { operation: "get /api/v1/admin/plans", query: "?cursor={plan}", to_others: 200, ..ADMIN },
+    Line {
+        operation: "post /api/v1/admin/plans",
+        body: r#"{"name":"{plan}","device_limit":-1}"#,
+        // Names are each tenant's own, so there is nothing to find out: the request is refused for its limit.
+        allowed: 422,
+        to_others: 422,
+        ..ADMIN
+    },
+    Line { operation: "get /api/v1/admin/plans/{plan}", ..ADMIN },
+    Line { operation: "patch /api/v1/admin/plans/{plan}", body: r#"{"device_limit":9}"#, ..ADMIN },
+    Line { operation: "delete /api/v1/admin/plans/{plan}", allowed: 204, ..ADMIN },
+    Line {
+        operation: "get /api/v1/admin/subscriptions",
+        query: "?plan={plan}&cursor={subscription_id}",
+        to_others: 200,
+        ..ADMIN
+    },
+    Line {
+        operation: "post /api/v1/admin/subscriptions",
+        body: r#"{"user":"zoe","plan":"{plan}"}"#,
+        allowed: 201,
+        to_others: 422,
+        ..ADMIN
+    },
+    Line { operation: "get /api/v1/admin/subscriptions/{subscription_id}", ..ADMIN },
+    Line {
+        operation: "patch /api/v1/admin/subscriptions/{subscription_id}",
+        body: r#"{"ends_at":"2099-01-01T00:00:00Z"}"#,
+        ..ADMIN
+    },
+    Line { operation: "delete /api/v1/admin/subscriptions/{subscription_id}", allowed: 204, ..ADMIN },
     Line {
         operation: "get /api/v1/admin/sessions",
         query: "?pool_kind=license&pool={license_id}&cursor={later_session_id}",

@@ -3,11 +3,11 @@
 use reqwest::Method;
 
 use super::Siege;
-use crate::http::desk::{AUDIT, Desk, JOBS, LICENSES, SESSIONS};
+use crate::http::desk::{AUDIT, Desk, JOBS, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS};
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
 /// Operations with an id in their path: `{}` stands for it.
-const WITH_ID: [(&str, &str, &str); 11] = [
+const WITH_ID: [(&str, &str, &str); 14] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
@@ -16,6 +16,9 @@ const WITH_ID: [(&str, &str, &str); 11] = [
     ("GET", "/api/v1/admin/licenses/{}", "license_id"),
     ("PATCH", "/api/v1/admin/licenses/{}", "license_id"),
     ("DELETE", "/api/v1/admin/licenses/{}", "license_id"),
+    ("GET", "/api/v1/admin/subscriptions/{}", "subscription_id"),
+    ("PATCH", "/api/v1/admin/subscriptions/{}", "subscription_id"),
+    ("DELETE", "/api/v1/admin/subscriptions/{}", "subscription_id"),
     ("DELETE", "/api/v1/admin/sessions/{}", "session_id"),
     ("GET", "/api/v1/capacities/sessions/{}", "session_id"),
     ("DELETE", "/api/v1/capacities/sessions/{}", "session_id"),
@@ -89,6 +92,22 @@ async fn a_job_of_nothing_is_404() {
 }
 
 #[tokio::test]
+async fn a_name_that_no_plan_has_or_can_have_is_404() {
+    let siege = Siege::begin().await;
+    let long = "x".repeat(5_000);
+    for name in ["family", "Basic", "basic%20", "%00", "%FF%FE", "%C3%BC", "..%2Fbasic", "basic.", "'", &long]
+    {
+        for method in ["GET", "PATCH", "DELETE"] {
+            let path = format!("{PLANS}/{name}");
+            let answer = ask(&siege.desk, method, &path).await;
+            assert_problem(&answer, 404, &format!("{method} {path}"));
+            assert_eq!(answer.body["type"], "/problems/plan-not-found", "{method} {path}");
+        }
+    }
+    siege.withstood().await;
+}
+
+#[tokio::test]
 async fn an_address_of_nothing_is_404() {
     let siege = Siege::begin().await;
     let long = format!("/{}", "x".repeat(20_000));
@@ -120,7 +139,7 @@ async fn an_address_of_nothing_is_404() {
     ] {
         assert_problem(&ask(&siege.desk, "GET", path).await, 404, path);
     }
-    for path in [LICENSES, SESSIONS, AUDIT, JOBS] {
+    for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, JOBS] {
         assert_problem(&ask(&siege.desk, "GET", &format!("{path}/")).await, 404, path);
     }
     siege.withstood().await;

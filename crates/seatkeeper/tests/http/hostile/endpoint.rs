@@ -6,7 +6,9 @@ use uuid::Uuid;
 
 use super::Siege;
 use crate::house::Answer;
-use crate::http::desk::{ACQUIRE, CAPACITIES, LICENSES, license_path, text};
+use crate::http::desk::{
+    ACQUIRE, CAPACITIES, LICENSES, PLANS, SUBSCRIPTIONS, license_path, subscription_path, text,
+};
 use crate::http::exchange::exchange;
 
 pub(super) struct Endpoint<'a> {
@@ -28,8 +30,17 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 4] {
-        [Self::acquire(siege), Self::create(siege), Self::update(siege), Self::put(siege)]
+    pub(super) fn all(siege: &'a Siege) -> [Self; 8] {
+        [
+            Self::acquire(siege),
+            Self::create_license(siege),
+            Self::update_license(siege),
+            Self::create_plan(siege),
+            Self::update_plan(siege),
+            Self::create_subscription(siege),
+            Self::update_subscription(siege),
+            Self::put(siege),
+        ]
     }
 
     pub(super) fn acquire(siege: &'a Siege) -> Self {
@@ -47,10 +58,10 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    fn create(siege: &'a Siege) -> Self {
+    fn create_license(siege: &'a Siege) -> Self {
         Self {
             siege,
-            name: "create",
+            name: "create license",
             method: Method::POST,
             path: LICENSES.into(),
             token: siege.desk.token("ops", "admin"),
@@ -62,10 +73,10 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    fn update(siege: &'a Siege) -> Self {
+    fn update_license(siege: &'a Siege) -> Self {
         Self {
             siege,
-            name: "update",
+            name: "update license",
             method: Method::PATCH,
             path: license_path(&siege.license),
             token: siege.desk.token("ops", "admin"),
@@ -74,6 +85,66 @@ impl<'a> Endpoint<'a> {
             optional: &["max_seats", "status", "expires_at", "count_per", "ttl_seconds", "contact"],
             text_field: "contact",
             number_field: Some("max_seats"),
+        }
+    }
+
+    fn create_plan(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "create plan",
+            method: Method::POST,
+            path: PLANS.into(),
+            token: siege.desk.token("ops", "admin"),
+            valid: json!({ "name": "family", "device_limit": 6 }),
+            required: &["name", "device_limit"],
+            optional: &["price_cents", "when_full", "ttl_seconds"],
+            text_field: "name",
+            number_field: Some("device_limit"),
+        }
+    }
+
+    fn update_plan(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "update plan",
+            method: Method::PATCH,
+            path: format!("{PLANS}/premium"),
+            token: siege.desk.token("ops", "admin"),
+            valid: json!({ "device_limit": 6, "when_full": "deny" }),
+            required: &[],
+            optional: &["device_limit", "price_cents", "when_full", "ttl_seconds", "status"],
+            text_field: "when_full",
+            number_field: Some("device_limit"),
+        }
+    }
+
+    fn create_subscription(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "create subscription",
+            method: Method::POST,
+            path: SUBSCRIPTIONS.into(),
+            token: siege.desk.token("ops", "admin"),
+            valid: json!({ "user": "bob", "plan": "basic" }),
+            required: &["user", "plan"],
+            optional: &["starts_at", "ends_at"],
+            text_field: "user",
+            number_field: None,
+        }
+    }
+
+    fn update_subscription(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "update subscription",
+            method: Method::PATCH,
+            path: subscription_path(&siege.subscription),
+            token: siege.desk.token("ops", "admin"),
+            valid: json!({ "plan": "premium" }),
+            required: &[],
+            optional: &["plan", "starts_at", "ends_at"],
+            text_field: "plan",
+            number_field: None,
         }
     }
 

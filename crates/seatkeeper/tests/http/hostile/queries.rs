@@ -1,7 +1,9 @@
 //! Query strings with one parameter that is wrong: the answer names it.
 
 use super::Siege;
-use crate::http::desk::{AUDIT, CAPACITIES, JOBS, LICENSES, SESSIONS, sessions_path, text};
+use crate::http::desk::{
+    AUDIT, CAPACITIES, JOBS, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS, sessions_path, text,
+};
 use crate::http::exchange::assert_field;
 
 const WRONG_LIMITS: [&str; 9] =
@@ -16,6 +18,11 @@ async fn a_parameter_that_is_wrong_is_named() {
     for (path, parameter, values) in [
         (LICENSES, "status", &["x", "Active", "", "active%00"][..]),
         (LICENSES, "cursor", &["x", "", "1", "%00", "%FF", &long]),
+        (PLANS, "status", &["x", "Active", "", "cancelled", "active%00"]),
+        (PLANS, "cursor", &["Basic", "", "a%20b", "%00", "%FF", &long]),
+        (SUBSCRIPTIONS, "status", &["x", "Active", "", "retired", "active%00"]),
+        (SUBSCRIPTIONS, "plan", &["Basic", "", "a%20b", "%00", "%FF", &long]),
+        (SUBSCRIPTIONS, "cursor", &["x", "", "1", "%00", "%FF", &long]),
         (SESSIONS, "pool_kind", &["x", "License", ""]),
         (SESSIONS, "ip", &["x", "", "127.0.0.1.1", "256.0.0.1", "127.0.0.1:80", "::g"]),
         (SESSIONS, "live", &["x", "1", "TRUE", ""]),
@@ -41,7 +48,7 @@ async fn a_page_has_1_to_500_items() {
     let siege = Siege::begin().await;
     let of_license = sessions_path(&siege.license);
     let of_job = format!("{JOBS}/session_expiry/runs");
-    for path in [LICENSES, SESSIONS, AUDIT, &of_license, &of_job] {
+    for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, &of_license, &of_job] {
         for limit in WRONG_LIMITS {
             let query = format!("{path}?limit={limit}");
             assert_field(&siege.desk.admin().get(&query).await, "limit", &query);
@@ -60,7 +67,9 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
     let siege = Siege::begin().await;
     let admin = siege.desk.admin();
     let runs = format!("{JOBS}/session_expiry/runs");
-    for (path, parameter) in [(LICENSES, "limit"), (SESSIONS, "user"), (AUDIT, "pool"), (&runs, "cursor")] {
+    for (path, parameter) in
+        [(LICENSES, "limit"), (SESSIONS, "user"), (SUBSCRIPTIONS, "user"), (AUDIT, "pool"), (&runs, "cursor")]
+    {
         let query = format!("{path}?{parameter}=1&{parameter}=2");
         assert_field(&admin.get(&query).await, parameter, &query);
     }
@@ -91,6 +100,9 @@ async fn odd_parameters_find_nothing_and_harm_nothing() {
             let found = siege.desk.admin().get(&query).await.expect(200);
             assert_eq!(found["items"].as_array().unwrap().len(), 0, "{query}");
         }
+        let query = format!("{SUBSCRIPTIONS}?user={value}");
+        let found = siege.desk.admin().get(&query).await.expect(200);
+        assert_eq!(found["items"].as_array().unwrap().len(), 0, "{query}");
         siege.desk.admin().get(&format!("{AUDIT}?pool={value}&unknown={value}&&=")).await.expect(200);
     }
     for dates in [

@@ -5,11 +5,23 @@ use serde_json::{Value, json};
 /// Values of which each is wrong for the field of this name, wherever it appears.
 pub(super) fn wrong(field: &str) -> Vec<Value> {
     match field {
-        "license_key" | "machine_id" | "instance_id" | "contact" => [no_text(), bad_names()].concat(),
+        "license_key" | "machine_id" | "instance_id" | "contact" | "user" => {
+            [no_text(), bad_names()].concat()
+        }
         "user_agent" => [no_text(), controls(), vec![json!("x".repeat(501))]].concat(),
         "max_seats" => [no_number(), vec![json!(1_000_001), json!(-1)]].concat(),
         "ttl_seconds" => [no_number(), vec![json!(0), json!(1), json!(2_592_001), json!(-60)]].concat(),
-        "expires_at" => [vec![json!(1_900_000_000)], no_text(), bad_dates()].concat(),
+        "name" | "plan" => {
+            [no_text(), bad_names(), texts(&["Basic", "a b", "a/b", "bäsic", ".", "x\u{0}"])].concat()
+        }
+        "device_limit" => [no_number(), vec![json!(10_001), json!(-1)]].concat(),
+        "price_cents" => [no_number(), vec![json!(1_000_000_001), json!(-1)]].concat(),
+        "when_full" => {
+            [no_text(), texts(&["", "Evict", "deny ", "allow"]), vec![json!({ "evict": null })]].concat()
+        }
+        "expires_at" | "starts_at" | "ends_at" => {
+            [vec![json!(1_900_000_000)], no_text(), bad_dates()].concat()
+        }
         "count_per" => {
             [no_text(), texts(&["", "Machine", "machines", "machine\u{0}"]), vec![json!({ "user": null })]]
                 .concat()

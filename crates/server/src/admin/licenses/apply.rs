@@ -30,7 +30,7 @@ impl Apply {
             idempotency: self.idempotency.as_ref(),
         };
         let updated = app.ledger.update_license(&self.tenant, self.id, &self.change, None, write).await;
-        let written = updated.map_err(Error::of_license_write)?;
+        let written = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?;
         // A repeated request is told what it was told then; what binds is the license as it is now.
         let current = match written.effect {
             Effect::Changed | Effect::Unchanged => Some(written.value.clone()),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::LicenseAnswer;
-use super::fields::{SEATS_MAX, date_field, named, time_of, ttl_field};
-use super::idempotency::IdempotencyKey;
+use crate::admin::fields::{SEATS_MAX, date_field, named, time_of, ttl_field};
+use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, Body, Meta, optional_name_field};
@@ -70,7 +70,7 @@ pub(crate) async fn create(
         idempotency: idempotency.as_ref(),
     };
     let written = app.ledger.create_license(ask.license(&who.tenant), write).await;
-    let license = written.map_err(Error::of_license_write)?.value;
+    let license = written.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?.value;
     Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::of(&app, &license).await?)))
 }
 

@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use super::answer::LicenseAnswer;
 use super::apply::Apply;
-use super::fields::{
+use crate::admin::fields::{
     SEATS_MAX, date_change_field, name_change_field, named, present, time_of, ttl_change_field,
 };
-use super::idempotency::IdempotencyKey;
+use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, Body, IdPath, Meta};

@@ -64,9 +64,9 @@ async fn what_is_remembered_counts_until_it_is_said_to_have_changed() {
     assert_eq!(scene.limit("ann").await, 4);
 
     scene.set("premium", 6).await;
-    scene.subscribers.changed(Changed::Plan("globex".into()));
+    scene.subscribers.changed(Changed::Tenant("globex".into()));
     assert_eq!(scene.limit("ann").await, 4);
-    scene.subscribers.changed(Changed::Plan(acme()));
+    scene.subscribers.changed(Changed::Tenant(acme()));
     assert_eq!(scene.limit("ann").await, 6);
 }
 
@@ -100,19 +100,19 @@ async fn who_listens_hears_of_what_concerns_the_subscriber() {
     for of_others in [
         Changed::Subscriber(acme(), "bob".into()),
         Changed::Subscriber("globex".into(), "ann".into()),
-        Changed::Plan("globex".into()),
+        Changed::Tenant("globex".into()),
     ] {
         scene.subscribers.changed(of_others);
     }
     assert!(listening.changed().now_or_never().is_none());
-    for own in [Changed::Subscriber(acme(), "ann".into()), Changed::Plan(acme())] {
+    for own in [Changed::Subscriber(acme(), "ann".into()), Changed::Tenant(acme())] {
         scene.subscribers.changed(own);
         assert!(listening.changed().now_or_never().is_some());
         assert!(listening.changed().now_or_never().is_none(), "once a change");
     }
     // Who is far behind hears that something has changed.
     for _ in 0..1_000 {
-        scene.subscribers.changed(Changed::Plan("globex".into()));
+        scene.subscribers.changed(Changed::Tenant("globex".into()));
     }
     assert!(listening.changed().now_or_never().is_some());
 }

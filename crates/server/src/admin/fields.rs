@@ -1,12 +1,12 @@
-//! What the fields of a license may be.
+//! What the fields of licenses, plans and subscriptions may be.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
-use seatkeeper_core::RegistryTime;
+use seatkeeper_core::{RegistryTime, WhenFull};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 
 use crate::http::name_field;
 use crate::settings::{TTL_SECONDS_MAX, TTL_SECONDS_MIN};
@@ -14,6 +14,10 @@ use crate::times::registry_time_of;
 
 /// The most seats of one license.
 pub(super) const SEATS_MAX: u32 = 1_000_000;
+/// The most devices of one subscriber.
+pub(super) const DEVICES_MAX: u32 = 10_000;
+/// The highest price of a plan.
+pub(super) const PRICE_CENTS_MAX: u32 = 1_000_000_000;
 
 /// A TTL, if it is there.
 pub(super) fn ttl_field(ttl: &Option<u32>, _: &()) -> garde::Result {
@@ -74,4 +78,9 @@ where
 {
     let name = Option::<String>::deserialize(deserializer)?;
     name.map(|name| name.parse().map_err(D::Error::custom)).transpose()
+}
+
+/// What [`named`] reads of this type.
+pub(super) fn name_of<S: Serializer>(when_full: &Option<WhenFull>, serializer: S) -> Result<S::Ok, S::Error> {
+    when_full.map(WhenFull::as_str).serialize(serializer)
 }

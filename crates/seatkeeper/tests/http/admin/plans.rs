@@ -1,0 +1,154 @@
+//! `/api/v1/admin/plans`
+
+use serde_json::{Value, json};
+
+use crate::http::desk::{AUDIT, DEVICES, Desk, PLANS};
+use crate::http::exchange::assert_problem;
+use crate::http::shown::shown;
+
+fn path(plan: &str) -> String {
+    format!("{PLANS}/{plan}")
+}
+
+/// A screen for the user; gives what the answer says of the plan's limit.
+pub(super) async fn limit_of(desk: &Desk, user: &str) -> Value {
+    let ask = json!({ "device_id": "tv", "device_type": "tv" });
+    let answer = desk.user(user).post(DEVICES, ask).await;
+    assert!(matches!(answer.status, 200 | 201), "{:#}", answer.body);
+    answer.body["device_limit"].clone()
+}
+
+#[tokio::test]
+async fn a_tenant_has_three_plans_from_the_beginning() {
+    let desk = Desk::open();
+    let page = desk.admin().get(PLANS).await.expect(200);
+    let plans: Vec<_> =
+        page["items"].as_array().unwrap().iter().map(|plan| (&plan["name"], &plan["device_limit"])).collect();
+    let (basic, premium, standard) = (json!("basic"), json!("premium"), json!("standard"));
+    assert_eq!(plans, [(&basic, &json!(1)), (&premium, &json!(4)), (&standard, &json!(2))]);
+    let premium = desk.admin().get(&path("premium")).await.expect(200);
+    assert_eq!((&premium["version"], &premium["status"]), (&json!(0), &json!("active")));
+}
+
+#[tokio::test]
+async fn a_plan_has_what_was_asked_for() {
+    let desk = Desk::open();
+    let ask = json!({
+        "name": "family", "device_limit": 6, "price_cents": 1999, "when_full": "deny", "ttl_seconds": 60
+    });
+    let plan = desk.admin().post(PLANS, ask).await.expect(201);
+    assert_eq!(
+        shown(&plan),
+        json!({
+            "name": "family",
+            "device_limit": 6,
+            "price_cents": 1999,
+            "when_full": "deny",
+            "ttl_seconds": 60,
+            "status": "active",
+            "version": 1,
+            "created_at": "[time]",
+            "updated_at": "[time]"
+        })
+    );
+    assert_eq!(desk.admin().get(&path("family")).await.expect(200), plan);
+    desk.neighbour().admin().get(&path("family")).await.expect(404);
+}
+
+#[tokio::test]
+async fn a_plan_needs_nothing_but_a_name_and_a_limit() {
+    let desk = Desk::open();
+    let plan = desk.admin().post(PLANS, json!({ "name": "solo", "device_limit": 1 })).await.expect(201);
+    assert_eq!(
+        (&plan["price_cents"], &plan["when_full"], &plan["ttl_seconds"]),
+        (&json!(0), &json!("evict"), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn a_name_is_taken_once_in_a_tenant_also_by_a_retired_plan() {
+    let desk = Desk::open();
+    desk.admin().delete(&path("basic")).await.expect(204);
+    for name in ["basic", "premium"] {
+        let taken = desk.admin().post(PLANS, json!({ "name": name, "device_limit": 3 })).await;
+        assert_problem(&taken, 409, "taken");
+        assert_eq!(taken.body["type"], "/problems/plan-name-taken");
+    }
+}
+
+#[tokio::test]
+async fn a_change_counts_from_the_next_admission_on_and_ends_nobody() {
+    let desk = Desk::open();
+    desk.subscription("ann", "standard").await;
+    assert_eq!(limit_of(&desk, "ann").await, 2);
+    let phone = json!({ "device_id": "phone", "device_type": "mobile" });
+    desk.user("ann").post(DEVICES, phone).await.expect(201);
+
+    desk.admin().patch(&path("standard"), Some(json!({ "device_limit": 1 }))).await.expect(200);
+    let live = desk.user("ann").get(DEVICES).await.expect(200);
+    assert_eq!(live["items"].as_array().map(Vec::len), Some(2), "{live:#}");
+    assert_eq!(limit_of(&desk, "ann").await, 1);
+
+    desk.admin().patch(&path("standard"), Some(json!({ "device_limit": 3 }))).await.expect(200);
+    assert_eq!(limit_of(&desk, "ann").await, 3);
+}
+
+#[tokio::test]
+async fn a_change_leaves_what_it_does_not_name_and_null_takes_the_ttl_away() {
+    let desk = Desk::open();
+    let admin = desk.admin();
+    let first = admin.patch(&path("basic"), Some(json!({ "ttl_seconds": 60, "when_full": "deny" }))).await;
+    let first = first.expect(200);
+    assert_eq!(
+        (&first["device_limit"], &first["ttl_seconds"], &first["version"]),
+        (&json!(1), &json!(60), &json!(1))
+    );
+    let second = admin.patch(&path("basic"), Some(json!({ "ttl_seconds": null }))).await.expect(200);
+    assert_eq!((&second["ttl_seconds"], &second["when_full"]), (&Value::Null, &json!("deny")));
+    let same = admin.patch(&path("basic"), Some(json!({ "ttl_seconds": null }))).await.expect(200);
+    assert_eq!(same, second, "a change that changes nothing");
+}
+
+#[tokio::test]
+async fn a_retired_plan_can_be_offered_again() {
+    let desk = Desk::open();
+    let admin = desk.admin();
+    admin.delete(&path("premium")).await.expect(204);
+    admin.delete(&path("premium")).await.expect(204);
+    let active = admin.get(&format!("{PLANS}?status=active")).await.expect(200);
+    assert_eq!(active["items"].as_array().unwrap().len(), 2);
+    let again = admin.patch(&path("premium"), Some(json!({ "status": "active" }))).await.expect(200);
+    assert_eq!(again["status"], "active");
+}
+
+#[tokio::test]
+async fn plans_come_in_pages() {
+    let desk = Desk::open();
+    let first = desk.admin().get(&format!("{PLANS}?limit=2")).await.expect(200);
+    assert_eq!(first["next_cursor"], "premium");
+    let second = desk.admin().get(&format!("{PLANS}?limit=2&cursor=premium")).await.expect(200);
+    assert_eq!((&second["items"][0]["name"], second.get("next_cursor")), (&json!("standard"), None));
+}
+
+#[tokio::test]
+async fn each_change_is_on_record_under_the_plans_name() {
+    let desk = Desk::open();
+    let admin = desk.admin();
+    admin.post(PLANS, json!({ "name": "family", "device_limit": 6 })).await.expect(201);
+    admin.patch(&path("family"), Some(json!({ "device_limit": 5 }))).await.expect(200);
+    let records = async |action: &str| {
+        let found = admin.get(&format!("{AUDIT}?pool=family&action={action}")).await.expect(200);
+        found["items"].as_array().unwrap().clone()
+    };
+    let [created] = &records("plan_created").await[..] else { panic!("one plan") };
+    assert_eq!(
+        (&created["stream"], &created["seq"], &created["limit"]),
+        (&json!("plan"), &json!(1), &json!(6))
+    );
+    let [updated] = &records("plan_updated").await[..] else { panic!("one change") };
+    assert_eq!(
+        (&updated["seq"], &updated["limit"], &updated["actor"]),
+        (&json!(2), &json!(5), &json!("admin:ops"))
+    );
+    assert_eq!(updated["detail"]["name"], "family");
+}

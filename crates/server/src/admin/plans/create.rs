@@ -1,0 +1,83 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use garde::Validate;
+use seatkeeper_core::{Seats, TenantId, WhenFull};
+use seatkeeper_ledger::{NewPlan, PlanName, Write};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::PlanAnswer;
+use crate::admin::fields::{DEVICES_MAX, PRICE_CENTS_MAX, name_of, named, ttl_field};
+use crate::admin::idempotency::IdempotencyKey;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Body, Meta};
+use crate::problem::Problem;
+
+/// A plan to be made.
+#[derive(Serialize, Deserialize, Validate, ToSchema)]
+pub(crate) struct CreatePlan {
+    /// Its name, which never changes: 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`.
+    #[garde(skip)]
+    #[schema(value_type = String, min_length = 1, max_length = 64, pattern = "^[a-z0-9_-]+$")]
+    name: PlanName,
+    /// How many devices of a subscriber may watch at once: 0 to 10,000.
+    #[garde(range(max = DEVICES_MAX))]
+    #[schema(maximum = 10_000)]
+    device_limit: u32,
+    /// What it costs, by default nothing; kept for those who ask.
+    #[garde(range(max = PRICE_CENTS_MAX))]
+    #[schema(maximum = 1_000_000_000)]
+    price_cents: Option<u32>,
+    /// What happens to a device too many: `evict` (default) or `deny`.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("evict", "deny"))]
+    #[serde(default, deserialize_with = "named", serialize_with = "name_of")]
+    when_full: Option<WhenFull>,
+    /// How long a session lives after its last heartbeat: 2 to 2,592,000; absent: the server's setting.
+    #[garde(custom(ttl_field))]
+    #[schema(minimum = 2, maximum = 2_592_000)]
+    ttl_seconds: Option<u32>,
+}
+
+/// `POST /plans`: make a plan.
+#[utoipa::path(
+    post, path = "/plans", tag = "admin", operation_id = "create_plan", security(("bearer" = [])),
+    request_body = CreatePlan,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one plan")),
+    responses(
+        (status = 201, body = PlanAnswer),
+        (status = 409, body = Problem, description = "The name is taken"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn create(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    key: IdempotencyKey,
+    Body(ask): Body<CreatePlan>,
+) -> Result<(StatusCode, axum::Json<PlanAnswer>), Error> {
+    let idempotency = key.for_request(&who.user, "create plan", &ask)?;
+    let write = Write {
+        origin: &meta.origin(who.as_admin()),
+        at: app.engine.now().await?,
+        idempotency: idempotency.as_ref(),
+    };
+    let written = app.ledger.create_plan(ask.plan(&who.tenant), write).await;
+    let plan = written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value;
+    Ok((StatusCode::CREATED, axum::Json(PlanAnswer::of(&plan))))
+}
+
+impl CreatePlan {
+    fn plan(self, tenant: &TenantId) -> NewPlan {
+        NewPlan {
+            tenant: tenant.clone(),
+            name: self.name,
+            device_limit: Seats(self.device_limit),
+            price_cents: self.price_cents.unwrap_or_default(),
+            when_full: self.when_full.unwrap_or(WhenFull::Evict),
+            ttl_seconds: self.ttl_seconds,
+        }
+    }
+}

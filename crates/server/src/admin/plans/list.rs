@@ -1,0 +1,44 @@
+use axum::extract::State;
+use seatkeeper_ledger::PlanStatus;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::PlanAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PlansQuery {
+    /// Only plans that are `active` or `retired`.
+    #[param(value_type = Option<String>)]
+    status: Option<PlanStatus>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many plans at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// `GET /plans`: the tenant's plans by name; `basic`, `standard` and `premium` are always there.
+#[utoipa::path(
+    get, path = "/plans", tag = "admin", operation_id = "list_plans", security(("bearer" = [])),
+    params(PlansQuery),
+    responses(
+        (status = 200, body = Page<PlanAnswer>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    who: Admin,
+    Query(query): Query<PlansQuery>,
+) -> Result<axum::Json<Page<PlanAnswer>>, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let now = app.engine.now().await?;
+    let page = app.ledger.list_plans(&who.tenant, query.status, now, cursor.as_ref(), limit).await;
+    let page = page.map_err(Error::Ledger)?;
+    let items = page.items.iter().map(PlanAnswer::of).collect();
+    Ok(axum::Json(Page { items, next_cursor: page.next.map(String::from) }))
+}

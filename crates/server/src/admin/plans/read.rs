@@ -1,0 +1,27 @@
+use axum::extract::State;
+
+use super::answer::PlanAnswer;
+use super::path::PlanPath;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::Admin;
+use crate::problem::Problem;
+
+/// `GET /plans/{plan}`: one plan.
+#[utoipa::path(
+    get, path = "/plans/{plan}", tag = "admin", operation_id = "read_plan",
+    security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
+    responses(
+        (status = 200, body = PlanAnswer),
+        (status = 404, body = Problem, description = "No such plan"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn read(
+    State(app): State<App>,
+    who: Admin,
+    PlanPath(name): PlanPath,
+) -> Result<axum::Json<PlanAnswer>, Error> {
+    let found = app.ledger.plan(&who.tenant, &name, app.engine.now().await?).await.map_err(Error::Ledger)?;
+    Ok(axum::Json(PlanAnswer::of(&found.ok_or(Error::PlanNotFound)?)))
+}

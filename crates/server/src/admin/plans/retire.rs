@@ -1,0 +1,37 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use seatkeeper_ledger::{PlanChange, PlanStatus};
+
+use super::apply::Apply;
+use super::path::PlanPath;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Meta};
+use crate::problem::Problem;
+
+/// `DELETE /plans/{plan}`: retire a plan. It takes no new subscription; who has it keeps it.
+#[utoipa::path(
+    delete, path = "/plans/{plan}", tag = "admin", operation_id = "retire_plan",
+    security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
+    responses(
+        (status = 204, description = "The plan is retired"),
+        (status = 404, body = Problem, description = "No such plan"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn retire(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    PlanPath(name): PlanPath,
+) -> Result<StatusCode, Error> {
+    let apply = Apply {
+        tenant: who.tenant.clone(),
+        name,
+        change: PlanChange { status: Some(PlanStatus::Retired), ..PlanChange::default() },
+        idempotency: None,
+        origin: meta.origin(who.as_admin()),
+    };
+    apply.run(app).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,88 @@
+use axum::extract::State;
+use garde::Validate;
+use seatkeeper_core::{Seats, WhenFull};
+use seatkeeper_ledger::{PlanChange, PlanStatus};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::PlanAnswer;
+use super::apply::Apply;
+use super::path::PlanPath;
+use crate::admin::fields::{DEVICES_MAX, PRICE_CENTS_MAX, name_of, named, present, ttl_change_field};
+use crate::admin::idempotency::IdempotencyKey;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Body, Meta};
+use crate::problem::Problem;
+
+/// What to change of a plan. Fields that are absent stay as they are; `null` takes the TTL away.
+#[derive(Serialize, Deserialize, Validate, ToSchema)]
+pub(crate) struct UpdatePlan {
+    /// How many devices of a subscriber may watch at once.
+    #[garde(range(max = DEVICES_MAX))]
+    #[schema(maximum = 10_000)]
+    device_limit: Option<u32>,
+    /// What it costs.
+    #[garde(range(max = PRICE_CENTS_MAX))]
+    #[schema(maximum = 1_000_000_000)]
+    price_cents: Option<u32>,
+    /// What happens to a device too many: `evict` or `deny`.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("evict", "deny"))]
+    #[serde(default, deserialize_with = "named", serialize_with = "name_of")]
+    when_full: Option<WhenFull>,
+    /// How long a session lives after its last heartbeat.
+    #[garde(custom(ttl_change_field))]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>, minimum = 2, maximum = 2_592_000)]
+    ttl_seconds: Option<Option<u32>>,
+    /// `active`, or `retired`: then it takes no new subscription, and who has it keeps it.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("active", "retired"))]
+    #[serde(default, deserialize_with = "named")]
+    status: Option<PlanStatus>,
+}
+
+/// `PATCH /plans/{plan}`: change a plan. It counts from each subscriber's next admission on.
+#[utoipa::path(
+    patch, path = "/plans/{plan}", tag = "admin", operation_id = "update_plan",
+    security(("bearer" = [])), request_body = UpdatePlan,
+    params(
+        ("plan" = String, Path, description = "The plan's name"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
+    ),
+    responses(
+        (status = 200, body = PlanAnswer),
+        (status = 404, body = Problem, description = "No such plan"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn update(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    key: IdempotencyKey,
+    PlanPath(name): PlanPath,
+    Body(ask): Body<UpdatePlan>,
+) -> Result<axum::Json<PlanAnswer>, Error> {
+    let apply = Apply {
+        tenant: who.tenant.clone(),
+        idempotency: key.for_request(&who.user, &format!("update plan {name}"), &ask)?,
+        name,
+        change: ask.change(),
+        origin: meta.origin(who.as_admin()),
+    };
+    Ok(axum::Json(PlanAnswer::of(&apply.run(app).await?)))
+}
+
+impl UpdatePlan {
+    fn change(self) -> PlanChange {
+        PlanChange {
+            device_limit: self.device_limit.map(Seats),
+            price_cents: self.price_cents,
+            when_full: self.when_full,
+            ttl_seconds: self.ttl_seconds,
+            status: self.status,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+use seatkeeper_core::RegistryTime;
+use seatkeeper_ledger::{PlanName, Subscription, SubscriptionStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::times::text_of;
+
+/// A subscription as operators see it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SubscriptionAnswer {
+    subscription_id: Uuid,
+    /// Who has it.
+    user: String,
+    #[schema(value_type = String)]
+    plan: PlanName,
+    #[schema(value_type = String, examples("active", "cancelled", "expired"))]
+    status: SubscriptionStatus,
+    /// From when on it counts.
+    starts_at: String,
+    /// Until when; absent: for ever.
+    ends_at: Option<String>,
+    /// Rises with every change.
+    version: u64,
+    created_at: String,
+    updated_at: String,
+}
+
+impl SubscriptionAnswer {
+    /// The subscription as it is at `now`.
+    pub(super) fn at(now: RegistryTime, subscription: &Subscription) -> Self {
+        Self {
+            subscription_id: subscription.id.0,
+            user: subscription.user.to_string(),
+            plan: subscription.plan.clone(),
+            status: subscription.status_at(now),
+            starts_at: text_of(subscription.starts_at),
+            ends_at: subscription.ends_at.map(text_of),
+            version: subscription.version,
+            created_at: text_of(subscription.created_at),
+            updated_at: text_of(subscription.updated_at),
+        }
+    }
+}

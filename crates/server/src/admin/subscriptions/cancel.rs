@@ -1,0 +1,38 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use seatkeeper_ledger::{SubscriptionChange, SubscriptionId};
+
+use super::write::{Wanted, WriteThrough};
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, IdPath, Meta};
+use crate::problem::Problem;
+
+/// `DELETE /subscriptions/{subscription_id}`: cancel a subscription for good. It ends nobody; the user's
+/// next admission finds the limit of who has none.
+#[utoipa::path(
+    delete, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "cancel_subscription",
+    security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
+    responses(
+        (status = 204, description = "The subscription is cancelled"),
+        (status = 404, body = Problem, description = "No such subscription"),
+        (status = 409, body = Problem, description = "It has expired"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    IdPath(id): IdPath,
+) -> Result<StatusCode, Error> {
+    let change = SubscriptionChange { cancel: true, ..SubscriptionChange::default() };
+    let write = WriteThrough {
+        tenant: who.tenant.clone(),
+        wanted: Wanted::Change(SubscriptionId(id), change),
+        idempotency: None,
+        origin: meta.origin(who.as_admin()),
+    };
+    write.run(app).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,75 @@
+use axum::extract::State;
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use garde::Validate;
+use seatkeeper_core::{TenantId, UserId};
+use seatkeeper_ledger::{NewSubscription, PlanName};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::SubscriptionAnswer;
+use super::write::{Wanted, WriteThrough};
+use crate::admin::fields::{date_field, time_of};
+use crate::admin::idempotency::IdempotencyKey;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Body, Meta, name_field};
+use crate::problem::Problem;
+
+/// A subscription to be made.
+#[derive(Serialize, Deserialize, Validate, ToSchema)]
+pub(crate) struct CreateSubscription {
+    /// Who will have it: the user that tokens name.
+    #[garde(custom(name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    user: String,
+    /// A plan of the tenant that is not retired.
+    #[garde(skip)]
+    #[schema(value_type = String, min_length = 1, max_length = 64)]
+    plan: PlanName,
+    /// From when on it counts; absent: from now on.
+    #[garde(custom(date_field))]
+    starts_at: Option<DateTime<Utc>>,
+    /// Until when, later than its start; absent: for ever.
+    #[garde(custom(date_field))]
+    ends_at: Option<DateTime<Utc>>,
+}
+
+/// `POST /subscriptions`: make a subscription. A user has at most one that is active.
+#[utoipa::path(
+    post, path = "/subscriptions", tag = "admin", operation_id = "create_subscription",
+    security(("bearer" = [])), request_body = CreateSubscription,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one subscription")),
+    responses(
+        (status = 201, body = SubscriptionAnswer),
+        (status = 409, body = Problem, description = "The user has one already, or the plan is retired"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn create(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    key: IdempotencyKey,
+    Body(ask): Body<CreateSubscription>,
+) -> Result<(StatusCode, axum::Json<SubscriptionAnswer>), Error> {
+    let write = WriteThrough {
+        tenant: who.tenant.clone(),
+        idempotency: key.for_request(&who.user, "create subscription", &ask)?,
+        wanted: Wanted::New(ask.subscription(&who.tenant)),
+        origin: meta.origin(who.as_admin()),
+    };
+    Ok((StatusCode::CREATED, axum::Json(write.run(app).await?)))
+}
+
+impl CreateSubscription {
+    fn subscription(self, tenant: &TenantId) -> NewSubscription {
+        NewSubscription {
+            tenant: tenant.clone(),
+            user: UserId::new(self.user),
+            plan: self.plan,
+            starts_at: time_of(self.starts_at),
+            ends_at: time_of(self.ends_at),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use axum::extract::State;
+use seatkeeper_core::UserId;
+use seatkeeper_ledger::{PlanName, SubscriptionFilter, SubscriptionStatus};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::SubscriptionAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SubscriptionsQuery {
+    /// Only those of this user.
+    user: Option<String>,
+    /// Only those to this plan.
+    #[param(value_type = Option<String>)]
+    plan: Option<PlanName>,
+    /// Only those that are `active`, `cancelled` or `expired`.
+    #[param(value_type = Option<String>)]
+    status: Option<SubscriptionStatus>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many subscriptions at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// `GET /subscriptions`: the tenant's subscriptions that match all that is given, the oldest first.
+#[utoipa::path(
+    get, path = "/subscriptions", tag = "admin", operation_id = "list_subscriptions",
+    security(("bearer" = [])), params(SubscriptionsQuery),
+    responses(
+        (status = 200, body = Page<SubscriptionAnswer>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    who: Admin,
+    Query(query): Query<SubscriptionsQuery>,
+) -> Result<axum::Json<Page<SubscriptionAnswer>>, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let filter =
+        SubscriptionFilter { user: query.user.map(UserId::new), plan: query.plan, status: query.status };
+    let now = app.engine.now().await?;
+    let page = app.ledger.list_subscriptions(&who.tenant, &filter, now, cursor, limit).await;
+    let page = page.map_err(Error::Ledger)?;
+    let items = page.items.iter().map(|subscription| SubscriptionAnswer::at(now, subscription)).collect();
+    Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))
+}

@@ -1,0 +1,28 @@
+use axum::extract::State;
+use seatkeeper_ledger::SubscriptionId;
+
+use super::answer::SubscriptionAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, IdPath};
+use crate::problem::Problem;
+
+/// `GET /subscriptions/{subscription_id}`: one subscription.
+#[utoipa::path(
+    get, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "read_subscription",
+    security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = SubscriptionAnswer),
+        (status = 404, body = Problem, description = "No such subscription"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn read(
+    State(app): State<App>,
+    who: Admin,
+    IdPath(id): IdPath,
+) -> Result<axum::Json<SubscriptionAnswer>, Error> {
+    let found = app.ledger.subscription(&who.tenant, SubscriptionId(id)).await.map_err(Error::Ledger)?;
+    let subscription = found.ok_or(Error::SubscriptionNotFound)?;
+    Ok(axum::Json(SubscriptionAnswer::at(app.engine.now().await?, &subscription)))
+}

@@ -1,0 +1,76 @@
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use garde::Validate;
+use seatkeeper_ledger::{PlanName, SubscriptionChange, SubscriptionId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::SubscriptionAnswer;
+use super::write::{Wanted, WriteThrough};
+use crate::admin::fields::{date_change_field, date_field, present, time_of};
+use crate::admin::idempotency::IdempotencyKey;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Body, IdPath, Meta};
+use crate::problem::Problem;
+
+/// What to change of a subscription. Fields that are absent stay as they are; `null` takes the end away.
+#[derive(Serialize, Deserialize, Validate, ToSchema)]
+pub(crate) struct UpdateSubscription {
+    /// Another plan.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
+    plan: Option<PlanName>,
+    /// From when on it counts.
+    #[garde(custom(date_field))]
+    starts_at: Option<DateTime<Utc>>,
+    /// Until when, later than its start.
+    #[garde(custom(date_change_field))]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DateTime<Utc>>)]
+    ends_at: Option<Option<DateTime<Utc>>>,
+}
+
+/// `PATCH /subscriptions/{subscription_id}`: change a subscription. It counts from the user's next
+/// admission on, and ends nobody.
+#[utoipa::path(
+    patch, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "update_subscription",
+    security(("bearer" = [])), request_body = UpdateSubscription,
+    params(
+        ("subscription_id" = Uuid, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
+    ),
+    responses(
+        (status = 200, body = SubscriptionAnswer),
+        (status = 404, body = Problem, description = "No such subscription"),
+        (status = 409, body = Problem, description = "The subscription is over, or the plan is retired"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn update(
+    State(app): State<App>,
+    who: Admin,
+    meta: Meta,
+    key: IdempotencyKey,
+    IdPath(id): IdPath,
+    Body(ask): Body<UpdateSubscription>,
+) -> Result<axum::Json<SubscriptionAnswer>, Error> {
+    let write = WriteThrough {
+        tenant: who.tenant.clone(),
+        idempotency: key.for_request(&who.user, &format!("update subscription {id}"), &ask)?,
+        wanted: Wanted::Change(SubscriptionId(id), ask.change()),
+        origin: meta.origin(who.as_admin()),
+    };
+    Ok(axum::Json(write.run(app).await?))
+}
+
+impl UpdateSubscription {
+    fn change(self) -> SubscriptionChange {
+        SubscriptionChange {
+            plan: self.plan,
+            starts_at: time_of(self.starts_at),
+            ends_at: self.ends_at.map(time_of),
+            cancel: false,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Carries a write of a subscription through: the ledger, and what is remembered of its user.
+
+use seatkeeper_core::{Origin, RegistryTime, TenantId};
+use seatkeeper_ledger::{
+    Idempotency, NewSubscription, Subscription, SubscriptionChange, SubscriptionId, Write,
+};
+
+use super::answer::SubscriptionAnswer;
+use crate::app::App;
+use crate::entitlements::Changed;
+use crate::error::Error;
+
+/// What to write.
+pub(super) enum Wanted {
+    New(NewSubscription),
+    Change(SubscriptionId, SubscriptionChange),
+}
+
+/// One write of one subscription.
+pub(super) struct WriteThrough {
+    pub(super) tenant: TenantId,
+    pub(super) wanted: Wanted,
+    pub(super) idempotency: Option<Idempotency>,
+    pub(super) origin: Origin,
+}
+
+impl WriteThrough {
+    /// Carries the write through, also if the caller goes away meanwhile.
+    pub(super) async fn run(self, app: App) -> Result<SubscriptionAnswer, Error> {
+        let tasks = app.writes.clone();
+        tasks.spawn(async move { self.carry_through(&app).await }).await?
+    }
+
+    async fn carry_through(self, app: &App) -> Result<SubscriptionAnswer, Error> {
+        let tenant = self.tenant.clone();
+        let at = app.engine.now().await?;
+        let written = self.write(app, at).await;
+        app.subscribers.changed(match &written {
+            Ok(subscription) => Changed::Subscriber(tenant, subscription.user.clone()),
+            // It may have been written all the same.
+            Err(_) => Changed::Tenant(tenant),
+        });
+        Ok(SubscriptionAnswer::at(at, &written?))
+    }
+
+    async fn write(self, app: &App, at: RegistryTime) -> Result<Subscription, Error> {
+        let write = Write { origin: &self.origin, at, idempotency: self.idempotency.as_ref() };
+        let written = match self.wanted {
+            Wanted::New(new) => app.ledger.create_subscription(new, write).await,
+            Wanted::Change(id, change) => {
+                app.ledger.update_subscription(&self.tenant, id, &change, write).await
+            }
+        };
+        Ok(written.map_err(|error| Error::of_write(error, Error::SubscriptionNotFound))?.value)
+    }
+}
