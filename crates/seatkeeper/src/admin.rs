@@ -9,8 +9,12 @@ use crate::api_client::{self, ApiClient};
 use crate::cli::ServerArgs;
 use crate::settings;
 
-/// Where the admin API is.
+/// Licenses.
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
+/// Plans.
+pub(crate) const PLANS: &str = "/api/v1/admin/plans";
+/// Subscriptions.
+pub(crate) const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";
 /// Sessions of every pool.
 pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
 /// The audit log.

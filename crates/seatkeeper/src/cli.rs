@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{audit, bench, demo, jobs, license, serve, sessions, token};
+use crate::commands::{audit, bench, demo, jobs, license, plan, serve, sessions, subscription, token};
 use crate::settings::{Flag, Sources, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
 /// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
@@ -33,6 +33,12 @@ pub(crate) enum Command {
     /// Create, read, change and end licenses
     #[command(subcommand)]
     License(license::LicenseCommand),
+    /// Create, read, change and retire plans
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
+    /// Create, read, change and cancel subscriptions
+    #[command(subcommand)]
+    Subscription(subscription::SubscriptionCommand),
     /// Search and end sessions
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),

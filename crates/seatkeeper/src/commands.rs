@@ -8,8 +8,10 @@ mod error;
 pub(crate) mod jobs;
 pub(crate) mod license;
 mod migrate;
+pub(crate) mod plan;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod subscription;
 pub(crate) mod token;
 
 use std::process::ExitCode;
@@ -26,6 +28,8 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Config(args) => config::run(&args),
         Command::Migrate(args) => migrate::run(&args).await,
         Command::License(command) => license::run(command).await,
+        Command::Plan(command) => plan::run(command).await,
+        Command::Subscription(command) => subscription::run(command).await,
         Command::Sessions(command) => sessions::run(command).await,
         Command::Audit(command) => audit::run(command).await,
         Command::Jobs(command) => jobs::run(command).await,

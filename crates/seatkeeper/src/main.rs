@@ -35,6 +35,8 @@ fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
         | Command::Config(_)
         | Command::Migrate(_)
         | Command::License(_)
+        | Command::Plan(_)
+        | Command::Subscription(_)
         | Command::Sessions(_)
         | Command::Audit(_)
         | Command::Jobs(_)

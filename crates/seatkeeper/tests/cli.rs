@@ -132,6 +132,47 @@ fn a_license_from_its_creation_to_its_revocation() {
 }
 
 #[test]
+fn a_plan_and_a_subscription_to_it_from_their_creation_to_their_end() {
+    let house = House::open();
+    let made = house.command(&["plan", "create", "family", "--devices", "6", "--ttl-seconds", "60"]);
+    assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
+    assert_eq!(
+        (field(&made.stdout, "devices"), field(&made.stdout, "when full")),
+        ("6".into(), "evict".into())
+    );
+    let changed = house.command(&["plan", "update", "family", "--when-full", "deny", "--unset-ttl"]);
+    assert_eq!(
+        field(&changed.stdout, "devices"),
+        "6",
+        "what was not said stays as it is: {}",
+        changed.stderr
+    );
+    let shown = house.command(&["plan", "show", "family", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!((&shown["when_full"], &shown["ttl_seconds"]), (&json!("deny"), &Value::Null));
+
+    let ends = "2099-01-01T00:00:00Z";
+    let made =
+        house.command(&["subscription", "create", "--user", "ann", "--plan", "family", "--ends-at", ends]);
+    assert_eq!(field(&made.stdout, "status"), "active", "{}", made.stderr);
+    let id = field(&made.stdout, "subscription id");
+    let changed = house.command(&["subscription", "update", &id, "--plan", "basic", "--unset-end"]);
+    let ended = house.command(&["subscription", "show", &id, "--json"]);
+    let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(field(&changed.stdout, "plan"), "basic", "{}", changed.stderr);
+    assert_eq!(ended["ends_at"], Value::Null);
+
+    assert_eq!(field(&house.command(&["plan", "retire", "family"]).stdout, "status"), "retired");
+    let listed = house.command(&["plan", "list", "--status", "active"]).stdout;
+    assert!(listed.contains("premium") && !listed.contains("family"), "{listed}");
+    assert_eq!(field(&house.command(&["subscription", "cancel", &id]).stdout, "status"), "cancelled");
+    let listed = house.command(&["subscription", "list", "--user", "ann", "--status", "cancelled"]).stdout;
+    assert!(listed.contains(&id), "{listed}");
+    let again = house.command(&["subscription", "update", &id, "--plan", "premium"]);
+    assert!(again.status.code() == Some(1) && again.stderr.contains("409"), "{}", again.stderr);
+}
+
+#[test]
 fn licenses_are_listed_as_a_table_and_as_json() {
     let house = House::open();
     for key in ["K-1", "K-2", "K-3"] {

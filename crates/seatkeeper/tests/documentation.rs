@@ -54,7 +54,12 @@ fn the_files_that_the_architecture_names_exist() {
 
 #[test]
 fn the_pages_that_pages_link_to_exist() {
-    for (from, folder) in [("README.md", ""), ("ARCHITECTURE.md", ""), ("docs/licenses.md", "docs")] {
+    for (from, folder) in [
+        ("README.md", ""),
+        ("ARCHITECTURE.md", ""),
+        ("docs/licenses.md", "docs"),
+        ("docs/subscriptions.md", "docs"),
+    ] {
         let page = page(from);
         let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.starts_with("http")) {

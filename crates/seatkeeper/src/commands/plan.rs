@@ -1,0 +1,229 @@
+//! `seatkeeper plan …`: plans through the admin API.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use seatkeeper_ledger::PlanName;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Error;
+use crate::admin::{self, PLANS};
+use crate::api_client::ApiClient;
+use crate::cli::ServerArgs;
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlanCommand {
+    /// List plans
+    List(ListArgs),
+    /// Create a plan
+    Create(CreateArgs),
+    /// Show one plan
+    Show(OneArgs),
+    /// Change a plan, from each subscriber's next admission on; what is not said stays as it is
+    Update(UpdateArgs),
+    /// Take no new subscription to it; who has it keeps it
+    Retire(OneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Only those of this status
+    #[arg(long, value_parser = ["active", "retired"])]
+    status: Option<String>,
+    /// At most so many
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// Its name: a-z, 0-9, _ and -
+    #[arg(value_name = "PLAN")]
+    name: PlanName,
+    /// How many devices of a subscriber may watch at once
+    #[arg(long, value_name = "DEVICES")]
+    devices: u32,
+    #[command(flatten)]
+    terms: TermsArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpdateArgs {
+    /// Which plan
+    #[arg(value_name = "PLAN")]
+    name: PlanName,
+    /// How many devices of a subscriber may watch at once; fewer than now ends nobody
+    #[arg(long, value_name = "DEVICES")]
+    devices: Option<u32>,
+    #[command(flatten)]
+    terms: TermsArgs,
+    /// Offer it, or no longer
+    #[arg(long, value_parser = ["active", "retired"])]
+    status: Option<String>,
+    /// Take its own TTL away: then it has the server's
+    #[arg(long, conflicts_with = "ttl_seconds")]
+    unset_ttl: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneArgs {
+    /// Which plan
+    #[arg(value_name = "PLAN")]
+    name: PlanName,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// What a plan may say beside its devices.
+#[derive(Debug, Args)]
+struct TermsArgs {
+    /// What it costs, in cents
+    #[arg(long, value_name = "CENTS")]
+    price_cents: Option<u32>,
+    /// What happens to a device too many
+    #[arg(long)]
+    when_full: Option<WhenFull>,
+    /// How long a session lives after its last heartbeat, in seconds [default: the server's]
+    #[arg(long, value_name = "SECONDS")]
+    ttl_seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum WhenFull {
+    /// The stalest session ends
+    Evict,
+    /// It is refused
+    Deny,
+}
+
+/// What the API is asked to set; what is absent is left as it is.
+#[derive(Debug, Default, Serialize)]
+struct Change {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<PlanName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price_cents: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    when_full: Option<WhenFull>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
+}
+
+impl TermsArgs {
+    fn change(self, device_limit: Option<u32>) -> Change {
+        let Self { price_cents, when_full, ttl_seconds } = self;
+        Change { device_limit, price_cents, when_full, ttl_seconds, ..Change::default() }
+    }
+}
+
+/// A plan, as far as tables show it.
+#[derive(Debug, Deserialize)]
+struct Plan {
+    name: String,
+    device_limit: u64,
+    price_cents: u64,
+    when_full: String,
+    ttl_seconds: Option<u64>,
+    status: String,
+    version: u64,
+    created_at: String,
+    updated_at: String,
+}
+
+pub(crate) async fn run(command: PlanCommand) -> Result<ExitCode, Error> {
+    match command {
+        PlanCommand::List(args) => list(&args).await?,
+        PlanCommand::Create(args) => create(args).await?,
+        PlanCommand::Show(args) => show(&args).await?,
+        PlanCommand::Update(args) => update(args).await?,
+        PlanCommand::Retire(args) => retire(&args).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(args: &ListArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let listed = api.list(PLANS, &[("status", args.status.clone())], args.limit).await?;
+    output::listed(listed, args.server.json, |items| {
+        let plans: Vec<Plan> = api.read(PLANS, items)?;
+        let header = ["PLAN", "DEVICES", "WHEN FULL", "TTL", "CENTS", "STATUS"];
+        Ok(output::table(header, plans.into_iter().map(row))?)
+    })
+}
+
+fn row(plan: Plan) -> [String; 6] {
+    [
+        plan.name,
+        plan.device_limit.to_string(),
+        plan.when_full,
+        output::cell(plan.ttl_seconds),
+        plan.price_cents.to_string(),
+        plan.status,
+    ]
+}
+
+async fn create(args: CreateArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let new = Change { name: Some(args.name), ..args.terms.change(Some(args.devices)) };
+    let answer = api.post(PLANS, json!(new)).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn show(args: &OneArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.get(&path_of(&args.name)).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn update(args: UpdateArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let mut change = json!(Change { status: args.status, ..args.terms.change(args.devices) });
+    if args.unset_ttl {
+        change["ttl_seconds"] = Value::Null;
+    }
+    let answer = api.patch(&path_of(&args.name), Some(change)).await?;
+    print(&api, answer, args.server.json)
+}
+
+async fn retire(args: &OneArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    api.delete(&path_of(&args.name), &[]).await?;
+    let answer = api.get(&path_of(&args.name)).await?;
+    print(&api, answer, args.server.json)
+}
+
+fn path_of(name: &PlanName) -> String {
+    format!("{PLANS}/{name}")
+}
+
+fn print(api: &ApiClient, answer: Value, as_json: bool) -> Result<(), Error> {
+    if as_json {
+        return Ok(output::json(&answer)?);
+    }
+    let plan: Plan = api.read(PLANS, answer)?;
+    let pairs = [
+        ("plan", plan.name),
+        ("devices", plan.device_limit.to_string()),
+        ("when full", plan.when_full),
+        ("ttl seconds", output::cell(plan.ttl_seconds)),
+        ("price in cents", plan.price_cents.to_string()),
+        ("status", plan.status),
+        ("version", plan.version.to_string()),
+        ("created", plan.created_at),
+        ("updated", plan.updated_at),
+    ];
+    Ok(output::pairs(pairs)?)
+}
