@@ -136,6 +136,11 @@ impl ApiClient {
         self.call(Method::POST, self.url(path, &[])?, Some(body)).await
     }
 
+    /// The answer to a `PUT`.
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Result<Value, Error> {
+        self.call(Method::PUT, self.url(path, &[])?, Some(body)).await
+    }
+
     /// The answer to a `PATCH`.
     pub(crate) async fn patch(&self, path: &str, body: Option<Value>) -> Result<Value, Error> {
         self.call(Method::PATCH, self.url(path, &[])?, body).await

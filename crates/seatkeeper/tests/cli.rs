@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use house::{House, eventually, run, run_with};
+use house::{Client, House, eventually, run, run_with};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
@@ -212,6 +212,56 @@ async fn sessions_are_listed_and_revoked() {
 }
 
 #[tokio::test]
+async fn sessions_of_every_kind_are_told_apart() {
+    const TENANT: &str = "6f1d2c3b-0d5e-4f7a-9b8c-1a2b3c4d5e6f";
+    const CAPACITY: &str = "5a000000-0000-4000-8000-0000000000c1";
+    let house = House::open();
+    let command = |args: &[&str]| house.command(&[args, &["--tenant", TENANT]].concat());
+    let license = command(&["license", "create", "--seats", "1", "--key", "K"]);
+    assert_eq!(license.status.code(), Some(0), "{}", license.stderr);
+    let ann = Client::new(house.url(), house.token_of(TENANT, "ann", ""));
+    ann.acquire(&json!("K"), "m1").await.expect(201);
+    ann.post(
+        "/api/v1/devices/sessions",
+        json!({ "device_id": "d1", "device_type": "tv", "device_name": "Den" }),
+    )
+    .await
+    .expect(201);
+    let users = ["a0000000-0000-4000-8000-0000000000a1", "a0000000-0000-4000-8000-0000000000a2"];
+    for user in users {
+        let ask = json!({ "userObjectId": user, "tenantObjectId": TENANT, "capacityId": CAPACITY, "sessionKind": 3 });
+        ann.put("/api/v1/capacities/sessions", ask).await.expect(201);
+    }
+
+    let table = command(&["sessions", "list", "--live"]).stdout;
+    let line_of = |kind: &str| {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = table.lines().map(words).find(|line| line.contains(&format!(" {kind} ")));
+        found.unwrap_or_else(|| panic!("no line of a {kind}:\n{table}"))
+    };
+    assert!(line_of("license").contains(" m1 ann - "), "{table}");
+    assert!(line_of("subscriber").contains(" ann tv: Den "), "{table}");
+    assert!(line_of("capacity").contains(&format!(" {CAPACITY} {} ann tier 3 ", users[1])), "{table}");
+    for (kind, lines) in [("license", 1), ("subscriber", 1), ("capacity", 2)] {
+        let table = command(&["sessions", "list", "--kind", kind]).stdout;
+        assert_eq!(table.lines().count(), 1 + lines, "{kind}:\n{table}");
+    }
+
+    let pool = format!("{}/{CAPACITY}", users[0]).to_uppercase();
+    let found = command(&["sessions", "list", "--capacity", &pool]).stdout;
+    assert!(found.lines().count() == 2 && found.contains(users[0]), "{found}");
+    let revoked = command(&["sessions", "revoke", "--capacity", &pool]);
+    assert_eq!(revoked.stdout, "1 ended\n", "{}", revoked.stderr);
+    assert_eq!(command(&["sessions", "revoke", "--subscriber", "ann"]).stdout, "1 ended\n");
+    assert_eq!(command(&["sessions", "list", "--live"]).stdout.lines().count(), 3);
+
+    for wrong in [&["--capacity", "x"][..], &["--capacity", &pool, "--subscriber", "ann"], &["--kind", "x"]] {
+        let output = command(&[&["sessions", "list"], wrong].concat());
+        assert!(!output.status.success() && !output.stderr.is_empty(), "{wrong:?}: {}", output.stdout);
+    }
+}
+
+#[tokio::test]
 async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
     let house = House::open();
     let license = house.license(1).await;
@@ -344,6 +394,7 @@ fn the_demonstration_ends_well_within_a_minute() {
         "welder denied",
         "welder acquired the robot's seat",
         "nothing is lost",
+        "tier 3  upgraded",
         "none left its pool above its limit",
     ];
     for part in story {

@@ -59,6 +59,7 @@ fn the_pages_that_pages_link_to_exist() {
         ("ARCHITECTURE.md", ""),
         ("docs/licenses.md", "docs"),
         ("docs/subscriptions.md", "docs"),
+        ("docs/capacities.md", "docs"),
     ] {
         let page = page(from);
         let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -72,16 +73,23 @@ fn the_pages_that_pages_link_to_exist() {
 /// The tour, as it is pasted into a terminal, on a server of the test's own instead of the usual one.
 fn tour(house: &House) -> Command {
     let blocks = blocks(&page("README.md"), "sh");
-    let pasted = blocks[2..].concat();
+    // It starts a server in the background, which must not outlive the test.
+    let pasted = format!("trap 'kill $!; wait' EXIT\n{}", blocks[2..].concat());
+    pasted_into_bash(house, &pasted)
+}
+
+/// A shell that runs a page's blocks on a server of the test's own.
+fn pasted_into_bash(house: &House, pasted: &str) -> Command {
     let address = house.url().trim_start_matches("http://");
     let directory = Path::new(BIN).parent().expect("a directory").to_str().expect("a path in Unicode");
     let script = pasted
         .replace("localhost:8080", address)
+        .replace("127.0.0.1:8080", address)
         .replace("$(pidof \"$PWD/target/release/seatkeeper\")", &house.pid().to_string())
         .replace("$PWD/target/release", directory);
     let mut shell = Command::new("bash");
     shell
-        .args(["-euc", &format!("trap 'kill $!; wait' EXIT\n{script}")])
+        .args(["-euc", &script])
         .current_dir(house.data_dir())
         .env("SEATKEEPER_URL", house.url())
         .env("SEATKEEPER_SERVER_LISTEN", address)
@@ -106,4 +114,25 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     assert!(told.contains("none left its pool above its limit"), "{told}");
     // The tour killed it.
     house.kill();
+}
+
+#[test]
+fn the_guide_to_capacities_goes_as_it_says() {
+    let house = House::open();
+    let guide = page("docs/capacities.md");
+    let pasted = format!("PATH=$PWD/target/release:$PATH\n{}", blocks(&guide, "sh").concat());
+    let output = pasted_into_bash(&house, &pasted).output().expect("bash and curl");
+    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}{log}");
+
+    let answers: Vec<Value> = told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let promised = guide.split("# \"status\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let statuses = answers.iter().filter_map(|answer| answer["status"].as_str());
+    let promised: Vec<_> = promised.collect();
+    assert_eq!(statuses.collect::<Vec<_>>(), promised, "{told}{log}");
+    assert_eq!(promised.len(), 6);
+    let found = |answer: &&Value| answer["items"].as_array().is_some_and(|items| items.len() == 1);
+    assert_eq!(answers.iter().filter(found).count(), 1, "what the service took is found: {told}{log}");
+    assert!(told.contains("tier 1") && told.contains("meter of 4444"), "{told}{log}");
+    assert!(told.contains("\n1 ended\n"), "{told}{log}");
 }

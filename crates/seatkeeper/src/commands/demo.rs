@@ -1,5 +1,6 @@
 //! `seatkeeper demo`: the whole story in a terminal, on a server of its own.
 
+mod capacity;
 mod child;
 mod desk;
 mod story;

@@ -1,5 +1,7 @@
 //! `seatkeeper sessions …`: sessions of every kind of pool through the admin API.
 
+mod pool;
+
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Subcommand};
@@ -11,21 +13,24 @@ use super::Error;
 use crate::admin::{self, SESSIONS};
 use crate::cli::ServerArgs;
 use crate::output;
+use pool::PoolArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// Search sessions, live and ended
     List(ListArgs),
-    /// End one session, or all of a license
+    /// End one session, or all of a pool
     Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only those of this license
-    #[arg(long, value_name = "LICENSE_ID")]
-    license: Option<Uuid>,
-    /// Only those of this holder: a machine, for one
+    /// Only those of this kind: license, subscriber, capacity
+    #[arg(long, conflicts_with = "pool")]
+    kind: Option<String>,
+    #[command(flatten)]
+    pool: PoolArgs,
+    /// Only those of this holder: a machine, a user or a device's fingerprint
     #[arg(long)]
     holder: Option<String>,
     /// Only those of this user
@@ -48,14 +53,13 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("which").required(true).args(["id", "license"])))]
+#[command(group(ArgGroup::new("which").required(true).args(["id", "license", "subscriber", "capacity"])))]
 pub(crate) struct RevokeArgs {
     /// Which session
     #[arg(value_name = "SESSION_ID")]
     id: Option<Uuid>,
-    /// All sessions of this license
-    #[arg(long, value_name = "LICENSE_ID")]
-    license: Option<Uuid>,
+    #[command(flatten)]
+    pool: PoolArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -64,9 +68,15 @@ pub(crate) struct RevokeArgs {
 #[derive(Debug, Deserialize)]
 struct Session {
     session_id: String,
+    pool_kind: String,
+    pool: String,
     holder: String,
     instance_id: Option<String>,
     user: String,
+    user_tenant: Option<String>,
+    tier: Option<u8>,
+    device_type: Option<String>,
+    device_name: Option<String>,
     started_at: String,
     last_heartbeat_at: String,
     ended_at: Option<String>,
@@ -88,11 +98,6 @@ pub(crate) async fn run(command: SessionsCommand) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The filter that names the pool of a license.
-fn of_license(license: Option<Uuid>) -> [(&'static str, Option<String>); 2] {
-    [("pool_kind", license.map(|_| "license".to_owned())), ("pool", license.map(|id| id.to_string()))]
-}
-
 async fn list(args: &ListArgs) -> Result<(), Error> {
     let api = admin::connect(&args.server)?;
     let live = match (args.live, args.ended) {
@@ -100,10 +105,9 @@ async fn list(args: &ListArgs) -> Result<(), Error> {
         (false, true) => Some("false".to_owned()),
         (false, false) => None,
     };
-    let [kind, pool] = of_license(args.license);
     let filters = [
-        kind,
-        pool,
+        ("pool_kind", args.pool.kind().map(Into::into).or_else(|| args.kind.clone())),
+        ("pool", args.pool.name()),
         ("holder", args.holder.clone()),
         ("user", args.user.clone()),
         ("ip", args.ip.clone()),
@@ -112,20 +116,47 @@ async fn list(args: &ListArgs) -> Result<(), Error> {
     let listed = api.list(SESSIONS, &filters, args.limit).await?;
     output::listed(listed, args.server.json, |items| {
         let sessions: Vec<Session> = api.read(SESSIONS, items)?;
-        let header = ["SESSION ID", "HOLDER", "USER", "STARTED", "LAST HEARTBEAT", "ENDED", "REASON"];
+        let header = [
+            "SESSION ID",
+            "KIND",
+            "POOL",
+            "HOLDER",
+            "USER",
+            "TIER OR DEVICE",
+            "STARTED",
+            "LAST HEARTBEAT",
+            "ENDED",
+            "REASON",
+        ];
         Ok(output::table(header, sessions.into_iter().map(row))?)
     })
 }
 
-fn row(session: Session) -> [String; 7] {
+fn row(session: Session) -> [String; 10] {
     let holder = match session.instance_id {
         Some(instance) => format!("{} / {instance}", session.holder),
         None => session.holder,
     };
+    let user = match session.user_tenant {
+        Some(tenant) => format!("{} of {tenant}", session.user),
+        None => session.user,
+    };
+    // A capacity's pool is its holder and the capacity.
+    let pool = match session.pool.strip_prefix(&format!("{holder}/")) {
+        Some(capacity) => capacity.to_owned(),
+        None => session.pool,
+    };
+    let device = match (session.device_type, session.device_name) {
+        (Some(kind), Some(name)) => Some(format!("{kind}: {name}")),
+        (kind, _) => kind,
+    };
     [
         session.session_id,
+        session.pool_kind,
+        pool,
         holder,
-        session.user,
+        user,
+        output::cell(session.tier.map(|tier| format!("tier {tier}")).or(device)),
         session.started_at,
         session.last_heartbeat_at,
         output::cell(session.ended_at),
@@ -141,7 +172,7 @@ async fn revoke_one(id: Uuid, server: &ServerArgs) -> Result<(), Error> {
 
 async fn revoke_all(args: &RevokeArgs) -> Result<(), Error> {
     let api = admin::connect(&args.server)?;
-    let answer = api.delete(SESSIONS, &of_license(args.license)).await?;
+    let answer = api.delete(SESSIONS, &args.pool.filter()).await?;
     let Ended { ended } = api.read(SESSIONS, answer.clone())?;
     print_ended(&answer, ended, args.server.json)
 }

@@ -8,6 +8,7 @@ use seatkeeper_server::auth::{MintError, TokenRequest, mint};
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::capacity::{Analyst, Taken};
 use super::child::{ChildError, ChildServer};
 use super::desk::{Desk, Seat};
 use crate::admin::{LICENSES, License};
@@ -24,7 +25,8 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 /// How long the seat of a crashed machine is waited for: many times what it takes.
 const SEAT_BACK_TIMEOUT: Duration = Duration::from_secs(20);
 
-const TENANT: &str = "demo";
+/// A UUID, as a tenant with capacities has.
+const TENANT: &str = "d3300000-0000-4000-8000-000000000000";
 
 /// Why the story has no good end.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +58,7 @@ type Told<T> = Result<T, DemoError>;
 
 /// Tells the story, from an empty directory to the proof.
 pub(super) async fn tell() -> Told<ExitCode> {
-    line("Seatkeeper in eight steps, on a server of its own.")?;
+    line("Seatkeeper in nine steps, on a server of its own.")?;
     let dir = tempfile::Builder::new().prefix("seatkeeper-demo-").tempdir().map_err(DemoError::Directory)?;
     let server = start(&dir).await?;
     let desk = license(&dir, &server).await?;
@@ -66,6 +68,7 @@ pub(super) async fn tell() -> Told<ExitCode> {
     let live = [survivors, vec![taken]].concat();
     let (server, desk) = kill_and_start_again(&dir, server, desk, &live).await?;
     go_home(&desk, &live).await?;
+    take_a_capacity(&desk.api).await?;
     server.stop().await?;
     line("   the server was asked to stop (SIGTERM), and has")?;
     prove(&dir).await
@@ -188,8 +191,27 @@ async fn go_home(desk: &Desk, live: &[Seat]) -> Told<()> {
     Ok(line(format_args!("   {} seats were given back", live.len()))?)
 }
 
+async fn take_a_capacity(api: &ApiClient) -> Told<()> {
+    step(
+        8,
+        "Other businesses, the same engine. An analyst takes a capacity, for 30 days without heartbeats",
+    )?;
+    let analyst = Analyst::of(TENANT);
+    for (tier, status) in [(1, "created"), (1, "existing"), (3, "upgraded"), (2, "existing")] {
+        let taken = analyst.take(api, tier).await?;
+        if taken.status != status {
+            return Err(DemoError::Unexpected(format!("a capacity of tier {tier} was {}", taken.status)));
+        }
+        let Taken { session_kind, session_end_utc, .. } = taken;
+        line(format_args!(
+            "   tier {tier}  {status:<8}  tier {session_kind} stands until {session_end_utc}"
+        ))?;
+    }
+    Ok(line("   one session at every instant: an upgrade ends the old one and starts the new in one step")?)
+}
+
 async fn prove(dir: &TempDir) -> Told<ExitCode> {
-    step(8, "The proof, from the audit log alone")?;
+    step(9, "The proof, from the audit log alone")?;
     line("   $ seatkeeper audit verify")?;
     let verdict = audit::verify::verify(dir.path(), |_| ()).await?;
     audit::verify::print(&verdict)?;

@@ -1,0 +1,49 @@
+//! The pool whose sessions are meant, by the name that its kind has for it.
+
+use clap::Args;
+use uuid::Uuid;
+
+#[derive(Debug, Args)]
+#[group(id = "pool", multiple = false)]
+pub(super) struct PoolArgs {
+    /// The sessions of this license
+    #[arg(long, value_name = "LICENSE_ID")]
+    license: Option<Uuid>,
+    /// The sessions of this subscriber
+    #[arg(long, value_name = "USER")]
+    subscriber: Option<String>,
+    /// The sessions of this user on this capacity
+    #[arg(long, value_name = "USER_ID/CAPACITY_ID", value_parser = capacity)]
+    capacity: Option<String>,
+}
+
+/// A user and a capacity, as the server names their pool.
+fn capacity(text: &str) -> Result<String, &'static str> {
+    let parts =
+        text.split_once('/').map(|(user, capacity)| (Uuid::try_parse(user), Uuid::try_parse(capacity)));
+    match parts {
+        Some((Ok(user), Ok(capacity))) => Ok(format!("{user}/{capacity}")),
+        Some(_) | None => Err("want the UUIDs of a user and a capacity with `/` between"),
+    }
+}
+
+impl PoolArgs {
+    /// The kind of the pool that is named, if one is.
+    pub(super) fn kind(&self) -> Option<&'static str> {
+        let Self { license, subscriber, capacity } = self;
+        let license = license.map(|_| "license");
+        license.or(subscriber.as_ref().map(|_| "subscriber")).or(capacity.as_ref().map(|_| "capacity"))
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> Option<String> {
+        let Self { license, subscriber, capacity } = self;
+        let license = license.map(|id| id.to_string());
+        license.or_else(|| subscriber.clone()).or_else(|| capacity.clone())
+    }
+
+    /// Both, as the API takes them.
+    pub(super) fn filter(&self) -> [(&'static str, Option<String>); 2] {
+        [("pool_kind", self.kind().map(Into::into)), ("pool", self.name())]
+    }
+}
