@@ -45,7 +45,7 @@ pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewL
 pub use page::{PAGE_ITEMS_MAX, Page};
 pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};
 pub use rebuild::LivePool;
-pub use retention::Purged;
+pub use retention::{Keep, Purged};
 pub use sessions::{SessionEnd, SessionFilter, SessionRecord, Successor};
 pub use subscriptions::{
     Entitled, NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter,

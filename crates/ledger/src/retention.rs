@@ -22,6 +22,15 @@ pub struct Purged {
     pub more: bool,
 }
 
+/// What is kept however old it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing: usage is told to nobody.
+    Nothing,
+    /// Sessions of capacities that a window of usage still needs.
+    Unmetered,
+}
+
 /// How far a pool's stream is to be cut.
 struct NewCut {
     pool: PoolId,
@@ -34,9 +43,19 @@ impl Ledger {
     /// them, in one transaction. Live sessions and all that is needed to verify the rest stay. Admissions
     /// wait for it, so `batch` should be some thousands at most. A run that lost its lock deletes
     /// nothing: [`Error::StaleRun`].
-    pub async fn purge(&self, run: &Fence, before: RegistryTime, batch: u32) -> Result<Purged, Error> {
+    pub async fn purge(
+        &self,
+        run: &Fence,
+        before: RegistryTime,
+        keep: Keep,
+        batch: u32,
+    ) -> Result<Purged, Error> {
         // Read outside the transaction that deletes: records never change, so what was old stays old.
-        let cuts = self.cuts_before(before, batch).await?;
+        let metered = match keep {
+            Keep::Nothing => before,
+            Keep::Unmetered => self.metered_until().await?.unwrap_or_default(),
+        };
+        let cuts = self.cuts_before(before, metered, batch).await?;
         let found: u64 = cuts.iter().map(|cut| cut.records).sum();
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
@@ -51,10 +70,16 @@ impl Ledger {
         Ok(purged)
     }
 
-    async fn cuts_before(&self, before: RegistryTime, batch: u32) -> Result<Vec<NewCut>, Error> {
+    async fn cuts_before(
+        &self,
+        before: RegistryTime,
+        metered: RegistryTime,
+        batch: u32,
+    ) -> Result<Vec<NewCut>, Error> {
         let rows = sqlx::query(include_str!("../sql/purge_candidates.sql"))
             .bind(times::stored(before))
             .bind(batch)
+            .bind(times::stored(metered))
             .fetch_all(self.readers())
             .await?;
         rows.iter().map(NewCut::read).collect()

@@ -17,6 +17,12 @@ pub(crate) const PLANS: &str = "/api/v1/admin/plans";
 pub(crate) const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";
 /// Sessions of every pool.
 pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
+/// Windows in which capacities were metered.
+pub(crate) const USAGE: &str = "/api/v1/admin/usage";
+/// Batches of usage records.
+pub(crate) const USAGE_BATCHES: &str = "/api/v1/admin/usage/batches";
+/// What was held, recorded and delivered.
+pub(crate) const USAGE_RECONCILIATION: &str = "/api/v1/admin/usage/reconciliation";
 /// The audit log.
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 

@@ -101,7 +101,16 @@ impl ApiClient {
 
     /// The answer to a `GET`.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Error> {
-        self.call(Method::GET, self.url(path, &[])?, None).await
+        self.get_with(path, &[]).await
+    }
+
+    /// The answer to a `GET` with a query.
+    pub(crate) async fn get_with(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+    ) -> Result<Value, Error> {
+        self.call(Method::GET, self.url(path, query)?, None).await
     }
 
     /// The items of a list, page after page, at most `max`, which is at least 1.

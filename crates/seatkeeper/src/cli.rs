@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{audit, bench, demo, jobs, license, plan, serve, sessions, subscription, token};
+use crate::commands::{audit, bench, demo, jobs, license, plan, serve, sessions, subscription, token, usage};
 use crate::settings::{Flag, Sources, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
 /// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
@@ -48,6 +48,9 @@ pub(crate) enum Command {
     /// See periodic work, and run it at once
     #[command(subcommand)]
     Jobs(jobs::JobsCommand),
+    /// What capacities were used, and what became of it at the sink
+    #[command(subcommand)]
+    Usage(usage::UsageCommand),
     /// The whole story in a terminal, on a server of its own
     Demo(demo::DemoArgs),
     /// Load a server, and check as it goes that no license is ever above its seats

@@ -13,6 +13,7 @@ pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod subscription;
 pub(crate) mod token;
+pub(crate) mod usage;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Sessions(command) => sessions::run(command).await,
         Command::Audit(command) => audit::run(command).await,
         Command::Jobs(command) => jobs::run(command).await,
+        Command::Usage(command) => usage::run(command).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,
     }

@@ -9,6 +9,7 @@ mod licenses;
 mod plans;
 mod sessions;
 mod subscriptions;
+mod usage;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -33,4 +34,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::list::list))
         .routes(routes!(jobs::runs::runs))
         .routes(routes!(jobs::run_now::run_now))
+        .routes(routes!(usage::windows::list))
+        .routes(routes!(usage::batches::list))
+        .routes(routes!(usage::send::send))
+        .routes(routes!(usage::reconcile::reconcile))
 }

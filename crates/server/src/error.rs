@@ -48,6 +48,10 @@ pub(crate) enum Error {
     LicenseKeyTaken,
     #[error("a revoked license stays revoked")]
     LicenseRevoked,
+    #[error("no such batch of usage")]
+    UsageBatchNotFound,
+    #[error("the batch of usage is not dead")]
+    UsageBatchNotDead,
     #[error("no such plan")]
     PlanNotFound,
     #[error("the plan's name is taken")]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{Fence, JobName, Ledger};
+use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
 use seatkeeper_registry::Registry;
 
 use crate::error::Error;
@@ -53,9 +53,11 @@ pub(crate) async fn start(
     roster.start(SessionExpiry { registry: Arc::clone(registry) }, crew, now).await?;
     let housekeeping = Housekeeping { registry: Arc::clone(registry), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;
-    if settings.ledger.retention_days > 0 {
-        let keep = Span::from_secs(settings.ledger.retention_days.saturating_mul(24 * 3_600));
-        let retention = Retention { registry: Arc::clone(registry), ledger: ledger.clone(), keep };
+    if let Some(keep) = settings.ledger.keep() {
+        let is_metered = settings.usage.sink_url.is_some();
+        let in_any_case = if is_metered { Keep::Unmetered } else { Keep::Nothing };
+        let retention =
+            Retention { registry: Arc::clone(registry), ledger: ledger.clone(), keep, in_any_case };
         roster.start(retention, crew, now).await?;
     }
     Ok(roster)

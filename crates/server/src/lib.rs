@@ -21,6 +21,7 @@ mod session_answer;
 mod settings;
 mod start;
 mod times;
+mod usage;
 pub mod wall_clock;
 mod workers;
 
@@ -29,5 +30,6 @@ pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, Durability, LedgerSettings,
     LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, Secret, ServerSettings, Settings,
+    SinkFormat, UsageSettings,
 };
-pub use start::{Running, StartError, start};
+pub use start::{Running, StartError, start, start_with_clock};

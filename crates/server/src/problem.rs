@@ -65,6 +65,8 @@ problems! {
     SESSION_NOT_FOUND = "session-not-found", 404, "Session not found";
     JOB_NOT_FOUND = "job-not-found", 404, "Job not found";
     SESSION_ENDED = "session-ended", 410, "The session has ended";
+    USAGE_BATCH_NOT_FOUND = "usage-batch-not-found", 404, "Usage batch not found";
+    USAGE_BATCH_NOT_DEAD = "usage-batch-not-dead", 409, "The usage batch is not dead";
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
     UNAVAILABLE = "unavailable", 503, "The service cannot answer now";
     INTERNAL = "internal", 500, "Something went wrong on our side";
@@ -166,6 +168,12 @@ impl From<Error> for Problem {
             Error::LicenseKeyTaken => Self::new(&LICENSE_KEY_TAKEN, "Another license has this key."),
             Error::LicenseRevoked => {
                 Self::new(&LICENSE_REVOKED, "A revoked license cannot be changed; create another.")
+            }
+            Error::UsageBatchNotFound => {
+                Self::new(&USAGE_BATCH_NOT_FOUND, "There is no batch of your tenant's by this id.")
+            }
+            Error::UsageBatchNotDead => {
+                Self::new(&USAGE_BATCH_NOT_DEAD, "It is delivered, or on its way already.")
             }
             Error::PlanNotFound => Self::new(&PLAN_NOT_FOUND, "There is no plan of yours by this name."),
             Error::PlanNameTaken => Self::new(&PLAN_NAME_TAKEN, "Another plan has this name."),

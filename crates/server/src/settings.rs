@@ -10,6 +10,7 @@ mod log;
 mod registry;
 mod secret;
 mod server;
+mod usage;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,7 @@ pub use log::{LogFormat, LogSettings};
 pub use registry::RegistrySettings;
 pub use secret::Secret;
 pub use server::ServerSettings;
+pub use usage::{SinkFormat, UsageSettings};
 
 /// All settings. Every one has a default: the server starts with none given.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -43,6 +45,8 @@ pub struct Settings {
     pub devices: DevicesSettings,
     /// Capacities.
     pub capacities: CapacitiesSettings,
+    /// Who is told for how long capacities were held.
+    pub usage: UsageSettings,
     /// What is logged.
     pub log: LogSettings,
 }
@@ -68,7 +72,8 @@ impl Settings {
         self.registry.check()?;
         self.licenses.check()?;
         self.devices.check()?;
-        self.capacities.check()
+        self.capacities.check()?;
+        self.usage.check()
     }
 }
 

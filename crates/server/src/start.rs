@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
-use seatkeeper_registry::{MonotonicClock, Registry};
+use seatkeeper_registry::{MonotonicClock, Registry, TimeSource};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ use crate::http::router;
 use crate::jobs;
 use crate::settings::{Misfit, Settings};
 use crate::times::registry_time_of;
+use crate::usage;
 use crate::wall_clock;
 use crate::workers::{Crew, Drain, Flush, Sweep};
 
@@ -41,6 +42,9 @@ pub enum StartError {
     /// There is no key to check tokens with.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
+    /// No client can be made that brings usage to the sink.
+    #[error("usage cannot be brought to the sink")]
+    Sink(#[from] reqwest::Error),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -71,10 +75,30 @@ impl Running {
 /// Starts a server: opens the ledger, puts back the sessions it knows as live, and listens. It stops
 /// when `shutdown` is cancelled.
 pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
+    start_by(settings, shutdown, MonotonicClock::starting_at).await
+}
+
+/// Starts a server whose registry's time comes from `clock`, for tests that simulate months. The clock must
+/// not be behind what is on record.
+pub async fn start_with_clock(
+    settings: Settings,
+    shutdown: CancellationToken,
+    clock: impl TimeSource,
+) -> Result<Running, StartError> {
+    start_by(settings, shutdown, |_| clock).await
+}
+
+/// Starts a server; `clock` is told when its clock is to start.
+async fn start_by<C: TimeSource>(
+    settings: Settings,
+    shutdown: CancellationToken,
+    clock: impl FnOnce(RegistryTime) -> C,
+) -> Result<Running, StartError> {
     settings.check()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(&settings.ledger.data_dir)).await?;
     let verifier = Verifier::new(&settings)?;
-    let registry = filled_registry(&settings, &ledger).await?;
+    let clock = clock(first_time(&ledger).await?);
+    let registry = filled_registry(&settings, &ledger, clock).await?;
     let address = settings.server.listen;
     let listener =
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
@@ -88,7 +112,8 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
         endings: Arc::clone(&endings),
     };
     let (upkeep, drainage) = workers(&settings, &registry, &ledger, drain).await?;
-    let jobs = jobs::start(&settings, &registry, &ledger, &upkeep, registry.now().await?).await?;
+    let mut jobs = jobs::start(&settings, &registry, &ledger, &upkeep, registry.now().await?).await?;
+    usage::start(&settings, &registry, &ledger, &commits, &upkeep, &mut jobs).await?;
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
@@ -119,10 +144,13 @@ pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Ru
 }
 
 /// A registry with every session that the ledger knows as live, each with a full TTL.
-async fn filled_registry(settings: &Settings, ledger: &Ledger) -> Result<Arc<dyn Registry>, StartError> {
+async fn filled_registry(
+    settings: &Settings,
+    ledger: &Ledger,
+    clock: impl TimeSource,
+) -> Result<Arc<dyn Registry>, StartError> {
     let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
-    let now = first_time(ledger).await?;
-    let clock = MonotonicClock::starting_at(now);
+    let now = clock.now();
     let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
     let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
     let (began, mut sessions) = (Instant::now(), 0);

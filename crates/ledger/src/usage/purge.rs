@@ -1,15 +1,18 @@
 //! Usage that is old and delivered is deleted.
 
+use chrono::{DateTime, Utc};
 use seatkeeper_core::RegistryTime;
 
+use crate::jobs::{Fence, fence};
 use crate::{Error, Ledger, times};
 
 impl Ledger {
     /// Deletes at most `batch` delivered batches of windows that ended before `before`, and as many windows
     /// of which nothing is left, in one transaction, and says whether more may be old enough. What the sink
     /// does not have stays, and so does the last window.
-    pub async fn purge_usage(&self, before: RegistryTime, batch: u32) -> Result<bool, Error> {
+    pub async fn purge_usage(&self, run: &Fence, before: RegistryTime, batch: u32) -> Result<bool, Error> {
         let mut tx = self.write().await?;
+        fence::hold(&mut tx, run).await?;
         let mut more = false;
         for statement in
             [include_str!("../../sql/purge_batches.sql"), include_str!("../../sql/purge_windows.sql")]
@@ -20,5 +23,12 @@ impl Ledger {
         }
         tx.commit().await?;
         Ok(more)
+    }
+
+    /// Until when usage is on record, if any is.
+    pub(crate) async fn metered_until(&self) -> Result<Option<RegistryTime>, Error> {
+        let ends: Option<DateTime<Utc>> =
+            sqlx::query_scalar(include_str!("../../sql/metered_until.sql")).fetch_one(self.readers()).await?;
+        Ok(ends.map(times::from_stored))
     }
 }

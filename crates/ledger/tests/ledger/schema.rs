@@ -79,6 +79,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("metered_sessions", include_str!("../../sql/metered_sessions.sql")),
         ("metered_sessions_of_tenant", include_str!("../../sql/metered_sessions_of_tenant.sql")),
         ("usage_starts_at", include_str!("../../sql/usage_starts_at.sql")),
+        ("metered_until", include_str!("../../sql/metered_until.sql")),
         ("staged_batches", include_str!("../../sql/staged_batches.sql")),
         ("commit_window", include_str!("../../sql/commit_window.sql")),
         ("due_batches", include_str!("../../sql/due_batches.sql")),

@@ -7,6 +7,7 @@
 mod client;
 mod eventually;
 mod process;
+pub(crate) mod sink;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;

@@ -4,3 +4,4 @@ mod licenses;
 mod plans;
 mod sessions;
 mod subscriptions;
+mod usage;

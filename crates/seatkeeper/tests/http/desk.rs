@@ -21,6 +21,9 @@ pub(crate) const DEVICES: &str = "/api/v1/devices/sessions";
 pub(crate) const CAPACITIES: &str = "/api/v1/capacities/sessions";
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 pub(crate) const JOBS: &str = "/api/v1/admin/jobs";
+pub(crate) const USAGE: &str = "/api/v1/admin/usage";
+pub(crate) const USAGE_BATCHES: &str = "/api/v1/admin/usage/batches";
+pub(crate) const RECONCILIATION: &str = "/api/v1/admin/usage/reconciliation";
 
 /// Longer than any test takes.
 const TOKEN_TTL: Duration = Duration::from_secs(3_600);

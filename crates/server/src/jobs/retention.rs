@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Fence, JobName, Ledger};
+use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
 use seatkeeper_registry::Registry;
 
 use super::Job;
@@ -17,6 +17,8 @@ pub(crate) struct Retention {
     pub(crate) registry: Arc<dyn Registry>,
     pub(crate) ledger: Ledger,
     pub(crate) keep: Span,
+    /// What is kept however old it is.
+    pub(crate) in_any_case: Keep,
 }
 
 #[async_trait]
@@ -31,7 +33,11 @@ impl Job for Retention {
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let before = self.registry.now().await? - self.keep;
-        while self.ledger.purge(fence, before, PURGE_RECORDS_MAX).await.map_err(Error::Ledger)?.more {
+        let (ledger, keep, batch) = (&self.ledger, self.in_any_case, PURGE_RECORDS_MAX);
+        while ledger.purge(fence, before, keep, batch).await.map_err(Error::Ledger)?.more {
+            tokio::task::yield_now().await;
+        }
+        while ledger.purge_usage(fence, before, batch).await.map_err(Error::Ledger)? {
             tokio::task::yield_now().await;
         }
         Ok(())

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use seatkeeper_core::Span;
 use serde::{Deserialize, Serialize};
 
 use super::{Misfit, within};
@@ -31,6 +32,13 @@ impl Default for LedgerSettings {
 }
 
 impl LedgerSettings {
+    /// For how long history is kept; none: for ever.
+    pub(crate) fn keep(&self) -> Option<Span> {
+        const DAY_SECONDS: u64 = 24 * 3_600;
+        let seconds = self.retention_days.saturating_mul(DAY_SECONDS);
+        (seconds > 0).then_some(Span::from_secs(seconds))
+    }
+
     pub(super) fn check(&self) -> Result<(), Misfit> {
         within("ledger.retention_days", self.retention_days, 0..=36_500, "want 0 to 36,500 days")?;
         within(

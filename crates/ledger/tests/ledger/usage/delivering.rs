@@ -1,4 +1,5 @@
-use seatkeeper_ledger::{BatchState, JobName, Settlement};
+use seatkeeper_core::{EndReason, Span};
+use seatkeeper_ledger::{BatchState, JobName, Keep, Settlement};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 
@@ -95,4 +96,46 @@ async fn due_batches_and_lists_come_a_page_at_a_time() {
     assert_eq!(dead.items, []);
     let foreign = meter.ledger.usage_batches(&tenant(2), None, Some(listed[0].id), 4).await.unwrap();
     assert_eq!(foreign.items, [], "a cursor of another tenant's list");
+}
+
+#[tokio::test]
+async fn retention_leaves_what_is_not_metered_or_not_delivered() {
+    let mut meter = Meter::open().await;
+    let run = meter.take(JobName::Retention).await;
+    let early = meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.end(early, EndReason::Released).await;
+    meter.pass(TERM);
+    let purged = meter.ledger.purge(&run, meter.now, Keep::Unmetered, 100).await.unwrap();
+    assert_eq!(purged.sessions, 0, "no window has it yet");
+
+    let emitted = meter.emit().await.expect("a window");
+    meter.pass(MINUTE);
+    let late = meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.end(late, EndReason::Released).await;
+    meter.pass(TERM);
+    let purged = meter.ledger.purge(&run, meter.now, Keep::Unmetered, 100).await.unwrap();
+    assert_eq!(purged.sessions, 1);
+    assert_eq!(meter.ledger.session(early).await.unwrap(), None);
+    assert!(meter.ledger.session(late).await.unwrap().is_some(), "no window has it yet");
+
+    let windows = async |meter: &Meter| {
+        let all = seatkeeper_core::Window::new(emitted.window.starts(), meter.now + TERM).unwrap();
+        meter.ledger.usage_windows(&tenant(1), all, None, 10).await.unwrap().items.len()
+    };
+    meter.emit().await;
+    meter.pass(MINUTE);
+    assert!(!meter.ledger.purge_usage(&run, meter.now, 10).await.unwrap());
+    assert_eq!(windows(&meter).await, 2, "the sink has neither");
+    meter.deliver().await;
+    let early = emitted.window.ends() + Span::from_millis(1);
+    meter.ledger.purge_usage(&run, early, 10).await.unwrap();
+    assert_eq!(windows(&meter).await, 1);
+    meter.ledger.purge_usage(&run, meter.now, 10).await.unwrap();
+    meter.hold(2, 1).await;
+    meter.pass(MINUTE);
+    let next = meter.emit().await.expect("a window").window;
+    assert!(next.starts() > emitted.window.ends(), "it follows on the last one, which stays");
+    assert_eq!(meter.ledger.purge(&run, meter.now, Keep::Nothing, 100).await.unwrap().sessions, 1);
 }

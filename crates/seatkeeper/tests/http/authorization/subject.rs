@@ -12,6 +12,9 @@ use crate::http::exchange::exchange;
 /// Later than any session's id, so that a page after it has all.
 const LATER_SESSION_ID: &str = "ffffffff-0000-8fff-bfff-ffffffffffff";
 
+/// A batch of usage records that nobody has.
+const BATCH_ID: &str = "0193d2f4-0007-8000-8abc-0123456789ab";
+
 /// A job that every server runs.
 const JOB: &str = "session_expiry";
 
@@ -133,6 +136,7 @@ impl<'a> Subject<'a> {
             .replace("{tenant}", &self.desk.tenant)
             .replace("{user_object_id}", &self.user_object_id)
             .replace("{capacity_id}", &self.capacity_id)
+            .replace("{batch_id}", BATCH_ID)
             .replace("{job}", JOB)
             .replace("{plan}", &self.plan)
             .replace("{subscription_id}", &self.subscription_id)

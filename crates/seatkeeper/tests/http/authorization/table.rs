@@ -194,6 +194,16 @@ pub(super) const LINES: &[Line] = &[
         to_others: 200,
         ..ADMIN
     },
+    Line { operation: "get /api/v1/admin/usage", to_others: 200, ..ADMIN },
+    Line { operation: "get /api/v1/admin/usage/batches", query: "?state=dead", to_others: 200, ..ADMIN },
+    Line {
+        operation: "get /api/v1/admin/usage/reconciliation",
+        query: "?from=2020-01-01T00:00:00Z&to=2030-01-01T00:00:00Z",
+        to_others: 200,
+        ..ADMIN
+    },
+    // There is no sink here, hence no batch; `admin/usage.rs` asks for real ones.
+    Line { operation: "post /api/v1/admin/usage/batches/{batch_id}/send", allowed: 404, ..ADMIN },
     // Jobs are the server's, and no tenant's: any admin may see and run them.
     Line { operation: "get /api/v1/admin/jobs", to_others: 200, changes_by_itself: true, ..ADMIN },
     Line { operation: "get /api/v1/admin/jobs/{job}/runs", query: "?cursor=0", to_others: 200, ..ADMIN },

@@ -3,11 +3,13 @@
 use reqwest::Method;
 
 use super::Siege;
-use crate::http::desk::{AUDIT, Desk, JOBS, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS};
+use crate::http::desk::{
+    AUDIT, Desk, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, USAGE, USAGE_BATCHES,
+};
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
 /// Operations with an id in their path: `{}` stands for it.
-const WITH_ID: [(&str, &str, &str); 14] = [
+const WITH_ID: [(&str, &str, &str); 15] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
@@ -22,6 +24,7 @@ const WITH_ID: [(&str, &str, &str); 14] = [
     ("DELETE", "/api/v1/admin/sessions/{}", "session_id"),
     ("GET", "/api/v1/capacities/sessions/{}", "session_id"),
     ("DELETE", "/api/v1/capacities/sessions/{}", "session_id"),
+    ("POST", "/api/v1/admin/usage/batches/{}/send", "batch_id"),
 ];
 
 async fn ask(desk: &Desk, method: &str, path: &str) -> crate::house::Answer {
@@ -139,7 +142,8 @@ async fn an_address_of_nothing_is_404() {
     ] {
         assert_problem(&ask(&siege.desk, "GET", path).await, 404, path);
     }
-    for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, JOBS] {
+    for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, JOBS, USAGE, USAGE_BATCHES, RECONCILIATION]
+    {
         assert_problem(&ask(&siege.desk, "GET", &format!("{path}/")).await, 404, path);
     }
     siege.withstood().await;

@@ -2,7 +2,8 @@
 
 use super::Siege;
 use crate::http::desk::{
-    AUDIT, CAPACITIES, JOBS, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS, sessions_path, text,
+    AUDIT, CAPACITIES, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, USAGE, USAGE_BATCHES,
+    sessions_path, text,
 };
 use crate::http::exchange::assert_field;
 
@@ -33,6 +34,13 @@ async fn a_parameter_that_is_wrong_is_named() {
         (AUDIT, "to", &["x", "2026-02-30T00:00:00Z", "99999999999-01-01T00:00:00Z"]),
         (AUDIT, "cursor", &["x", "", "-1", "1.5", "99999999999999999999", "%00"]),
         (AUDIT, "format", &["xml", "", "CSV"]),
+        (USAGE, "from", &["x", "", "2026-01-01", &long]),
+        (USAGE, "to", &["x", "", "1969-12-31T00:00:00Z"]),
+        (USAGE, "cursor", &["x", "", "1", "%00", &long]),
+        (USAGE_BATCHES, "state", &["x", "", "Dead", "dead%00"]),
+        (USAGE_BATCHES, "cursor", &["x", "", "1", "%FF", &long]),
+        (RECONCILIATION, "from", &["x", "", "2026-02-30T00:00:00Z"]),
+        (RECONCILIATION, "to", &["2020-01-01T00:00:00Z&from=2020-01-01T00:00:00Z"]),
         (&runs, "cursor", &["x", "", "-1", "1.5", "99999999999999999999", "%00", &long]),
     ] {
         for value in values {
@@ -48,7 +56,8 @@ async fn a_page_has_1_to_500_items() {
     let siege = Siege::begin().await;
     let of_license = sessions_path(&siege.license);
     let of_job = format!("{JOBS}/session_expiry/runs");
-    for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, &of_license, &of_job] {
+    for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, USAGE, USAGE_BATCHES, &of_license, &of_job]
+    {
         for limit in WRONG_LIMITS {
             let query = format!("{path}?limit={limit}");
             assert_field(&siege.desk.admin().get(&query).await, "limit", &query);
@@ -67,9 +76,14 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
     let siege = Siege::begin().await;
     let admin = siege.desk.admin();
     let runs = format!("{JOBS}/session_expiry/runs");
-    for (path, parameter) in
-        [(LICENSES, "limit"), (SESSIONS, "user"), (SUBSCRIPTIONS, "user"), (AUDIT, "pool"), (&runs, "cursor")]
-    {
+    for (path, parameter) in [
+        (LICENSES, "limit"),
+        (SESSIONS, "user"),
+        (SUBSCRIPTIONS, "user"),
+        (AUDIT, "pool"),
+        (USAGE, "cursor"),
+        (&runs, "cursor"),
+    ] {
         let query = format!("{path}?{parameter}=1&{parameter}=2");
         assert_field(&admin.get(&query).await, parameter, &query);
     }
@@ -86,6 +100,9 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
         (format!("?pool_kind=capacity&pool={pool}/"), "pool"),
     ] {
         assert_field(&admin.delete(&format!("{SESSIONS}{query}")).await, missing, &query);
+    }
+    for (query, missing) in [("", "from"), ("?from=2026-01-01T00:00:00Z", "to")] {
+        assert_field(&admin.get(&format!("{RECONCILIATION}{query}")).await, missing, query);
     }
     siege.withstood().await;
 }

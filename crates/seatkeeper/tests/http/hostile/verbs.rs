@@ -20,11 +20,9 @@ async fn a_method_that_an_address_does_not_take_is_405_and_told_which_are() {
             taken.insert("HEAD".into());
         }
         let id = "0193d2f4-0007-8000-8abc-0123456789ab";
-        let address = path
-            .replace("{session_id}", id)
-            .replace("{license_id}", id)
-            .replace("{subscription_id}", id)
-            .replace("{job}", "retention");
+        let address = ["{session_id}", "{license_id}", "{subscription_id}", "{batch_id}"]
+            .iter()
+            .fold(path.replace("{job}", "retention"), |path, name| path.replace(name, id));
         let others = ALL.iter().copied().chain(["BREW"]).filter(|method| !taken.contains(*method));
         for method in others {
             let what = format!("{method} {path}");

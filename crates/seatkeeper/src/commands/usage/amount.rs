@@ -1,0 +1,14 @@
+use std::fmt;
+
+use serde::Deserialize;
+
+/// An amount of use, to six places: exact up to nine thousand million units.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Amount(f64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.6}", self.0)
+    }
+}

@@ -1,0 +1,169 @@
+//! A sink for usage: it takes batches over plain HTTP, answers as it is told, and remembers all it was sent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// What the sink does with a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Do {
+    /// Takes it and answers so.
+    Take(u16),
+    /// Does not take it and answers so.
+    Refuse(u16),
+    /// Takes it, and closes the connection without an answer.
+    TakeAndDrop,
+    /// Takes it, and does not answer in time.
+    TakeAndHang,
+    /// Closes the connection without having read it.
+    Drop,
+}
+
+/// A batch that it took.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) key: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+/// A record as the default format has it. The amount is kept as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Record {
+    pub(crate) user_object_id: String,
+    pub(crate) tenant_object_id: String,
+    pub(crate) capacity_id: String,
+    pub(crate) usage: Box<RawValue>,
+    pub(crate) window_start_utc: String,
+    pub(crate) window_end_utc: String,
+    pub(crate) record_id: String,
+}
+
+type Plan = Box<dyn FnMut(&str) -> Do + Send>;
+
+/// A running sink.
+pub(crate) struct Sink {
+    pub(crate) url: String,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    taken: Mutex<Vec<Taken>>,
+    plan: Mutex<Plan>,
+}
+
+impl Sink {
+    /// A sink that does with each batch what `plan` says, which is told its key.
+    pub(crate) async fn open(plan: impl FnMut(&str) -> Do + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}/usage", listener.local_addr().expect("an address"));
+        let shared = Arc::new(Shared { taken: Mutex::default(), plan: Mutex::new(Box::new(plan)) });
+        let task = tokio::spawn(listen(listener, Arc::clone(&shared)));
+        Self { url, shared, task }
+    }
+
+    /// From now on it does as this plan says.
+    pub(crate) fn follow(&self, plan: impl FnMut(&str) -> Do + Send + 'static) {
+        *self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(plan);
+    }
+
+    /// All that it took so far, each time it took it.
+    pub(crate) fn taken(&self) -> Vec<Taken> {
+        self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All that it took since the last call.
+    pub(crate) fn take(&self) -> Vec<Taken> {
+        std::mem::take(&mut *self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Taken {
+    /// Its records, in the default format.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+impl Record {
+    /// Its amount in millionths, read from all six places.
+    pub(crate) fn micros(&self) -> u64 {
+        let (whole, places) = self.usage.get().split_once('.').expect("a decimal point");
+        assert_eq!(places.len(), 6, "{}", self.usage);
+        format!("{whole}{places}").parse().expect("digits")
+    }
+}
+
+async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            // A sender that hangs up is its own affair.
+            let _ = converse(stream, &shared).await;
+        });
+    }
+}
+
+/// One request, and then the connection is closed.
+async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let mut came = Vec::new();
+    let head_end = loop {
+        if let Some(end) = came.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        if stream.read_buf(&mut came).await? == 0 {
+            return Ok(());
+        }
+    };
+    let head = String::from_utf8_lossy(&came[..head_end]).into_owned();
+    let key = header(&head, "idempotency-key");
+    let what = (shared.plan.lock().unwrap_or_else(PoisonError::into_inner))(&key);
+    if what == Do::Drop {
+        return Ok(());
+    }
+    let length: usize = header(&head, "content-length").parse().expect("a length");
+    while came.len() < head_end + length {
+        if stream.read_buf(&mut came).await? == 0 {
+            return Ok(());
+        }
+    }
+    if !matches!(what, Do::Refuse(_)) {
+        let body = String::from_utf8(came[head_end..].to_vec()).expect("text");
+        let taken = Taken { key, head, body };
+        shared.taken.lock().unwrap_or_else(PoisonError::into_inner).push(taken);
+    }
+    match what {
+        Do::Take(status) | Do::Refuse(status) => {
+            let said = format!("it is {status}");
+            let length = said.len();
+            let answer =
+                format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{said}");
+            stream.write_all(answer.as_bytes()).await
+        }
+        Do::TakeAndHang => {
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            Ok(())
+        }
+        Do::TakeAndDrop | Do::Drop => Ok(()),
+    }
+}
+
+/// The value of a header of a request's head; empty if it has none.
+pub(crate) fn header(head: &str, name: &str) -> String {
+    let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+    let found = lines.find(|(found, _)| found.eq_ignore_ascii_case(name));
+    found.map_or(String::new(), |(_, value)| value.trim().to_owned())
+}

@@ -1,0 +1,211 @@
+//! `/api/v1/admin/usage`, and what a sink is sent.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::house::sink::{Do, Sink, Taken, header};
+use crate::http::desk::{CAPACITIES, Desk, RECONCILIATION, USAGE, USAGE_BATCHES, capacity, text};
+use crate::http::exchange::{assert_field, assert_problem};
+use crate::http::shown::shown;
+use crate::http::until::until;
+
+const ALL_TIME: &str = "from=2020-01-01T00:00:00Z&to=2200-01-01T00:00:00Z";
+
+/// A server that tells this sink, each second.
+fn desk(sink: &Sink, more: &[(&str, &str)]) -> Desk {
+    let mut settings = vec![("USAGE_SINK_URL", sink.url.as_str()), ("USAGE_EMISSION_INTERVAL_SECONDS", "1")];
+    settings.extend(more);
+    Desk::open_with(&settings)
+}
+
+/// A user of the tenant takes a capacity in tier 3.
+async fn held(desk: &Desk) -> Value {
+    let ask = capacity(&desk.tenant, Uuid::new_v4(), Uuid::new_v4(), 3);
+    desk.user("ann").put(CAPACITIES, ask).await.expect(201)
+}
+
+/// The first batch that the sink took.
+async fn first_taken(sink: &Sink) -> Taken {
+    until("the sink takes a batch", async || sink.taken().first().cloned().ok_or("nothing".to_owned())).await
+}
+
+/// The first batch of the tenant's in this state.
+async fn batch(desk: &Desk, state: &str) -> Value {
+    let path = format!("{USAGE_BATCHES}?state={state}");
+    until("a batch comes so far", async || {
+        let all = desk.admin().get(USAGE_BATCHES).await.expect(200);
+        let found = desk.admin().get(&path).await.expect(200)["items"][0].clone();
+        if found.is_null() { Err(all.to_string()) } else { Ok(found) }
+    })
+    .await
+}
+
+fn send_path(batch: &Value) -> String {
+    format!("{USAGE_BATCHES}/{}/send", text(&batch["batch_id"]))
+}
+
+#[tokio::test]
+async fn a_capacity_that_is_held_is_told_to_the_sink_and_shown_to_its_tenants_admins() {
+    let sink = Sink::open(|_| Do::Take(204)).await;
+    let desk = desk(&sink, &[("USAGE_SINK_TOKEN", "open-sesame")]);
+    let session = held(&desk).await;
+    let taken = first_taken(&sink).await;
+    assert_eq!(header(&taken.head, "content-type"), "application/json");
+    assert_eq!(header(&taken.head, "authorization"), "Bearer open-sesame");
+    let record = &taken.records()[0];
+    assert_eq!(record.user_object_id, text(&session["userObjectId"]));
+    assert_eq!(record.tenant_object_id, desk.tenant);
+    assert_eq!(record.capacity_id, text(&session["capacityId"]));
+    assert_eq!(record.window_start_utc, text(&session["sessionStartUtc"]));
+    let time = |text: &str| chrono::DateTime::parse_from_rfc3339(text).expect("a time");
+    let window = time(&record.window_end_utc) - time(&record.window_start_utc);
+    let exact = window.num_milliseconds() as f64 * 3.0 / 2_592.0;
+    assert!((record.micros() as f64 - exact).abs() <= 0.5, "{window}: {record:?}");
+
+    let delivered = batch(&desk, "delivered").await;
+    assert_eq!(
+        shown(&delivered),
+        json!({
+            "batch_id": "[id]", "window_start": "[time]", "window_end": "[time]", "number": 1, "records": 1,
+            "usage": delivered["usage"], "state": "delivered", "attempts": 1, "next_attempt_at": null,
+            "last_status": 204, "last_error": null, "delivered_at": "[time]",
+        })
+    );
+    let windows = desk.admin().get(USAGE).await.expect(200);
+    let oldest = windows["items"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((text(&oldest["window_start"]), &oldest["records"]), (&*record.window_start_utc, &json!(1)));
+    assert_eq!(oldest["recorded"].as_f64(), record.usage.get().parse().ok());
+    let stranger = desk.neighbour();
+    for path in [USAGE, USAGE_BATCHES] {
+        assert_eq!(stranger.admin().get(path).await.expect(200)["items"], json!([]));
+    }
+    let upside_down = format!("{USAGE}?from=2030-01-01T00:00:00Z&to=2020-01-01T00:00:00Z");
+    assert_field(&desk.admin().get(&upside_down).await, "to", &upside_down);
+}
+
+#[tokio::test]
+async fn what_the_sink_does_not_acknowledge_comes_again_under_the_same_ids() {
+    let mut replies = [Do::Refuse(500), Do::Drop, Do::TakeAndDrop, Do::TakeAndHang].into_iter();
+    let sink = Sink::open(move |_| replies.next().unwrap_or(Do::Take(409))).await;
+    let desk = desk(&sink, &[("USAGE_SINK_TIMEOUT_SECONDS", "1")]);
+    held(&desk).await;
+    let first = first_taken(&sink).await;
+    until("all is delivered", async || {
+        let pending = desk.admin().get(&format!("{USAGE_BATCHES}?state=pending")).await.expect(200);
+        let (keys, taken) = (sink.taken(), sink.taken().len());
+        let again = keys.iter().filter(|taken| taken.key == first.key).count();
+        if again >= 2 { Ok(()) } else { Err(format!("{taken} taken, {pending}")) }
+    })
+    .await;
+    let same: HashSet<_> =
+        sink.taken().into_iter().filter(|taken| taken.key == first.key).map(|taken| taken.body).collect();
+    assert_eq!(same.len(), 1, "{same:?}");
+}
+
+#[tokio::test]
+async fn what_the_sink_refuses_for_good_waits_until_its_tenants_admin_sends_it_again() {
+    let sink = Sink::open(|_| Do::Refuse(422)).await;
+    let desk = desk(&sink, &[]);
+    held(&desk).await;
+    let dead = batch(&desk, "dead").await;
+    assert_eq!((&dead["last_status"], &dead["last_error"]), (&json!(422), &json!("it is 422")));
+    let books = desk.admin().get(&format!("{RECONCILIATION}?{ALL_TIME}")).await.expect(200);
+    assert_eq!((&books["agrees"], &books["delivered"]), (&json!(false), &json!(0.0)));
+
+    let stranger = desk.neighbour();
+    assert_problem(&stranger.admin().post(&send_path(&dead), json!({})).await, 404, "a stranger");
+    assert_eq!(batch(&desk, "dead").await["batch_id"], dead["batch_id"]);
+    assert!(sink.taken().is_empty());
+    sink.follow(|_| Do::Take(200));
+    let sent = desk.admin().post(&send_path(&dead), json!({})).await.expect(200);
+    assert_eq!((&sent["state"], &sent["attempts"]), (&json!("pending"), &json!(0)));
+    let key = text(&dead["batch_id"]).to_owned();
+    until("the sink has it", async || {
+        let taken: Vec<_> = sink.taken().into_iter().map(|taken| taken.key).collect();
+        if taken.contains(&key) { Ok(()) } else { Err(format!("{taken:?}")) }
+    })
+    .await;
+    until("it is noted", async || {
+        let again = desk.admin().post(&send_path(&dead), json!({})).await;
+        assert_problem(&again, 409, "pending or delivered");
+        let delivered = desk.admin().get(&format!("{USAGE_BATCHES}?state=delivered")).await.expect(200);
+        let ids: Vec<_> =
+            delivered["items"].as_array().unwrap().iter().map(|b| b["batch_id"].clone()).collect();
+        if ids.contains(&json!(key)) { Ok(()) } else { Err(format!("{ids:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn cloud_events_come_in_batches() {
+    let sink = Sink::open(|_| Do::Take(200)).await;
+    let settings = [("USAGE_SINK_FORMAT", "cloudevents"), ("USAGE_EVENT_SOURCE", "urn:seats:1")];
+    let desk = desk(&sink, &settings);
+    let session = held(&desk).await;
+    let taken = first_taken(&sink).await;
+    assert_eq!(header(&taken.head, "content-type"), "application/cloudevents-batch+json");
+    let events: Value = serde_json::from_str(&taken.body).unwrap();
+    let event = &events[0];
+    assert_eq!(event["id"], event["data"]["recordId"]);
+    assert_eq!(event["subject"], session["sessionId"]);
+    assert_eq!(event["time"], event["data"]["windowEndUtc"]);
+    assert_eq!(event["data"]["capacityId"], session["capacityId"]);
+    let (version, kind) = (&event["specversion"], &event["type"]);
+    assert_eq!((version, kind), (&json!("1.0"), &json!("seatkeeper.capacity.usage")));
+    assert_eq!(
+        (&event["source"], &event["datacontenttype"]),
+        (&json!("urn:seats:1"), &json!("application/json"))
+    );
+}
+
+#[tokio::test]
+async fn the_command_shows_usage_sends_again_and_reconciles() {
+    let sink = Sink::open(|_| Do::Refuse(410)).await;
+    let desk = desk(&sink, &[("USAGE_EMISSION_INTERVAL_SECONDS", "3600")]);
+    held(&desk).await;
+    let tenant = desk.tenant.clone();
+    let command = |args: &[&str]| desk.house.command(&[args, &["--tenant", &tenant]].concat());
+    // The first run of the job came before the session; by the next it has used something.
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    desk.admin().post("/api/v1/admin/jobs/usage_emission/run", json!({})).await.expect(202);
+    let dead = batch(&desk, "dead").await;
+    let shown = command(&["usage", "batches", "--state", "dead"]).stdout;
+    assert!(shown.contains(text(&dead["batch_id"])) && shown.contains("410"), "{shown}");
+
+    let span = ["--from", "2020-01-01T00:00:00Z", "--to", "2200-01-01T00:00:00Z"];
+    let reconcile = [&["usage", "reconcile"][..], &span].concat();
+    let differs = command(&reconcile);
+    assert_eq!(differs.status.code(), Some(1), "{}{}", differs.stdout, differs.stderr);
+    assert!(differs.stdout.contains("THEY DO NOT AGREE"), "{}", differs.stdout);
+
+    sink.follow(|_| Do::Take(200));
+    let sent = command(&["usage", "send", text(&dead["batch_id"])]);
+    assert_eq!((sent.stdout.trim(), sent.status.code()), ("on its way", Some(0)), "{}", sent.stderr);
+    batch(&desk, "delivered").await;
+    let listed = command(&["usage", "list"]);
+    assert!(listed.stdout.contains("DELIVERED"), "{}{}", listed.stdout, listed.stderr);
+    let agrees = command(&reconcile);
+    assert_eq!(agrees.status.code(), Some(0), "{}{}", agrees.stdout, agrees.stderr);
+    assert!(agrees.stdout.contains("They agree"), "{}", agrees.stdout);
+    let json = command(&[&reconcile[..], &["--json"]].concat());
+    let books: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&books["agrees"], &books["windows"]), (&json!(true), &json!(1)));
+    assert_eq!((&books["held"], &books["first_difference"]), (&books["delivered"], &Value::Null));
+}
+
+#[tokio::test]
+async fn without_a_sink_there_is_nothing_and_all_of_it_agrees() {
+    let desk = Desk::open();
+    held(&desk).await;
+    assert_eq!(desk.admin().get(USAGE).await.expect(200)["items"], json!([]));
+    let books = desk.admin().get(&format!("{RECONCILIATION}?{ALL_TIME}")).await.expect(200);
+    assert_eq!(
+        books,
+        json!({
+            "from": null, "to": null, "windows": 0, "held": 0.0, "recorded": 0.0, "delivered": 0.0,
+            "pending": 0.0, "dead": 0.0, "agrees": true, "first_difference": null,
+        })
+    );
+}

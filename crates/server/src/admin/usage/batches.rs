@@ -1,0 +1,45 @@
+use axum::extract::State;
+use seatkeeper_ledger::BatchState;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::BatchAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BatchesQuery {
+    /// `pending`, `delivered` or `dead`; absent: all.
+    state: Option<String>,
+    /// From the page before.
+    cursor: Option<String>,
+    /// How many batches at most: 1 to 500, by default 50.
+    limit: Option<u32>,
+}
+
+/// `GET /usage/batches`: batches of the tenant's records, the newest window's first.
+#[utoipa::path(
+    get, path = "/usage/batches", tag = "admin", operation_id = "list_usage_batches",
+    security(("bearer" = [])), params(BatchesQuery),
+    responses(
+        (status = 200, body = Page<BatchAnswer>),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    who: Admin,
+    Query(query): Query<BatchesQuery>,
+) -> Result<axum::Json<Page<BatchAnswer>>, Error> {
+    let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
+    let state = query.state.as_deref().map(str::parse::<BatchState>).transpose();
+    let state = state.map_err(|_| Error::field("state", "must be `pending`, `delivered` or `dead`"))?;
+    let page = app.ledger.usage_batches(&who.tenant, state, cursor, limit).await.map_err(Error::Ledger)?;
+    Ok(axum::Json(Page {
+        items: page.items.into_iter().map(BatchAnswer::of).collect(),
+        next_cursor: page.next.map(|id| id.to_string()),
+    }))
+}

@@ -1,0 +1,56 @@
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use seatkeeper_core::{RegistryTime, Window};
+use seatkeeper_ledger::WINDOWS_RECONCILED_MAX;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answer::ReconciliationAnswer;
+use super::span_of;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, Query};
+use crate::problem::Problem;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SpanQuery {
+    /// Windows that start at this time or later (RFC 3339).
+    from: DateTime<Utc>,
+    /// Windows that end at this time or earlier (RFC 3339).
+    to: DateTime<Utc>,
+}
+
+/// `GET /usage/reconciliation`: what was held, what was recorded, what was delivered, and whether they agree.
+#[utoipa::path(
+    get, path = "/usage/reconciliation", tag = "admin", operation_id = "reconcile_usage",
+    security(("bearer" = [])), params(SpanQuery),
+    responses(
+        (status = 200, body = ReconciliationAnswer),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn reconcile(
+    State(app): State<App>,
+    who: Admin,
+    Query(query): Query<SpanQuery>,
+) -> Result<axum::Json<ReconciliationAnswer>, Error> {
+    let span = span_of(Some(query.from), Some(query.to))?;
+    let books = match kept(&app, span).await? {
+        Some(span) => app.ledger.reconcile_usage(&who.tenant, span).await.map_err(Error::Ledger)?,
+        None => Some(Default::default()),
+    };
+    let books = books.ok_or_else(|| {
+        Error::field("to", format!("more than {WINDOWS_RECONCILED_MAX} windows since `from`: ask for less"))
+    })?;
+    Ok(axum::Json(ReconciliationAnswer::of(&books)))
+}
+
+/// The part of the span whose history retention has not touched.
+async fn kept(app: &App, span: Window) -> Result<Option<Window>, Error> {
+    let from = match app.settings.ledger.keep() {
+        Some(keep) => app.engine.now().await? - keep,
+        None => RegistryTime::default(),
+    };
+    Ok(Window::new(span.starts().max(from), span.ends()))
+}

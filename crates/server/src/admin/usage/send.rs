@@ -1,0 +1,40 @@
+use axum::extract::State;
+use seatkeeper_ledger::{Error as LedgerError, JobName};
+
+use super::answer::BatchAnswer;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Admin, IdPath};
+use crate::problem::Problem;
+
+/// `POST /usage/batches/{batch_id}/send`: send a dead batch again, under the same ids.
+#[utoipa::path(
+    post, path = "/usage/batches/{batch_id}/send", tag = "admin", operation_id = "send_usage_batch",
+    security(("bearer" = [])), params(("batch_id" = Uuid, Path)),
+    responses(
+        (status = 200, body = BatchAnswer, description = "It is on its way"),
+        (status = 404, body = Problem, description = "No such batch"),
+        (status = 409, body = Problem, description = "The batch is not dead"),
+        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+    )
+)]
+pub(crate) async fn send(
+    State(app): State<App>,
+    who: Admin,
+    IdPath(id): IdPath,
+) -> Result<axum::Json<BatchAnswer>, Error> {
+    let now = app.engine.now().await?;
+    let was_dead = app.ledger.send_usage_again(&who.tenant, id, now).await.map_err(Error::Ledger)?;
+    let batch = app.ledger.usage_batch(&who.tenant, id).await.map_err(Error::Ledger)?;
+    let batch = batch.ok_or(Error::UsageBatchNotFound)?;
+    if !was_dead {
+        return Err(Error::UsageBatchNotDead);
+    }
+    match app.ledger.run_job_now(JobName::UsageDelivery, now).await {
+        Ok(()) => app.jobs.wake(JobName::UsageDelivery),
+        // Without a sink there is no such job, and the batch waits for one.
+        Err(LedgerError::NotFound) => {}
+        Err(error) => return Err(Error::Ledger(error)),
+    }
+    Ok(axum::Json(BatchAnswer::of(batch)))
+}

@@ -1,0 +1,95 @@
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+
+use super::{Misfit, Secret, within};
+
+/// `[usage]`: who is told for how long capacities were held.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UsageSettings {
+    /// Where usage records are sent, by `POST`. Absent: nowhere, and then none are made; the first window
+    /// after it was set goes back to the first session on record.
+    pub sink_url: Option<String>,
+    /// The bearer token that the sink wants.
+    pub sink_token: Option<Secret>,
+    /// `json` (default): an array of records; or `cloudevents`: a batch of CloudEvents.
+    pub sink_format: SinkFormat,
+    /// How long one delivery may take, in seconds: 1 to 300. Default 10.
+    pub sink_timeout_seconds: u64,
+    /// The statuses by which the sink says that it has a batch already: each 400 to 499. Default `[409]`.
+    pub duplicate_statuses: Vec<u16>,
+    /// The `source` of CloudEvents: 1 to 255 characters. Default `seatkeeper`.
+    pub event_source: String,
+    /// How often usage is put on record, in seconds: 1 to 86,400. Default 60.
+    pub emission_interval_seconds: u64,
+    /// How many records a delivery has at most: 1 to 10,000. Default 1,000.
+    pub batch_records: u64,
+}
+
+/// How usage records are written for the sink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SinkFormat {
+    /// A JSON array.
+    #[default]
+    Json,
+    /// A batch of CloudEvents 1.0 in JSON.
+    CloudEvents,
+}
+
+impl Default for UsageSettings {
+    fn default() -> Self {
+        Self {
+            sink_url: None,
+            sink_token: None,
+            sink_format: SinkFormat::default(),
+            sink_timeout_seconds: 10,
+            duplicate_statuses: vec![409],
+            event_source: "seatkeeper".into(),
+            emission_interval_seconds: 60,
+            batch_records: 1_000,
+        }
+    }
+}
+
+impl UsageSettings {
+    pub(super) fn check(&self) -> Result<(), Misfit> {
+        if let Some(url) = &self.sink_url {
+            check_url(url)?;
+        }
+        within("usage.sink_timeout_seconds", self.sink_timeout_seconds, 1..=300, "want 1 to 300 seconds")?;
+        for &status in &self.duplicate_statuses {
+            within("usage.duplicate_statuses", status.into(), 400..=499, "want statuses from 400 to 499")?;
+        }
+        check_source(&self.event_source)?;
+        within(
+            "usage.emission_interval_seconds",
+            self.emission_interval_seconds,
+            1..=86_400,
+            "want 1 to 86,400 seconds",
+        )?;
+        within("usage.batch_records", self.batch_records, 1..=10_000, "want 1 to 10,000 records")
+    }
+}
+
+fn check_url(text: &str) -> Result<(), Misfit> {
+    let misfit = |got: &str, want| Misfit { key: "usage.sink_url", got: got.into(), want };
+    let url: Url = text.parse().map_err(|_| misfit(text, "want an http or https URL"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(misfit(text, "want an http or https URL"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        // The URL is shown with the settings.
+        return Err(misfit("a URL with a user or password", "want the token in usage.sink_token"));
+    }
+    Ok(())
+}
+
+fn check_source(source: &str) -> Result<(), Misfit> {
+    let fits = (1..=255).contains(&source.chars().count()) && !source.chars().any(char::is_control);
+    if fits {
+        return Ok(());
+    }
+    let want = "want 1 to 255 characters, none of them a control character";
+    Err(Misfit { key: "usage.event_source", got: source.into(), want })
+}

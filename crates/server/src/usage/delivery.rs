@@ -1,0 +1,110 @@
+//! The job that brings usage to the sink.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::{Stream, TryStreamExt, stream};
+use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_ledger::{DueBatch, Fence, JobName, Ledger, Settlement};
+use seatkeeper_registry::Registry;
+
+use super::sink::Sink;
+use super::verdict::settlement;
+use crate::error::Error;
+use crate::jobs::Job;
+
+/// How often batches are looked for that are to be tried again; an emission asks for a run by itself.
+const INTERVAL: Span = Span::from_secs(5);
+/// Batches that are on their way to the sink at the same time.
+const BATCHES_AT_ONCE_MAX: usize = 4;
+
+pub(crate) struct Delivery {
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) ledger: Ledger,
+    pub(crate) sink: Box<dyn Sink>,
+    pub(crate) duplicate_statuses: Vec<u16>,
+}
+
+#[async_trait]
+impl Job for Delivery {
+    fn name(&self) -> JobName {
+        JobName::UsageDelivery
+    }
+
+    fn interval(&self) -> Span {
+        INTERVAL
+    }
+
+    /// Tries each batch that is due now, once.
+    async fn run(&self, fence: &Fence) -> Result<(), Error> {
+        let now = self.registry.now().await?;
+        let tally = self
+            .due(now)
+            .map_ok(|batch| self.deliver(batch, fence))
+            .try_buffer_unordered(BATCHES_AT_ONCE_MAX)
+            .try_fold(Tally::default(), async |tally, settled| Ok(tally.with(settled)))
+            .await?;
+        tally.log();
+        Ok(())
+    }
+}
+
+impl Delivery {
+    /// All batches that are due at `now`, a few in memory at a time.
+    fn due(&self, now: RegistryTime) -> impl Stream<Item = Result<DueBatch, Error>> + Send + '_ {
+        let page = move |after| async move {
+            let max = BATCHES_AT_ONCE_MAX as u32;
+            let page = self.ledger.due_usage(now, after, max).await.map_err(Error::Ledger)?;
+            let last = page.last().map(|batch| (batch.due, batch.id));
+            Ok::<_, Error>(last.map(|last| (stream::iter(page.into_iter().map(Ok)), Some(last))))
+        };
+        stream::try_unfold(None, page).try_flatten()
+    }
+
+    async fn deliver(&self, batch: DueBatch, fence: &Fence) -> Result<Settlement, Error> {
+        let reply = self.sink.send(&batch).await;
+        let now = self.registry.now().await?;
+        let settled = settlement(reply, batch.attempts, &self.duplicate_statuses, now, rand::random());
+        tracing::debug!(batch = %batch.id, records = batch.records.len(), ?settled, "the sink was told usage");
+        self.ledger.settle_usage(batch.id, &settled, fence).await.map_err(Error::Ledger)?;
+        Ok(settled)
+    }
+}
+
+/// What came of one run: a line in the log for many batches that all fail alike.
+#[derive(Default)]
+struct Tally {
+    delivered: u64,
+    failed: u64,
+    dead: u64,
+    last_status: Option<u16>,
+    last_error: Option<String>,
+}
+
+impl Tally {
+    fn with(self, settled: Settlement) -> Self {
+        match settled {
+            Settlement::Delivered { .. } => Self { delivered: self.delivered + 1, ..self },
+            Settlement::Retry { status, error, .. } => {
+                Self { failed: self.failed + 1, last_status: status, last_error: Some(error), ..self }
+            }
+            Settlement::Dead { status, error, .. } => {
+                Self { dead: self.dead + 1, last_status: Some(status), last_error: Some(error), ..self }
+            }
+        }
+    }
+
+    fn log(&self) {
+        let Self { delivered, failed, dead, last_status, last_error } = self;
+        if failed + dead > 0 {
+            tracing::warn!(
+                delivered,
+                failed,
+                dead,
+                status = last_status,
+                error = last_error.as_deref(),
+                "the sink did not take all usage; what failed is tried again, what is dead waits for an operator"
+            );
+        }
+    }
+}

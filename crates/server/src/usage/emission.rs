@@ -1,0 +1,59 @@
+//! The job that puts usage on record.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use seatkeeper_core::{Bucket, RegistryTime, Span};
+use seatkeeper_ledger::{Fence, JobName, Ledger};
+use seatkeeper_registry::Registry;
+
+use crate::engine::Commits;
+use crate::error::Error;
+use crate::jobs::Job;
+
+pub(crate) struct Emission {
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) ledger: Ledger,
+    pub(crate) commits: Arc<Commits>,
+    pub(crate) interval: Span,
+    pub(crate) batch_records: usize,
+}
+
+#[async_trait]
+impl Job for Emission {
+    fn name(&self) -> JobName {
+        JobName::UsageEmission
+    }
+
+    fn interval(&self) -> Span {
+        self.interval
+    }
+
+    async fn run(&self, fence: &Fence) -> Result<(), Error> {
+        let until = self.caught_up().await?;
+        let emitted =
+            self.ledger.emit_usage(until, self.batch_records, fence).await.map_err(Error::Ledger)?;
+        let Some(emitted) = emitted else { return Ok(()) };
+        tracing::info!(
+            records = emitted.records,
+            batches = emitted.batches,
+            usage = %emitted.usage,
+            seconds = emitted.window.ends().since(emitted.window.starts()).as_secs_floor(),
+            "usage is on record"
+        );
+        let now = self.registry.now().await?;
+        self.ledger.run_job_now(JobName::UsageDelivery, now).await.map_err(Error::Ledger)
+    }
+}
+
+impl Emission {
+    /// A time before which nothing will be recorded any more: all that happened until then is on record.
+    async fn caught_up(&self) -> Result<RegistryTime, Error> {
+        // The time first: whatever comes into a journal after its end was read happens at this time or later.
+        let now = self.registry.now().await?;
+        for bucket in Bucket::all() {
+            self.commits.reached(self.registry.journal_end(bucket).await?).await;
+        }
+        Ok(now)
+    }
+}

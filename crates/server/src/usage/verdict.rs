@@ -1,0 +1,55 @@
+//! What a sink's answer means for a batch.
+
+use std::time::Duration;
+
+use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_ledger::Settlement;
+
+use super::sink::Reply;
+
+/// The pause before the first retry; it doubles with each, up to [`RETRY_PAUSE_MAX`].
+const RETRY_PAUSE_MIN: Span = Span::from_secs(1);
+const RETRY_PAUSE_MAX: Span = Span::from_secs(300);
+
+/// Statuses besides 5xx that pass: too early, too many, or a token that an operator will put right.
+const PASSING: [u16; 5] = [401, 403, 408, 425, 429];
+
+/// What becomes of a batch that was tried `attempts` times before and now had this reply. `jitter`, from 0
+/// up to 1, spreads the retries of batches that failed together.
+pub(super) fn settlement(
+    reply: Reply,
+    attempts: u32,
+    duplicate_statuses: &[u16],
+    now: RegistryTime,
+    jitter: f64,
+) -> Settlement {
+    let pause = pause(attempts, jitter);
+    match reply {
+        Reply::Answered { status, .. }
+            if (200..300).contains(&status) || duplicate_statuses.contains(&status) =>
+        {
+            Settlement::Delivered { status, at: now }
+        }
+        Reply::Answered { status, retry_after, said } if status >= 500 || PASSING.contains(&status) => {
+            let at = now + pause.max(asked_for(retry_after));
+            Settlement::Retry { status: Some(status), error: said, at }
+        }
+        Reply::Answered { status, said, .. } => Settlement::Dead { status, error: said, at: now },
+        Reply::Unanswered { why } => Settlement::Retry { status: None, error: why, at: now + pause },
+    }
+}
+
+/// Half of the pause, and up to the other half by chance.
+fn pause(attempts: u32, jitter: f64) -> Span {
+    let doubled = RETRY_PAUSE_MIN.as_millis().saturating_mul(1_u64.checked_shl(attempts).unwrap_or(u64::MAX));
+    let half = doubled.min(RETRY_PAUSE_MAX.as_millis()) / 2;
+    Span::from_millis(half + (half as f64 * jitter) as u64)
+}
+
+fn asked_for(retry_after: Option<Duration>) -> Span {
+    let asked = Span::from_secs(retry_after.unwrap_or_default().as_secs());
+    asked.min(RETRY_PAUSE_MAX)
+}
+
+#[cfg(test)]
+mod tests;
