@@ -14,6 +14,7 @@ mod house;
 mod invariants {
     mod support;
 
+    mod billed_exactly;
     mod ended_stays_ended;
     mod highest_tier_wins;
     mod nobody_on_time_is_ended;

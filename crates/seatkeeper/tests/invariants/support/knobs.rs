@@ -22,6 +22,11 @@ pub(crate) fn load_seconds() -> u64 {
     number("SEATKEEPER_LOAD_SECONDS").unwrap_or(20)
 }
 
+/// Steps in which ninety days of usage pass; most end with a window.
+pub(crate) fn usage_steps() -> u64 {
+    number("SEATKEEPER_USAGE_STEPS").unwrap_or(100)
+}
+
 /// What is random is drawn from this; printed, for a run that failed is to be run again.
 pub(crate) fn seed() -> u64 {
     let seed = number("SEATKEEPER_SEED").unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
