@@ -5,3 +5,4 @@ mod put;
 mod read_and_find;
 mod release;
 mod restart;
+mod unrecorded;

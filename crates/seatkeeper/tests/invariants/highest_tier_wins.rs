@@ -93,6 +93,7 @@ impl Told {
 
 async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
     let mut lines = Vec::with_capacity(AT_ONCE);
+    let mut watch = Line::to(&client).await;
     for _ in 0..AT_ONCE {
         lines.push(Line::to(&client).await);
     }
@@ -106,7 +107,7 @@ async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
         // Low tiers as well: were all drawn from three, nearly every round would have a 3.
         let highest = 1 + dice.below(3);
         let tiers: Vec<u8> = (0..AT_ONCE).map(|_| (1 + dice.below(highest)) as u8).collect();
-        stands = Some(race(&mut lines, capacity, &tiers, stands, &mut played.told).await);
+        stands = Some(race(&mut lines, &mut watch, capacity, &tiers, stands, &mut played.told).await);
         if dice.below(3) == 0 {
             release(&mut lines[0], stands.take()).await;
             played.told.released += 1;
@@ -116,9 +117,11 @@ async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
     played
 }
 
-/// Sends all at once, and checks the answers against each other and against a look afterwards. Gives what stands.
+/// Sends all at once, and checks the answers against each other, against a look in the middle of it, and
+/// against one afterwards. Gives what stands.
 async fn race(
     lines: &mut [Line],
+    watch: &mut Line,
     capacity: Capacity,
     tiers: &[u8],
     before: Option<Stands>,
@@ -129,9 +132,9 @@ async fn race(
         let (status, body) = line.ask(&what, Some(&capacity.ask(tier))).await;
         (tier, status, body)
     });
-    let answers = join_all(asking).await;
+    let (answers, seen) = tokio::join!(join_all(asking), found(watch, capacity));
     told.rounds += 1;
-    let shown = || format!("{before:?}, then {answers:#?}");
+    let shown = || format!("{before:?}, then {answers:#?}, and {seen:?} meanwhile");
 
     // Every session that was there, by tier: what stood before, and what began.
     let mut there: BTreeMap<u8, String> = before.iter().map(|was| (was.tier, was.session.clone())).collect();
@@ -157,13 +160,21 @@ async fn race(
     let known = |given: &Stands| there.get(&given.tier) == Some(&given.session);
     assert!(answers.iter().all(|(_, _, body)| known(&stands_of(body))), "{}", shown());
 
+    // Never two, and never none where one stood.
+    let one = seen.len() == 1 || (seen.is_empty() && before.is_none());
+    assert!(one && seen.iter().all(known), "{}", shown());
+
     let (highest, session) = there.pop_last().expect("a session");
     assert_eq!(Some(highest), tiers.iter().copied().chain([first]).max(), "{}", shown());
     let stands = Stands { session, tier: highest };
-    let (status, page) = lines[0].ask(&format!("GET {}", capacity.search()), None).await;
-    let found: Vec<_> = page["items"].as_array().into_iter().flatten().map(stands_of).collect();
-    assert_eq!((status, &found[..]), (200, &[stands.clone()][..]), "{}", shown());
+    assert_eq!(found(watch, capacity).await, [stands.clone()], "{}", shown());
     stands
+}
+
+async fn found(line: &mut Line, capacity: Capacity) -> Vec<Stands> {
+    let (status, page) = line.ask(&format!("GET {}", capacity.search()), None).await;
+    assert_eq!(status, 200, "{page:#}");
+    page["items"].as_array().expect("a list").iter().map(stands_of).collect()
 }
 
 fn stands_of(body: &Value) -> Stands {

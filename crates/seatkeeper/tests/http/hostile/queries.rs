@@ -87,6 +87,8 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
         let query = format!("{path}?{parameter}=1&{parameter}=2");
         assert_field(&admin.get(&query).await, parameter, &query);
     }
+    let alone = format!("{SESSIONS}?user_tenant=x");
+    assert_field(&admin.get(&alone).await, "user", &alone);
     let pool = text(&siege.license["license_id"]);
     for (query, missing) in [
         (String::new(), "pool_kind"),

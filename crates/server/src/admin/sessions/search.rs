@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use axum::extract::State;
-use seatkeeper_core::{Authority, Holder, PoolKind, UserId};
+use seatkeeper_core::{Authority, Holder, PoolKind, TenantId, UserId};
 use seatkeeper_ledger::{SessionFilter, SessionRecord};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -36,6 +36,8 @@ pub(crate) struct SearchQuery {
     holder: Option<String>,
     /// Who acquired it.
     user: Option<String>,
+    /// The user's tenant, if it is a service of another one; only beside `user`.
+    user_tenant: Option<String>,
     /// From which address.
     #[param(value_type = Option<String>)]
     ip: Option<IpAddr>,
@@ -63,7 +65,7 @@ pub(crate) async fn search(
 ) -> Result<axum::Json<Page<SessionAnswer>>, Error> {
     let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
     let live_alone = query.live == Some(true);
-    let filter = query.filter();
+    let filter = query.filter()?;
     let page =
         app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
     let authority = who.authority();
@@ -97,14 +99,20 @@ async fn now(
 }
 
 impl SearchQuery {
-    fn filter(self) -> SessionFilter {
-        SessionFilter {
+    fn filter(self) -> Result<SessionFilter, Error> {
+        let user = self.user.as_deref().map(UserId::from);
+        let user = match (user, self.user_tenant) {
+            (Some(user), Some(tenant)) => Some(UserId::from_abroad(&TenantId::new(tenant), &user)),
+            (None, Some(_)) => return Err(Error::field("user", "is needed beside `user_tenant`")),
+            (user, None) => user,
+        };
+        Ok(SessionFilter {
             pool_kind: self.pool_kind.map(|kind| kind.0),
             pool: self.pool.map(Into::into),
             holder: self.holder.as_deref().map(Holder::from),
-            user: self.user.as_deref().map(UserId::from),
+            user,
             ip: self.ip,
             live: self.live,
-        }
+        })
     }
 }

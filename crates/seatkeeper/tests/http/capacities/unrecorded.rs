@@ -1,0 +1,43 @@
+//! Nobody is told of a session that is not on record yet, and that a crash could still undo.
+
+use std::sync::Arc;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
+
+use super::place::{Place, path_of};
+use crate::http::desk::Desk;
+use crate::http::exchange::assert_problem;
+use crate::http::until::until;
+
+#[tokio::test]
+async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_then_there_is_one() {
+    let mut desk = Desk::open_with(&[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "300")]);
+    let (place, other, ann) = (Place::of(&desk), Place::of(&desk), desk.user("ann"));
+    let session = other.take(&ann, 1).await;
+    // Another process writes, and takes its time.
+    let options = SqliteConnectOptions::new().filename(desk.house.path("ledger.db"));
+    let mut writer = options.connect().await.expect("the ledger's file");
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut writer).await.expect("the write lock");
+    for _ in 0..2 {
+        assert_problem(&place.put(&ann, 2).await, 503, "created, or existing");
+        assert_problem(&ann.get(&place.search()).await, 503, "found");
+        assert_problem(&ann.delete(&path_of(&session)).await, 503, "ended");
+    }
+    sqlx::query("ROLLBACK").execute(&mut writer).await.expect("the lock given back");
+    writer.close().await.expect("a connection that closes");
+    // The claim that had no answer took the seat; asked again, it is the same.
+    let answer = until("the ledger has caught up", async || {
+        let answer = place.put(&ann, 2).await;
+        if answer.status == 503 { Err(answer.body.to_string()) } else { Ok(answer) }
+    })
+    .await;
+    let stands = answer.expect(200)["sessionId"].clone();
+    let found = place.found(&ann).await;
+    assert_eq!((found.len(), &found[0]["sessionId"]), (1, &stands));
+    assert_problem(&ann.delete(&path_of(&session)).await, 404, "the first of them ended it");
+    // It has logged errors, as it must, so it does not go through the check for them.
+    let house = Arc::get_mut(&mut desk.house).expect("a server of this test alone");
+    house.kill();
+    house.prove();
+}
