@@ -133,6 +133,9 @@ fn the_guide_to_capacities_goes_as_it_says() {
     assert_eq!(promised.len(), 6);
     let found = |answer: &&Value| answer["items"].as_array().is_some_and(|items| items.len() == 1);
     assert_eq!(answers.iter().filter(found).count(), 1, "what the service took is found: {told}{log}");
-    assert!(told.contains("tier 1") && told.contains("meter of 4444"), "{told}{log}");
+    assert!(
+        told.contains("tier 1") && told.contains(" meter of 4444") && told.contains("user:meter of 4444"),
+        "{told}{log}"
+    );
     assert!(told.contains("\n1 ended\n"), "{told}{log}");
 }

@@ -50,6 +50,7 @@ struct Record {
     live: Option<u64>,
     limit: u64,
     actor: String,
+    actor_tenant: Option<String>,
 }
 
 pub(crate) async fn run(args: &ListArgs) -> Result<ExitCode, Error> {
@@ -77,6 +78,10 @@ fn row(record: Record) -> [String; 8] {
         (Some(machine), Some(instance)) => Some(format!("{machine} / {instance}")),
         (holder, _) => holder,
     };
+    let actor = match record.actor_tenant {
+        Some(tenant) => format!("{} of {tenant}", record.actor),
+        None => record.actor,
+    };
     [
         record.at,
         action,
@@ -85,6 +90,6 @@ fn row(record: Record) -> [String; 8] {
         output::cell(holder),
         output::cell(record.reason),
         record.live.map_or(format!("of {}", record.limit), |live| format!("{live} of {}", record.limit)),
-        record.actor,
+        actor,
     ]
 }
