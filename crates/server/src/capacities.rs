@@ -12,7 +12,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-pub(crate) use policy::terms;
 pub(crate) use pool::pool_name;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {

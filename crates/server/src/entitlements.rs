@@ -1,6 +1,7 @@
 //! What gives pools their limits.
 
 mod announcements;
+mod capacities;
 mod licenses;
 mod subscribers;
 
@@ -9,9 +10,9 @@ use std::sync::Arc;
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
 use seatkeeper_ledger::Ledger;
 
-use crate::capacities;
 use crate::settings::Settings;
 pub(crate) use announcements::{Changed, Listening};
+pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use subscribers::Subscribers;
 
@@ -34,6 +35,6 @@ pub(crate) async fn terms_of_pool(
             let ttl_default = Span::from_secs(settings.devices.ttl_seconds);
             Ok(Some(subscriber.entitled(now, ttl_default).terms))
         }
-        PoolKind::Capacity => Ok(Some(capacities::terms(&settings.capacities))),
+        PoolKind::Capacity => Ok(Some(capacity_terms(&settings.capacities))),
     }
 }
