@@ -3,5 +3,6 @@
 mod delivering;
 mod emitting;
 mod fencing;
+mod leader_kills;
 mod meter;
 mod reconciling;
