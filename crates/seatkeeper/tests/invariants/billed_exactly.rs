@@ -25,11 +25,11 @@ async fn what_the_sink_has_is_the_exact_total_of_each_session_rounded_once() {
     let (steps, seed) = (knobs::usage_steps(), knobs::seed());
     let sink = Sink::open(fickle(seed)).await;
     let mut office = Office::open(&sink.url).await;
-    let mut lives = Lives::new(seed, SESSIONS);
+    let mut lives = Lives::new(seed);
     let mut dice = Dice::new(seed, 0);
     let mut taken = Vec::new();
     for step in 0..steps {
-        lives.act(&office, SESSIONS / steps + 1).await;
+        lives.act(&office, (SESSIONS * (step + 1)).div_ceil(steps)).await;
         let mean = Span::from_secs(DAYS * 24 * 3_600 / steps).as_millis();
         office.pass(Span::from_millis(dice.below(2 * mean)));
         match dice.below(8) {

@@ -38,7 +38,6 @@ pub(super) struct Lives {
     open: Vec<usize>,
     of_user: HashMap<Uuid, Vec<usize>>,
     dice: Dice,
-    most: u64,
 }
 
 /// What is asked for.
@@ -64,21 +63,20 @@ impl Life {
 }
 
 impl Lives {
-    pub(super) fn new(seed: u64, most: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let (all, open, of_user) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { all, open, of_user, dice: Dice::new(seed, 2), most }
+        Self { all, open, of_user, dice: Dice::new(seed, 2) }
     }
 
-    /// So many requests, all in one instant.
-    pub(super) async fn act(&mut self, office: &Office, requests: u64) {
+    /// Requests by chance, all in one instant, until there have been so many sessions.
+    pub(super) async fn act(&mut self, office: &Office, sessions: u64) {
         let now = office.now();
         self.open.retain(|&index| !self.all[index].is_over(now));
-        let mut asks = Vec::new();
-        for _ in 0..requests {
-            if self.all.len() as u64 + (asks.len() as u64) >= self.most {
-                break;
-            }
-            asks.push(self.ask());
+        let (mut asks, mut missing) = (Vec::new(), sessions.saturating_sub(self.all.len() as u64));
+        while missing > 0 {
+            let ask = self.ask();
+            missing -= u64::from(!matches!(ask, Ask::End { .. }));
+            asks.push(ask);
         }
         let answers = join_all(asks.iter().map(|ask| self.answer(office, ask))).await;
         for (ask, answer) in asks.into_iter().zip(answers) {
