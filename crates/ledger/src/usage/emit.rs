@@ -6,12 +6,16 @@ use seatkeeper_core::{RegistryTime, Usage, Window};
 use uuid::Uuid;
 
 use super::batches::{Batch, Cutter};
+use super::metered::Place;
 use super::record::payload_of;
 use crate::jobs::{Fence, fence};
 use crate::row::stored_whole;
 use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
 
+/// Sessions that one statement reads: while it does, what is written piles up beside the database, and the
+/// admission after it waits for that to be moved in.
+const SESSIONS_PER_READ_MAX: u32 = 20_000;
 /// Records that are staged in one transaction, unless a single batch has more: an admission that waits
 /// behind it does not wait long.
 const STAGED_RECORDS_PER_COMMIT_MAX: usize = 2_000;
@@ -51,12 +55,20 @@ impl Ledger {
         let mut emitted = Emitted { window, records: 0, batches: 0, usage: Usage::ZERO };
         let mut cutter = Cutter::new(window, batch_records.max(1));
         let mut stage = Stage { batches: Vec::new(), records: 0 };
-        let mut sessions = std::pin::pin!(self.metered_since(window.starts()));
-        while let Some(session) = sessions.try_next().await? {
-            if let Some(batch) = cutter.take(session) {
-                emitted.count(&batch);
-                if stage.add(batch) {
-                    self.stage(&mut stage, window, fence).await?;
+        let (mut place, mut read) = (Place::default(), SESSIONS_PER_READ_MAX);
+        while read == SESSIONS_PER_READ_MAX {
+            let mut sessions = std::pin::pin!(self.metered_since(window.starts(), &place, read));
+            read = 0;
+            while let Some(session) = sessions.try_next().await? {
+                read += 1;
+                if read == SESSIONS_PER_READ_MAX {
+                    place = session.place();
+                }
+                if let Some(batch) = cutter.take(session) {
+                    emitted.count(&batch);
+                    if stage.add(batch) {
+                        self.stage(&mut stage, window, fence).await?;
+                    }
                 }
             }
         }

@@ -17,15 +17,27 @@ pub(super) struct MeteredSession {
     pub(super) life: Metered,
 }
 
+/// A place in the order of tenants and their sessions; the default is before all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    tenant: String,
+    id: Uuid,
+}
+
 impl Ledger {
-    /// The sessions that were not over at `at`, those of a tenant together. All of one instant of the
-    /// ledger, however long they are read.
+    /// At most `max` of the sessions that were not over at `at`, by tenant and id, after the place `after`
+    /// in that order. Page after page, each session comes once: one that ends meanwhile keeps its place.
     pub(super) fn metered_since(
         &self,
         at: RegistryTime,
+        after: &Place,
+        max: u32,
     ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
         sqlx::query(include_str!("../../sql/metered_sessions.sql"))
             .bind(times::stored(at))
+            .bind(after.tenant.clone())
+            .bind(after.id)
+            .bind(max)
             .fetch(self.readers())
             .map(|row| MeteredSession::read(&row?))
     }
@@ -45,6 +57,10 @@ impl Ledger {
 }
 
 impl MeteredSession {
+    pub(super) fn place(&self) -> Place {
+        Place { tenant: self.tenant.as_str().to_owned(), id: self.id.as_uuid() }
+    }
+
     fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         let (user, capacity) = parts(fields.value::<&str>("pool_id")?)?;

@@ -108,6 +108,22 @@ async fn a_batch_is_one_tenants_and_no_longer_than_it_may_be() {
 }
 
 #[tokio::test]
+async fn more_sessions_than_one_read_takes_are_each_metered_once() {
+    let mut meter = Meter::open().await;
+    let ended = meter.hold_of(&tenant(3), 1, 1).await;
+    for of in [1, 2, 4] {
+        meter.crowd(&tenant(of), 7_000).await;
+    }
+    meter.pass(MINUTE);
+    meter.end(ended, EndReason::Released).await;
+    let emitted = meter.emit().await.expect("a window");
+    assert_eq!((emitted.records, emitted.batches), (21_001, 22));
+    let records = meter.deliver().await.into_iter().flat_map(|batch| batch.records);
+    let sessions: HashSet<_> = records.map(|record| record.session).collect();
+    assert_eq!(sessions.len(), 21_001);
+}
+
+#[tokio::test]
 async fn ninety_days_of_random_lives_sum_to_the_rounding_of_each() {
     let mut meter = Meter::open().await;
     let mut seed = 0x05a6e_u64;

@@ -107,7 +107,7 @@ async fn live_on(meter: &mut Meter, live: &mut Vec<SessionId>, dice: &mut Dice, 
 async fn a_thousand_workers_that_die_bill_nothing_twice_and_leave_nothing_out() {
     let mut meter = Meter::open().await;
     meter.batch_records = 3;
-    let mut dice = Dice(0x1ead_e45);
+    let mut dice = Dice(0x1eade4);
     println!("seed {:#x}", dice.0);
     let (mut live, mut users, mut kills, mut finished) = (Vec::new(), 0, 0, 0);
     let mut receiver = Receiver::default();
