@@ -167,7 +167,7 @@ async fn race(
     let (highest, session) = there.pop_last().expect("a session");
     assert_eq!(Some(highest), tiers.iter().copied().chain([first]).max(), "{}", shown());
     let stands = Stands { session, tier: highest };
-    assert_eq!(found(watch, capacity).await, [stands.clone()], "{}", shown());
+    assert_eq!(found(watch, capacity).await, std::slice::from_ref(&stands), "{}", shown());
     stands
 }
 
