@@ -135,10 +135,11 @@ impl Engine {
         pool: &PoolId,
         reason: EndReason,
         origin: &Origin,
+        durability: Durability,
     ) -> Result<usize, Error> {
         match self.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {
-                self.durable(receipt).await?;
+                self.settled(receipt, durability).await?;
                 Ok(count)
             }
             // Every pool with a live session is open.

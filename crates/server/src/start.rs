@@ -97,8 +97,8 @@ async fn start_by<C: TimeSource>(
     settings.check()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(&settings.ledger.data_dir)).await?;
     let verifier = Verifier::new(&settings)?;
-    let clock = clock(first_time(&ledger).await?);
-    let registry = filled_registry(&settings, &ledger, clock).await?;
+    let recorded = ledger.last_time().await?.unwrap_or_default();
+    let registry = filled_registry(&settings, &ledger, clock(first_time(recorded)), recorded).await?;
     let address = settings.server.listen;
     let listener =
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
@@ -143,21 +143,22 @@ async fn start_by<C: TimeSource>(
     Ok(Running { addr, served })
 }
 
-/// A registry with every session that the ledger knows as live, each with a full TTL.
+/// A registry with every session that the ledger knows as live, each with a full TTL. What ended after
+/// `recorded`, the last time on record, while nobody served, ends its sessions now.
 async fn filled_registry(
     settings: &Settings,
     ledger: &Ledger,
     clock: impl TimeSource,
+    recorded: RegistryTime,
 ) -> Result<Arc<dyn Registry>, StartError> {
     let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
-    let now = clock.now();
     let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
     let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
     let (began, mut sessions) = (Instant::now(), 0);
     let mut pools = std::pin::pin!(ledger.live_sessions());
     while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
         sessions += live.len();
-        let terms = terms_of_pool(&pool, ledger, settings, now).await?;
+        let terms = terms_of_pool(&pool, ledger, settings, recorded).await?;
         registry.open(&pool, seq, terms, live).await?;
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
@@ -165,16 +166,15 @@ async fn filled_registry(
 }
 
 /// Where the registry's clock starts: at the wall clock, but never before what is on record.
-async fn first_time(ledger: &Ledger) -> Result<RegistryTime, StartError> {
+fn first_time(recorded: RegistryTime) -> RegistryTime {
     let wall = registry_time_of(wall_clock::now());
-    let recorded = ledger.last_time().await?.unwrap_or_default();
     if recorded > wall {
         tracing::warn!(
             ahead_ms = recorded.since(wall).as_millis(),
             "the wall clock is behind the ledger's last record; registry time goes on from the record"
         );
     }
-    Ok(wall.max(recorded))
+    wall.max(recorded)
 }
 
 /// The workers that look after sessions and history, and the one that brings their changes to the ledger.

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::{HeaderMap, USER_AGENT};
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Denial, Device, EndReason, Particulars, PoolId, SessionId, Span, Tier};
+use seatkeeper_core::{Claim, Denial, Device, EndReason, Particulars, SessionId, Tier};
 use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -48,13 +48,22 @@ pub(super) struct Admit {
 }
 
 /// What a device is.
-#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub(super) enum DeviceType {
     Mobile,
     Tv,
     Browser,
     Tablet,
+}
+
+impl TryFrom<String> for DeviceType {
+    type Error = &'static str;
+    fn try_from(name: String) -> Result<Self, &'static str> {
+        let all = [Self::Mobile, Self::Tv, Self::Browser, Self::Tablet];
+        let named = all.into_iter().find(|kind| kind.as_str() == name);
+        named.ok_or("must be `mobile`, `tv`, `browser` or `tablet`")
+    }
 }
 
 /// A screen.
@@ -118,7 +127,8 @@ pub(super) async fn admit(
                 return Ok(granted(&claimed, *how, session, ended).into_response());
             }
             Answer::Denied(Denial::Full { free_in }) => {
-                return Ok(full(&app, pool, &claimed, *free_in).await.into_response());
+                let wait = wait_seconds(*free_in);
+                return Ok(full(&app, request, &claimed, wait).await.into_response());
             }
             Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => {}
         }
@@ -141,8 +151,9 @@ impl Admit {
     }
 
     fn particulars(&self, user_agent: &[u8], meta: &Meta) -> Particulars {
-        let user_agent: String =
-            String::from_utf8_lossy(user_agent).chars().take(USER_AGENT_CHARS_MAX).collect();
+        let user_agent = String::from_utf8_lossy(user_agent);
+        let printable = user_agent.chars().filter(|char| !char.is_control());
+        let user_agent: String = printable.take(USER_AGENT_CHARS_MAX).collect();
         Particulars {
             ip: meta.ip,
             user_agent: (!user_agent.is_empty()).then(|| user_agent.into()),
@@ -195,12 +206,16 @@ fn granted(
 
 /// Tells what holds the screens, so that the user can choose which to replace. The denial stands even if
 /// that cannot be told.
-async fn full(app: &App, pool: &PoolId, claimed: &Claimed, free_in: Option<Span>) -> Problem {
-    let problem = Problem::new(&problem::DEVICES_FULL, "Name the session to end as `replace_session_id`.")
+async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: u64) -> Problem {
+    let detail = match request.policy.terms {
+        Some(_) => "Name the session to end as `replace_session_id`.",
+        None => "Your plan cannot be looked up at present, so no session ends for another: ask again.",
+    };
+    let problem = Problem::new(&problem::DEVICES_FULL, detail)
         .with("device_limit", claimed.limit.0)
         .with("devices_in_use", claimed.live)
-        .retry_after(wait_seconds(free_in));
-    match in_use(app, pool, None).await {
+        .retry_after(wait_seconds);
+    match in_use(app, request.pool, None).await {
         Ok(sessions) => problem.with("sessions", sessions),
         Err(error) => {
             tracing::warn!(causes = error.with_causes(), "a denial does not say what holds the screens");

@@ -17,7 +17,6 @@ use crate::app::App;
 use crate::error::Error;
 use crate::http::{SessionPath, Who};
 use crate::problem::Problem;
-use cursor::Cursor;
 use watch::Watch;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -52,10 +51,9 @@ pub(super) async fn events(
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::Subscriber);
     let heard = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
-    let watch = Watch::begin(app, id, authority, heard).await?;
-    if heard.is_some_and(|heard: Cursor| heard.ended) {
+    let Some(watch) = Watch::begin(app, id, authority, heard).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
-    }
+    };
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
     let mut response = Sse::new(watch.into_events()).keep_alive(keep_alive).into_response();
     response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));

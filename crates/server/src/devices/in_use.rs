@@ -32,7 +32,8 @@ pub(super) struct DeviceSession {
     current: bool,
 }
 
-/// The live sessions, the one that heartbeat last first.
+/// The live sessions, the one that heartbeat last first. What the ledger alone knows of them (type, name,
+/// address) is left out while it has no answer.
 pub(super) async fn in_use(
     app: &App,
     pool: &PoolId,
@@ -41,7 +42,10 @@ pub(super) async fn in_use(
     let Some(view) = app.engine.view(pool, LISTED_MAX).await? else {
         return Ok(Vec::new());
     };
-    let records = app.engine.live_records(pool, LISTED_MAX).await?;
+    let records = app.engine.live_records(pool, LISTED_MAX).await.unwrap_or_else(|error| {
+        tracing::warn!(causes = error.with_causes(), "devices are listed without their names");
+        Vec::new()
+    });
     let records: HashMap<_, _> = records.iter().map(|record| (record.session.id, record)).collect();
     let sessions = view.sessions.iter().rev();
     Ok(sessions

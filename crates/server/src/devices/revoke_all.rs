@@ -39,7 +39,10 @@ pub(super) async fn revoke_all(
 ) -> Result<StatusCode, Error> {
     let (pool, origin) = (pool_of(&who), meta.origin(who.as_user()));
     match query.except {
-        None => drop(app.engine.end_all(&pool, EndReason::Revoked, &origin).await?),
+        None => {
+            let durability = app.settings.devices.durability;
+            app.engine.end_all(&pool, EndReason::Revoked, &origin, durability).await?;
+        }
         Some(uuid) => {
             let kept = SessionId::from_uuid(uuid).map_err(|_| Error::SessionNotFound)?;
             end_all_but(kept, &app, &pool, &origin).await?;

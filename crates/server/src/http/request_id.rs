@@ -51,7 +51,10 @@ pub(super) async fn identify(State(timeout): State<Duration>, mut request: Reque
 /// One failure, one line: here its request is known.
 fn log(request: &str, status: StatusCode, causes: &str) {
     let status = status.as_u16();
-    if status >= 500 {
+    if status == 503 {
+        // The caller will come again; if somebody should get up, whatever is in the way says so.
+        tracing::warn!(request.id = request, status, causes, "a request could not be answered now");
+    } else if status >= 500 {
         tracing::error!(request.id = request, status, causes, "a request failed");
     } else {
         tracing::debug!(request.id = request, status, causes, "a request was refused");

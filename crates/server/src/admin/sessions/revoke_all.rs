@@ -10,6 +10,7 @@ use crate::capacities;
 use crate::error::Error;
 use crate::http::{Admin, Meta, Query};
 use crate::problem::Problem;
+use crate::settings::Durability;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -44,7 +45,7 @@ pub(crate) async fn revoke_all(
 ) -> Result<axum::Json<EndedAnswer>, Error> {
     let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.name()?);
     let origin = meta.origin(who.as_admin());
-    let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin).await?;
+    let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin, Durability::Ledger).await?;
     Ok(axum::Json(EndedAnswer { ended }))
 }
 

@@ -43,18 +43,25 @@ enum Stage {
 
 impl Watch {
     /// Begins to watch a session of the caller's, live or ended, from what was heard of it on. Nothing that
-    /// happens from now on is missed.
+    /// happens from now on is missed. None if all is heard: it has ended, and that was told.
     pub(super) async fn begin(
         app: App,
         id: SessionId,
         authority: Authority,
         heard: Option<Cursor>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Option<Self>, Error> {
         let ends = app.engine.listen(id, app.settings.devices.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
         let pool = match app.engine.live(id, &authority).await? {
+            // What a client heard of another session's end, it may show here by mistake.
             Some(live) => live.pool,
-            None => app.engine.record(id, &authority).await?.ok_or(Error::SessionNotFound)?.pool,
+            None => {
+                let record = app.engine.record(id, &authority).await?.ok_or(Error::SessionNotFound)?;
+                if heard.is_some_and(|heard| heard.ended) {
+                    return Ok(None);
+                }
+                record.pool
+            }
         };
         let changes = app.subscribers.listen(pool.tenant.clone(), user_of(&pool));
         let version = match heard {
@@ -63,7 +70,7 @@ impl Watch {
         };
         let heard = Cursor { version, ended: false };
         let (stage, look_again_in) = (Stage::Begun, RETRY);
-        Ok(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in })
+        Ok(Some(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in }))
     }
 
     /// Its events, the last of which is its end.
