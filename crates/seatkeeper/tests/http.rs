@@ -19,6 +19,7 @@ mod http {
     mod admin;
     mod authorization;
     mod capacities;
+    mod devices;
     mod hostile;
     mod licenses;
     mod operations;

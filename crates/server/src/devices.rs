@@ -10,12 +10,12 @@ mod policy;
 mod revoke;
 mod revoke_all;
 
-use seatkeeper_core::{PoolId, PoolKind};
+use seatkeeper_core::{PoolId, PoolKind, TenantId, UserId};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::auth::Caller;
+pub(crate) use policy::learn_terms;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -25,7 +25,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(events::events))
 }
 
-/// The caller's own pool.
-fn pool_of(caller: &Caller) -> PoolId {
-    PoolId::new(PoolKind::Subscriber, caller.tenant.clone(), caller.user.as_str())
+/// The pool of a subscriber.
+fn pool_of(tenant: &TenantId, user: &UserId) -> PoolId {
+    PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
 }

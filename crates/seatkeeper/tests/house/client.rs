@@ -84,14 +84,18 @@ impl Client {
         if let Some(body) = &body {
             request = request.json(body);
         }
-        let answer = request.send().await?;
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        let text = answer.text().await?;
-        Ok(Answer { status, headers, body: body_of(text) })
+        Answer::read(request.send().await?).await
     }
 }
 
 impl Answer {
+    /// Reads an answer to its end.
+    pub(crate) async fn read(answer: reqwest::Response) -> reqwest::Result<Self> {
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        let text = answer.text().await?;
+        Ok(Self { status, headers, body: body_of(text) })
+    }
+
     /// Fails the test unless the answer has this status; shows its body then.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {

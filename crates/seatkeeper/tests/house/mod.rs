@@ -5,6 +5,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a house that cannot be built fails the test")]
 
 mod client;
+mod event_stream;
 mod eventually;
 mod process;
 pub(crate) mod sink;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) use client::{Answer, Client};
+pub(crate) use event_stream::{EventStream, Heard};
 pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, run, run_with};

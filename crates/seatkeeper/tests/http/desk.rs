@@ -69,8 +69,14 @@ impl Desk {
 
     /// Ends the server as a power cut would, and starts it again.
     pub(crate) fn restart(&mut self) {
+        self.restart_after(Duration::ZERO);
+    }
+
+    /// Ends the server as a power cut would, and starts it again when it was down for so long.
+    pub(crate) fn restart_after(&mut self, pause: Duration) {
         let house = Arc::get_mut(&mut self.house).expect("a server of this test alone");
         house.kill();
+        std::thread::sleep(pause);
         house.start();
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
-use serde_json::Value;
 
 use crate::house::Answer;
 
@@ -15,15 +14,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends a request that was built by hand.
 pub(crate) async fn exchange(request: RequestBuilder) -> Answer {
-    let answer = request.send().await.expect("an answer");
-    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-    let text = answer.text().await.expect("a whole answer");
-    let body = if text.is_empty() { Value::Null } else { parsed(text) };
-    Answer { status, headers, body }
-}
-
-fn parsed(text: String) -> Value {
-    serde_json::from_str(&text).unwrap_or(Value::String(text))
+    Answer::read(request.send().await.expect("an answer")).await.expect("a whole answer")
 }
 
 /// Sends bytes on a connection of their own, and reads until the server closes it: because the request

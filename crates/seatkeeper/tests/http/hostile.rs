@@ -4,6 +4,7 @@ mod addresses;
 mod bodies;
 mod endpoint;
 mod fields;
+mod headers;
 mod queries;
 mod sizes;
 mod sockets;

@@ -113,12 +113,12 @@ pub(super) async fn admit(
     headers: HeaderMap,
     Body(ask): Body<Admit>,
 ) -> Result<Response, Error> {
-    let pool = pool_of(&who);
+    let pool = pool_of(&who.tenant, &who.user);
     let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
     let claim = ask.claim(&who, user_agent, &meta);
     let (particulars, origin) = (ask.particulars(user_agent, &meta), meta.origin(who.as_user()));
     for _ in 0..CLAIMS_MAX {
-        let policy = policy_of(&app, &who, app.engine.now().await?).await;
+        let policy = policy_of(&app, &who.tenant, &who.user).await;
         let (pool, claim, policy) = (&pool, &claim, &policy);
         let request = Request { pool, claim, policy, origin: &origin, particulars: &particulars };
         let claimed = app.engine.claim(request, app.settings.devices.durability).await?;

@@ -37,7 +37,7 @@ pub(super) async fn revoke_all(
     meta: Meta,
     Query(query): Query<RevokeQuery>,
 ) -> Result<StatusCode, Error> {
-    let (pool, origin) = (pool_of(&who), meta.origin(who.as_user()));
+    let (pool, origin) = (pool_of(&who.tenant, &who.user), meta.origin(who.as_user()));
     match query.except {
         None => {
             let durability = app.settings.devices.durability;

@@ -24,6 +24,7 @@ pub(super) struct Subject<'a> {
     license_key: String,
     session_id: String,
     device_session_id: String,
+    ended_device_session_id: String,
     user_object_id: String,
     capacity_id: String,
     capacity_session_id: String,
@@ -38,7 +39,9 @@ impl<'a> Subject<'a> {
         let session = desk.seat(&license, "ann", "laptop-1").await;
         let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
         let taken = desk.user("ann").put(CAPACITIES, capacity(&desk.tenant, user, capacity_id, 1)).await;
-        let device = desk.user("ann").post(DEVICES, json!({ "device_id": "tv", "device_type": "tv" })).await;
+        let ask = json!({ "device_id": "tv", "device_type": "tv" });
+        let superseded = desk.user("ann").post(DEVICES, ask.clone()).await;
+        let device = desk.user("ann").post(DEVICES, ask).await;
         // A list waits until the ledger knows the devices.
         desk.user("ann").get(DEVICES).await.expect(200);
         let (plan, admin) = (some_plan(), desk.admin());
@@ -52,6 +55,7 @@ impl<'a> Subject<'a> {
             license_key: own(&license["license_key"]),
             session_id: own(&session),
             device_session_id: own(&device.expect(201)["session_id"]),
+            ended_device_session_id: own(&superseded.expect(201)["session_id"]),
             user_object_id: user.to_string(),
             capacity_id: capacity_id.to_string(),
             capacity_session_id: own(&taken.expect(201)["sessionId"]),
@@ -69,6 +73,7 @@ impl<'a> Subject<'a> {
             license_key: "\"".into(),
             session_id: x(),
             device_session_id: x(),
+            ended_device_session_id: x(),
             user_object_id: x(),
             capacity_id: x(),
             capacity_session_id: x(),
@@ -85,6 +90,7 @@ impl<'a> Subject<'a> {
             license_key: Uuid::new_v4().to_string(),
             session_id: Uuid::new_v4().to_string(),
             device_session_id: Uuid::new_v4().to_string(),
+            ended_device_session_id: Uuid::new_v4().to_string(),
             user_object_id: Uuid::new_v4().to_string(),
             capacity_id: Uuid::new_v4().to_string(),
             capacity_session_id: Uuid::new_v4().to_string(),
@@ -97,6 +103,7 @@ impl<'a> Subject<'a> {
             license_key: format!("{}x", self.license_key),
             session_id: next_to(&self.session_id),
             device_session_id: next_to(&self.device_session_id),
+            ended_device_session_id: next_to(&self.ended_device_session_id),
             user_object_id: next_to(&self.user_object_id),
             capacity_id: next_to(&self.capacity_id),
             capacity_session_id: next_to(&self.capacity_session_id),
@@ -111,7 +118,7 @@ impl<'a> Subject<'a> {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
         let mut request = self.desk.request(method, &self.filled(line, &format!("{path}{}", line.query)));
-        // Else a stream of events would go on for as long as its session.
+        // Of a session that has ended, it asks for no stream.
         request = request.header("Last-Event-ID", "0-ended");
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -126,6 +133,7 @@ impl<'a> Subject<'a> {
         let session_id = match line.of {
             Of::License => &self.session_id,
             Of::Device => &self.device_session_id,
+            Of::EndedDevice => &self.ended_device_session_id,
             Of::Capacity => &self.capacity_session_id,
         };
         template

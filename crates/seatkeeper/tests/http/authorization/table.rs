@@ -22,6 +22,8 @@ pub(super) enum OtherUser {
 pub(super) enum Of {
     License,
     Device,
+    /// One that has ended, and whose end was heard.
+    EndedDevice,
     Capacity,
 }
 
@@ -105,7 +107,7 @@ pub(super) const LINES: &[Line] = &[
     },
     Line {
         operation: "get /api/v1/devices/sessions/{session_id}/events",
-        of: Of::Device,
+        of: Of::EndedDevice,
         allowed: 204,
         ..OWNER
     },

@@ -9,7 +9,7 @@ use crate::http::desk::{
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
 /// Operations with an id in their path: `{}` stands for it.
-const WITH_ID: [(&str, &str, &str); 15] = [
+const WITH_ID: [(&str, &str, &str); 17] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
@@ -25,6 +25,8 @@ const WITH_ID: [(&str, &str, &str); 15] = [
     ("GET", "/api/v1/capacities/sessions/{}", "session_id"),
     ("DELETE", "/api/v1/capacities/sessions/{}", "session_id"),
     ("POST", "/api/v1/admin/usage/batches/{}/send", "batch_id"),
+    ("DELETE", "/api/v1/devices/sessions/{}", "session_id"),
+    ("GET", "/api/v1/devices/sessions/{}/events", "session_id"),
 ];
 
 async fn ask(desk: &Desk, method: &str, path: &str) -> crate::house::Answer {
@@ -124,6 +126,9 @@ async fn an_address_of_nothing_is_404() {
         "/api/v1/licenses/acquire/",
         "/API/V1/LICENSES/ACQUIRE",
         "/api/v2/licenses/acquire",
+        "/api/v1/devices/sessions/",
+        "/api/v1/devices/sessions/heartbeat/",
+        "/api/v1/devices/sessions/x/events/",
         "/api/v1/capacities",
         "/api/v1/capacities/sessions/",
         "/api/v1/capacities/sessions/x/heartbeat",

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Siege;
 use crate::house::Answer;
 use crate::http::desk::{
-    ACQUIRE, CAPACITIES, LICENSES, PLANS, SUBSCRIPTIONS, license_path, subscription_path, text,
+    ACQUIRE, CAPACITIES, DEVICES, LICENSES, PLANS, SUBSCRIPTIONS, license_path, subscription_path, text,
 };
 use crate::http::exchange::exchange;
 
@@ -30,7 +30,7 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 8] {
+    pub(super) fn all(siege: &'a Siege) -> [Self; 10] {
         [
             Self::acquire(siege),
             Self::create_license(siege),
@@ -40,6 +40,8 @@ impl<'a> Endpoint<'a> {
             Self::create_subscription(siege),
             Self::update_subscription(siege),
             Self::put(siege),
+            Self::admit(siege),
+            Self::heartbeat(siege),
         ]
     }
 
@@ -163,6 +165,36 @@ impl<'a> Endpoint<'a> {
             optional: &[],
             text_field: "capacityId",
             number_field: Some("sessionKind"),
+        }
+    }
+
+    pub(super) fn admit(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "admit",
+            method: Method::POST,
+            path: DEVICES.into(),
+            token: siege.desk.token("bob", ""),
+            valid: json!({ "device_id": "tv", "device_type": "tv" }),
+            required: &["device_id", "device_type"],
+            optional: &["device_name", "session_id", "replace_session_id"],
+            text_field: "device_name",
+            number_field: None,
+        }
+    }
+
+    fn heartbeat(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "heartbeat",
+            method: Method::POST,
+            path: format!("{DEVICES}/heartbeat"),
+            token: siege.desk.token("bob", ""),
+            valid: json!({ "session_id": Uuid::new_v4() }),
+            required: &["session_id"],
+            optional: &[],
+            text_field: "session_id",
+            number_field: None,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::Siege;
 use crate::http::desk::{
-    AUDIT, CAPACITIES, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, USAGE, USAGE_BATCHES,
-    sessions_path, text,
+    AUDIT, CAPACITIES, DEVICES, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, USAGE,
+    USAGE_BATCHES, sessions_path, text,
 };
 use crate::http::exchange::assert_field;
 
@@ -19,6 +19,7 @@ async fn a_parameter_that_is_wrong_is_named() {
     for (path, parameter, values) in [
         (LICENSES, "status", &["x", "Active", "", "active%00"][..]),
         (LICENSES, "cursor", &["x", "", "1", "%00", "%FF", &long]),
+        (DEVICES, "session_id", &["x", "", "1", "%00", "%FF", &long]),
         (PLANS, "status", &["x", "Active", "", "cancelled", "active%00"]),
         (PLANS, "cursor", &["Basic", "", "a%20b", "%00", "%FF", &long]),
         (SUBSCRIPTIONS, "status", &["x", "Active", "", "retired", "active%00"]),
@@ -82,6 +83,7 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
         (SUBSCRIPTIONS, "user"),
         (AUDIT, "pool"),
         (USAGE, "cursor"),
+        (DEVICES, "session_id"),
         (&runs, "cursor"),
     ] {
         let query = format!("{path}?{parameter}=1&{parameter}=2");

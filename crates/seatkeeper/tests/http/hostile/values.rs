@@ -5,9 +5,13 @@ use serde_json::{Value, json};
 /// Values of which each is wrong for the field of this name, wherever it appears.
 pub(super) fn wrong(field: &str) -> Vec<Value> {
     match field {
-        "license_key" | "machine_id" | "instance_id" | "contact" | "user" => {
+        "license_key" | "machine_id" | "instance_id" | "contact" | "user" | "device_id" | "device_name" => {
             [no_text(), bad_names()].concat()
         }
+        "device_type" => {
+            [no_text(), texts(&["", "TV", "fridge", "tv ", "tv\u{0}"]), vec![json!({ "tv": null })]].concat()
+        }
+        "session_id" | "replace_session_id" => [no_text(), bad_ids()].concat(),
         "user_agent" => [no_text(), controls(), vec![json!("x".repeat(501))]].concat(),
         "max_seats" => [no_number(), vec![json!(1_000_001), json!(-1)]].concat(),
         "ttl_seconds" => [no_number(), vec![json!(0), json!(1), json!(2_592_001), json!(-60)]].concat(),
@@ -31,7 +35,7 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
                 .concat()
         }
         "metadata" => bad_objects(),
-        "userObjectId" | "tenantObjectId" | "capacityId" => [no_text(), bad_ids()].concat(),
+        "userObjectId" | "tenantObjectId" | "capacityId" => [no_text(), bad_ids(), nil_ids()].concat(),
         "sessionKind" => {
             [no_number(), [0, 4, 9, 255, 256, 257, -1].map(|kind| json!(kind)).to_vec()].concat()
         }
@@ -65,15 +69,20 @@ fn no_number() -> Vec<Value> {
     ]
 }
 
+fn nil_ids() -> Vec<Value> {
+    texts(&[
+        "00000000-0000-0000-0000-000000000000",
+        "00000000000000000000000000000000",
+        "{00000000-0000-0000-0000-000000000000}",
+    ])
+}
+
 fn bad_ids() -> Vec<Value> {
     let long = format!("{}00", "00".repeat(30_000));
     texts(&[
         "",
         "x",
         "ann",
-        "00000000-0000-0000-0000-000000000000",
-        "00000000000000000000000000000000",
-        "{00000000-0000-0000-0000-000000000000}",
         "0193d2f4-0007-8000-8abc-0123456789a",
         "0193d2f4-0007-8000-8abc-0123456789abc",
         "0193d2f4-0007-8000-8abc-0123456789ag",

@@ -1,4 +1,5 @@
-//! Carries a write of a subscription through: the ledger, and what is remembered of its user.
+//! Carries a write of a subscription through: the ledger, what is remembered of its user, and the user's
+//! sessions, which end when the subscription does: a new end counts for those that are live.
 
 use seatkeeper_core::{Origin, RegistryTime, TenantId};
 use seatkeeper_ledger::{
@@ -7,6 +8,7 @@ use seatkeeper_ledger::{
 
 use super::answer::SubscriptionAnswer;
 use crate::app::App;
+use crate::devices;
 use crate::entitlements::Changed;
 use crate::error::Error;
 
@@ -32,15 +34,17 @@ impl WriteThrough {
     }
 
     async fn carry_through(self, app: &App) -> Result<SubscriptionAnswer, Error> {
-        let tenant = self.tenant.clone();
+        let (tenant, origin) = (self.tenant.clone(), self.origin.clone());
         let at = app.engine.now().await?;
         let written = self.write(app, at).await;
         app.subscribers.changed(match &written {
-            Ok(subscription) => Changed::Subscriber(tenant, subscription.user.clone()),
+            Ok(subscription) => Changed::Subscriber(tenant.clone(), subscription.user.clone()),
             // It may have been written all the same.
-            Err(_) => Changed::Tenant(tenant),
+            Err(_) => Changed::Tenant(tenant.clone()),
         });
-        Ok(SubscriptionAnswer::at(at, &written?))
+        let subscription = written?;
+        devices::learn_terms(app, &tenant, &subscription.user, &origin).await?;
+        Ok(SubscriptionAnswer::at(at, &subscription))
     }
 
     async fn write(self, app: &App, at: RegistryTime) -> Result<Subscription, Error> {

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
-use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, Span, UserId};
-use seatkeeper_ledger::{Entitled, SessionRecord};
+use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, UserId};
+use seatkeeper_ledger::SessionRecord;
 
 use super::cursor::Cursor;
 use super::news;
 use crate::app::App;
+use crate::devices::policy::entitled;
 use crate::engine::Listener;
 use crate::entitlements::Listening;
 use crate::error::Error;
@@ -66,7 +67,7 @@ impl Watch {
         let changes = app.subscribers.listen(pool.tenant.clone(), user_of(&pool));
         let version = match heard {
             Some(heard) => heard.version,
-            None => entitled(&app, &pool).await?.terms.version,
+            None => entitled(&app, &pool.tenant, &user_of(&pool)).await?.terms.version,
         };
         let heard = Cursor { version, ended: false };
         let (stage, look_again_in) = (Stage::Begun, RETRY);
@@ -115,7 +116,7 @@ impl Watch {
         };
         // It is over a moment later, unless it is renewed.
         self.look_again_in = Duration::from_millis((live.expires_in.as_millis()).saturating_add(1));
-        let entitled = entitled(&self.app, &self.pool).await?;
+        let entitled = entitled(&self.app, &self.pool.tenant, &user_of(&self.pool)).await?;
         if entitled.terms.version <= self.heard.version {
             return Ok(Seen::Nothing);
         }
@@ -148,12 +149,6 @@ enum Seen {
     Nothing,
     /// The session is not on record any more.
     Gone,
-}
-
-async fn entitled(app: &App, pool: &PoolId) -> Result<Entitled, Error> {
-    let subscriber = app.subscribers.of(&pool.tenant, &user_of(pool)).await?;
-    let ttl_default = Span::from_secs(app.settings.devices.ttl_seconds);
-    Ok(subscriber.entitled(app.engine.now().await?, ttl_default))
 }
 
 /// The subscriber that a pool stands for.

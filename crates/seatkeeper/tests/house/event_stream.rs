@@ -1,0 +1,105 @@
+//! Server-sent events, as a player reads them.
+
+use std::time::Duration;
+
+use reqwest::{Response, StatusCode};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Answer, Client};
+
+/// How long the next event may take: shorter than any TTL after which a server would look by itself.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A stream that was opened, and is still read.
+#[derive(Debug)]
+pub(crate) struct EventStream {
+    response: Response,
+    unread: String,
+    /// The id that was heard last: what to come back with.
+    pub(crate) last_id: String,
+}
+
+/// An event.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Heard {
+    pub(crate) name: String,
+    pub(crate) data: Value,
+}
+
+/// What stands between two empty lines.
+#[derive(Debug, Default)]
+struct Block {
+    comment: Option<String>,
+    name: Option<String>,
+    data: Option<String>,
+    id: Option<String>,
+}
+
+impl EventStream {
+    /// Opens a stream and waits until the server watches; or gives the answer that is none.
+    pub(crate) async fn open(client: &Client, path: &str, last_id: Option<&str>) -> Result<Self, Answer> {
+        let mut request = client.http.get(format!("{}{path}", client.url)).bearer_auth(&client.token);
+        if let Some(id) = last_id {
+            request = request.header("Last-Event-ID", id);
+        }
+        let response = request.send().await.expect("an answer");
+        if response.status() != StatusCode::OK {
+            return Err(Answer::read(response).await.expect("an answer"));
+        }
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let mut stream = Self { response, unread: String::new(), last_id: String::new() };
+        let begun = stream.block().await.expect("a first id");
+        assert!(begun.id.is_some() && begun.name.is_none(), "{begun:?}");
+        Ok(stream)
+    }
+
+    /// The next event; none if the server has closed the stream.
+    pub(crate) async fn next(&mut self) -> Option<Heard> {
+        loop {
+            let Block { name, data, .. } = self.block().await?;
+            if let Some(name) = name {
+                let data = serde_json::from_str(&data.unwrap_or_default()).expect("JSON");
+                return Some(Heard { name, data });
+            }
+        }
+    }
+
+    /// The next comment.
+    pub(crate) async fn comment(&mut self) -> String {
+        self.block().await.expect("a stream that goes on").comment.expect("a comment")
+    }
+
+    async fn block(&mut self) -> Option<Block> {
+        let whole = timeout(EVENT_TIMEOUT, self.read_block()).await.expect("an event in time")?;
+        let mut block = Block::default();
+        for line in whole.lines() {
+            let (field, value) = line.split_once(':').expect("a field");
+            let value = Some(value.strip_prefix(' ').unwrap_or(value).to_owned());
+            match field {
+                "" => block.comment = value,
+                "event" => block.name = value,
+                "data" => block.data = value,
+                "id" => block.id = value,
+                other => panic!("no field of ours: {other}"),
+            }
+        }
+        if let Some(id) = &block.id {
+            self.last_id.clone_from(id);
+        }
+        Some(block)
+    }
+
+    async fn read_block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.unread.split_once("\n\n") {
+                let block = block.to_owned();
+                self.unread = rest.to_owned();
+                return Some(block);
+            }
+            // A connection that broke has ended as well.
+            let chunk = self.response.chunk().await.ok().flatten()?;
+            self.unread.push_str(std::str::from_utf8(&chunk).expect("whole events"));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+mod admit;
+mod events;
+mod heartbeat;
+mod list;
+mod player;
+mod revoke;
+mod survive;
+mod terms;
+mod unknown_limits;

@@ -1,0 +1,27 @@
+//! `GET /api/v1/devices/sessions/{session_id}/events`
+
+mod come_back;
+mod streams;
+mod told;
+
+use serde_json::Value;
+
+use super::player::{Player, path};
+use crate::house::{Client, EventStream};
+
+/// The address of a session's events.
+fn events_path(session: &Value) -> String {
+    format!("{}/events", path(session))
+}
+
+/// Listens to a session, from what was heard of it on.
+async fn listen(client: &Client, session: &Value, last_id: Option<&str>) -> EventStream {
+    EventStream::open(client, &events_path(session), last_id).await.expect("a stream")
+}
+
+/// A device that watches and listens.
+async fn watch_and_listen(player: &Player) -> (Value, EventStream) {
+    let session = player.watch().await;
+    let stream = listen(&player.client, &session, None).await;
+    (session, stream)
+}

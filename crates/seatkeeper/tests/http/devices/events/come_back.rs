@@ -1,0 +1,134 @@
+//! A player that was cut off, or comes late.
+
+use serde_json::{Value, json};
+
+use super::{events_path, listen, watch_and_listen};
+use crate::house::{Client, EventStream, Heard};
+use crate::http::desk::Desk;
+use crate::http::devices::player::{Player, change_plan, live, path};
+use crate::http::exchange::assert_problem;
+
+async fn revoke(client: &Client, session: &Value) {
+    client.delete(&path(session)).await.expect(204);
+}
+
+async fn next(stream: &mut EventStream) -> Heard {
+    stream.next().await.expect("an event")
+}
+
+#[tokio::test]
+async fn what_changed_meanwhile_is_told_once() {
+    let desk = Desk::open();
+    desk.subscription("ann", "premium").await;
+    let tv = Player::new(&desk, "ann", "tv");
+    let (session, stream) = watch_and_listen(&tv).await;
+    let first_id = stream.last_id.clone();
+    drop(stream);
+    for devices in [5, 6] {
+        change_plan(&desk, "premium", json!({ "device_limit": devices })).await;
+    }
+    let mut again = listen(&tv.client, &session, Some(&first_id)).await;
+    assert_eq!(next(&mut again).await.data, json!({ "plan": "premium", "device_limit": 6 }));
+    let heard_id = again.last_id.clone();
+    drop(again);
+    let mut once_more = listen(&tv.client, &session, Some(&heard_id)).await;
+    revoke(&tv.client, &session).await;
+    assert_eq!(next(&mut once_more).await.name, "revoked", "nothing is told twice");
+}
+
+#[tokio::test]
+async fn an_end_meanwhile_is_told_and_then_there_is_no_more_to_hear() {
+    let mut desk = Desk::open_with(&[]);
+    let tv = Player::new(&desk, "ann", "tv");
+    let (session, stream) = watch_and_listen(&tv).await;
+    let id = stream.last_id.clone();
+    drop(stream);
+    let phone = Player::new(&desk, "ann", "phone").watch().await;
+    // Also by one that never listened before, and by two at once.
+    for last_id in [Some(id.as_str()), Some(&id), None] {
+        let mut stream = listen(&tv.client, &session, last_id).await;
+        let Heard { name, data } = next(&mut stream).await;
+        assert_eq!((name.as_str(), &data["by"]["session_id"]), ("evicted", &phone));
+        assert_eq!(stream.next().await, None);
+        let answer = EventStream::open(&tv.client, &events_path(&session), Some(&stream.last_id)).await;
+        let answer = answer.expect_err("no stream");
+        assert_eq!((answer.status, answer.body), (204, Value::Null));
+    }
+    desk.restart();
+    let tv = Player::new(&desk, "ann", "tv");
+    let mut stream = listen(&tv.client, &session, Some(&id)).await;
+    assert_eq!(next(&mut stream).await.name, "evicted", "after a restart as well");
+}
+
+#[tokio::test]
+async fn the_end_of_another_session_that_was_heard_hides_nothing() {
+    let desk = Desk::open();
+    let tv = Player::new(&desk, "ann", "tv");
+    let (session, mut stream) = watch_and_listen(&tv).await;
+    revoke(&tv.client, &session).await;
+    assert_eq!(next(&mut stream).await.name, "revoked");
+    let session = tv.watch().await;
+    let mut stream = listen(&tv.client, &session, Some(&stream.last_id)).await;
+    revoke(&tv.client, &session).await;
+    assert_eq!(next(&mut stream).await.name, "revoked");
+}
+
+#[tokio::test]
+async fn an_id_that_is_none_counts_for_nothing() {
+    let desk = Desk::open();
+    let tv = Player::new(&desk, "ann", "tv");
+    let long = "9".repeat(10_000);
+    for garbage in ["", " ", "x", "-1", "1-ended-ended", "99999999999999999999", "\u{fc}", "{}", &long] {
+        let session = tv.watch().await;
+        let mut stream = listen(&tv.client, &session, Some(garbage)).await;
+        revoke(&tv.client, &session).await;
+        assert_eq!(next(&mut stream).await.name, "revoked", "{garbage}");
+    }
+}
+
+#[tokio::test]
+async fn all_streams_of_a_session_hear_its_end() {
+    let desk = Desk::open();
+    let tv = Player::new(&desk, "ann", "tv");
+    let (session, mut first) = watch_and_listen(&tv).await;
+    let mut second = listen(&tv.client, &session, None).await;
+    drop(listen(&tv.client, &session, None).await);
+    let mut admins = listen(&desk.admin(), &session, None).await;
+    revoke(&tv.client, &session).await;
+    for stream in [&mut first, &mut second, &mut admins] {
+        assert_eq!(next(stream).await.name, "revoked");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_a_crash_of_the_server() {
+    let mut desk = Desk::open_with(&[]);
+    let tv = Player::new(&desk, "ann", "tv");
+    let (session, mut stream) = watch_and_listen(&tv).await;
+    // Its record is on disk once the list tells its name.
+    live(&tv.client).await;
+    desk.restart();
+    assert_eq!(stream.next().await, None);
+    let tv = Player::new(&desk, "ann", "tv");
+    let mut stream = listen(&tv.client, &session, Some(&stream.last_id)).await;
+    revoke(&tv.client, &session).await;
+    assert_eq!(next(&mut stream).await.name, "revoked");
+}
+
+#[tokio::test]
+async fn another_s_session_and_one_that_never_was_look_the_same() {
+    let desk = Desk::open();
+    let tv = Player::new(&desk, "ann", "tv");
+    let ended = Player::new(&desk, "bob", "tv").watch().await;
+    let running = Player::new(&desk, "bob", "phone").watch().await;
+    let mut answers = Vec::new();
+    for session in [running, ended, json!("0193d2f4-0007-8000-8abc-0123456789ab")] {
+        for last_id in [None, Some("1-ended")] {
+            let answer = EventStream::open(&tv.client, &events_path(&session), last_id).await;
+            let answer = answer.expect_err("no stream");
+            assert_problem(&answer, 404, "not ann's");
+            answers.push(answer.body);
+        }
+    }
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+}

@@ -1,0 +1,75 @@
+//! The streams themselves: how many, how long, and that none holds the server up.
+
+use std::time::{Duration, Instant};
+
+use super::{events_path, listen, watch_and_listen};
+use crate::house::{EventStream, House};
+use crate::http::desk::{DEVICES, Desk};
+use crate::http::devices::player::Player;
+use crate::http::exchange::assert_problem;
+use crate::http::until::until;
+
+#[tokio::test]
+async fn a_stream_too_many_is_refused_until_another_is_closed() {
+    let desk = Desk::open_with(&[("DEVICES_EVENT_STREAMS_MAX", "2")]);
+    let tv = Player::new(&desk, "ann", "tv");
+    let (session, first) = watch_and_listen(&tv).await;
+    let second = listen(&tv.client, &session, None).await;
+    let refused = EventStream::open(&tv.client, &events_path(&session), None).await.expect_err("no stream");
+    assert_problem(&refused, 503, "a third");
+    assert!(refused.headers.contains_key("retry-after"));
+    // A device is not kept out by that.
+    tv.beat(&session).await.expect(204);
+    drop(first);
+    let mut third = until("a place is free", async || {
+        let open = EventStream::open(&tv.client, &events_path(&session), None).await;
+        open.map_err(|answer| answer.body.to_string())
+    })
+    .await;
+    drop(second);
+    tv.client.delete(DEVICES).await.expect(204);
+    assert_eq!(third.next().await.expect("an event").name, "revoked");
+    assert_eq!(third.next().await, None);
+    // One that has told the end gives its place back as well.
+    until("both places are free", async || {
+        let session = tv.watch().await;
+        let one = EventStream::open(&tv.client, &events_path(&session), None).await;
+        let two = EventStream::open(&tv.client, &events_path(&session), None).await;
+        if one.is_ok() && two.is_ok() { Ok(()) } else { Err(format!("{one:?} {two:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_silent_stream_shows_that_it_is_there() {
+    let desk = Desk::open();
+    let (_, mut stream) = watch_and_listen(&Player::new(&desk, "ann", "tv")).await;
+    assert_eq!(stream.comment().await, "still here");
+}
+
+#[tokio::test]
+async fn proxies_are_told_to_pass_events_on_as_they_come() {
+    let desk = Desk::open();
+    let tv = Player::new(&desk, "ann", "tv");
+    let session = tv.watch().await;
+    let url = format!("{}{}", tv.client.url, events_path(&session));
+    let answer = tv.client.http.get(url).bearer_auth(&tv.client.token).send().await.unwrap();
+    assert_eq!(answer.headers()["x-accel-buffering"], "no");
+    assert_eq!(answer.headers()["cache-control"], "no-cache");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn open_streams_do_not_hold_up_the_server_s_end() {
+    // A device's session lives for longer than the server waits for requests that are under way.
+    let mut house = House::open_with(&[("SERVER_SHUTDOWN_TIMEOUT_SECONDS", "20")]);
+    let ask = serde_json::json!({ "device_id": "tv", "device_type": "tv" });
+    let ann = house.client("ann");
+    let session = ann.post(DEVICES, ask).await.expect(201)["session_id"].clone();
+    let mut stream = listen(&ann, &session, None).await;
+    let asked = Instant::now();
+    let (status, log) = tokio::task::block_in_place(|| house.stop());
+    let took = asked.elapsed();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(took < Duration::from_secs(10), "it took {took:?}");
+    assert_eq!(stream.next().await, None, "it is told nothing that is not so");
+}

@@ -1,0 +1,118 @@
+//! `POST /api/v1/devices/sessions/heartbeat`
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::player::{Player, beat, live, path};
+use crate::house::Answer;
+use crate::http::desk::{Desk, SESSIONS, text};
+use crate::http::exchange::assert_problem;
+use crate::http::shown::shown;
+use crate::http::until::until;
+
+#[tokio::test]
+async fn a_device_that_heartbeats_outlives_its_ttl() {
+    let desk = Desk::open_with(&[("DEVICES_TTL_SECONDS", "2")]);
+    let tv = Player::new(&desk, "ann", "tv");
+    let session = tv.watch().await;
+    let started = Instant::now();
+    until("more than a TTL is over", async || {
+        let answer = tv.beat(&session).await;
+        assert_eq!((answer.status, &answer.body), (204, &json!(null)));
+        let passed = started.elapsed();
+        if passed > Duration::from_secs(3) { Ok(()) } else { Err(format!("{passed:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_ended_session_says_why_also_after_a_restart() {
+    let mut desk = Desk::open_with(&[("DEVICES_TTL_SECONDS", "2")]);
+    let sessions = [
+        ("superseded", superseded(&desk).await),
+        ("evicted", evicted(&desk).await),
+        ("revoked", revoked_by_its_user(&desk).await),
+        ("revoked", revoked_by_an_admin(&desk).await),
+        ("expired", expired(&desk).await),
+    ];
+    for (reason, session) in &sessions {
+        assert_gone(&beat(&desk.user("ann"), session).await, reason);
+    }
+    desk.restart();
+    for (reason, session) in &sessions {
+        assert_gone(&beat(&desk.user("ann"), session).await, reason);
+        assert_problem(&beat(&desk.user("bob"), session).await, 404, reason);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_never_was_or_is_another_s_or_no_device_s_is_missing() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let bobs = Player::new(&desk, "bob", "tv").watch().await;
+    let others = [
+        json!("00000000-0000-0000-0000-000000000000"),
+        json!("0193d2f4-0007-8000-8abc-0123456789ab"),
+        desk.seat(&license, "ann", "laptop-1").await,
+        bobs.clone(),
+    ];
+    for session in others {
+        assert_problem(&beat(&desk.user("ann"), &session).await, 404, text(&session));
+    }
+    beat(&desk.admin(), &bobs).await.expect(204);
+}
+
+#[track_caller]
+fn assert_gone(answer: &Answer, reason: &str) {
+    assert_problem(answer, 410, reason);
+    assert_eq!(
+        shown(&answer.body),
+        json!({
+            "type": "/problems/session-ended",
+            "title": "The session has ended",
+            "status": 410,
+            "detail": format!("It ended as `{reason}`."),
+            "error": "The session has ended",
+            "reason": reason,
+            "last_heartbeat_at": "[time]"
+        })
+    );
+}
+
+async fn superseded(desk: &Desk) -> Value {
+    let tv = Player::new(desk, "ann", "tv");
+    let session = tv.watch().await;
+    tv.watch().await;
+    session
+}
+
+async fn evicted(desk: &Desk) -> Value {
+    let session = Player::new(desk, "ann", "tablet").watch().await;
+    Player::new(desk, "ann", "phone").watch().await;
+    session
+}
+
+async fn revoked_by_its_user(desk: &Desk) -> Value {
+    let session = Player::new(desk, "ann", "tv").watch().await;
+    desk.user("ann").delete(&path(&session)).await.expect(204);
+    session
+}
+
+async fn revoked_by_an_admin(desk: &Desk) -> Value {
+    let session = Player::new(desk, "ann", "tv").watch().await;
+    desk.admin().delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(204);
+    session
+}
+
+/// It goes silent.
+async fn expired(desk: &Desk) -> Value {
+    let tv = Player::new(desk, "ann", "tv");
+    let session = tv.watch().await;
+    until("nobody is in", async || {
+        let left = live(&tv.client).await;
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
+    session
+}

@@ -1,0 +1,69 @@
+//! `GET /api/v1/devices/sessions`
+
+use serde_json::json;
+
+use super::player::{Player, ROAD, live};
+use crate::http::desk::{DEVICES, Desk, text};
+use crate::http::shown::shown;
+use crate::http::until::until;
+
+#[tokio::test]
+async fn the_user_s_live_sessions_are_listed_with_what_the_user_knows_them_by() {
+    let desk = Desk::open();
+    desk.subscription("ann", "standard").await;
+    let tv = Player::new(&desk, "ann", "tv");
+    let first = tv.watch().await;
+    let phone = json!({ "device_id": "phone", "device_type": "mobile", "device_name": null });
+    let phone = tv.moved(ROAD, "player/1").ask_with(phone).await.expect(201);
+    Player::new(&desk, "bob", "tv").watch().await;
+    let page = tv.client.get(&format!("{DEVICES}?session_id={}", text(&first))).await.expect(200);
+    assert_eq!(
+        shown(&page),
+        json!({ "items": [
+            {
+                "session_id": "[id]", "device_type": "mobile", "ip": "127.0.9.1",
+                "started_at": "[time]", "last_heartbeat_at": "[time]", "current": false
+            },
+            {
+                "session_id": "[id]", "device_type": "tv", "device_name": "tv", "ip": "127.0.0.1",
+                "started_at": "[time]", "last_heartbeat_at": "[time]", "current": true
+            }
+        ] })
+    );
+    assert_eq!(live(&tv.client).await, [phone["session_id"].clone(), first.clone()]);
+    tv.beat(&first).await.expect(204);
+    assert_eq!(live(&tv.client).await, [first, phone["session_id"].clone()]);
+}
+
+#[tokio::test]
+async fn nothing_is_current_by_another_s_session() {
+    let desk = Desk::open();
+    let tv = Player::new(&desk, "ann", "tv");
+    tv.watch().await;
+    let bobs = Player::new(&desk, "bob", "tv").watch().await;
+    for other in [text(&bobs), "0193d2f4-0007-8000-8abc-0123456789ab", "00000000-0000-0000-0000-000000000000"]
+    {
+        let page = tv.client.get(&format!("{DEVICES}?session_id={other}")).await.expect(200);
+        assert_eq!(page["items"][0]["current"], false);
+        assert_eq!(page["items"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_session_whose_time_is_over_is_not_listed_also_with_the_sweeper_off() {
+    let desk =
+        Desk::open_with(&[("DEVICES_TTL_SECONDS", "2"), ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")]);
+    let tv = Player::new(&desk, "ann", "tv");
+    tv.watch().await;
+    until("nobody is in", async || {
+        let left = live(&tv.client).await;
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_who_never_watched_has_no_sessions() {
+    let page = Desk::open().user("ann").get(DEVICES).await.expect(200);
+    assert_eq!(page, json!({ "items": [] }));
+}
