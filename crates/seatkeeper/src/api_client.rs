@@ -1,11 +1,15 @@
 //! Calls of a server's HTTP API, with a token.
 
+mod events;
+
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+pub(crate) use events::Events;
 
 /// How long one call may take: longer than a server's own limit, so that its word comes first.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -162,6 +166,19 @@ impl ApiClient {
         filters: &[(&str, Option<String>)],
     ) -> Result<Value, Error> {
         self.call(Method::DELETE, self.url(path, filters)?, None).await
+    }
+
+    /// Opens a stream of events.
+    pub(crate) async fn listen(&self, path: &str) -> Result<Events, Error> {
+        let url = self.url(path, &[])?;
+        let no_answer = |source| Error::NoAnswer { url: url.clone(), source };
+        let answer = self.http.get(url.clone()).bearer_auth(&self.token).send().await.map_err(no_answer)?;
+        let status = answer.status();
+        if !status.is_success() {
+            let body = answer.bytes().await.map_err(no_answer)?;
+            return Err(Error::Refused(Box::new(problem_of(status, &body))));
+        }
+        Ok(Events::new(url, answer))
     }
 
     /// What an answer of `path` says, in the type it is expected to have.

@@ -59,15 +59,34 @@ fn the_pages_that_pages_link_to_exist() {
         ("ARCHITECTURE.md", ""),
         ("docs/licenses.md", "docs"),
         ("docs/subscriptions.md", "docs"),
+        ("docs/devices.md", "docs"),
         ("docs/capacities.md", "docs"),
+        ("docs/durability.md", "docs"),
     ] {
         let page = page(from);
         let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.starts_with("http")) {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder).join(link);
-            assert!(path.is_file(), "{from} links to {link}");
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let path = Path::new(folder).join(file);
+            let path = if file.is_empty() { Path::new(from) } else { &path };
+            assert!(
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).is_file(),
+                "{from}: {link}"
+            );
+            let there = || page_has(&self::page(path.to_str().expect("a path in Unicode")), place);
+            assert!(place.is_empty() || there(), "{from} links to {link}");
         }
     }
+}
+
+/// Whether a heading of the page is linked to as this.
+fn page_has(page: &str, place: &str) -> bool {
+    let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
+    let place_of = |heading: &str| {
+        let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        text.chars().filter(|char| char.is_alphanumeric() || *char == '-').collect::<String>()
+    };
+    headings.map(place_of).any(|heading| heading == place)
 }
 
 /// The tour, as it is pasted into a terminal, on a server of the test's own instead of the usual one.
@@ -138,4 +157,28 @@ fn the_guide_to_capacities_goes_as_it_says() {
         "{told}{log}"
     );
     assert!(told.contains("\n1 ended\n"), "{told}{log}");
+}
+
+#[test]
+fn the_guide_to_devices_goes_as_it_says() {
+    let house = House::open();
+    let guide = page("docs/devices.md");
+    let pasted = format!("PATH=$PWD/target/release:$PATH\n{}", blocks(&guide, "sh").concat());
+    let output = pasted_into_bash(&house, &pasted).output().expect("bash and curl");
+    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}{log}");
+
+    // What went to a variable was shown as well, on the way.
+    let outcomes = |text: &str| -> Vec<String> {
+        let answers = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        answers.filter_map(|answer| Some(answer["outcome"].as_str()?.to_owned())).collect()
+    };
+    assert_eq!(outcomes(&log), ["admitted", "admitted_with_eviction"], "{told}{log}");
+    assert_eq!(outcomes(&told), ["refreshed"], "{told}{log}");
+    assert_eq!(told.lines().filter(|line| *line == "204").count(), 4, "{told}{log}");
+    let heard =
+        told.lines().skip_while(|line| *line != "event: evicted").nth(1).expect("the eviction is heard");
+    let heard: Value = serde_json::from_str(heard.trim_start_matches("data: ")).expect("JSON");
+    assert_eq!(heard["by"]["device_name"], "Ann’s phone");
+    assert!(told.contains("\"current\":true"), "{told}{log}");
 }

@@ -3,6 +3,7 @@
 mod capacity;
 mod child;
 mod desk;
+mod screens;
 mod story;
 
 use std::process::ExitCode;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use super::capacity::{Analyst, Taken};
 use super::child::{ChildError, ChildServer};
 use super::desk::{Desk, Seat};
+use super::screens;
 use crate::admin::{LICENSES, License};
 use crate::api_client::{self, ApiClient};
 use crate::commands::audit;
@@ -27,6 +28,9 @@ const SEAT_BACK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A UUID, as a tenant with capacities has.
 const TENANT: &str = "d3300000-0000-4000-8000-000000000000";
+
+/// Whom the tokens name.
+const NARRATOR: &str = "narrator";
 
 /// Why the story has no good end.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +58,11 @@ pub(crate) enum DemoError {
     Unexpected(String),
 }
 
-type Told<T> = Result<T, DemoError>;
+pub(super) type Told<T> = Result<T, DemoError>;
 
 /// Tells the story, from an empty directory to the proof.
 pub(super) async fn tell() -> Told<ExitCode> {
-    line("Seatkeeper in nine steps, on a server of its own.")?;
+    line("Seatkeeper in ten steps, on a server of its own.")?;
     let dir = tempfile::Builder::new().prefix("seatkeeper-demo-").tempdir().map_err(DemoError::Directory)?;
     let server = start(&dir).await?;
     let desk = license(&dir, &server).await?;
@@ -69,6 +73,7 @@ pub(super) async fn tell() -> Told<ExitCode> {
     let (server, desk) = kill_and_start_again(&dir, server, desk, &live).await?;
     go_home(&desk, &live).await?;
     take_a_capacity(&desk.api).await?;
+    lose_a_screen(&desk.api).await?;
     server.stop().await?;
     line("   the server was asked to stop (SIGTERM), and has")?;
     prove(&dir).await
@@ -101,7 +106,7 @@ fn client(dir: &TempDir, server: &ChildServer) -> Told<ApiClient> {
     settings.ledger.data_dir = dir.path().to_owned();
     let request = TokenRequest {
         tenant: TENANT.to_owned(),
-        user: "narrator".to_owned(),
+        user: NARRATOR.to_owned(),
         scopes: "admin".to_owned(),
         ttl: Duration::from_secs(600),
     };
@@ -210,8 +215,13 @@ async fn take_a_capacity(api: &ApiClient) -> Told<()> {
     Ok(line("   one session at every instant: an upgrade ends the old one and starts the new in one step")?)
 }
 
+async fn lose_a_screen(api: &ApiClient) -> Told<()> {
+    step(9, "A subscriber's plan has two screens. A third device takes one, and who loses it hears at once")?;
+    screens::tell(api, NARRATOR).await
+}
+
 async fn prove(dir: &TempDir) -> Told<ExitCode> {
-    step(9, "The proof, from the audit log alone")?;
+    step(10, "The proof, from the audit log alone")?;
     line("   $ seatkeeper audit verify")?;
     let verdict = audit::verify::verify(dir.path(), |_| ()).await?;
     audit::verify::print(&verdict)?;

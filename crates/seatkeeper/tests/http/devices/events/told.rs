@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::watch_and_listen;
 use crate::house::{EventStream, Heard};
-use crate::http::desk::{DEVICES, Desk, SESSIONS, SUBSCRIPTIONS, text};
+use crate::http::desk::{DEVICES, Desk, SESSIONS, text};
 use crate::http::devices::player::{Player, ROAD, change_plan, path, plan, subscribe};
 use crate::http::shown::shown;
 
@@ -128,7 +128,6 @@ async fn a_changed_plan_or_subscription_is_told_to_its_subscribers_and_nobody_el
     Player::new(&desk, "ann", "tv").beat(&session).await.expect(204);
     bob.moved(ROAD, "player/1").client.delete(&path(&bobs)).await.expect(204);
     assert_eq!(bobs_stream.next().await.expect("an event").name, "revoked");
-    let all = Some(json!({ "user": "ann", "plan": "basic" }));
-    desk.admin().post(SUBSCRIPTIONS, all.unwrap()).await.expect(201);
+    desk.subscription("ann", "basic").await;
     assert_eq!(stream.next().await, told(json!("basic"), 1));
 }

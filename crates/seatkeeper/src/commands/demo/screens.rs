@@ -1,0 +1,67 @@
+//! The devices API as the demonstration's subscriber uses it.
+
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::story::{DemoError, Told};
+use crate::admin::SUBSCRIPTIONS;
+use crate::api_client::{ApiClient, Events};
+use crate::output::line;
+
+/// How long a device may take to hear that its screen is lost: many times what it takes.
+const HEARING_TIMEOUT: Duration = Duration::from_secs(20);
+
+const SESSIONS: &str = "/api/v1/devices/sessions";
+
+/// A screen that a device has.
+#[derive(Debug, Deserialize)]
+struct Screen {
+    session_id: String,
+    outcome: String,
+    device_limit: u32,
+    devices_in_use: u32,
+}
+
+/// What a device hears of its session's end.
+#[derive(Debug, Deserialize)]
+struct Ended {
+    by: By,
+}
+
+/// Which device has its screen now.
+#[derive(Debug, Deserialize)]
+struct By {
+    device_name: String,
+}
+
+/// Three devices of a subscriber with two screens: the first is evicted, and hears it.
+pub(super) async fn tell(api: &ApiClient, subscriber: &str) -> Told<()> {
+    api.post(SUBSCRIPTIONS, json!({ "user": subscriber, "plan": "standard" })).await?;
+    let tv = take(api, "tv").await?;
+    let mut events = api.listen(&format!("{SESSIONS}/{}/events", tv.session_id)).await?;
+    take(api, "mobile").await?;
+    let asked = Instant::now();
+    take(api, "tablet").await?;
+    hear(&mut events, asked).await?;
+    api.delete(SESSIONS, &[]).await?;
+    Ok(())
+}
+
+async fn take(api: &ApiClient, device: &str) -> Told<Screen> {
+    let ask = json!({ "device_id": device, "device_type": device, "device_name": format!("the {device}") });
+    let screen: Screen = api.read(SESSIONS, api.post(SESSIONS, ask).await?)?;
+    let Screen { outcome, devices_in_use, device_limit, .. } = &screen;
+    line(format_args!("   {device:<6} {outcome}: {devices_in_use} of {device_limit} screens in use"))?;
+    Ok(screen)
+}
+
+async fn hear(events: &mut Events, asked: Instant) -> Told<()> {
+    let unheard = || DemoError::Unexpected("a device did not hear that it was evicted".to_owned());
+    let event = timeout(HEARING_TIMEOUT, events.next()).await.map_err(|_| unheard())??.ok_or_else(unheard)?;
+    let ended: Ended = events.read(&event)?;
+    let (name, by, seconds) = (event.name, ended.by.device_name, asked.elapsed().as_secs_f64());
+    Ok(line(format_args!("   tv     hears after {seconds:.2} s that it was {name} by {by}, and stops"))?)
+}
