@@ -159,13 +159,6 @@ impl Pool {
         self.enqueue(slot);
     }
 
-    /// Lets `user` share a session.
-    pub(crate) fn join(&mut self, id: SessionId, user: &UserId) {
-        if let Some(slot) = self.slot_of(id) {
-            self.sessions[slot as usize].session.users.join(user);
-        }
-    }
-
     /// Takes `user` out of a session that others share, and says whether it did.
     pub(crate) fn leave(&mut self, id: SessionId, user: &UserId) -> bool {
         self.slot_of(id).is_some_and(|slot| self.sessions[slot as usize].session.users.leave(user))

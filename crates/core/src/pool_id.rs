@@ -30,15 +30,6 @@ impl PoolKind {
         }
     }
 
-    /// Whether several users may share one seat, each of whom gives back no more than a share: people on
-    /// one machine. Elsewhere whoever may end a session ends it.
-    pub const fn shares_seats(self) -> bool {
-        match self {
-            Self::License => true,
-            Self::Subscriber | Self::Capacity => false,
-        }
-    }
-
     /// Whether its sessions are kept alive by heartbeats; the others last for one TTL from their start.
     pub const fn has_heartbeats(self) -> bool {
         match self {

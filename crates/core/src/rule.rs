@@ -207,7 +207,7 @@ impl Turn<'_> {
                 WhenHeld::Resume => self.resume(id),
                 WhenHeld::Supersede => self.swap(id, EndReason::Superseded),
                 WhenHeld::Upgrade if lower => self.swap(id, EndReason::Upgraded),
-                WhenHeld::Upgrade => self.stand(id),
+                WhenHeld::Upgrade => Outcome::Existing(id),
             };
         }
         // 4. A seat is free.
@@ -263,7 +263,7 @@ impl Turn<'_> {
             self.policy.when_full == WhenFull::Evict && self.policy.terms.is_some() && self.terms.limit.0 > 0;
         if !within && !evicts {
             return match self.policy.when_held {
-                WhenHeld::Upgrade => self.stand(held),
+                WhenHeld::Upgrade => Outcome::Existing(held),
                 WhenHeld::Supersede | WhenHeld::Resume => self.resume(held),
             };
         }
@@ -275,12 +275,6 @@ impl Turn<'_> {
     fn resume(&mut self, held: SessionId) -> Outcome {
         self.go_on(held);
         Outcome::Resumed(held)
-    }
-
-    /// The held session stands as it was, and whoever asked for it may use it.
-    fn stand(&mut self, held: SessionId) -> Outcome {
-        self.pool.join(held, &self.claim.user);
-        Outcome::Existing(held)
     }
 
     fn go_on(&mut self, id: SessionId) {

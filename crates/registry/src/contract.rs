@@ -36,8 +36,8 @@ pub trait Registry: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
-    /// Ends a session; as `expired` if it was over before. Where users share seats, a release by one of
-    /// several lets that one out, and the session goes on: nobody gives back another's seat.
+    /// Ends a session; as `expired` if it was over before. A release by one of several users who share it
+    /// lets that one out, and the session goes on: nobody gives back another's seat.
     async fn end(
         &self,
         id: SessionId,

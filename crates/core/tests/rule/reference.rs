@@ -84,7 +84,6 @@ impl Naive {
             let a_new_one_fits = self.live.len() <= limit || evicts;
             let reason = match policy.when_held {
                 WhenHeld::Upgrade if self.live[at].tier >= claim.tier || !a_new_one_fits => {
-                    self.live[at].users.join(&claim.user);
                     return Outcome::Existing(held);
                 }
                 WhenHeld::Upgrade => EndReason::Upgraded,

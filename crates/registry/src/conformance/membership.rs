@@ -5,6 +5,7 @@ use seatkeeper_core::{EndReason, Tier};
 use super::harness::{Harness, Scene};
 use super::plan::{capacity, devices, seats};
 use super::pool::user;
+use crate::Ended;
 
 pub async fn one_machine_takes_one_seat(h: &impl Harness) {
     let pool = h.pool(seats(2)).await;
@@ -82,12 +83,13 @@ pub async fn the_same_or_a_lower_tier_changes_nothing(h: &impl Harness) {
     }
 }
 
-pub async fn whoever_asks_for_a_session_that_stands_may_use_it(h: &impl Harness) {
+pub async fn a_session_that_stands_stays_the_one_users_who_acquired_it(h: &impl Harness) {
     let pool = h.pool(capacity()).await;
     let standing = pool.claim("ann").by("robot").of_tier(2).await.admitted().session.id;
+    assert_eq!(pool.claim("ann").by("eve").of_tier(2).await.existing().session.id, standing);
     assert!(pool.session_by(&user("eve"), standing).await.is_none());
-    pool.claim("ann").by("eve").of_tier(2).await.existing();
-    assert!(pool.session_by(&user("eve"), standing).await.is_some());
+    assert_eq!(pool.end_by(&user("eve"), standing, EndReason::Released).await, Ended::Missing);
+    assert!(pool.session_by(&user("robot"), standing).await.is_some());
 }
 
 pub async fn a_holder_is_never_told_that_the_pool_is_full(h: &impl Harness) {

@@ -4,7 +4,7 @@ use seatkeeper_core::EndReason;
 
 use super::books::events_of;
 use super::harness::{Harness, Scene};
-use super::plan::{capacity, seats};
+use super::plan::seats;
 use super::pool::{admin, owner, service_abroad, strangers, user};
 use crate::{Ended, Heartbeat};
 
@@ -71,13 +71,5 @@ pub async fn a_service_of_another_tenant_reaches_what_it_acquired(h: &impl Harne
     assert!(pool.session_by(&service, anothers).await.is_none());
     assert_eq!(pool.end_by(&service, anothers, EndReason::Released).await, Ended::Missing);
     let ended = pool.end_by(&service, acquired, EndReason::Released).await;
-    assert!(matches!(ended, Ended::Now { reason: EndReason::Released, .. }), "{ended:?}");
-}
-
-pub async fn where_seats_are_not_shared_any_of_its_users_ends_a_session(h: &impl Harness) {
-    let pool = h.pool(capacity()).await;
-    let session = pool.claim("ann").by("robot").await.admitted().session.id;
-    pool.claim("ann").by("eve").await.existing();
-    let ended = pool.end_by(&user("robot"), session, EndReason::Released).await;
     assert!(matches!(ended, Ended::Now { reason: EndReason::Released, .. }), "{ended:?}");
 }

@@ -188,9 +188,8 @@ impl BucketState {
         let Some(slot) = self.covered(id, who) else {
             return Ended::Missing;
         };
-        let OpenPool { id: pool_id, pool, .. } = &mut self.pools[slot as usize];
+        let pool = &mut self.pools[slot as usize].pool;
         if let (EndReason::Released, Reach::Own(user)) = (reason, &who.reach)
-            && pool_id.kind.shares_seats()
             && rule::leave(pool, id, user, now)
         {
             return Ended::Left;

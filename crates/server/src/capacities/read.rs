@@ -1,7 +1,6 @@
 //! Look at a session.
 
 use axum::extract::State;
-use seatkeeper_core::Reach;
 
 use super::answer::CapacitySession;
 use super::pool::authority;
@@ -25,13 +24,8 @@ pub(super) async fn read(
     who: Who,
     SessionPath(id): SessionPath,
 ) -> Result<axum::Json<CapacitySession>, Error> {
-    let mut who = authority(&who);
+    let who = authority(&who);
     let live = app.engine.live(id, &who).await?;
-    if let Some(live) = &live {
-        // Of those who asked for a session only the first is on record; the registry knows them all.
-        who.tenant = live.pool.tenant.clone();
-        who.reach = Reach::Tenant;
-    }
     let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
     Ok(axum::Json(CapacitySession::of(&record, live.as_ref())?))
 }

@@ -238,9 +238,7 @@ impl Shadow {
     ) -> bool {
         match (&who.reach, reason) {
             (Reach::Own(user), EndReason::Released) => {
-                self.id.kind.shares_seats()
-                    && self.covers(who, id)
-                    && rule::leave(&mut self.pool, id, user, now)
+                self.covers(who, id) && rule::leave(&mut self.pool, id, user, now)
             }
             _ => false,
         }

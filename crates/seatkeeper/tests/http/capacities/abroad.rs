@@ -7,7 +7,7 @@ use super::place::{Place, path_of};
 use crate::house::{Answer, Client};
 use crate::http::books::Books;
 use crate::http::desk::{AUDIT, Desk, SESSIONS, text};
-use crate::http::exchange::comparable;
+use crate::http::exchange::{assert_problem, comparable};
 
 /// Everything but a PUT that may be asked of a session. Foreign or missing, the answers look the same.
 async fn asked(
@@ -100,6 +100,20 @@ async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same
         }
     }
     assert_eq!(Books::of(&there).await, before);
+}
+
+#[tokio::test]
+async fn a_service_that_is_told_of_anothers_session_has_no_business_with_it() {
+    let home = Desk::open();
+    let there = home.neighbour();
+    let place = Place::of(&there);
+    let session = place.take(&there.user("ann"), 2).await;
+    let service = home.client(home.token("meter", "service"));
+    let told = place.put(&service, 2).await.expect(200);
+    assert_eq!((&told["sessionId"], &told["status"]), (&session, &"existing".into()));
+    assert_problem(&service.get(&path_of(&session)).await, 404, "read");
+    assert_problem(&service.delete(&path_of(&session)).await, 404, "end");
+    assert_eq!(place.found(&there.user("ann")).await.len(), 1);
 }
 
 #[tokio::test]

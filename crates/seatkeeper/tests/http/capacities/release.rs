@@ -32,10 +32,11 @@ async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
 }
 
 #[tokio::test]
-async fn nobody_but_who_asked_for_it_and_admins_ends_a_session() {
+async fn nobody_but_who_took_it_and_admins_ends_a_session() {
     let desk = Desk::open();
     let place = Place::of(&desk);
     let session = place.take(&desk.user("ann"), 2).await;
+    place.put(&desk.user("bob"), 1).await.expect(200);
     for stranger in [desk.user("bob"), desk.neighbour().admin(), desk.client(desk.token("bob", "service"))] {
         assert_problem(&stranger.delete(&path_of(&session)).await, 404, "someone else");
     }
