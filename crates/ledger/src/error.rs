@@ -70,6 +70,9 @@ pub enum Error {
     /// A subscription would end before it starts.
     #[error("the subscription would not end after it starts")]
     EndsBeforeStart,
+    /// A subscription would have ended already.
+    #[error("the subscription would have ended before it is changed")]
+    EndsInThePast,
     /// The license is not at the version that the change was meant for.
     #[error("the license is at version {current}")]
     VersionConflict {

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 pub(crate) use announcements::{Changed, Listening};
 pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
-pub(crate) use subscribers::Subscribers;
+pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
 
 /// What the entitlement of a pool grants at `now`; none if there is no entitlement on record.
 pub(crate) async fn terms_of_pool(

@@ -117,6 +117,9 @@ impl Error {
             Ledger::SubscriptionExists => Self::SubscriptionExists,
             Ledger::SubscriptionOver => Self::SubscriptionOver,
             Ledger::EndsBeforeStart => Self::field("ends_at", "must be later than starts_at"),
+            Ledger::EndsInThePast => {
+                Self::field("ends_at", "must lie ahead; to end a subscription now, cancel it")
+            }
             error => Self::Ledger(error),
         }
     }

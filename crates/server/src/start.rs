@@ -98,7 +98,7 @@ async fn start_by<C: TimeSource>(
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(&settings.ledger.data_dir)).await?;
     let verifier = Verifier::new(&settings)?;
     let recorded = ledger.last_time().await?.unwrap_or_default();
-    let registry = filled_registry(&settings, &ledger, clock(first_time(recorded)), recorded).await?;
+    let registry = filled_registry(&settings, &ledger, clock(first_time(recorded))).await?;
     let address = settings.server.listen;
     let listener =
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
@@ -143,13 +143,11 @@ async fn start_by<C: TimeSource>(
     Ok(Running { addr, served })
 }
 
-/// A registry with every session that the ledger knows as live, each with a full TTL. What ended after
-/// `recorded`, the last time on record, while nobody served, ends its sessions now.
+/// A registry with every session that the ledger knows as live, each with a full TTL.
 async fn filled_registry(
     settings: &Settings,
     ledger: &Ledger,
     clock: impl TimeSource,
-    recorded: RegistryTime,
 ) -> Result<Arc<dyn Registry>, StartError> {
     let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
     let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
@@ -158,7 +156,10 @@ async fn filled_registry(
     let mut pools = std::pin::pin!(ledger.live_sessions());
     while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
         sessions += live.len();
-        let terms = terms_of_pool(&pool, ledger, settings, recorded).await?;
+        // As they were when it was last heard of: what ended since then, while nobody served, ends its
+        // sessions as it would have done. Whoever came after that end was heard of after it.
+        let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
+        let terms = terms_of_pool(&pool, ledger, settings, heard).await?;
         registry.open(&pool, seq, terms, live).await?;
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");

@@ -10,7 +10,8 @@ impl Ledger {
     /// Changes a subscription, which gives it the next version, and puts that on record. A change that
     /// changes nothing does neither. One that is cancelled or past its date takes no other:
     /// [`Error::SubscriptionOver`]. Without such a subscription, [`Error::NotFound`]. Another plan may
-    /// be [`Error::UnknownPlan`] or [`Error::PlanRetired`], other dates [`Error::EndsBeforeStart`].
+    /// be [`Error::UnknownPlan`] or [`Error::PlanRetired`], other dates [`Error::EndsBeforeStart`] or
+    /// [`Error::EndsInThePast`].
     pub async fn update_subscription(
         &self,
         tenant: &TenantId,
@@ -33,6 +34,10 @@ impl Ledger {
             }
             if subscription.ends_at.is_some_and(|ends_at| ends_at <= subscription.starts_at) {
                 return Err(Error::EndsBeforeStart);
+            }
+            // Its sessions would go on, past an end that the record says they had.
+            if subscription.ends_at.is_some_and(|ends_at| ends_at <= write.at) {
+                return Err(Error::EndsInThePast);
             }
             let plan = plans::in_transaction(&mut tx, tenant, &subscription.plan).await?;
             let plan = plan.ok_or(Error::UnknownPlan)?;

@@ -14,8 +14,6 @@ use crate::times::registry_time_of;
 
 /// The most seats of one license.
 pub(super) const SEATS_MAX: u32 = 1_000_000;
-/// The most devices of one subscriber.
-pub(super) const DEVICES_MAX: u32 = 10_000;
 /// The highest price of a plan.
 pub(super) const PRICE_CENTS_MAX: u32 = 1_000_000_000;
 

@@ -1,4 +1,8 @@
+use std::time::Duration;
+
 use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
+
+use crate::wall_clock;
 
 /// Who a valid token speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +13,8 @@ pub struct Caller {
     pub user: UserId,
     /// What else the token allows.
     pub scopes: Scopes,
+    /// When the token expires, in seconds since the Unix epoch.
+    pub expires_at_seconds: i64,
 }
 
 /// The scopes of a token; unknown ones count for nothing.
@@ -33,6 +39,12 @@ impl Caller {
     pub(crate) fn authority(&self) -> Authority {
         let reach = if self.scopes.admin { Reach::Tenant } else { Reach::Own(self.user.clone()) };
         Authority::new(self.tenant.clone(), reach)
+    }
+
+    /// How long the token is good for from now on.
+    pub(crate) fn lasts(&self) -> Duration {
+        let seconds = self.expires_at_seconds.saturating_sub(wall_clock::now().timestamp());
+        Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 
     /// The caller as the record names it when it uses a client's API.

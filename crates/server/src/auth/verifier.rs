@@ -42,19 +42,13 @@ pub(crate) struct Verifier {
     validation: Validation,
     claims: ClaimNames,
     leeway_seconds: i64,
-    remembered: Cache<Box<str>, Remembered>,
+    remembered: Cache<Box<str>, Arc<Caller>>,
 }
 
 struct ClaimNames {
     tenant: String,
     user: String,
     scope: String,
-}
-
-#[derive(Clone)]
-struct Remembered {
-    caller: Arc<Caller>,
-    expires_at_seconds: i64,
 }
 
 pub(super) fn algorithm_of(algorithm: Algorithm) -> jsonwebtoken::Algorithm {
@@ -111,27 +105,27 @@ impl Verifier {
         let now = wall_clock::now().timestamp();
         if let Some(known) = self.remembered.get(token) {
             let expired = known.expires_at_seconds.saturating_add(self.leeway_seconds) < now;
-            return if expired { Err(Refusal::Expired) } else { Ok(known.caller) };
+            return if expired { Err(Refusal::Expired) } else { Ok(known) };
         }
-        let checked = self.check(token)?;
-        self.remembered.insert(token.into(), checked.clone());
-        Ok(checked.caller)
+        let caller = Arc::new(self.check(token)?);
+        self.remembered.insert(token.into(), Arc::clone(&caller));
+        Ok(caller)
     }
 
-    fn check(&self, token: &str) -> Result<Remembered, Refusal> {
+    fn check(&self, token: &str) -> Result<Caller, Refusal> {
         let claims = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation)?.claims;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
         let (tenant, user) = (text(&self.claims.tenant), text(&self.claims.user));
         if !is_name(tenant) || !is_name(user) {
             return Err(Refusal::Nameless);
         }
-        let caller = Caller {
+        let exp = claims.get("exp").and_then(Value::as_f64).unwrap_or_default();
+        Ok(Caller {
             tenant: tenant_of(tenant),
             user: UserId::new(user),
             scopes: Scopes::parse(text(&self.claims.scope)),
-        };
-        let exp = claims.get("exp").and_then(Value::as_f64).unwrap_or_default();
-        Ok(Remembered { caller: Arc::new(caller), expires_at_seconds: exp as i64 })
+            expires_at_seconds: exp as i64,
+        })
     }
 }
 

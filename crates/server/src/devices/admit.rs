@@ -207,9 +207,12 @@ fn granted(
 /// Tells what holds the screens, so that the user can choose which to replace. The denial stands even if
 /// that cannot be told.
 async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: u64) -> Problem {
+    let too_many = claimed.live.saturating_sub(claimed.limit.0);
     let detail = match request.policy.terms {
-        Some(_) => "Name the session to end as `replace_session_id`.",
-        None => "Your plan cannot be looked up at present, so no session ends for another: ask again.",
+        None => "Your plan cannot be looked up at present, so no session ends for another: ask again.".into(),
+        Some(_) if claimed.limit.0 == 0 => "Your plan allows no device.".into(),
+        Some(_) if too_many == 0 => "Name the session to end as `replace_session_id`.".into(),
+        Some(_) => format!("Your plan allows {too_many} fewer than are in use: end those first."),
     };
     let problem = Problem::new(&problem::DEVICES_FULL, detail)
         .with("device_limit", claimed.limit.0)

@@ -28,7 +28,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `GET /sessions/{session_id}/events`: what becomes of a session, as it happens: `evicted` and `superseded`
 /// (by which device), `revoked`, `expired`, and `plan_changed` meanwhile. The stream closes after the end of
-/// the session; a client that comes back with the last `Last-Event-ID` misses nothing.
+/// the session, and when the token expires; a client that comes back with the last `Last-Event-ID` misses nothing.
 #[utoipa::path(
     get, path = "/sessions/{session_id}/events", tag = "devices", operation_id = "device_events",
     security(("bearer" = [])),
@@ -51,7 +51,7 @@ pub(super) async fn events(
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::Subscriber);
     let heard = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
-    let Some(watch) = Watch::begin(app, id, authority, heard).await? else {
+    let Some(watch) = Watch::begin(app, id, authority, heard, who.lasts()).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");

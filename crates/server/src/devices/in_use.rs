@@ -10,11 +10,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
 use crate::times::text_of;
 
-/// Sessions that are listed at most; no plan has as many screens.
-pub(super) const LISTED_MAX: usize = 1_000;
+/// Sessions that are listed at most: no plan allows more.
+pub(super) const LISTED_MAX: usize = DEVICES_MAX as usize;
 
 /// A live session of a subscriber's.
 #[derive(Serialize, ToSchema)]

@@ -1,6 +1,7 @@
 //! Tells who listens that a session has ended.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -14,9 +15,19 @@ pub(crate) struct Endings(Mutex<Listeners>);
 #[derive(Default)]
 struct Listeners {
     /// An entry for each session that is listened for, and none for the others.
-    by_session: HashMap<SessionId, watch::Sender<()>>,
+    by_session: HashMap<SessionId, Waiting>,
     count: usize,
 }
+
+/// Who listens for one session.
+#[derive(Default)]
+struct Waiting {
+    bell: watch::Sender<()>,
+    count: usize,
+}
+
+/// Listeners of one session: a device and those that show it elsewhere, and nobody who takes all there are.
+pub(super) const LISTENERS_PER_SESSION_MAX: usize = 8;
 
 /// Listens for the end of one session.
 pub(crate) struct Listener {
@@ -26,14 +37,18 @@ pub(crate) struct Listener {
 }
 
 impl Endings {
-    /// Listens for the end of a session from now on, unless there are `max` listeners already.
+    /// Listens for the end of a session from now on, unless there are `max` listeners already, or
+    /// [`LISTENERS_PER_SESSION_MAX`] for this session.
     pub(crate) fn listen(self: &Arc<Self>, id: SessionId, max: usize) -> Option<Listener> {
         let mut listeners = self.0.lock();
-        if listeners.count >= max {
+        let of_session = listeners.by_session.get(&id).map_or(0, |waiting| waiting.count);
+        if listeners.count >= max || of_session >= LISTENERS_PER_SESSION_MAX {
             return None;
         }
         listeners.count += 1;
-        let ended = listeners.by_session.entry(id).or_default().subscribe();
+        let waiting = listeners.by_session.entry(id).or_default();
+        waiting.count += 1;
+        let ended = waiting.bell.subscribe();
         Some(Listener { endings: Arc::clone(self), id, ended })
     }
 
@@ -47,7 +62,7 @@ impl Endings {
             if let Change::Ended { session, .. } = &event.change
                 && let Some(waiting) = listeners.by_session.get(session)
             {
-                waiting.send_replace(());
+                waiting.bell.send_replace(());
             }
         }
     }
@@ -66,9 +81,11 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let mut listeners = self.endings.0.lock();
         listeners.count -= 1;
-        // This listener still counts as a receiver.
-        if listeners.by_session.get(&self.id).is_some_and(|waiting| waiting.receiver_count() <= 1) {
-            listeners.by_session.remove(&self.id);
+        if let Entry::Occupied(mut waiting) = listeners.by_session.entry(self.id) {
+            waiting.get_mut().count -= 1;
+            if waiting.get().count == 0 {
+                waiting.remove();
+            }
         }
     }
 }

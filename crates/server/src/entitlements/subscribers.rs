@@ -16,6 +16,9 @@ use crate::error::Error;
 /// How many subscribers are remembered; the others are read from the ledger.
 const SUBSCRIBERS_REMEMBERED_MAX: usize = 100_000;
 
+/// The most devices that a plan allows, so that all of a subscriber's can be listed at once.
+pub(crate) const DEVICES_MAX: u32 = 1_000;
+
 /// The subscribers.
 pub(crate) struct Subscribers {
     ledger: Ledger,

@@ -146,6 +146,12 @@ async fn it_ends_later_than_it_starts() {
         "ends_at",
         "before its start",
     );
+    let change = json!({ "starts_at": "2020-01-01T00:00:00Z", "ends_at": "2020-12-31T00:00:00Z" });
+    assert_field(
+        &desk.admin().patch(&subscription_path(&made), Some(change)).await,
+        "ends_at",
+        "in the past",
+    );
     assert_eq!(desk.admin().get(&subscription_path(&made)).await.expect(200), made);
 }
 

@@ -46,3 +46,25 @@ async fn the_end_of_a_subscription_is_kept_whether_it_comes_before_or_after_the_
         assert_eq!(tv.ask().await.expect(201)["device_limit"], 1);
     }
 }
+
+#[tokio::test]
+async fn a_subscription_that_ended_unnoticed_before_a_crash_brings_no_session_back() {
+    let mut desk = Desk::open_with(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")]);
+    // Each of these takes a pool of its own, and puts the time on record without a look at the subscriber.
+    let now = async |desk: &Desk, user: &str| {
+        Player::new(desk, user, "clock").ask().await.expect(201)["started_at"].clone()
+    };
+    let ends_at = after(&now(&desk, "before").await, 1_000);
+    subscribe(&desk, "ann", "premium", Some(&ends_at)).await;
+    let session = Player::new(&desk, "ann", "tv").watch().await;
+    let mut clocks = 0;
+    let recorded = until("the subscription is over", async || {
+        clocks += 1;
+        let now = now(&desk, &format!("clock {clocks}")).await;
+        if after(&now, 0) > ends_at { Ok(clocks) } else { Err(now.to_string()) }
+    });
+    live(&desk.user(&format!("clock {}", recorded.await))).await;
+    desk.restart();
+    let beat = Player::new(&desk, "ann", "tv").beat(&session).await;
+    assert_eq!(beat.expect(410)["reason"], "expired");
+}

@@ -18,7 +18,7 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
         "name" | "plan" => {
             [no_text(), bad_names(), texts(&["Basic", "a b", "a/b", "bäsic", ".", "x\u{0}"])].concat()
         }
-        "device_limit" => [no_number(), vec![json!(10_001), json!(-1)]].concat(),
+        "device_limit" => [no_number(), vec![json!(1_001), json!(-1)]].concat(),
         "price_cents" => [no_number(), vec![json!(1_000_000_001), json!(-1)]].concat(),
         "when_full" => {
             [no_text(), texts(&["", "Evict", "deny ", "allow"]), vec![json!({ "evict": null })]].concat()

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::PlanAnswer;
-use crate::admin::fields::{DEVICES_MAX, PRICE_CENTS_MAX, name_of, named, ttl_field};
+use crate::admin::fields::{PRICE_CENTS_MAX, name_of, named, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
+use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
 use crate::http::{Admin, Body, Meta};
 use crate::problem::Problem;
@@ -21,7 +22,7 @@ pub(crate) struct CreatePlan {
     #[garde(skip)]
     #[schema(value_type = String, min_length = 1, max_length = 64, pattern = "^[a-z0-9_-]+$")]
     name: PlanName,
-    /// How many devices of a subscriber may watch at once: 0 to 10,000.
+    /// How many devices of a subscriber may watch at once: 0 to 1,000.
     #[garde(range(max = DEVICES_MAX))]
     #[schema(maximum = 10_000)]
     device_limit: u32,

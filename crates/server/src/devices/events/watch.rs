@@ -8,6 +8,7 @@ use axum::response::sse::Event;
 use futures_util::{Stream, stream};
 use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, UserId};
 use seatkeeper_ledger::SessionRecord;
+use tokio::time::Instant;
 
 use super::cursor::Cursor;
 use super::news;
@@ -19,6 +20,9 @@ use crate::error::Error;
 
 /// How long to wait before looking again when there was no answer.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How long one stream lasts at most, whatever its token says: then the client comes back.
+const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// A session being watched. It looks at the state as it is whenever that may have changed, so that a
 /// notice which comes twice, late or from another node changes nothing.
@@ -33,6 +37,8 @@ pub(super) struct Watch {
     stage: Stage,
     /// When to look even if nobody tells.
     look_again_in: Duration,
+    /// When its caller's token expires.
+    until: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,12 +50,13 @@ enum Stage {
 
 impl Watch {
     /// Begins to watch a session of the caller's, live or ended, from what was heard of it on. Nothing that
-    /// happens from now on is missed. None if all is heard: it has ended, and that was told.
+    /// happens from now on is missed, for as long as it lasts. None if all is heard: it has ended, and that was told.
     pub(super) async fn begin(
         app: App,
         id: SessionId,
         authority: Authority,
         heard: Option<Cursor>,
+        lasts: Duration,
     ) -> Result<Option<Self>, Error> {
         let ends = app.engine.listen(id, app.settings.devices.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
@@ -71,7 +78,8 @@ impl Watch {
         };
         let heard = Cursor { version, ended: false };
         let (stage, look_again_in) = (Stage::Begun, RETRY);
-        Ok(Some(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in }))
+        let until = Instant::now() + lasts.min(LASTS_MAX);
+        Ok(Some(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in, until }))
     }
 
     /// Its events, the last of which is its end.
@@ -105,6 +113,7 @@ impl Watch {
                 () = self.ends.ended() => {}
                 () = self.changes.changed() => {}
                 () = tokio::time::sleep(self.look_again_in) => {}
+                () = tokio::time::sleep_until(self.until) => return None,
                 () = self.app.stopping.cancelled() => return None,
             }
         }

@@ -5,7 +5,7 @@ use seatkeeper_core::{
     Bucket, Change, EndReason, Event, Origin, PoolId, PoolKind, Region, RegistryTime, Seats, SessionId, Tier,
 };
 
-use super::Endings;
+use super::{Endings, LISTENERS_PER_SESSION_MAX};
 
 fn id(number: u64) -> SessionId {
     SessionId::mint(RegistryTime::default(), Bucket::new(0).unwrap(), Region::default(), number)
@@ -60,4 +60,15 @@ fn there_are_only_so_many_listeners_and_none_is_left_behind() {
     drop((again, other));
     assert!(endings.0.lock().by_session.is_empty());
     assert!(endings.listen(id(2), 1).is_some());
+}
+
+#[test]
+fn one_session_has_only_so_many_listeners() {
+    let endings = Arc::new(Endings::default());
+    let mut held: Vec<_> =
+        (0..LISTENERS_PER_SESSION_MAX).map(|_| endings.listen(id(1), 99).unwrap()).collect();
+    assert!(endings.listen(id(1), 99).is_none());
+    assert!(endings.listen(id(2), 99).is_some());
+    held.pop();
+    assert!(endings.listen(id(1), 99).is_some());
 }
