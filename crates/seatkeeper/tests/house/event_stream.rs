@@ -8,8 +8,11 @@ use tokio::time::timeout;
 
 use super::{Answer, Client};
 
-/// How long the next event may take: shorter than any TTL after which a server would look by itself.
-const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long the next event may take: shorter than the usual TTL, after which a server looks by itself.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the next comment may take: twice the time between two.
+const COMMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A stream that was opened, and is still read.
 #[derive(Debug)]
@@ -49,13 +52,18 @@ impl EventStream {
         }
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let mut stream = Self { response, unread: String::new(), last_id: String::new() };
-        let begun = stream.block().await.expect("a first id");
+        let begun = timeout(EVENT_TIMEOUT, stream.block()).await.expect("it begins in time");
+        let begun = begun.expect("a first id");
         assert!(begun.id.is_some() && begun.name.is_none(), "{begun:?}");
         Ok(stream)
     }
 
     /// The next event; none if the server has closed the stream.
     pub(crate) async fn next(&mut self) -> Option<Heard> {
+        timeout(EVENT_TIMEOUT, self.event()).await.expect("an event in time")
+    }
+
+    async fn event(&mut self) -> Option<Heard> {
         loop {
             let Block { name, data, .. } = self.block().await?;
             if let Some(name) = name {
@@ -67,11 +75,12 @@ impl EventStream {
 
     /// The next comment.
     pub(crate) async fn comment(&mut self) -> String {
-        self.block().await.expect("a stream that goes on").comment.expect("a comment")
+        let block = timeout(COMMENT_TIMEOUT, self.block()).await.expect("a comment in time");
+        block.expect("a stream that goes on").comment.expect("a comment")
     }
 
     async fn block(&mut self) -> Option<Block> {
-        let whole = timeout(EVENT_TIMEOUT, self.read_block()).await.expect("an event in time")?;
+        let whole = self.read_block().await?;
         let mut block = Block::default();
         for line in whole.lines() {
             let (field, value) = line.split_once(':').expect("a field");
