@@ -1,4 +1,5 @@
-//! The licenses API, spoken on one connection.
+//! The licenses and devices APIs, spoken on one connection. They differ in their requests; what is answered
+//! is read alike.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::{Error, Failure, Target};
 
 const ACQUIRE_PATH: &str = "/api/v1/licenses/acquire";
 const SESSIONS_PATH: &str = "/api/v1/licenses/sessions";
+const DEVICES_PATH: &str = "/api/v1/devices/sessions";
 
 /// How much of an unexpected answer is told.
 const ANSWER_TOLD_CHARS_MAX: usize = 300;
@@ -26,9 +28,66 @@ struct Acquire<'a> {
 /// The request by which `machine` asks for a seat.
 pub(crate) fn acquire_call(target: &Target, license_key: &str, machine: &str) -> Result<Call, Error> {
     let ask = Acquire { license_key, machine_id: machine };
-    #[expect(clippy::expect_used, reason = "a struct of two texts is always JSON")]
-    let body = serde_json::to_vec(&ask).expect("two texts");
-    Call::new(target, Method::POST, ACQUIRE_PATH, body)
+    Call::new(target, Method::POST, ACQUIRE_PATH, json_of(&ask))
+}
+
+/// What a device says of a session when it asks for a screen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Naming<'a> {
+    Nothing,
+    /// It holds this one already.
+    Own(&'a str),
+    /// This one may end for it.
+    InPlaceOf(&'a Arc<str>),
+}
+
+impl<'a> Naming<'a> {
+    pub(crate) fn replaced(self) -> Option<&'a Arc<str>> {
+        match self {
+            Self::Nothing | Self::Own(_) => None,
+            Self::InPlaceOf(session) => Some(session),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Admit<'a> {
+    device_id: &'a str,
+    device_type: &'static str,
+    /// What the device asked for, so that the audit log tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replace_session_id: Option<&'a str>,
+}
+
+/// The request by which `device` asks for a screen of the subscriber whose token `target` has.
+pub(crate) fn admit_call(target: &Target, device: &str, naming: Naming<'_>) -> Result<Call, Error> {
+    let (session_id, replace_session_id): (Option<&str>, Option<&str>) = match naming {
+        Naming::Nothing => (None, None),
+        Naming::Own(session) => (Some(session), None),
+        Naming::InPlaceOf(session) => (None, Some(session)),
+    };
+    let ask = Admit {
+        device_id: device,
+        device_type: "tv",
+        device_name: replace_session_id,
+        session_id,
+        replace_session_id,
+    };
+    Call::new(target, Method::POST, DEVICES_PATH, json_of(&ask))
+}
+
+/// The request that ends all of a subscriber's sessions but one.
+pub(crate) fn revoke_others_call(target: &Target, session: &str) -> Result<Call, Error> {
+    Call::new(target, Method::DELETE, &format!("{DEVICES_PATH}?except={session}"), "")
+}
+
+fn json_of(ask: &impl Serialize) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "a struct of texts is always JSON")]
+    serde_json::to_vec(ask).expect("texts")
 }
 
 /// A session and the requests that renew and release it.
@@ -46,6 +105,19 @@ impl SessionCalls {
         let release = Call::new(target, Method::DELETE, &path, "")?;
         Ok(Self { session, heartbeat, release })
     }
+
+    /// Those of a device's session.
+    pub(crate) fn of_device(target: &Target, session: Arc<str>) -> Result<Self, Error> {
+        let ask = Beating { session_id: &session };
+        let heartbeat = Call::new(target, Method::POST, &format!("{DEVICES_PATH}/heartbeat"), json_of(&ask))?;
+        let release = Call::new(target, Method::DELETE, &format!("{DEVICES_PATH}/{session}"), "")?;
+        Ok(Self { session, heartbeat, release })
+    }
+}
+
+#[derive(Serialize)]
+struct Beating<'a> {
+    session_id: &'a str,
 }
 
 /// An answer that the API does not give here, or not so.
@@ -69,7 +141,7 @@ impl From<&Reply> for Unexpected {
     }
 }
 
-/// The answer to an acquire.
+/// The answer to a claim.
 #[derive(Debug)]
 pub(crate) enum Acquired {
     Granted(Grant),
@@ -81,7 +153,11 @@ pub(crate) enum Acquired {
 #[derive(Debug)]
 pub(crate) enum Beat {
     Renewed(Renewal),
-    Ended { reason: String },
+    /// It lives on for its TTL, as a device is told.
+    Kept,
+    Ended {
+        reason: String,
+    },
     Missing,
     Unexpected(Unexpected),
 }
@@ -112,6 +188,7 @@ pub(crate) async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Resu
     let reply = on.send(&calls.heartbeat).await?;
     Ok(match reply.status {
         200 => parsed(&reply, Beat::Renewed, Beat::Unexpected),
+        204 => Beat::Kept,
         410 => parsed(&reply, |ended: Ended| Beat::Ended { reason: ended.reason }, Beat::Unexpected),
         404 => Beat::Missing,
         _ => Beat::Unexpected(Unexpected::from(&reply)),

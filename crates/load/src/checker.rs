@@ -9,6 +9,7 @@ mod occupancy;
 #[cfg(test)]
 mod tests;
 mod violation;
+mod witness;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,12 +18,16 @@ use std::time::Duration;
 use crate::{Denial, Grant, How, Moment};
 pub use occupancy::Occupancy;
 pub use violation::{Violation, Violations, What};
+pub use witness::Witness;
 
 /// What two clocks that count whole milliseconds can disagree by over one TTL.
 const CLOCK_GRAIN: Duration = Duration::from_millis(2);
 
 /// Two clocks that nobody sets run apart by less than one part in this many.
 const CLOCK_DRIFT_DIVISOR: u32 = 1_000;
+
+/// How long a request that its client gave up may still be at work in the server.
+const ABANDONED_WORK_MAX: Duration = Duration::from_secs(5);
 
 const ERROR_WHEN_FULL: &str = "All license seats are currently in use";
 
@@ -120,7 +125,7 @@ impl Checker {
 
     /// Adds a violation that was seen elsewhere to this license's.
     pub fn broken(&mut self, at: Moment, what: What) {
-        self.violations.push(Violation { license: self.license.clone(), at, what });
+        self.violations.push(Violation { pool: self.license.clone(), at, what });
     }
 
     fn check_counts(&mut self, grant: &Grant, at: Moment) {
@@ -130,9 +135,9 @@ impl Checker {
             How::Resumed => grant.seats_used > self.seats_total_max,
         };
         let remaining = grant.seats_total.saturating_sub(grant.seats_used);
-        if above || grant.seats_used == 0 || grant.seats_remaining != remaining {
-            let (used, remaining, total) = (grant.seats_used, grant.seats_remaining, grant.seats_total);
-            self.broken(at, What::CountsWrong { used, remaining, total });
+        if above || grant.seats_used == 0 || grant.seats_remaining != Some(remaining) {
+            let (used, total) = (grant.seats_used, grant.seats_total);
+            self.broken(at, What::CountsWrong { used, remaining: grant.seats_remaining, total });
         }
     }
 

@@ -1,9 +1,9 @@
 //! Load and storms for a Seatkeeper server, checked as they go.
 //!
 //! [`run`] measures one [`Scenario`] in a closed loop: each worker has one connection and sends its
-//! next request when the last is answered. a [`storm`] throws clients at licenses that crash, retry and
-//! lose answers. In both, a [`Checker`] a license watches from the clients' side that nobody was let in
-//! above the limit. A new scenario is a file in `worker` and a line in [`Scenario`].
+//! next request when the last is answered. A [`storm`] throws clients at pools that crash, retry and
+//! lose answers. In both, a [`Checker`] a license, and in a storm a [`Witness`] a pool, watches from the
+//! clients' side that nobody was let in above the limit. A new scenario is a file in `worker` and a line in [`Scenario`].
 
 mod answer;
 mod api;
@@ -21,7 +21,7 @@ mod target;
 mod worker;
 
 pub use answer::{Denial, Grant, How};
-pub use checker::{Asked, Checker, Occupancy, Violation, Violations, What};
+pub use checker::{Asked, Checker, Occupancy, Violation, Violations, What, Witness};
 pub use error::{Error, Failure};
 pub use moment::{Moment, Stopwatch};
 pub use plan::{Bounds, FixedRequest, Plan, Scenario};

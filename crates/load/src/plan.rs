@@ -11,7 +11,7 @@ use crate::{Error, Target};
 pub struct Plan {
     /// The server.
     pub target: Target,
-    /// The keys of the licenses to use, each by every so many-th worker. Only a fixed request needs none.
+    /// The keys of the licenses to use, each by every so many-th worker; none where no license is used.
     pub license_keys: Vec<String>,
     /// Connections, each with one request under way at a time; at least 1.
     pub concurrency: usize,
@@ -46,6 +46,11 @@ pub enum Scenario {
         /// Heartbeats between acquire and release.
         heartbeats: u32,
     },
+    /// Admits new devices of subscribers whose screens are all in use, by plans that evict.
+    Evictions {
+        /// The server, asked as each of them; at least one for each connection.
+        subscribers: Vec<Target>,
+    },
     /// Sends the same request over and over; nothing is checked but its status.
     Fixed(FixedRequest),
 }
@@ -70,6 +75,7 @@ impl Scenario {
             Self::Heartbeats { .. } => "heartbeats",
             Self::Denied => "denied",
             Self::Cycle { .. } => "cycle",
+            Self::Evictions { .. } => "evictions",
             Self::Fixed(_) => "fixed",
         }
     }
@@ -77,7 +83,7 @@ impl Scenario {
     const fn needs_license(&self) -> bool {
         match self {
             Self::Heartbeats { .. } | Self::Denied | Self::Cycle { .. } => true,
-            Self::Fixed(_) => false,
+            Self::Evictions { .. } | Self::Fixed(_) => false,
         }
     }
 }
@@ -89,6 +95,11 @@ impl Plan {
         }
         if self.scenario.needs_license() && self.license_keys.is_empty() {
             return Err(Error::EmptyPlan { missing: "license" });
+        }
+        if let Scenario::Evictions { subscribers } = &self.scenario
+            && subscribers.len() < self.concurrency
+        {
+            return Err(Error::EmptyPlan { missing: "subscriber for each connection" });
         }
         if matches!(self.scenario, Scenario::Heartbeats { sessions_per_connection: 0 }) {
             return Err(Error::EmptyPlan { missing: "session" });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::report::Report;
-use crate::worker::{Cycle, Denials, Desk, Fixed, Heartbeats, Shared, Worker};
+use crate::worker::{Cycle, Denials, Desk, Evictions, Fixed, Heartbeats, Shared, Worker};
 use crate::{Error, Plan, Scenario};
 
 /// How often progress is told.
@@ -40,6 +40,9 @@ pub async fn run(plan: Plan, progress: impl FnMut(Progress)) -> Result<Report, E
         Scenario::Denied => measure(&shared, progress, Denials::new).await,
         Scenario::Cycle { heartbeats } => {
             measure(&shared, progress, |desk| Cycle::new(desk, heartbeats)).await
+        }
+        Scenario::Evictions { subscribers } => {
+            measure(&shared, progress, |desk| Ok(Evictions::new(desk, &subscribers))).await
         }
         Scenario::Fixed(request) => measure(&shared, progress, |desk| Fixed::new(desk, &request)).await,
     }

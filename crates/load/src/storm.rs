@@ -1,20 +1,21 @@
-//! Storms: rounds of clients that do all that clients may do wrong, on licenses with fewer seats than
+//! Storms: rounds of clients that do all that clients may do wrong, on pools with fewer seats than
 //! clients.
 //!
-//! A round takes one license and twice as many clients as it has seats, all at once. What each client
-//! does is drawn from the storm's seed; in which order it reaches the server is not. Licenses are used
-//! again by later rounds, and their checkers carry over: a client that crashed in one round still holds
-//! its seat in the next, until its TTL is over, and then the seat must be there for others. At the end
-//! every license must give out every seat.
+//! A round takes one pool and twice as many clients as it has seats, all at once, and now and then an
+//! operator who changes its limit. What each of them does is drawn from the storm's seed; in which order it
+//! reaches the server is not. Pools are used again by later rounds, and what is known of them carries over: a
+//! client that crashed in one round still holds its seat in the next, until its TTL is over or a newcomer
+//! takes it, and then the seat must be there for others. At the end every pool must give out every seat.
 //!
-//! Nobody else may use the licenses meanwhile, and the server must not be restarted: a denial is false
+//! Nobody else may use the pools meanwhile, and the server must not be restarted: a denial is false
 //! if a seat was free.
 
 mod client;
 mod ends;
 mod exchange;
 mod lane;
-mod license;
+mod operator;
+mod pool;
 mod script;
 mod statistics;
 mod watch;
@@ -26,16 +27,16 @@ use tokio::task::JoinSet;
 use crate::{Error, Stopwatch, Target, Violations};
 use exchange::Exchange;
 use lane::{Lane, Rounds};
-pub use license::License;
+pub use pool::{Door, Operator, Pool};
 pub use statistics::Statistics;
 
 /// One storm.
 #[derive(Clone, Debug)]
 pub struct Storm {
-    /// The server.
+    /// The server, and who its licenses are asked for by.
     pub target: Target,
-    /// The licenses, at least one for each lane; the more, the longer crashed clients have to lose their seats.
-    pub licenses: Vec<License>,
+    /// The pools, at least one for each lane; the more, the longer crashed clients have to lose their seats.
+    pub pools: Vec<Pool>,
     /// Rounds in all.
     pub rounds: u32,
     /// Rounds at once, at least 1.
@@ -77,15 +78,15 @@ impl Storm {
         if self.lanes == 0 {
             return Err(Error::EmptyPlan { missing: "lane" });
         }
-        if self.licenses.len() < self.lanes {
-            return Err(Error::EmptyPlan { missing: "license for each lane" });
+        if self.pools.len() < self.lanes {
+            return Err(Error::EmptyPlan { missing: "pool for each lane" });
         }
         let exchange = Arc::new(Exchange::new(Arc::new(self.target)));
         let stopwatch = Stopwatch::start();
         let lane = || Lane::new(exchange.clone(), stopwatch, self.seed);
         let mut lanes: Vec<Lane> = std::iter::repeat_with(lane).take(self.lanes).collect();
-        for (number, license) in self.licenses.into_iter().enumerate() {
-            lanes[number % self.lanes].add(license, number)?;
+        for (number, pool) in self.pools.into_iter().enumerate() {
+            lanes[number % self.lanes].add(pool, number)?;
         }
         Ok(lanes)
     }

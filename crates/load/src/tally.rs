@@ -25,6 +25,8 @@ pub enum Operation {
     Heartbeat,
     /// A release.
     Release,
+    /// An admission of a device for which another one had to go.
+    Eviction,
     /// A fixed request.
     Fixed,
 }
@@ -37,6 +39,7 @@ impl Operation {
             Self::Denied => "denied",
             Self::Heartbeat => "heartbeat",
             Self::Release => "release",
+            Self::Eviction => "eviction",
             Self::Fixed => "fixed",
         }
     }

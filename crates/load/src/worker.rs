@@ -3,6 +3,7 @@
 mod cycle;
 mod denials;
 mod desk;
+mod evictions;
 mod fixed;
 mod heartbeats;
 mod held;
@@ -12,6 +13,7 @@ use crate::Error;
 pub(crate) use cycle::Cycle;
 pub(crate) use denials::Denials;
 pub(crate) use desk::Desk;
+pub(crate) use evictions::Evictions;
 pub(crate) use fixed::Fixed;
 pub(crate) use heartbeats::Heartbeats;
 pub(crate) use shared::Shared;

@@ -10,18 +10,22 @@ mod support;
 use std::time::Duration;
 
 use seatkeeper_load::What;
-use seatkeeper_load::storm::{License, Statistics, Storm, Verdict};
+use seatkeeper_load::storm::{Door, Pool, Statistics, Storm, Verdict};
 use support::{FakeServer, Fault};
 
 const SEED: u64 = 20_261_121;
 
 async fn storm(fault: Fault, rounds: u32) -> Verdict {
     let server = FakeServer::start(fault).await;
-    let license =
-        |seats: u32| License { key: format!("{seats}:1:{fault:?}"), seats, ttl: Duration::from_secs(1) };
+    let pool = |seats: u32| Pool {
+        door: Door::Licenses { key: format!("{seats}:1:{fault:?}") },
+        seats,
+        ttl: Duration::from_secs(1),
+        operator: None,
+    };
     let storm = Storm {
         target: server.target(),
-        licenses: [2, 3, 4, 6, 8, 12].map(license).to_vec(),
+        pools: [2, 3, 4, 6, 8, 12].map(pool).to_vec(),
         rounds,
         lanes: 2,
         seed: SEED,
@@ -46,17 +50,19 @@ async fn a_server_that_keeps_its_promises_weathers_a_storm_in_which_everything_h
         rounds,
         acquired,
         resumed,
+        evicted,
         filled,
         denied,
         renewed,
         over: _,
         released,
+        changed,
         crashed,
         unheard,
         torn,
         errors,
     } = verdict.statistics;
-    assert_eq!(rounds, 400);
+    assert_eq!((rounds, evicted, changed), (400, 0, 0));
     assert!(
         [acquired, resumed, filled, denied, renewed, released, crashed, unheard, torn].iter().all(|&n| n > 0)
     );

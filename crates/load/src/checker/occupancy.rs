@@ -4,11 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Asked, possibly_until};
+use super::{ABANDONED_WORK_MAX, Asked, possibly_until};
 use crate::Moment;
-
-/// How long a request that its client gave up may still be at work in the server.
-const ABANDONED_WORK_MAX: Duration = Duration::from_secs(5);
 
 /// All that may hold a seat of one license, if nobody else uses it. Costs time for each machine that
 /// ever asked at each denial, so it is for licenses of few seats.

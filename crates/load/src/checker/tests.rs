@@ -19,10 +19,11 @@ fn grant(session: &str, used: u32, total: u32) -> Grant {
     Grant {
         session_id: name(session),
         seats_used: used,
-        seats_remaining: total - used,
+        seats_remaining: Some(total - used),
         seats_total: total,
         expires_in_seconds: TTL_SECONDS,
         heartbeat_interval_seconds: 3,
+        evicted: Vec::new(),
         how: How::Acquired,
     }
 }
@@ -100,9 +101,9 @@ fn a_session_that_lives_on_after_another_took_its_seat_is_above_the_limit() {
 #[test]
 fn a_grant_that_says_more_used_than_there_are_is_seen() {
     let mut checker = Checker::new("test");
-    let above = Grant { seats_used: 2, seats_remaining: 0, ..grant("a", 1, 1) };
+    let above = Grant { seats_used: 2, seats_remaining: Some(0), ..grant("a", 1, 1) };
     checker.granted(&name("ann"), &above, asked(0, 1));
-    assert!(matches!(seen(&checker)[..], [What::CountsWrong { used: 2, remaining: 0, total: 1 }]));
+    assert!(matches!(seen(&checker)[..], [What::CountsWrong { used: 2, remaining: Some(0), total: 1 }]));
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_session_resumed_under_a_lowered_limit_is_no_violation() {
     let mut checker = Checker::new("test");
     checker.granted(&name("ann"), &grant("a", 1, 2), asked(0, 1));
     checker.granted(&name("bob"), &grant("b", 2, 2), asked(2, 3));
-    let resumed = Grant { how: How::Resumed, seats_used: 2, seats_remaining: 0, ..grant("b", 1, 1) };
+    let resumed = Grant { how: How::Resumed, seats_used: 2, seats_remaining: Some(0), ..grant("b", 1, 1) };
     checker.granted(&name("bob"), &resumed, asked(4, 5));
     assert!(seen(&checker).is_empty());
 }

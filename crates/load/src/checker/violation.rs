@@ -11,8 +11,8 @@ const VIOLATIONS_KEPT_MAX: usize = 100;
 /// A promise of the server's that was seen broken.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The license, by the name that its checker was given.
-    pub license: Arc<str>,
+    /// The pool, by the name that its checker was given.
+    pub pool: Arc<str>,
     /// When it was seen.
     pub at: Moment,
     /// What was seen.
@@ -33,10 +33,31 @@ pub enum What {
     CountsWrong {
         /// `seats_used`.
         used: u32,
-        /// `seats_remaining`.
-        remaining: u32,
+        /// `seats_remaining`, where that is told.
+        remaining: Option<u32>,
         /// `seats_total`.
         total: u32,
+    },
+    /// More sessions were evicted than it took to make room.
+    EvictedTooMany {
+        /// How many.
+        evicted: usize,
+        /// Live sessions afterwards.
+        used: u32,
+        /// The limit.
+        total: u32,
+    },
+    /// A session was evicted that was not the stalest, and nobody had asked for that.
+    FresherEvicted {
+        /// The session.
+        victim: Arc<str>,
+        /// One that stayed.
+        survivor: Arc<str>,
+    },
+    /// A session was answered as live after it was known to have ended.
+    Revived {
+        /// The session.
+        session: Arc<str>,
     },
     /// A machine that surely held a session was given another one beside it.
     SecondSeat {
@@ -78,7 +99,7 @@ pub enum What {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3} s, license {}: {}", self.at.into_run().as_secs_f64(), self.license, self.what)
+        write!(f, "{:.3} s, pool {}: {}", self.at.into_run().as_secs_f64(), self.pool, self.what)
     }
 }
 
@@ -89,7 +110,17 @@ impl fmt::Display for What {
                 write!(f, "{held} sessions were held at once, the limit is {seats_total}")
             }
             Self::CountsWrong { used, remaining, total } => {
-                write!(f, "a grant says {used} used and {remaining} remaining of {total}")
+                let remaining = remaining.map(|remaining| format!(" and {remaining} remaining"));
+                write!(f, "a grant says {used} used{} of {total}", remaining.unwrap_or_default())
+            }
+            Self::EvictedTooMany { evicted, used, total } => {
+                write!(f, "{evicted} sessions were evicted, which left {used} of {total} seats in use")
+            }
+            Self::FresherEvicted { victim, survivor } => {
+                write!(f, "session {victim} was evicted, though {survivor} was heard of less lately")
+            }
+            Self::Revived { session } => {
+                write!(f, "session {session} was answered as live after it had ended")
             }
             Self::SecondSeat { machine, sessions: [first, second] } => {
                 write!(f, "machine {machine} was given {second} while it held {first}")

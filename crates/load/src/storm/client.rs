@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
+use super::Door;
 use super::exchange::Exchange;
 use super::script::{Script, Step};
 use super::watch::Watch;
-use crate::api::{self, Acquired, Beat, Released, SessionCalls};
+use crate::api::{self, Acquired, Beat, Naming, Released, SessionCalls};
 use crate::call::Call;
 use crate::{Asked, Error, Stopwatch};
 
-/// What all clients of a license share.
+/// What all clients of a pool share.
 pub(super) struct Scene {
     pub(super) exchange: Arc<Exchange>,
+    pub(super) door: Door,
     pub(super) stopwatch: Stopwatch,
     pub(super) watch: Watch,
 }
 
-/// A machine, and its request for a seat.
+/// A machine or device, and its request for a seat.
 #[derive(Clone)]
 pub(super) struct Machine {
     pub(super) name: Arc<str>,
-    pub(super) acquire: Call,
+    pub(super) claim: Call,
 }
 
 /// A machine that goes by a script.
@@ -40,16 +42,24 @@ impl Client {
     pub(super) async fn play(mut self, mut script: Script) -> Result<(), Error> {
         while let Some(step) = script.next(self.held.is_some()) {
             match step {
-                Step::Acquire => self.held = self.acquire().await?,
-                Step::AcquireTwice => {
-                    let (one, other) = tokio::join!(self.acquire(), self.acquire());
-                    self.held = one?.or(other?);
+                Step::Acquire => self.held = self.acquire(Naming::Nothing).await?,
+                Step::AcquireTwice => self.held = self.acquire_twice(Naming::Nothing).await?,
+                Step::RefreshTwice => {
+                    let own = self.held.take().map(|calls| calls.session);
+                    self.held =
+                        self.acquire_twice(own.as_deref().map_or(Naming::Nothing, Naming::Own)).await?;
+                }
+                Step::TakeAnothers => {
+                    let anothers = self.scene.watch.anothers(&self.machine.name);
+                    let naming = anothers.as_ref().map_or(Naming::Nothing, Naming::InPlaceOf);
+                    self.held = self.acquire(naming).await?;
                 }
                 Step::AcquireUnheard => self.acquire_unheard().await,
                 Step::AcquireTorn { turns } => self.acquire_torn(turns).await,
                 Step::Heartbeat => self.heartbeat().await,
                 Step::Release => self.release().await,
                 Step::ReleaseUnheard => self.release_unheard().await,
+                Step::EndOthers => self.end_others().await?,
                 Step::Crash => {
                     self.scene.watch.note(|statistics| statistics.crashed += 1);
                     return Ok(());
@@ -60,31 +70,45 @@ impl Client {
         Ok(())
     }
 
-    pub(super) async fn acquire(&self) -> Result<Option<SessionCalls>, Error> {
+    pub(super) async fn acquire(&self, naming: Naming<'_>) -> Result<Option<SessionCalls>, Error> {
         let (scene, machine) = (&self.scene, &self.machine.name);
-        let (answer, asked) = self.ask().await;
+        let (answer, asked) = self.ask(&self.claim(naming)?).await;
         match answer {
             Some(Acquired::Granted(grant)) => {
-                scene.watch.granted(machine, &grant, asked);
-                return SessionCalls::new(scene.exchange.target(), grant.session_id).map(Some);
+                scene.watch.granted(machine, &grant, naming.replaced(), asked);
+                return scene.door.session(scene.exchange.target(), grant.session_id).map(Some);
             }
             Some(Acquired::Denied(denial)) => scene.watch.denied(machine, &denial, asked),
             Some(Acquired::Unexpected(what)) => {
                 scene.watch.unexpected(what.status);
-                scene.watch.abandoned(machine, asked.answered);
+                scene.watch.abandoned(machine, asked);
             }
-            None => scene.watch.abandoned(machine, asked.answered),
+            None => scene.watch.abandoned(machine, asked),
         }
         Ok(None)
     }
 
+    async fn acquire_twice(&self, naming: Naming<'_>) -> Result<Option<SessionCalls>, Error> {
+        let (one, other) = tokio::join!(self.acquire(naming), self.acquire(naming));
+        Ok(one?.or(other?))
+    }
+
+    fn claim(&self, naming: Naming<'_>) -> Result<Call, Error> {
+        match naming {
+            Naming::Nothing => Ok(self.machine.claim.clone()),
+            Naming::Own(_) | Naming::InPlaceOf(_) => {
+                self.scene.door.claim(self.scene.exchange.target(), &self.machine.name, naming)
+            }
+        }
+    }
+
     async fn acquire_unheard(&self) {
         let (watch, machine) = (&self.scene.watch, &self.machine.name);
-        let (answer, asked) = self.ask().await;
+        let (answer, asked) = self.ask(&self.machine.claim).await;
         match answer {
-            Some(Acquired::Granted(grant)) => watch.granted_unheard(machine, &grant, asked.answered),
+            Some(Acquired::Granted(grant)) => watch.granted_unheard(machine, &grant, asked),
             Some(Acquired::Denied(denial)) => watch.denied(machine, &denial, asked),
-            Some(Acquired::Unexpected(_)) | None => watch.abandoned(machine, asked.answered),
+            Some(Acquired::Unexpected(_)) | None => watch.abandoned(machine, asked),
         }
     }
 
@@ -92,25 +116,26 @@ impl Client {
         let (watch, machine) = (&self.scene.watch, &self.machine.name);
         watch.asking(machine);
         let mut line = self.scene.exchange.line().await;
+        let sent = self.scene.stopwatch.now();
         tokio::select! {
             biased;
             // An answer that was in time is not looked at.
-            _ = api::acquire(&mut line.connection, &self.machine.acquire) => {}
+            _ = api::acquire(&mut line.connection, &self.machine.claim) => {}
             () = others_turns(turns) => {}
         }
         line.connection.close();
         self.scene.exchange.hang_up(line);
         watch.note(|statistics| statistics.torn += 1);
-        watch.abandoned(machine, self.scene.stopwatch.now());
+        watch.abandoned(machine, Asked { sent, answered: self.scene.stopwatch.now() });
     }
 
     /// Sends an acquire; no answer has been counted already.
-    async fn ask(&self) -> (Option<Acquired>, Asked) {
+    async fn ask(&self, claim: &Call) -> (Option<Acquired>, Asked) {
         let scene = &self.scene;
         scene.watch.asking(&self.machine.name);
         let mut line = scene.exchange.line().await;
         let sent = scene.stopwatch.now();
-        let answer = api::acquire(&mut line.connection, &self.machine.acquire).await;
+        let answer = api::acquire(&mut line.connection, claim).await;
         let asked = Asked { sent, answered: scene.stopwatch.now() };
         scene.exchange.hang_up(line);
         let answer = answer.inspect_err(|failure| scene.watch.failed(failure)).ok();
@@ -128,17 +153,22 @@ impl Client {
         scene.exchange.hang_up(line);
         match answer {
             Ok(Beat::Renewed(renewal)) => {
-                scene.watch.renewed(machine, &calls.session, renewal, asked);
+                scene.watch.renewed(machine, &calls.session, Some(renewal), asked);
                 self.held = Some(calls);
             }
-            Ok(Beat::Ended { .. } | Beat::Missing) => scene.watch.over(machine, &calls.session, asked),
+            Ok(Beat::Kept) => {
+                scene.watch.renewed(machine, &calls.session, None, asked);
+                self.held = Some(calls);
+            }
+            Ok(Beat::Ended { reason }) => scene.watch.over(machine, &calls.session, Some(&reason), asked),
+            Ok(Beat::Missing) => scene.watch.over(machine, &calls.session, None, asked),
             Ok(Beat::Unexpected(what)) => {
                 scene.watch.unexpected(what.status);
-                scene.watch.abandoned(machine, asked.answered);
+                scene.watch.abandoned(machine, asked);
             }
             Err(failure) => {
                 scene.watch.failed(&failure);
-                scene.watch.abandoned(machine, asked.answered);
+                scene.watch.abandoned(machine, asked);
             }
         }
     }
@@ -153,11 +183,28 @@ impl Client {
         let asked = Asked { sent, answered: scene.stopwatch.now() };
         scene.exchange.hang_up(line);
         match answer {
-            Ok(Released::Now) => scene.watch.released(machine, asked.answered),
+            Ok(Released::Now) => scene.watch.released(machine, &calls.session, asked),
             Ok(Released::NotLive) => scene.watch.release_missed(machine, &calls.session, until, asked),
             Ok(Released::Unexpected(what)) => scene.watch.unexpected(what.status),
             Err(failure) => scene.watch.failed(&failure),
         }
+    }
+
+    /// Ends all sessions but its own; if its own is over already, nothing.
+    async fn end_others(&self) -> Result<(), Error> {
+        let (Some(own), Door::Devices { subscriber, .. }) = (&self.held, &self.scene.door) else {
+            return Ok(());
+        };
+        let call = api::revoke_others_call(subscriber, &own.session)?;
+        let mut line = self.scene.exchange.line().await;
+        let answer = line.connection.send(&call).await;
+        self.scene.exchange.hang_up(line);
+        match answer {
+            Ok(reply) if [204, 404].contains(&reply.status) => {}
+            Ok(reply) => self.scene.watch.unexpected(reply.status),
+            Err(failure) => self.scene.watch.failed(&failure),
+        }
+        Ok(())
     }
 
     async fn release_unheard(&mut self) {
@@ -173,7 +220,7 @@ impl Client {
     }
 }
 
-async fn others_turns(turns: u32) {
+pub(super) async fn others_turns(turns: u32) {
     for _ in 0..turns {
         tokio::task::yield_now().await;
     }

@@ -2,26 +2,30 @@
 
 use super::client::{Client, Machine};
 use super::lane::Field;
+use crate::api::Naming;
 use crate::{Error, What};
 
-/// Waits until nobody can hold a seat of the license any more, takes each, asks for one more, and
-/// gives all back.
+/// Waits until nobody can hold a seat of the pool any more, takes each, asks for one more, and gives all
+/// back.
 pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
     let scene = &field.scene;
+    for change in &field.changes.at_the_end {
+        change.make(scene).await;
+    }
     let free_from = scene.watch.free_from();
     tokio::time::sleep(free_from.since(scene.stopwatch.now())).await;
 
     let mut holders = Vec::new();
-    for number in 0..field.license.seats {
+    for number in 0..field.seats {
         holders.extend(holder(field, number).await?);
     }
     let taken = holders.len();
-    if taken < field.license.seats as usize {
-        let seats_total = field.license.seats;
+    if taken < field.seats as usize {
+        let seats_total = field.seats;
         scene.watch.broken(scene.stopwatch.now(), What::SeatsLost { taken, seats_total });
     }
     // If it is admitted, the checker sees one too many.
-    holders.extend(holder(field, field.license.seats).await?);
+    holders.extend(holder(field, field.seats).await?);
     for mut holder in holders {
         holder.release().await;
     }
@@ -31,8 +35,8 @@ pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
 /// A machine that was not in the storm, if it gets a seat.
 async fn holder(field: &Field, number: u32) -> Result<Option<Client>, Error> {
     let name = format!("storm-{}-last-{number}", field.number);
-    let machine = Machine::new(&field.scene.exchange, &field.license, &name)?;
+    let machine = Machine::new(&field.scene, &name)?;
     let mut client = Client::new(field.scene.clone(), machine);
-    client.held = client.acquire().await?;
+    client.held = client.acquire(Naming::Nothing).await?;
     Ok(client.held.is_some().then_some(client))
 }

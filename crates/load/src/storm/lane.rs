@@ -1,4 +1,4 @@
-//! One lane: rounds one after another, on licenses that no other lane uses.
+//! One lane: rounds one after another, on pools that no other lane uses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,10 +7,12 @@ use tokio::task::JoinSet;
 
 use super::client::{Client, Machine, Scene};
 use super::exchange::Exchange;
-use super::script::{Script, license_of};
+use super::operator::Changes;
+use super::script::{self, Manner, Script};
 use super::watch::Watch;
-use super::{License, Statistics, ends};
-use crate::{Error, Stopwatch, Violations, api};
+use super::{Pool, Statistics, ends};
+use crate::api::Naming;
+use crate::{Error, Stopwatch, Violations};
 
 /// How many clients there are for each seat.
 const CLIENTS_PER_SEAT: u32 = 2;
@@ -23,11 +25,13 @@ pub(super) struct Lane {
     fields: Vec<Field>,
 }
 
-/// A license, and the machines that play on it.
+/// A pool, and the machines that play on it.
 pub(super) struct Field {
     pub(super) scene: Arc<Scene>,
-    pub(super) license: License,
+    pub(super) seats: u32,
     pub(super) number: usize,
+    pub(super) changes: Changes,
+    manner: Manner,
     machines: Vec<Machine>,
 }
 
@@ -59,14 +63,16 @@ impl Lane {
         Self { exchange, stopwatch, seed, fields: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, license: License, number: usize) -> Result<(), Error> {
-        let clients = license.seats * CLIENTS_PER_SEAT;
-        let machines = (0..clients)
-            .map(|client| Machine::new(&self.exchange, &license, &format!("storm-{number}-{client}")));
+    pub(super) fn add(&mut self, pool: Pool, number: usize) -> Result<(), Error> {
+        let Pool { door, seats, ttl, operator } = pool;
+        let manner = Manner::at(&door);
+        let watch = Watch::new(format!("number {number} of {seats} seats"), ttl, door.keeps_sessions());
+        let scene = Scene { exchange: self.exchange.clone(), stopwatch: self.stopwatch, door, watch };
+        let clients = 0..seats * CLIENTS_PER_SEAT;
+        let machines = clients.map(|client| Machine::new(&scene, &format!("storm-{number}-{client}")));
         let machines = machines.collect::<Result<_, _>>()?;
-        let watch = Watch::new(format!("number {number} of {} seats", license.seats), license.ttl);
-        let scene = Scene { exchange: self.exchange.clone(), stopwatch: self.stopwatch, watch };
-        self.fields.push(Field { scene: Arc::new(scene), license, number, machines });
+        let changes = Changes::of(operator)?;
+        self.fields.push(Field { scene: Arc::new(scene), seats, number, changes, manner, machines });
         Ok(())
     }
 
@@ -76,7 +82,7 @@ impl Lane {
         rounds: Arc<Rounds<P>>,
     ) -> Result<(Statistics, Violations), Error> {
         for round in rounds.of_lane(number) {
-            let field = &self.fields[license_of(self.seed, round, self.fields.len())];
+            let field = &self.fields[script::pool_of(self.seed, round, self.fields.len())];
             self.play(field, round).await?;
             rounds.one_is_over();
         }
@@ -94,7 +100,11 @@ impl Lane {
         let mut clients = JoinSet::new();
         for (machine, number) in field.machines.iter().zip(0..) {
             let client = Client::new(field.scene.clone(), machine.clone());
-            clients.spawn(client.play(Script::of(self.seed, round, number)));
+            clients.spawn(client.play(Script::of(field.manner, self.seed, round, number)));
+        }
+        let changes = &field.changes.meanwhile;
+        if let Some((number, turns)) = script::change_of(self.seed, round, changes.len()) {
+            clients.spawn(changes[number].clone().make_after(turns, field.scene.clone()));
         }
         while let Some(client) = clients.join_next().await {
             client??;
@@ -105,8 +115,8 @@ impl Lane {
 }
 
 impl Machine {
-    pub(super) fn new(exchange: &Exchange, license: &License, name: &str) -> Result<Self, Error> {
-        let acquire = api::acquire_call(exchange.target(), &license.key, name)?;
-        Ok(Self { name: name.into(), acquire })
+    pub(super) fn new(scene: &Scene, name: &str) -> Result<Self, Error> {
+        let claim = scene.door.claim(scene.exchange.target(), name, Naming::Nothing)?;
+        Ok(Self { name: name.into(), claim })
     }
 }

@@ -3,17 +3,26 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::Door;
+
 /// The most steps that a client takes before it goes.
 const STEPS_MAX: u32 = 4;
 
-/// How many times the others get their turn, at most, before a connection is torn down.
-const TURNS_BEFORE_TEAR_MAX: u32 = 24;
+/// How many times the others get their turn, at most, before a connection is torn down or a change is made.
+const TURNS_OF_OTHERS_MAX: u32 = 24;
+
+/// How many rounds there are for each that has a change.
+const ROUNDS_PER_CHANGE: u32 = 2;
 
 /// One thing that a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Asks for a seat, also when it holds one.
     Acquire,
+    /// Asks for a seat, names the session it holds, and does so twice at once.
+    RefreshTwice,
+    /// Asks for a seat in place of another one's session.
+    TakeAnothers,
     /// Asks for a seat twice at once.
     AcquireTwice,
     /// Asks for a seat and does not look at the answer.
@@ -26,28 +35,56 @@ pub(super) enum Step {
     Release,
     /// Gives its seat back and does not look at the answer.
     ReleaseUnheard,
+    /// Ends all sessions but its own.
+    EndOthers,
     /// Stops, and is not heard of in this round again.
     Crash,
 }
 
+/// How clients behave, by the API that they use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    Machine,
+    Device,
+    /// A device that renews nothing.
+    SilentDevice,
+}
+
+impl Manner {
+    pub(super) fn at(door: &Door) -> Self {
+        match door {
+            Door::Licenses { .. } => Self::Machine,
+            Door::Devices { renew: true, .. } => Self::Device,
+            Door::Devices { renew: false, .. } => Self::SilentDevice,
+        }
+    }
+}
+
 /// The steps of one client in one round.
 pub(super) struct Script {
+    manner: Manner,
     random: StdRng,
     left: u32,
 }
 
 impl Script {
-    pub(super) fn of(seed: u64, round: u32, client: u32) -> Self {
+    pub(super) fn of(manner: Manner, seed: u64, round: u32, client: u32) -> Self {
         let mut random = StdRng::seed_from_u64(mixed(mixed(seed, u64::from(round)), u64::from(client)));
         let left = random.random_range(1..=STEPS_MAX);
-        Self { random, left }
+        Self { manner, random, left }
     }
 
     /// The next step of a client that holds a seat, or does not; none after the last.
     pub(super) fn next(&mut self, holds: bool) -> Option<Step> {
         self.left = self.left.checked_sub(1)?;
         let percent = self.random.random_range(0..100);
-        Some(if holds { self.with_a_seat(percent) } else { self.without_a_seat(percent) })
+        Some(match (self.manner, holds) {
+            (Manner::Machine, true) => self.with_a_seat(percent),
+            (Manner::Machine, false) => self.without_a_seat(percent),
+            (Manner::Device, true) => self.with_a_screen(percent),
+            (Manner::SilentDevice, true) => self.with_a_screen_in_silence(percent),
+            (Manner::Device | Manner::SilentDevice, false) => self.without_a_screen(percent),
+        })
     }
 
     fn with_a_seat(&mut self, percent: u32) -> Step {
@@ -71,14 +108,51 @@ impl Script {
         }
     }
 
+    fn with_a_screen(&mut self, percent: u32) -> Step {
+        match percent {
+            0..30 => Step::Heartbeat,
+            30..40 => Step::RefreshTwice,
+            _ => self.with_a_screen_in_silence(percent),
+        }
+    }
+
+    fn with_a_screen_in_silence(&mut self, percent: u32) -> Step {
+        match percent {
+            0..45 => Step::Acquire,
+            45..51 => Step::AcquireTwice,
+            51..54 => self.torn(),
+            54..57 => Step::EndOthers,
+            57..63 => Step::Release,
+            63..65 => Step::ReleaseUnheard,
+            _ => Step::Crash,
+        }
+    }
+
+    fn without_a_screen(&mut self, percent: u32) -> Step {
+        match percent {
+            0..55 => Step::Acquire,
+            55..67 => Step::AcquireTwice,
+            67..77 => Step::AcquireUnheard,
+            77..90 => Step::TakeAnothers,
+            _ => self.torn(),
+        }
+    }
+
     fn torn(&mut self) -> Step {
-        Step::AcquireTorn { turns: self.random.random_range(0..=TURNS_BEFORE_TEAR_MAX) }
+        Step::AcquireTorn { turns: self.random.random_range(0..=TURNS_OF_OTHERS_MAX) }
     }
 }
 
-/// Which of so many licenses a round is played on.
-pub(super) fn license_of(seed: u64, round: u32, licenses: usize) -> usize {
-    StdRng::seed_from_u64(mixed(seed, u64::from(round))).random_range(0..licenses)
+/// Which of so many pools a round is played on.
+pub(super) fn pool_of(seed: u64, round: u32, pools: usize) -> usize {
+    StdRng::seed_from_u64(mixed(seed, u64::from(round))).random_range(0..pools)
+}
+
+/// Which of so many changes is made in a round, and after how many turns of the others; in most rounds none.
+pub(super) fn change_of(seed: u64, round: u32, changes: usize) -> Option<(usize, u32)> {
+    let mut random = StdRng::seed_from_u64(mixed(!seed, u64::from(round)));
+    let made = changes > 0 && random.random_ratio(1, ROUNDS_PER_CHANGE);
+    made.then(|| (random.random_range(0..changes), random.random_range(0..=TURNS_OF_OTHERS_MAX)))
 }
 
 /// A step of SplitMix64: neighbouring numbers give unrelated seeds.
@@ -95,14 +169,14 @@ mod tests {
 
     use super::*;
 
-    fn steps(seed: u64, round: u32, client: u32) -> Vec<Step> {
-        let mut script = Script::of(seed, round, client);
+    fn steps(manner: Manner, seed: u64, round: u32, client: u32) -> Vec<Step> {
+        let mut script = Script::of(manner, seed, round, client);
         std::iter::successors(script.next(false), |_| script.next(true)).collect()
     }
 
     #[test]
     fn a_seed_gives_the_same_steps_again() {
-        assert_eq!(steps(7, 3, 9), steps(7, 3, 9));
+        assert_eq!(steps(Manner::Machine, 7, 3, 9), steps(Manner::Machine, 7, 3, 9));
     }
 
     #[test]
@@ -111,7 +185,7 @@ mod tests {
             .into_iter()
             .map(|(seed, round, client)| {
                 (0..8)
-                    .map(|more| steps(seed, round, client + 10 * more))
+                    .map(|more| steps(Manner::Machine, seed, round, client + 10 * more))
                     .collect::<Vec<_>>()
                     .into_iter()
                     .map(|steps| format!("{steps:?}"))
@@ -123,10 +197,10 @@ mod tests {
 
     #[test]
     fn every_step_is_taken_by_someone() {
-        let taken: HashSet<_> = (0..1_000)
-            .flat_map(|client| steps(1, 1, client))
-            .map(|step| std::mem::discriminant(&step))
-            .collect();
-        assert_eq!(taken.len(), 8);
+        let taken = |manner| {
+            let steps = (0..1_000).flat_map(|client| steps(manner, 1, 1, client));
+            steps.map(|step| std::mem::discriminant(&step)).collect::<HashSet<_>>().len()
+        };
+        assert_eq!([Manner::Machine, Manner::Device, Manner::SilentDevice].map(taken), [8, 11, 9]);
     }
 }

@@ -11,11 +11,13 @@ pub struct Statistics {
     pub rounds: u64,
     /// Sessions that began, as answered.
     pub acquired: u64,
-    /// Acquires that were given the machine's own session again.
+    /// Claims that were given the holder's own session again.
     pub resumed: u64,
+    /// Sessions that were evicted, as answered.
+    pub evicted: u64,
     /// Grants after which every seat was taken.
     pub filled: u64,
-    /// Acquires that found the license full.
+    /// Claims that found the pool full.
     pub denied: u64,
     /// Heartbeats of live sessions.
     pub renewed: u64,
@@ -23,6 +25,8 @@ pub struct Statistics {
     pub over: u64,
     /// Releases that were answered.
     pub released: u64,
+    /// Changes of a pool's limit.
+    pub changed: u64,
     /// Clients that stopped while they held a seat.
     pub crashed: u64,
     /// Answers that their clients never looked at.
@@ -39,11 +43,13 @@ impl Statistics {
         self.rounds += other.rounds;
         self.acquired += other.acquired;
         self.resumed += other.resumed;
+        self.evicted += other.evicted;
         self.filled += other.filled;
         self.denied += other.denied;
         self.renewed += other.renewed;
         self.over += other.over;
         self.released += other.released;
+        self.changed += other.changed;
         self.crashed += other.crashed;
         self.unheard += other.unheard;
         self.torn += other.torn;

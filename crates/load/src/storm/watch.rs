@@ -1,29 +1,40 @@
-//! All that is known of one license in a storm.
+//! All that is known of one pool in a storm.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Statistics;
 use crate::answer::Renewal;
-use crate::{Asked, Checker, Denial, Failure, Grant, How, Moment, Occupancy, Violations, What};
+use crate::{Asked, Checker, Denial, Failure, Grant, How, Moment, Occupancy, Violations, What, Witness};
 
-/// Checker, occupancy and statistics of one license, told of each request before it is sent and after
-/// it was answered.
+/// Witness, checker, occupancy and statistics of one pool, told of each request before it is sent and
+/// after it was answered.
 pub(super) struct Watch {
     ttl: Duration,
     seen: Mutex<Seen>,
 }
 
 struct Seen {
-    checker: Checker,
+    witness: Witness,
+    /// Where nobody takes a session from its holder.
+    checker: Option<Checker>,
     occupancy: Occupancy,
     statistics: Statistics,
+    /// The session that was granted last, and to whom.
+    latest: Option<(Arc<str>, Arc<str>)>,
 }
 
 impl Watch {
-    pub(super) fn new(license: String, ttl: Duration) -> Self {
-        let (occupancy, statistics) = (Occupancy::default(), Statistics::default());
-        Self { ttl, seen: Mutex::new(Seen { checker: Checker::new(license), occupancy, statistics }) }
+    pub(super) fn new(pool: String, ttl: Duration, keeps_sessions: bool) -> Self {
+        let pool: Arc<str> = pool.into();
+        let seen = Seen {
+            witness: Witness::new(pool.clone()),
+            checker: keeps_sessions.then(|| Checker::new(pool)),
+            occupancy: Occupancy::default(),
+            statistics: Statistics::default(),
+            latest: None,
+        };
+        Self { ttl, seen: Mutex::new(seen) }
     }
 
     /// An acquire or heartbeat is about to be sent.
@@ -31,62 +42,98 @@ impl Watch {
         self.seen().occupancy.asking(machine);
     }
 
-    pub(super) fn granted(&self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
+    /// A claim was granted, which named a session to end for it, or none.
+    pub(super) fn granted(
+        &self,
+        machine: &Arc<str>,
+        grant: &Grant,
+        replaced: Option<&Arc<str>>,
+        asked: Asked,
+    ) {
         let mut seen = self.seen();
+        let seen = &mut *seen;
         match grant.how {
             How::Acquired => seen.statistics.acquired += 1,
             How::Resumed => seen.statistics.resumed += 1,
         }
         seen.statistics.filled += u64::from(grant.seats_used == grant.seats_total);
-        seen.checker.granted(machine, grant, asked);
+        seen.statistics.evicted += grant.evicted.len() as u64;
+        seen.witness.granted(machine, grant, replaced, asked);
+        if let Some(checker) = &mut seen.checker {
+            checker.granted(machine, grant, asked);
+        }
+        seen.latest = Some((machine.clone(), grant.session_id.clone()));
         seen.occupancy.lives(machine, grant.expires_in_seconds, asked.answered);
     }
 
     /// A seat was granted, but its client does not know it.
-    pub(super) fn granted_unheard(&self, machine: &Arc<str>, grant: &Grant, answered: Moment) {
+    pub(super) fn granted_unheard(&self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
         let mut seen = self.seen();
         seen.statistics.unheard += 1;
-        seen.occupancy.lives(machine, grant.expires_in_seconds, answered);
+        seen.statistics.evicted += grant.evicted.len() as u64;
+        seen.witness.granted(machine, grant, None, asked);
+        seen.occupancy.lives(machine, grant.expires_in_seconds, asked.answered);
     }
 
     pub(super) fn denied(&self, machine: &Arc<str>, denial: &Denial, asked: Asked) {
         let mut seen = self.seen();
+        let seen = &mut *seen;
         seen.statistics.denied += 1;
-        seen.checker.denied(machine, denial, asked);
+        seen.witness.denied(machine, asked);
+        if let Some(checker) = &mut seen.checker {
+            checker.denied(machine, denial, asked);
+        }
         seen.occupancy.unchanged(machine);
         let held_max = seen.occupancy.others_during(machine, asked);
         if held_max < denial.seats_total as usize {
             let seats_total = denial.seats_total;
-            seen.checker.broken(asked.answered, What::FalseDenial { held_max, seats_total });
+            seen.witness.broken(asked.answered, What::FalseDenial { held_max, seats_total });
         }
     }
 
-    pub(super) fn renewed(&self, machine: &Arc<str>, session: &Arc<str>, renewal: Renewal, asked: Asked) {
+    /// A heartbeat was answered as live; with how long, if that was told.
+    pub(super) fn renewed(
+        &self,
+        machine: &Arc<str>,
+        session: &Arc<str>,
+        renewal: Option<Renewal>,
+        asked: Asked,
+    ) {
         let mut seen = self.seen();
+        let expires_in = renewal.map_or(self.ttl.as_secs(), |renewal| renewal.expires_in_seconds);
         seen.statistics.renewed += 1;
-        seen.checker.renewed(machine, session, renewal.expires_in_seconds, asked);
-        seen.occupancy.lives(machine, renewal.expires_in_seconds, asked.answered);
+        seen.witness.renewed(machine, session, expires_in, asked);
+        if let Some(checker) = &mut seen.checker {
+            checker.renewed(machine, session, expires_in, asked);
+        }
+        seen.occupancy.lives(machine, expires_in, asked.answered);
     }
 
-    /// A heartbeat was told that the session is over.
-    pub(super) fn over(&self, machine: &Arc<str>, session: &Arc<str>, asked: Asked) {
+    /// A heartbeat was told that the session is over, and perhaps why.
+    pub(super) fn over(&self, machine: &Arc<str>, session: &Arc<str>, reason: Option<&str>, asked: Asked) {
         let mut seen = self.seen();
+        let seen = &mut *seen;
         seen.statistics.over += 1;
-        seen.checker.lost(session, asked);
+        seen.witness.over(session, reason, asked);
         seen.occupancy.unchanged(machine);
-        seen.occupancy.gone(machine, asked.answered);
+        // A device may hold a later session that it was not told of.
+        if let Some(checker) = &mut seen.checker {
+            checker.lost(session, asked);
+            seen.occupancy.gone(machine, asked.answered);
+        }
     }
 
     /// A release is about to be sent; what it returns belongs into [`released`](Self::released).
     pub(super) fn releasing(&self, session: &Arc<str>) -> Option<Moment> {
-        self.seen().checker.releasing(session)
+        self.seen().checker.as_mut()?.releasing(session)
     }
 
     /// A release was answered, and there was something to release.
-    pub(super) fn released(&self, machine: &Arc<str>, answered: Moment) {
+    pub(super) fn released(&self, machine: &Arc<str>, session: &Arc<str>, asked: Asked) {
         let mut seen = self.seen();
         seen.statistics.released += 1;
-        seen.occupancy.gone(machine, answered);
+        seen.witness.ended(session, asked);
+        seen.occupancy.gone(machine, asked.answered);
     }
 
     /// A release was answered, and there was nothing to release.
@@ -97,13 +144,28 @@ impl Watch {
         until: Option<Moment>,
         asked: Asked,
     ) {
-        self.seen().checker.release_missed(session, until, asked);
-        self.released(machine, asked.answered);
+        let mut seen = self.seen();
+        let seen = &mut *seen;
+        seen.statistics.released += 1;
+        seen.witness.over(session, None, asked);
+        if let Some(checker) = &mut seen.checker {
+            checker.release_missed(session, until, asked);
+            seen.occupancy.gone(machine, asked.answered);
+        }
+    }
+
+    /// The session of another that was granted last.
+    pub(super) fn anothers(&self, machine: &Arc<str>) -> Option<Arc<str>> {
+        let seen = self.seen();
+        let (_, session) = seen.latest.as_ref().filter(|(holder, _)| holder != machine)?;
+        Some(session.clone())
     }
 
     /// An acquire or heartbeat was given up, or answered in a way that says nothing of the seat.
-    pub(super) fn abandoned(&self, machine: &Arc<str>, at: Moment) {
-        self.seen().occupancy.abandoned(machine, self.ttl, at);
+    pub(super) fn abandoned(&self, machine: &Arc<str>, asked: Asked) {
+        let mut seen = self.seen();
+        seen.witness.abandoned(machine, asked);
+        seen.occupancy.abandoned(machine, self.ttl, asked.answered);
     }
 
     pub(super) fn unexpected(&self, status: u16) {
@@ -121,7 +183,7 @@ impl Watch {
 
     /// A promise was seen broken that no single answer shows.
     pub(super) fn broken(&self, at: Moment, what: What) {
-        self.seen().checker.broken(at, what);
+        self.seen().witness.broken(at, what);
     }
 
     /// When nobody can hold a seat any more, if nobody asks.
@@ -132,7 +194,11 @@ impl Watch {
     /// What was seen in all.
     pub(super) fn findings(&self) -> (Statistics, Violations) {
         let seen = self.seen();
-        (seen.statistics.clone(), seen.checker.violations().clone())
+        let mut violations = seen.witness.clone().verdict();
+        if let Some(checker) = &seen.checker {
+            violations.extend(checker.violations());
+        }
+        (seen.statistics.clone(), violations)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
-use crate::api::{self, Acquired, Beat, Released, SessionCalls, Unexpected};
+use crate::api::{self, Acquired, Beat, Naming, Released, SessionCalls, Unexpected};
 use crate::call::Call;
 use crate::connection::Connection;
-use crate::{Asked, Error, Failure, Moment, Operation};
+use crate::{Asked, Error, Failure, Moment, Operation, Target};
 
 /// How long to wait after a request that had no answer: a server that is down is not flooded.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
@@ -59,6 +59,16 @@ impl Desk {
         self.shared.takes_turn()
     }
 
+    /// Which of the connections it is.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// How many connections there are.
+    pub(super) fn concurrency(&self) -> usize {
+        self.shared.plan().concurrency
+    }
+
     pub(super) fn now(&self) -> Moment {
         self.shared.now()
     }
@@ -106,6 +116,33 @@ impl Desk {
         }
     }
 
+    /// Admits a device of the subscriber that is out; says whether exactly one other had to
+    /// go for it. Once it is measured, anything else is counted as an error.
+    pub(super) async fn admit(&mut self, subscriber: &Target, device: u32) -> Result<bool, Error> {
+        let name = format!("load-{:08x}-{}-{device}", self.shared.tag(), self.number);
+        let call = api::admit_call(subscriber, &name, Naming::Nothing)?;
+        let sent = self.now();
+        let answer = api::acquire(&mut self.connection, &call).await;
+        let asked = Asked { sent, answered: self.now() };
+        match answer {
+            Ok(Acquired::Granted(grant)) => {
+                let evicted = grant.evicted.len() == 1 && grant.seats_used == grant.seats_total;
+                if evicted || !self.measured {
+                    self.count(Operation::Eviction, asked);
+                    return Ok(evicted);
+                }
+                let body = format!("{grant:?}");
+                self.unexpected("admit a device", Unexpected { status: 201, body }).map(|()| false)
+            }
+            Ok(Acquired::Denied(denial)) => {
+                let body = format!("{denial:?}");
+                self.unexpected("admit a device", Unexpected { status: 403, body }).map(|()| false)
+            }
+            Ok(Acquired::Unexpected(what)) => self.unexpected("admit a device", what).map(|()| false),
+            Err(failure) => self.failed("admit a device", failure).await.map(|()| false),
+        }
+    }
+
     /// Renews a seat; false if it is lost.
     pub(super) async fn heartbeat(&mut self, seat: &mut Seat) -> Result<bool, Error> {
         let sent = self.now();
@@ -128,6 +165,10 @@ impl Desk {
                 self.lost(session, "", asked);
                 let missing = Unexpected { status: 404, body: String::new() };
                 self.unexpected("renew a seat", missing).map(|()| false)
+            }
+            Ok(Beat::Kept) => {
+                let bare = Unexpected { status: 204, body: String::new() };
+                self.unexpected("renew a seat", bare).map(|()| true)
             }
             Ok(Beat::Unexpected(what)) => self.unexpected("renew a seat", what).map(|()| true),
             Err(failure) => self.failed("renew a seat", failure).await.map(|()| true),

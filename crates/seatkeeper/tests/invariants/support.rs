@@ -9,3 +9,5 @@ pub(super) mod line;
 pub(super) mod machine;
 pub(super) mod raw;
 pub(super) mod scene;
+pub(super) mod storm;
+pub(super) mod subscriber;

@@ -26,6 +26,7 @@ struct PoolBooks {
     seq: u64,
     /// Session by holder.
     live: BTreeMap<String, String>,
+    denials: u64,
 }
 
 /// A session, as the log tells it. Times are the registry's, in milliseconds.
@@ -37,6 +38,8 @@ pub(crate) struct Story {
     pub(crate) tier: u8,
     pub(crate) began: u64,
     pub(crate) began_seq: u64,
+    /// What its device calls itself.
+    pub(crate) device_name: Option<String>,
     pub(crate) end: Option<End>,
 }
 
@@ -97,6 +100,11 @@ impl Books {
         self.sessions.iter().map(|(id, story)| (id.as_str(), story))
     }
 
+    /// How many claims a pool denied.
+    pub(crate) fn denials(&self, pool: &str) -> u64 {
+        self.pools.get(pool).map_or(0, |pool| pool.denials)
+    }
+
     /// The sessions of a pool that are live: holder and id.
     pub(crate) fn live(&self, pool: &str) -> Vec<(&str, &str)> {
         let pool = self.pools.get(pool).into_iter().flat_map(|pool| &pool.live);
@@ -143,7 +151,7 @@ impl Books {
                 assert_eq!(was.as_ref(), Some(&id), "ended without being live: {record:?}");
                 self.sessions.get_mut(&id).expect("it was live").end = Some(End::of(record));
             }
-            (Action::Denied, _) => {}
+            (Action::Denied, _) => pool.denials += record.count,
             _ => panic!("not a record of sessions: {record:?}"),
         }
         let live = pool.live.len();
@@ -160,6 +168,7 @@ impl Story {
             tier: record.tier.expect("a tier").0,
             began: record.at.as_millis(),
             began_seq: record.seq,
+            device_name: record.device.as_ref().and_then(|device| device.name.as_deref().map(Into::into)),
             end: None,
         }
     }

@@ -1,0 +1,245 @@
+//! Watches one pool from its clients' side, also where a newcomer may take a seat from its holder.
+//!
+//! That a session was live is known for sure from when its grant was received until the latest request was
+//! sent that showed it to be live still: a heartbeat that was answered so, a release that found it, an
+//! admission that evicted it. So it can only be said afterwards, and nothing depends on what the clients
+//! could not see. Two sessions whose sure lives overlap were live together, and all whose sure lives span a
+//! request were live when that was decided, whatever limit was in force.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+
+use super::{ABANDONED_WORK_MAX, Asked, CLOCK_GRAIN, Violation, Violations, What, surely_until};
+use crate::{Grant, How, Moment};
+
+/// All that the clients of one pool saw. Grows with every request, so it is for runs that end.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    pool: Arc<str>,
+    lives: HashMap<Arc<str>, Life>,
+    decided: Vec<Decided>,
+    /// Claims that their holders gave up: each may have renewed a session until then.
+    abandoned: HashMap<Arc<str>, Vec<Asked>>,
+    violations: Violations,
+}
+
+#[derive(Clone, Debug)]
+struct Life {
+    holder: Arc<str>,
+    /// From when on it was surely live, and until when.
+    since: Moment,
+    until: Moment,
+    /// When at the latest it was over.
+    over: Option<Moment>,
+    /// Until when it could not expire.
+    told_until: Moment,
+    /// What renewed it: its admission first.
+    renewals: Vec<Asked>,
+}
+
+/// A session by its name.
+type Known<'a> = (&'a Arc<str>, &'a Life);
+
+/// A claim that was decided.
+#[derive(Clone, Debug)]
+struct Decided {
+    asked: Asked,
+    holder: Arc<str>,
+    how: Decision,
+}
+
+#[derive(Clone, Debug)]
+enum Decision {
+    /// A new session, within this limit; these were evicted, though the claim did not name them.
+    Admitted {
+        session: Arc<str>,
+        limit: u32,
+        victims: Vec<Arc<str>>,
+    },
+    Denied,
+}
+
+impl Life {
+    fn spans(&self, asked: Asked) -> bool {
+        self.since <= asked.sent && self.until >= asked.answered
+    }
+
+    fn is_over_by(&mut self, moment: Moment) {
+        self.over = Some(self.over.map_or(moment, |over| over.min(moment)));
+    }
+
+    /// When it was last renewed at the earliest, by the time that it was over.
+    fn renewed_from(&self) -> Moment {
+        self.renewals.iter().map(|asked| asked.sent).max().unwrap_or_default()
+    }
+}
+
+impl Witness {
+    /// A witness of a pool that nobody is known to hold. `pool` names it in violations.
+    pub fn new(pool: impl Into<Arc<str>>) -> Self {
+        Self {
+            pool: pool.into(),
+            lives: HashMap::new(),
+            decided: Vec::new(),
+            abandoned: HashMap::new(),
+            violations: Violations::default(),
+        }
+    }
+
+    /// A claim by `holder` was granted; `replaced` is the session that it wanted to end for it.
+    pub fn granted(&mut self, holder: &Arc<str>, grant: &Grant, replaced: Option<&Arc<str>>, asked: Asked) {
+        for evicted in &grant.evicted {
+            self.ended(evicted, asked);
+        }
+        self.renewed(holder, &grant.session_id, grant.expires_in_seconds, asked);
+        if grant.how == How::Resumed {
+            return;
+        }
+        let (evicted, used, total) = (grant.evicted.len(), grant.seats_used, grant.seats_total);
+        if used == 0 || used > total {
+            self.broken(asked.answered, What::CountsWrong { used, remaining: grant.seats_remaining, total });
+        }
+        if evicted > 0 && used < total {
+            self.broken(asked.answered, What::EvictedTooMany { evicted, used, total });
+        }
+        let victims = grant.evicted.iter().filter(|&victim| Some(victim) != replaced);
+        let (session, victims) = (grant.session_id.clone(), victims.cloned().collect());
+        let how = Decision::Admitted { session, limit: total, victims };
+        self.decided.push(Decided { asked, holder: holder.clone(), how });
+    }
+
+    /// A claim by `holder` found every seat taken.
+    pub fn denied(&mut self, holder: &Arc<str>, asked: Asked) {
+        self.decided.push(Decided { asked, holder: holder.clone(), how: Decision::Denied });
+    }
+
+    /// A claim by `holder` was sent and then given up: what comes of it is unknown.
+    pub fn abandoned(&mut self, holder: &Arc<str>, asked: Asked) {
+        let asked = Asked { answered: asked.answered + ABANDONED_WORK_MAX, ..asked };
+        self.abandoned.entry(holder.clone()).or_default().push(asked);
+    }
+
+    /// `session`, held by `holder`, was answered as live, for so much longer.
+    pub fn renewed(&mut self, holder: &Arc<str>, session: &Arc<str>, expires_in_seconds: u64, asked: Asked) {
+        let new = || Life {
+            holder: holder.clone(),
+            since: asked.answered,
+            until: asked.sent,
+            over: None,
+            told_until: Moment::default(),
+            renewals: Vec::new(),
+        };
+        let life = self.lives.entry(session.clone()).or_insert_with(new);
+        life.until = life.until.max(asked.sent);
+        life.told_until = life.told_until.max(surely_until(asked.sent, expires_in_seconds));
+        life.renewals.push(asked);
+        if life.over.is_some_and(|over| over <= asked.sent) {
+            self.broken(asked.answered, What::Revived { session: session.clone() });
+        }
+    }
+
+    /// A request found `session` live, and ended it.
+    pub fn ended(&mut self, session: &Arc<str>, asked: Asked) {
+        let Some(life) = self.lives.get_mut(session) else { return };
+        life.until = life.until.max(asked.sent);
+        let before = life.over;
+        life.is_over_by(asked.answered);
+        if before.is_some_and(|over| over <= asked.sent) {
+            self.broken(asked.answered, What::Revived { session: session.clone() });
+        }
+    }
+
+    /// A request found `session` ended; with `reason`, if that was told.
+    pub fn over(&mut self, session: &Arc<str>, reason: Option<&str>, asked: Asked) {
+        let Some(life) = self.lives.get_mut(session) else { return };
+        life.is_over_by(asked.answered);
+        if reason == Some("expired") && life.told_until > asked.answered {
+            self.broken(asked.answered, What::FalseEnd { session: session.clone() });
+        }
+    }
+
+    /// Adds a violation that was seen elsewhere to this pool's.
+    pub fn broken(&mut self, at: Moment, what: What) {
+        self.violations.push(Violation { pool: self.pool.clone(), at, what });
+    }
+
+    /// The promises that were seen broken, once all is over.
+    pub fn verdict(mut self) -> Violations {
+        self.judge_seats();
+        let mut decided = mem::take(&mut self.decided);
+        decided.sort_by_key(|decided| decided.asked.sent);
+        let lives = mem::take(&mut self.lives);
+        let mut by_start: Vec<_> = lives.iter().collect();
+        by_start.sort_by_key(|(_, life)| life.since);
+        let (mut coming, mut present) = (by_start.into_iter().peekable(), Vec::new());
+        for Decided { asked, holder, how } in decided {
+            present.extend(std::iter::from_fn(|| coming.next_if(|(_, life)| life.since <= asked.sent)));
+            present.retain(|(_, life)| life.until >= asked.sent);
+            let live: Vec<_> = present.iter().filter(|(_, life)| life.spans(asked)).copied().collect();
+            match how {
+                Decision::Denied => self.judge_denial(holder, &live, asked),
+                Decision::Admitted { session, limit, victims } => {
+                    let others: Vec<_> = live.into_iter().filter(|(id, _)| **id != session).collect();
+                    self.judge_limit(others.len() + 1, limit, asked);
+                    let victims = victims.iter().filter_map(|victim| lives.get_key_value(victim));
+                    victims.for_each(|victim| self.judge_victim(victim, &others, asked));
+                }
+            }
+        }
+        self.violations
+    }
+
+    /// No holder is told that there is no seat.
+    fn judge_denial(&mut self, holder: Arc<str>, live: &[Known<'_>], asked: Asked) {
+        if live.iter().any(|(_, life)| life.holder == holder) {
+            self.broken(asked.answered, What::HolderDenied { machine: holder });
+        }
+    }
+
+    /// No admission leaves more than the limit.
+    fn judge_limit(&mut self, held: usize, limit: u32, asked: Asked) {
+        if held > limit as usize {
+            self.broken(asked.answered, What::AboveLimit { held, seats_total: limit });
+        }
+    }
+
+    /// A victim was not renewed surely later than one that stayed.
+    fn judge_victim(&mut self, (victim, life): Known<'_>, stayed: &[Known<'_>], asked: Asked) {
+        let renewed = life.renewed_from();
+        let staler = |life: &Life| renewed > self.renewed_by(life, asked) + CLOCK_GRAIN;
+        if let Some((survivor, _)) = stayed.iter().find(|(_, life)| staler(life)) {
+            let (victim, survivor) = (victim.clone(), (*survivor).clone());
+            self.broken(asked.answered, What::FresherEvicted { victim, survivor });
+        }
+    }
+
+    /// When a session had last been renewed at the latest, by the time that a request was decided.
+    fn renewed_by(&self, life: &Life, decided: Asked) -> Moment {
+        let abandoned = self.abandoned.get(&life.holder).into_iter().flatten();
+        let before = life.renewals.iter().chain(abandoned).filter(|asked| asked.sent <= decided.answered);
+        before.map(|asked| asked.answered).max().unwrap_or_default()
+    }
+
+    /// No holder has two sessions at one instant.
+    fn judge_seats(&mut self) {
+        let sure = self.lives.iter().filter(|(_, life)| life.since < life.until);
+        let mut sure: Vec<_> = sure.map(|(id, life)| (&life.holder, life.since, life.until, id)).collect();
+        sure.sort();
+        let twice: Vec<_> = sure
+            .windows(2)
+            .filter_map(|pair| {
+                let [(holder, _, until, first), (next_holder, since, _, second)] = pair else { return None };
+                let together = holder == next_holder && since < until;
+                let sessions = [(*first).clone(), (*second).clone()];
+                together.then(|| (*since, What::SecondSeat { machine: (*holder).clone(), sessions }))
+            })
+            .collect();
+        for (at, what) in twice {
+            self.broken(at, what);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

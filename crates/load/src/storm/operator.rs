@@ -1,0 +1,59 @@
+//! The operator of a pool, in the middle of a round.
+
+use std::sync::Arc;
+
+use super::client::{Scene, others_turns};
+use super::pool::Operator;
+use crate::call::Call;
+use crate::{Error, FixedRequest, Target};
+
+/// A change, and how it must be answered.
+#[derive(Clone)]
+pub(super) struct Change {
+    call: Call,
+    status_expected: u16,
+}
+
+impl Change {
+    fn new(target: &Target, request: FixedRequest) -> Result<Self, Error> {
+        let call = Call::new(target, request.method, &request.path, request.body)?;
+        Ok(Self { call, status_expected: request.status_expected })
+    }
+
+    pub(super) async fn make(&self, scene: &Scene) {
+        let mut line = scene.exchange.line().await;
+        let answer = line.connection.send(&self.call).await;
+        scene.exchange.hang_up(line);
+        match answer {
+            Ok(reply) if reply.status == self.status_expected => {
+                scene.watch.note(|statistics| statistics.changed += 1);
+            }
+            Ok(reply) => scene.watch.unexpected(reply.status),
+            Err(failure) => scene.watch.failed(&failure),
+        }
+    }
+
+    /// Makes it after the others had so many turns.
+    pub(super) async fn make_after(self, turns: u32, scene: Arc<Scene>) -> Result<(), Error> {
+        others_turns(turns).await;
+        self.make(&scene).await;
+        Ok(())
+    }
+}
+
+/// All that the operator of a pool may do, and what is to be done at the end.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) meanwhile: Vec<Change>,
+    pub(super) at_the_end: Vec<Change>,
+}
+
+impl Changes {
+    pub(super) fn of(operator: Option<Operator>) -> Result<Self, Error> {
+        let Some(Operator { target, changes, settled }) = operator else { return Ok(Self::default()) };
+        let all = |requests: Vec<FixedRequest>| {
+            requests.into_iter().map(|request| Change::new(&target, request)).collect::<Result<_, _>>()
+        };
+        Ok(Self { meanwhile: all(changes)?, at_the_end: all(settled)? })
+    }
+}

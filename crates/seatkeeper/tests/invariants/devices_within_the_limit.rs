@@ -1,0 +1,258 @@
+//! A subscriber's plan allows N devices and there are never N+1, whatever devices do and however the plan
+//! changes meanwhile; and whoever must make room is the one that was heard of least lately.
+
+use std::time::Duration;
+
+use http::Method;
+use seatkeeper_load::storm::{Door, Operator, Pool, Statistics, Storm};
+use seatkeeper_load::{FixedRequest, Target};
+use serde_json::{Value, json};
+
+use super::support::books::{Books, Story, proof_of};
+use super::support::knobs;
+use super::support::scene::patient;
+use super::support::storm::raging;
+use super::support::subscriber::Subscriber;
+use crate::house::House;
+
+/// Short, so that the screens of devices that went silent come free while the storm goes on.
+const TTL_SECONDS: u64 = 2;
+
+/// Rounds at once.
+const LANES: usize = 4;
+
+/// The plans that every tenant has, and their limits. They evict.
+const BUILT_IN: [(&str, u32); 3] = [("basic", 1), ("standard", 2), ("premium", 4)];
+
+/// What the plans of a subscriber do when it is full, and whether its devices renew their sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// All evict. Nothing is renewed, so the last heartbeat of a session is its start.
+    SilentEvicting,
+    /// All evict.
+    Evicting,
+    /// Its one plan denies, and nobody is evicted who was not named.
+    Denying,
+    /// Its plan evicts now, and denies then.
+    Mixed,
+}
+
+const KINDS: [Kind; 4] = [Kind::SilentEvicting, Kind::Evicting, Kind::Denying, Kind::Mixed];
+
+/// Subscribers of each kind and limit.
+const EACH: usize = 2;
+
+/// A subscriber in the storm.
+#[derive(Debug)]
+struct Player {
+    kind: Kind,
+    /// The most devices that its plans allow.
+    seats: u32,
+    subscriber: Subscriber,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_never_brings_a_subscriber_above_its_limit_and_evicts_the_stalest() {
+    let (rounds, seed) = (knobs::storm_rounds(), knobs::seed());
+    let house = patient(&[("DEVICES_TTL_SECONDS", &TTL_SECONDS.to_string())]);
+    let players = players(&house).await;
+    let storm = Storm {
+        target: Target::new(house.url(), None).expect("a target"),
+        pools: players.iter().map(|player| player.pool(&house)).collect(),
+        rounds,
+        lanes: LANES,
+        seed,
+    };
+    let verdict = raging(storm).await;
+
+    everything_happened(&verdict.statistics, rounds);
+    on_record(&house, &players, &verdict.statistics).await;
+}
+
+async fn players(house: &House) -> Vec<Player> {
+    let (admin, mut players) = (house.admin(), Vec::new());
+    for number in 0..EACH {
+        for seats in 1..=4 {
+            for kind in KINDS {
+                let user = format!("storm-{kind:?}-{seats}-{number}").to_lowercase();
+                let when_full = if kind == Kind::Denying { "deny" } else { "evict" };
+                let subscriber = Subscriber::make(&admin, &user, seats, when_full).await;
+                players.push(Player { kind, seats, subscriber });
+            }
+        }
+    }
+    players
+}
+
+impl Player {
+    fn pool(&self, house: &House) -> Pool {
+        let subscriber = house.client(&self.subscriber.user);
+        let subscriber = Target::new(house.url(), Some(&subscriber.token)).expect("a target");
+        let admin = Target::new(house.url(), Some(&house.admin().token)).expect("a target");
+        Pool {
+            door: Door::Devices { subscriber, renew: self.kind != Kind::SilentEvicting },
+            seats: self.seats,
+            ttl: Duration::from_secs(TTL_SECONDS),
+            operator: Some(Operator { target: admin, changes: self.changes(), settled: self.settled() }),
+        }
+    }
+
+    fn changes(&self) -> Vec<FixedRequest> {
+        let (plan, subscription) = (self.subscriber.plan_path(), self.subscriber.subscription_path());
+        let limits = (1..=self.seats).map(|limit| json!({ "device_limit": limit }));
+        let mut changes: Vec<_> = limits.map(|change| patch(&plan, &change)).collect();
+        if self.kind != Kind::Denying {
+            let others = BUILT_IN.iter().filter(|(_, limit)| *limit <= self.seats);
+            changes.extend(others.map(|(name, _)| patch(&subscription, &json!({ "plan": name }))));
+            let own = patch(&subscription, &json!({ "plan": self.subscriber.plan }));
+            changes.extend([own.clone(), own]);
+        }
+        if self.kind == Kind::Mixed {
+            changes.extend(["evict", "deny"].map(|when| patch(&plan, &json!({ "when_full": when }))));
+        }
+        changes
+    }
+
+    fn settled(&self) -> Vec<FixedRequest> {
+        let plan = json!({ "device_limit": self.seats, "when_full": "deny" });
+        let subscription = json!({ "plan": self.subscriber.plan });
+        vec![
+            patch(&self.subscriber.plan_path(), &plan),
+            patch(&self.subscriber.subscription_path(), &subscription),
+        ]
+    }
+}
+
+fn patch(path: &str, change: &Value) -> FixedRequest {
+    let body = change.to_string();
+    FixedRequest { method: Method::PATCH, path: path.to_owned(), body, status_expected: 200 }
+}
+
+/// A storm in which something never happened has not tested it.
+fn everything_happened(seen: &Statistics, rounds: u32) {
+    assert_eq!(seen.rounds, u64::from(rounds));
+    assert!(seen.errors.is_empty(), "{:?}", seen.errors);
+    let Statistics { acquired, resumed, evicted, filled, denied, renewed, .. } = seen;
+    let Statistics { over, released, changed, crashed, unheard, torn, .. } = seen;
+    let claims = [acquired, resumed, evicted, filled, denied, renewed];
+    let others = [over, released, changed, crashed, unheard, torn];
+    assert!(claims.into_iter().chain(others).all(|&count| count > 0), "{seen:?}");
+}
+
+/// From the audit log: by the product's proof, and by the records one by one.
+async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
+    let proof = proof_of(house.data_dir()).await;
+    println!("{proof:?}");
+    assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
+
+    let books = Books::of(house.data_dir()).await;
+    assert_eq!(books.stories().count() as u64, proof.admissions);
+    let mut evicting = Evicting::default();
+    for player in players {
+        let pool = &player.subscriber.user;
+        let most = books.most_at_once(pool);
+        assert!(most <= i64::from(player.seats), "{most} devices at one instant: {player:?}");
+        // When it is settled at the end, a plan denies one newcomer.
+        let may_deny = player.kind == Kind::Denying || player.kind == Kind::Mixed;
+        assert!(may_deny || books.denials(pool) == 1, "denied by a plan that evicts: {player:?}");
+        evicting.add(&the_stalest_made_room(&books, player));
+    }
+    println!("{evicting:?}");
+    let Evicting { for_one, for_several, named } = evicting;
+    assert!([for_one, for_several, named].iter().all(|&count| count > 0), "{evicting:?}");
+}
+
+/// Admissions that evicted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Evicting {
+    /// Exactly one session.
+    for_one: u64,
+    /// Several: the limit had been lowered.
+    for_several: u64,
+    /// Of those, how many had named one that was evicted.
+    named: u64,
+}
+
+impl Evicting {
+    fn add(&mut self, other: &Self) {
+        self.for_one += other.for_one;
+        self.for_several += other.for_several;
+        self.named += other.named;
+    }
+}
+
+/// Replays a pool, with what must be true of each admission: it left no more than its limit; if it evicted, then no
+/// more than it took; and none of those it evicted ranks after one that stayed, but for the one that it named.
+///
+/// What a session ranks by when it is evicted is on its record. Of one that stayed, the record of its own
+/// end gives the latest that its last heartbeat can have been; where nothing is renewed that is its start,
+/// and the comparison exact. Elsewhere the clients' side is stricter: it knows which renewals came before.
+fn the_stalest_made_room(books: &Books, player: &Player) -> Evicting {
+    let (mut live, mut victims): (Vec<Session<'_>>, Vec<Session<'_>>) = (Vec::new(), Vec::new());
+    let mut evicting = Evicting::default();
+    for step in steps(books, &player.subscriber.user) {
+        match step {
+            Step::Ended(session) => {
+                live.retain(|other| other.id != session.id);
+                if session.story.reason() == Some("evicted") {
+                    victims.push(session);
+                }
+            }
+            Step::Began(newcomer) => {
+                let limit = newcomer.story.limit as usize;
+                assert!(live.len() < limit, "above its limit: {newcomer:?} beside {live:?}");
+                let enough = victims.is_empty() || live.len() + 1 == limit;
+                assert!(enough, "more than it took: {victims:?} for {newcomer:?} beside {live:?}");
+                let named = newcomer.story.device_name.as_deref();
+                for victim in victims.iter().filter(|victim| Some(victim.id) != named) {
+                    let staler = live.iter().find(|stayed| stayed.rank() < victim.rank());
+                    assert!(staler.is_none(), "{victim:?} was evicted, and {staler:?} stayed");
+                }
+                evicting.for_one += u64::from(victims.len() == 1);
+                evicting.for_several += u64::from(victims.len() > 1);
+                evicting.named += u64::from(victims.iter().any(|victim| Some(victim.id) == named));
+                victims.clear();
+                live.push(newcomer);
+            }
+        }
+    }
+    assert!(live.is_empty() && victims.is_empty(), "not over: {live:?}, {victims:?}");
+    if player.kind == Kind::SilentEvicting {
+        let silent = |story: &Story| story.end.as_ref().is_some_and(|end| end.last_heartbeat == story.began);
+        let mut stories = books.stories().filter(|(_, story)| story.pool == player.subscriber.user);
+        assert!(stories.all(|(_, story)| silent(story)), "renewed: {player:?}");
+    }
+    evicting
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Session<'b> {
+    id: &'b str,
+    story: &'b Story,
+}
+
+enum Step<'b> {
+    Began(Session<'b>),
+    Ended(Session<'b>),
+}
+
+impl Session<'_> {
+    /// Its place in the order of eviction, as of its end.
+    fn rank(&self) -> (u64, u64, &str) {
+        let last_heartbeat = self.story.end.as_ref().map_or(u64::MAX, |end| end.last_heartbeat);
+        (last_heartbeat, self.story.began, self.id)
+    }
+}
+
+/// All that happened in a pool, in the order of its records.
+fn steps<'b>(books: &'b Books, pool: &str) -> Vec<Step<'b>> {
+    let stories = books.stories().filter(|(_, story)| story.pool == pool);
+    let mut steps = Vec::new();
+    for (id, story) in stories {
+        let session = Session { id, story };
+        steps.push((story.began_seq, Step::Began(session)));
+        steps.extend(story.end.as_ref().map(|end| (end.seq, Step::Ended(session))));
+    }
+    steps.sort_by_key(|(seq, _)| *seq);
+    steps.into_iter().map(|(_, step)| step).collect()
+}

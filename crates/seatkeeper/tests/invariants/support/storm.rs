@@ -1,0 +1,17 @@
+//! A storm on a real server.
+
+use seatkeeper_load::storm::{Storm, Verdict};
+
+/// Lets it rage, and fails the test with the first promises that clients saw broken.
+pub(crate) async fn raging(storm: Storm) -> Verdict {
+    let progress = |over: u32| {
+        if over.is_multiple_of(1_000) {
+            println!("{over} rounds are over");
+        }
+    };
+    let verdict = storm.run(progress).await.expect("a storm");
+    println!("{:?}", verdict.statistics);
+    let told: Vec<_> = verdict.violations.first().iter().map(ToString::to_string).collect();
+    assert_eq!(verdict.violations.count(), 0, "{told:#?}");
+    verdict
+}
