@@ -193,7 +193,10 @@ impl Engine {
     async fn settled(&self, receipt: Receipt, durability: Durability) -> Result<(), Error> {
         match durability {
             Durability::Ledger => self.durable(receipt).await,
-            Durability::Journal => Ok(()),
+            Durability::Journal => {
+                self.commits.keep_up(receipt).await;
+                Ok(())
+            }
         }
     }
 

@@ -104,7 +104,8 @@ async fn start_by<C: TimeSource>(
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
     let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
 
-    let (commits, endings) = (Arc::new(Commits::new()), Arc::new(Endings::default()));
+    let commits = Arc::new(Commits::new(settings.registry.journal_events_max));
+    let endings = Arc::new(Endings::default());
     let drain = Drain {
         registry: Arc::clone(&registry),
         ledger: ledger.clone(),

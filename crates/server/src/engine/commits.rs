@@ -1,16 +1,21 @@
 //! How far the ledger has come with each bucket's journal, and who waits for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
 use seatkeeper_registry::Receipt;
 use tokio::sync::oneshot;
 
+/// How long they wait at most, so that a ledger that hangs holds up nobody whose answer does not rest on it.
+const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
+
 /// One entry a bucket, so that a commit wakes those who wait for it and nobody else.
 pub(crate) struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
+    behind_events_max: u64,
 }
 
 #[derive(Default)]
@@ -20,8 +25,13 @@ struct Progress {
 }
 
 impl Commits {
-    pub(crate) fn new() -> Self {
-        Self { buckets: Bucket::all().map(|_| Mutex::default()).collect(), failing: AtomicBool::new(false) }
+    /// For a journal of so many events. Of these a bucket has its share: past it, who adds events waits for
+    /// the ledger even if the answer does not rest on it. Else a journal that grows as fast as clients can
+    /// ask, and memory is faster than any disk, would be full before long, and nobody admitted.
+    pub(crate) fn new(journal_events_max: u64) -> Self {
+        let buckets: Box<[_]> = Bucket::all().map(|_| Mutex::default()).collect();
+        let behind_events_max = journal_events_max / buckets.len() as u64;
+        Self { buckets, failing: AtomicBool::new(false), behind_events_max }
     }
 
     /// Notes whether the latest try to bring records to the ledger failed.
@@ -64,6 +74,17 @@ impl Commits {
         };
         // The sender is dropped only with all of this.
         let _ = reached.await;
+    }
+
+    /// Resolves once the ledger is not far behind `receipt`, or is not to be waited for.
+    pub(crate) async fn keep_up(&self, receipt: Receipt) {
+        let position = receipt.position.saturating_sub(self.behind_events_max);
+        if position == 0 || self.are_failing() {
+            return;
+        }
+        let near = self.reached(Receipt { position, ..receipt });
+        // Whether it was in time makes no difference.
+        let _ = tokio::time::timeout(KEEPING_UP_WAIT_MAX, near).await;
     }
 
     fn of(&self, bucket: Bucket) -> &Mutex<Progress> {

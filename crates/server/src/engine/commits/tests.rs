@@ -1,8 +1,17 @@
+use std::time::Instant;
+
 use futures_util::FutureExt;
 use seatkeeper_core::Bucket;
 use seatkeeper_registry::Receipt;
 
-use super::Commits;
+use super::{Commits, KEEPING_UP_WAIT_MAX};
+
+/// A bucket's share of the journal.
+const SHARE: u64 = 4;
+
+fn commits() -> Commits {
+    Commits::new(SHARE * Bucket::all().count() as u64)
+}
 
 fn receipt(bucket: u16, position: u64) -> Receipt {
     Receipt { bucket: Bucket::new(bucket).expect("a bucket"), position }
@@ -10,7 +19,7 @@ fn receipt(bucket: u16, position: u64) -> Receipt {
 
 #[test]
 fn what_is_committed_is_not_waited_for() {
-    let commits = Commits::new();
+    let commits = commits();
     assert!(commits.reached(receipt(7, 0)).now_or_never().is_some(), "there was nothing to wait for");
     commits.advance(receipt(7, 3));
     assert!(commits.reached(receipt(7, 3)).now_or_never().is_some());
@@ -18,7 +27,7 @@ fn what_is_committed_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_commit_wakes_those_it_reaches_and_nobody_else() {
-    let commits = Commits::new();
+    let commits = commits();
     let (mut near, mut far) =
         (Box::pin(commits.reached(receipt(7, 1))), Box::pin(commits.reached(receipt(7, 2))));
     let mut elsewhere = Box::pin(commits.reached(receipt(8, 1)));
@@ -35,7 +44,7 @@ async fn a_commit_wakes_those_it_reaches_and_nobody_else() {
 
 #[test]
 fn an_older_commit_takes_nothing_back() {
-    let commits = Commits::new();
+    let commits = commits();
     commits.advance(receipt(7, 5));
     commits.advance(receipt(7, 2));
     assert!(commits.reached(receipt(7, 5)).now_or_never().is_some());
@@ -43,10 +52,33 @@ fn an_older_commit_takes_nothing_back() {
 
 #[test]
 fn those_who_gave_up_are_forgotten() {
-    let commits = Commits::new();
+    let commits = commits();
     for _ in 0..100 {
         assert!(commits.reached(receipt(7, 1)).now_or_never().is_none());
     }
     let waiting = commits.of(receipt(7, 1).bucket).lock().waiting.len();
     assert!(waiting <= 1, "{waiting} still wait");
+}
+
+#[tokio::test]
+async fn whoever_needs_no_record_waits_only_while_the_ledger_is_far_behind() {
+    let commits = commits();
+    assert!(commits.keep_up(receipt(7, SHARE)).now_or_never().is_some(), "that is not far");
+    let mut waiting = Box::pin(commits.keep_up(receipt(7, SHARE + 2)));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    commits.advance(receipt(7, 1));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    commits.advance(receipt(7, 2));
+    assert!(waiting.as_mut().now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn whoever_needs_no_record_does_not_wait_for_a_ledger_that_fails_or_hangs() {
+    let commits = commits();
+    let far = receipt(7, SHARE + 1);
+    let asked_at = Instant::now();
+    commits.keep_up(far).await;
+    assert!(asked_at.elapsed() >= KEEPING_UP_WAIT_MAX);
+    commits.tried(true);
+    assert!(commits.keep_up(far).now_or_never().is_some());
 }
