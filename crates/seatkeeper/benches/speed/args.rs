@@ -54,6 +54,8 @@ pub(crate) struct Effort {
     pub(crate) rounds: usize,
     /// How long each side is measured in a round.
     pub(crate) measured: Duration,
+    /// How long devices evict one another without a pause.
+    pub(crate) sustained: Duration,
     /// Acquires of each side in a round, where acquires are counted.
     pub(crate) acquires: u64,
     /// Seats of the large license.
@@ -65,6 +67,7 @@ pub(crate) struct Effort {
 const FULL: Effort = Effort {
     rounds: 7,
     measured: Duration::from_secs(4),
+    sustained: Duration::from_secs(30),
     acquires: 4_000,
     seats_many: 100_000,
     sessions: 1_000_000,
@@ -73,6 +76,7 @@ const FULL: Effort = Effort {
 const QUICK: Effort = Effort {
     rounds: 3,
     measured: Duration::from_secs(1),
+    sustained: Duration::from_secs(10),
     acquires: 1_000,
     seats_many: 100_000,
     sessions: 1_000_000,

@@ -1,6 +1,7 @@
 //! The server against a bare one and against a naive one, round by round.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use seatkeeper_load::{Bounds, FixedRequest, Plan, Report, Scenario, Target};
 
@@ -18,17 +19,25 @@ const CONCURRENCY: usize = 64;
 /// Seats of the license that is always full.
 const SEATS_FEW: u32 = 10;
 
+/// Subscribers whose devices evict one another.
+const SUBSCRIBERS: usize = 4 * CONCURRENCY;
+
+/// What a full journal may take to be put on record.
+const SECONDS_BEHIND: Bound = Bound::AtMost(10.0);
+
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Bare,
     Heartbeats,
     Denied,
+    Evictions,
     Cycle,
     NaiveCycle,
 }
 
-const SIDES: [Side; 5] = [Side::Bare, Side::Heartbeats, Side::Denied, Side::Cycle, Side::NaiveCycle];
+const SIDES: [Side; 6] =
+    [Side::Bare, Side::Heartbeats, Side::Denied, Side::Evictions, Side::Cycle, Side::NaiveCycle];
 
 /// A load, and the server it is for.
 struct Part {
@@ -41,6 +50,8 @@ struct Done {
     report: Report,
     /// What a request cost its server.
     cpu_micros: f64,
+    /// How long the ledger was still at work after the last answer.
+    behind: Duration,
 }
 
 type Parts = BTreeMap<Side, Part>;
@@ -59,9 +70,23 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     // One more than is wanted: the first warms everything up.
     for round in 0..=effort.rounds {
         eprintln!("servers: round {round} of {}", effort.rounds);
-        rounds.push(play(&parts, round % 2 == 1).await?);
+        rounds.push(play(&parts, &product, round % 2 == 1).await?);
     }
-    Ok(lines(&rounds[1..]))
+    let mut lines = lines(&rounds[1..]);
+    eprintln!("servers: {} s of evictions", effort.sustained.as_secs());
+    lines.push(sustained(effort, &parts[&Side::Evictions], &product).await?);
+    Ok(lines)
+}
+
+/// Whether the ledger keeps up with admissions that do not wait for it, for as long as they come.
+async fn sustained(effort: Effort, part: &Part, product: &Product) -> Result<Line, Error> {
+    let bounds = Bounds { duration: effort.sustained, turns: None };
+    let part = Part { plan: Plan { bounds, ..part.plan.clone() }, server: part.server };
+    let Done { report, behind, .. } = measured(Side::Evictions, &part, product).await?;
+    let what = format!("seconds behind after {} s of evictions", effort.sustained.as_secs());
+    let recorded = report.requests as f64 / (report.elapsed_seconds + behind.as_secs_f64());
+    let rates = format!("{:.1} requests/s answered, {recorded:.1} put on record", report.requests_per_second);
+    Ok(Line::new(what, SECONDS_BEHIND, &[behind.as_secs_f64()], rates))
 }
 
 async fn parts(
@@ -89,10 +114,12 @@ async fn parts(
     };
     let heartbeats = Scenario::Heartbeats { sessions_per_connection: 1 };
     let cycle = Scenario::Cycle { heartbeats: 0 };
+    let evictions = Scenario::Evictions { subscribers: product.subscribers(SUBSCRIBERS).await? };
     Ok(BTreeMap::from([
         (Side::Bare, part(bare.pid(), &bares, "", asking())),
         (Side::Heartbeats, part(product.pid(), &ours, &roomy, heartbeats)),
         (Side::Denied, part(product.pid(), &ours, &full, Scenario::Denied)),
+        (Side::Evictions, part(product.pid(), &ours, "", evictions)),
         (Side::Cycle, part(product.pid(), &ours, &roomy, cycle.clone())),
         (Side::NaiveCycle, part(naive.pid(), &naives, "naive", cycle)),
     ]))
@@ -108,25 +135,30 @@ fn asking() -> Scenario {
 }
 
 /// Lets each side play once, in one order or the other: what drifts harms all alike.
-async fn play(parts: &Parts, backwards: bool) -> Result<Round, Error> {
+async fn play(parts: &Parts, product: &Product, backwards: bool) -> Result<Round, Error> {
     let mut order = SIDES;
     if backwards {
         order.reverse();
     }
     let mut round = Round::new();
     for side in order {
-        let Part { plan, server } = &parts[&side];
-        let before = cpu_time(*server)?;
-        let report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
-        let cpu = cpu_time(*server)?.saturating_sub(before);
-        if report.errors_total() > 0 || report.violations.count > 0 {
-            let why = format!("{side:?}: {:?} {:?}", report.errors, report.violations);
-            return Err(Error::Worthless { why });
-        }
-        let cpu_micros = cpu.as_secs_f64() * 1e6 / report.requests as f64;
-        round.insert(side, Done { report, cpu_micros });
+        round.insert(side, measured(side, &parts[&side], product).await?);
     }
     Ok(round)
+}
+
+async fn measured(side: Side, part: &Part, product: &Product) -> Result<Done, Error> {
+    let before = cpu_time(part.server)?;
+    let report = seatkeeper_load::run(part.plan.clone(), |_| ()).await?;
+    // What was answered before it was on record must be there before anything else is measured.
+    let behind = product.caught_up().await?;
+    let cpu = cpu_time(part.server)?.saturating_sub(before);
+    if report.errors_total() > 0 || report.violations.count > 0 {
+        let why = format!("{side:?}: {:?} {:?}", report.errors, report.violations);
+        return Err(Error::Worthless { why });
+    }
+    let cpu_micros = cpu.as_secs_f64() * 1e6 / report.requests as f64;
+    Ok(Done { report, cpu_micros, behind })
 }
 
 /// A line for each target. `ours` and `theirs` are the sides of its ratio.
@@ -142,6 +174,7 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
     vec![
         rates("heartbeats / bare", Bound::AtLeast(0.75), Side::Heartbeats, Side::Bare),
         rates("denied acquires / bare", Bound::AtLeast(0.65), Side::Denied, Side::Bare),
+        rates("admissions with eviction / bare", Bound::AtLeast(0.5), Side::Evictions, Side::Bare),
         rates("acquire + release / naive", Bound::AtLeast(5.0), Side::Cycle, Side::NaiveCycle),
         compared(rounds, "p99 of a heartbeat / bare", Bound::Below(3.0), p99_sides, "ms", p99),
     ]
@@ -159,8 +192,11 @@ fn compared(
         median(&rounds.iter().map(|round| of(&round[&side])).collect::<Vec<_>>())
     };
     let cpu: &dyn Fn(&Done) -> f64 = &|done| done.cpu_micros;
+    let late = middle(ours, &|done| done.behind.as_secs_f64());
+    let late =
+        if late > 0.0 { format!("; on record {late:.1} s after the last answer") } else { String::new() };
     let behind = format!(
-        "{:.1} against {:.1} {unit}; server CPU {:.1} against {:.1} µs a request",
+        "{:.1} against {:.1} {unit}; server CPU {:.1} against {:.1} µs a request{late}",
         middle(ours, &measure),
         middle(theirs, &measure),
         middle(ours, cpu),

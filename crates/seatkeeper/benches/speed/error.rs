@@ -24,7 +24,7 @@ pub(crate) enum Error {
     Worthless { why: String },
     #[error("the admin API cannot be used")]
     Admin(#[from] reqwest::Error),
-    #[error("the naive server's database cannot be used")]
+    #[error("a database cannot be used")]
     Database(#[from] sqlx::Error),
     #[error("the registry has no answer")]
     Registry(#[from] seatkeeper_registry::Error),

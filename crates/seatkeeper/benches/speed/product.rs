@@ -2,11 +2,14 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use seatkeeper_load::Target;
 use serde::Deserialize;
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 
 use crate::child::Child;
@@ -20,13 +23,22 @@ const DISK: &str = env!("CARGO_TARGET_TMPDIR");
 /// No session of a benchmark is over before it.
 const TTL_SECONDS: u32 = 3_600;
 
+/// The plan of the subscribers, one of those that are there from the start: 4 devices, and the stalest goes.
+const PLAN: &str = "premium";
+
+/// The ledger in the data directory.
+const LEDGER: &str = "ledger.db";
+
+/// How long nothing is put on record before the server counts as having nothing left to put there.
+const LEDGER_AT_REST: Duration = Duration::from_millis(100);
+
 /// A running server, and a token of its admin.
 pub(crate) struct Product {
     address: String,
     token: String,
     // Dropped in this order: the server before what it writes to.
     server: Child,
-    _data: TempDir,
+    data: TempDir,
 }
 
 #[derive(Deserialize)]
@@ -41,8 +53,8 @@ impl Product {
         let command = command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path());
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
-        let token = token(data.path())?;
-        Ok(Self { address, token, server, _data: data })
+        let token = token(data.path(), "bench", "admin service")?;
+        Ok(Self { address, token, server, data })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -67,6 +79,41 @@ impl Product {
         Ok(license.license_key)
     }
 
+    /// Makes so many subscribers, and gives the server as asked by each.
+    pub(crate) async fn subscribers(&self, count: usize) -> Result<Vec<Target>, Error> {
+        let (client, url) = (reqwest::Client::new(), format!("{}/api/v1/admin/subscriptions", self.address));
+        let mut subscribers = Vec::with_capacity(count);
+        for number in 0..count {
+            let user = format!("subscriber-{number}");
+            let ask = json!({ "user": user, "plan": PLAN });
+            client.post(&url).bearer_auth(&self.token).json(&ask).send().await?.error_for_status()?;
+            let token = token(self.data.path(), &user, "")?;
+            subscribers.push(Target::new(&self.address, Some(&token))?);
+        }
+        Ok(subscribers)
+    }
+
+    /// Waits until nothing more is put on record, and says how long that took.
+    pub(crate) async fn caught_up(&self) -> Result<Duration, Error> {
+        let options = SqliteConnectOptions::new().filename(self.data.path().join(LEDGER)).read_only(true);
+        let mut ledger = options.connect().await?;
+        let (began, mut grew_at, mut newest) = (Instant::now(), None, None);
+        loop {
+            let record: Option<i64> =
+                sqlx::query_scalar("SELECT max(id) FROM audit_log").fetch_one(&mut ledger).await?;
+            if newest.is_some() && record != newest {
+                grew_at = Some(Instant::now());
+            }
+            newest = record;
+            if grew_at.unwrap_or(began).elapsed() > LEDGER_AT_REST {
+                break;
+            }
+            tokio::time::sleep(LEDGER_AT_REST / 10).await;
+        }
+        ledger.close().await?;
+        Ok(grew_at.map_or(Duration::ZERO, |at| at.duration_since(began)))
+    }
+
     /// Takes so many seats of a license, over so many connections at once, and keeps them.
     pub(crate) async fn fill(&self, license: &str, seats: u32, connections: usize) -> Result<(), Error> {
         let client = reqwest::Client::new();
@@ -89,9 +136,9 @@ pub(crate) fn directory() -> Result<TempDir, Error> {
     tempfile::tempdir_in(DISK).map_err(Error::system("make a directory"))
 }
 
-fn token(data: &Path) -> Result<String, Error> {
+fn token(data: &Path, user: &str, scope: &str) -> Result<String, Error> {
     let mut command = Command::new(BINARY);
-    command.args(["token", "--tenant", "default", "--user", "bench", "--scope", "admin service"]);
+    command.args(["token", "--tenant", "default", "--user", user, "--scope", scope]);
     let output = command.args(["--ttl", "6h", "--data-dir"]).arg(data).output();
     let output = output.map_err(Error::system("make a token"))?;
     let token = String::from_utf8_lossy(&output.stdout).trim().to_owned();
