@@ -52,8 +52,8 @@ pub use subscriptions::{
     SubscriptionId, SubscriptionStatus,
 };
 pub use usage::{
-    BatchState, DueBatch, Emitted, NotABatchState, Recorded, Settlement, UsageBatch, UsageBooks, UsageRecord,
-    UsageWindow, WINDOWS_RECONCILED_MAX, WindowBooks,
+    BatchState, DueBatch, Emitted, NotABatchState, Recorded, Settlement, TALLY_MAX, UsageBatch, UsageBooks,
+    UsageRecord, UsageWindow, WINDOWS_RECONCILED_MAX, WindowBooks,
 };
 pub use verify::{Breach, Cut, Finding, Place, PlanHistory, Proof, Replay, Verdict};
 pub use write::{Effect, Write, Written};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use seatkeeper_ledger::Ledger;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +26,8 @@ pub(crate) struct Parts {
     pub(crate) licenses: Licenses,
     pub(crate) subscribers: Subscribers,
     pub(crate) jobs: Roster,
+    /// One reconciliation of usage at a time: each may take seconds of a processor.
+    pub(crate) reconciliation: Semaphore,
     /// Cancelled when the server is about to stop: what would never end by itself ends then.
     pub(crate) stopping: CancellationToken,
     /// Writes that go on when their request is cut off; the server waits for them when it stops.

@@ -70,6 +70,8 @@ pub(crate) enum Error {
     LimitUnknown,
     #[error("as many streams of events are open as may be")]
     TooManyStreams,
+    #[error("another reconciliation is under way")]
+    ReconciliationUnderWay,
     #[error("a capacity was denied to its own user")]
     CapacityDenied,
     #[error("the registry has no answer")]

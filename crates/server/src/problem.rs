@@ -199,8 +199,11 @@ impl From<Error> for Problem {
             | Error::NotDurable
             | Error::TimedOut
             | Error::LimitUnknown
-            | Error::TooManyStreams => Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
-                .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
+            | Error::TooManyStreams
+            | Error::ReconciliationUnderWay => {
+                Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
+                    .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
+            }
             Error::Ledger(seatkeeper_ledger::Error::Unavailable(_)) => {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
@@ -239,6 +242,10 @@ pub(crate) struct Causes(pub(crate) String);
 impl IntoResponse for Error {
     /// The caller is told the problem; the chain of causes goes along, for the log.
     fn into_response(self) -> Response {
+        if matches!(self, Self::ReconciliationUnderWay) {
+            // The server does as it should: nothing for an operator to look into.
+            return Problem::from(self).into_response();
+        }
         let causes = self.with_causes();
         let mut response = Problem::from(self).into_response();
         response.extensions_mut().insert(Causes(causes));

@@ -11,6 +11,7 @@ use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{MonotonicClock, Registry, TimeSource};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,7 +24,7 @@ use crate::http::router;
 use crate::jobs;
 use crate::settings::{Misfit, Settings};
 use crate::times::registry_time_of;
-use crate::usage;
+use crate::usage::{HttpSink, Metering};
 use crate::wall_clock;
 use crate::workers::{Crew, Drain, Flush, Sweep};
 
@@ -113,8 +114,18 @@ async fn start_by<C: TimeSource>(
         endings: Arc::clone(&endings),
     };
     let (upkeep, drainage) = workers(&settings, &registry, &ledger, drain).await?;
-    let mut jobs = jobs::start(&settings, &registry, &ledger, &upkeep, registry.now().await?).await?;
-    usage::start(&settings, &registry, &ledger, &commits, &upkeep, &mut jobs).await?;
+    let now = registry.now().await?;
+    let mut jobs = jobs::start(&settings, &registry, &ledger, &upkeep, now).await?;
+    if let Some(sink) = HttpSink::of(&settings.usage)? {
+        let metering = Metering {
+            sink,
+            settings: settings.usage.clone(),
+            registry: Arc::clone(&registry),
+            ledger: ledger.clone(),
+            commits: Arc::clone(&commits),
+        };
+        metering.start(&upkeep, &mut jobs, now).await?;
+    }
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
@@ -127,6 +138,7 @@ async fn start_by<C: TimeSource>(
             Duration::from_secs(settings.devices.plan_cache_seconds),
         ),
         jobs,
+        reconciliation: Semaphore::new(1),
         ledger: ledger.clone(),
         stopping: shutdown.clone(),
         writes: writes.clone(),

@@ -10,46 +10,58 @@ mod sink;
 mod verdict;
 
 pub(crate) use amount::Amount;
+pub(crate) use sink::HttpSink;
 use std::sync::Arc;
 
-use seatkeeper_core::Span;
+use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::Registry;
 
 use crate::engine::Commits;
 use crate::jobs::Roster;
-use crate::settings::Settings;
-use crate::start::StartError;
+use crate::settings::UsageSettings;
 use crate::workers::Crew;
 use delivery::Delivery;
 use emission::Emission;
-use sink::HttpSink;
+use sink::Sink;
 
-/// Starts both jobs, if there is a sink. Without one nothing is lost: what was used follows from the
-/// sessions' history.
-pub(crate) async fn start(
-    settings: &Settings,
-    registry: &Arc<dyn Registry>,
-    ledger: &Ledger,
-    commits: &Arc<Commits>,
-    crew: &Crew,
-    jobs: &mut Roster,
-) -> Result<(), StartError> {
-    let Some(sink) = HttpSink::of(&settings.usage)? else { return Ok(()) };
-    let now = registry.now().await?;
-    let emission = Emission {
-        registry: Arc::clone(registry),
-        ledger: ledger.clone(),
-        commits: Arc::clone(commits),
-        interval: Span::from_secs(settings.usage.emission_interval_seconds),
-        batch_records: usize::try_from(settings.usage.batch_records).unwrap_or(usize::MAX),
-    };
-    jobs.start(emission, crew, now).await?;
-    let delivery = Delivery {
-        registry: Arc::clone(registry),
-        ledger: ledger.clone(),
-        sink: Box::new(sink),
-        duplicate_statuses: settings.usage.duplicate_statuses.clone(),
-    };
-    Ok(jobs.start(delivery, crew, now).await?)
+/// What the two jobs work with. Without a sink there is no need of them, and nothing is lost: what was used
+/// follows from the sessions' history.
+pub(crate) struct Metering<S> {
+    pub(crate) sink: S,
+    pub(crate) settings: UsageSettings,
+    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) ledger: Ledger,
+    pub(crate) commits: Arc<Commits>,
 }
+
+impl<S: Sink> Metering<S> {
+    /// Starts both jobs.
+    pub(crate) async fn start(
+        self,
+        crew: &Crew,
+        jobs: &mut Roster,
+        now: RegistryTime,
+    ) -> Result<(), seatkeeper_ledger::Error> {
+        let Self { sink, settings, registry, ledger, commits } = self;
+        let delivery = Delivery {
+            registry: Arc::clone(&registry),
+            ledger: ledger.clone(),
+            sink: Box::new(sink),
+            duplicate_statuses: settings.duplicate_statuses,
+        };
+        // First, for an emission asks for a run of it.
+        jobs.start(delivery, crew, now).await?;
+        let emission = Emission {
+            registry,
+            ledger,
+            commits,
+            interval: Span::from_secs(settings.emission_interval_seconds),
+            batch_records: usize::try_from(settings.batch_records).unwrap_or(usize::MAX),
+        };
+        jobs.start(emission, crew, now).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

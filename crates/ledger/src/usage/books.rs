@@ -1,9 +1,10 @@
 //! What was held, what was recorded, what was delivered: whether they agree.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{Metered, TenantId, Usage, Window};
+use seatkeeper_core::{TenantId, Usage, Window};
 
 use super::list::Recorded;
+use super::tally::{Tally, Turns};
 use crate::row::{Fields, stored_whole};
 use crate::sqlite::Row;
 use crate::{Error, Ledger, times};
@@ -46,7 +47,8 @@ impl WindowBooks {
 
 impl Ledger {
     /// Compares what a tenant's sessions held in the windows that lie within `span`, computed anew from
-    /// their history, with what is on record. None if there are more than [`WINDOWS_RECONCILED_MAX`].
+    /// their history, with what is on record. None if that is too much at once: more windows than
+    /// [`WINDOWS_RECONCILED_MAX`], or more work than [`TALLY_MAX`](super::TALLY_MAX).
     ///
     /// Where retention has deleted history that windows were made from, less was held than is on record.
     pub async fn reconcile_usage(
@@ -54,62 +56,62 @@ impl Ledger {
         tenant: &TenantId,
         span: Window,
     ) -> Result<Option<UsageBooks>, Error> {
-        let rows = sqlx::query(include_str!("../../sql/window_books.sql"))
-            .bind(tenant.as_str())
-            .bind(times::stored(span.starts()))
-            .bind(times::stored(span.ends()))
-            .bind(stored_whole(WINDOWS_RECONCILED_MAX as u64 + 1))
-            .fetch_all(self.readers())
-            .await?;
-        if rows.len() > WINDOWS_RECONCILED_MAX {
+        let (mut books, windows) = self.recorded_within(tenant, span).await?;
+        if windows > WINDOWS_RECONCILED_MAX {
             return Ok(None);
         }
-        let windows = rows.len() as u64;
-        let mut books = with_gaps(rows.iter().map(WindowBooks::read))?;
         let Some(span) = span_of(&books) else { return Ok(Some(UsageBooks::default())) };
-        let mut sessions = std::pin::pin!(self.metered_of_tenant_since(tenant, span.starts()));
-        let mut held = Usage::ZERO;
+        let mut sessions = std::pin::pin!(self.metered_of_tenant(tenant, span));
+        let (mut held, mut tally, mut turns) = (Usage::ZERO, Tally::default(), Turns::default());
         while let Some(session) = sessions.try_next().await? {
             held = held + session.life.used_in(span);
-            hold(&mut books, session.life);
+            if !tally.take(&books, session.life) {
+                return Ok(None);
+            }
+            turns.read().await;
         }
+        tally.add_to(&mut books).await;
         Ok(Some(UsageBooks {
             span: Some(span),
-            windows,
+            windows: windows as u64,
             held,
             recorded: books.iter().map(|window| window.recorded).fold(Recorded::default(), Recorded::add),
             first_difference: books.into_iter().find(|window| !window.agrees()),
         }))
     }
-}
 
-/// The windows in their order, and what lies between them.
-fn with_gaps(windows: impl Iterator<Item = Result<WindowBooks, Error>>) -> Result<Vec<WindowBooks>, Error> {
-    let mut all: Vec<WindowBooks> = Vec::new();
-    for window in windows {
-        let window = window?;
-        let gap = all.last().and_then(|last| Window::new(last.window.ends(), window.window.starts()));
-        all.extend(gap.map(WindowBooks::unrecorded));
-        all.push(window);
+    /// The windows within the span in their order, with what lies between them, and how many windows those
+    /// are: not all of them if they are more than [`WINDOWS_RECONCILED_MAX`].
+    async fn recorded_within(
+        &self,
+        tenant: &TenantId,
+        span: Window,
+    ) -> Result<(Vec<WindowBooks>, usize), Error> {
+        let mut rows = sqlx::query(include_str!("../../sql/window_books.sql"))
+            .bind(tenant.as_str())
+            .bind(times::stored(span.starts()))
+            .bind(times::stored(span.ends()))
+            .bind(stored_whole(WINDOWS_RECONCILED_MAX as u64 + 1))
+            .fetch(self.readers());
+        let (mut all, mut windows, mut turns) = (Vec::<WindowBooks>::new(), 0, Turns::default());
+        while let Some(row) = rows.try_next().await? {
+            let window = WindowBooks::read(&row)?;
+            let gap = all.last().and_then(|last| Window::new(last.window.ends(), window.window.starts()));
+            all.extend(gap.map(WindowBooks::unrecorded));
+            all.push(window);
+            windows += 1;
+            turns.read().await;
+        }
+        Ok((all, windows))
     }
-    Ok(all)
 }
 
 fn span_of(windows: &[WindowBooks]) -> Option<Window> {
     Window::new(windows.first()?.window.starts(), windows.last()?.window.ends())
 }
 
-/// Adds what a session used to the windows in which it was live.
-fn hold(windows: &mut [WindowBooks], life: Metered) {
-    let first = windows.partition_point(|books| books.window.ends() <= life.started);
-    let live = windows[first..].iter_mut().take_while(|books| books.window.starts() < life.over);
-    for books in live {
-        books.held = books.held + life.used_in(books.window);
-    }
-}
-
 impl WindowBooks {
-    fn unrecorded(window: Window) -> Self {
+    pub(super) fn unrecorded(window: Window) -> Self {
         Self { window, held: Usage::ZERO, recorded: Recorded::default() }
     }
 

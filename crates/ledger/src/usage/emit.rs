@@ -2,17 +2,20 @@
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{RegistryTime, Usage, Window};
+use seatkeeper_core::{RegistryTime, Span, Usage, Window};
 use uuid::Uuid;
 
 use super::batches::{Batch, Cutter};
 use super::metered::Place;
 use super::record::payload_of;
+use super::tally::Turns;
 use crate::jobs::{Fence, fence};
 use crate::row::stored_whole;
 use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
 
+/// How long a window is at most: what it may need is read again for each so many of its sessions.
+const WINDOW_MAX: Span = Span::from_secs(24 * 3_600);
 /// Sessions that one statement reads: while it does, what is written piles up beside the database, and the
 /// admission after it waits for that to be moved in.
 const SESSIONS_PER_READ_MAX: u32 = 20_000;
@@ -36,12 +39,15 @@ pub struct Emitted {
 }
 
 impl Ledger {
-    /// Puts on record what the sessions of all capacities used from the end of the last window, or from the
-    /// first of these sessions on, until `until`, in batches of `batch_records` at most.
+    /// Puts the next window on record: what the sessions of all capacities used from the end of the last
+    /// one, or from the first of these sessions on, in batches of `batch_records` at most. The window ends at
+    /// `until`, or after a day if there is more; and then a day after someone used something again, if in
+    /// that day nobody did. None: nothing was used until `until`, and the next window starts where this one
+    /// would have.
     ///
-    /// All that happened before `until` must be on record, and nothing earlier may follow. None: nothing was
-    /// used, and the next window starts where this one would have. The run's fence holds every write; if
-    /// this fails or is dropped, no window was added, and the next emission makes the same batches again.
+    /// All that happened before `until` must be on record, and nothing earlier may follow. The run's fence
+    /// holds every write; if this fails or is dropped, no window was added, and the next emission makes the
+    /// same batches again, or longer ones with the same ids.
     pub async fn emit_usage(
         &self,
         until: RegistryTime,
@@ -49,17 +55,39 @@ impl Ledger {
         fence: &Fence,
     ) -> Result<Option<Emitted>, Error> {
         self.drop_staged(fence).await?;
-        let Some(window) = self.usage_starts_at().await?.and_then(|starts| Window::new(starts, until)) else {
-            return Ok(None);
-        };
+        let Some(starts) = self.usage_starts_at().await? else { return Ok(None) };
+        let mut ends = until.min(starts + WINDOW_MAX);
+        while let Some(window) = Window::new(starts, ends) {
+            let emitted = self.stage_window(window, batch_records, fence).await?;
+            if emitted.records > 0 {
+                self.commit_window(window, fence).await?;
+                return Ok(Some(emitted));
+            }
+            if ends == until {
+                break;
+            }
+            let next = self.next_metered(ends).await?;
+            ends = next.map_or(until, |next| until.min(next + WINDOW_MAX));
+        }
+        Ok(None)
+    }
+
+    /// Stages all batches of a window.
+    async fn stage_window(
+        &self,
+        window: Window,
+        batch_records: usize,
+        fence: &Fence,
+    ) -> Result<Emitted, Error> {
         let mut emitted = Emitted { window, records: 0, batches: 0, usage: Usage::ZERO };
         let mut cutter = Cutter::new(window, batch_records.max(1));
         let mut stage = Stage { batches: Vec::new(), records: 0 };
-        let (mut place, mut read) = (Place::default(), SESSIONS_PER_READ_MAX);
+        let (mut place, mut read, mut turns) = (Place::default(), SESSIONS_PER_READ_MAX, Turns::default());
         while read == SESSIONS_PER_READ_MAX {
-            let mut sessions = std::pin::pin!(self.metered_since(window.starts(), &place, read));
+            let mut sessions = std::pin::pin!(self.metered_in(window, &place, read));
             read = 0;
             while let Some(session) = sessions.try_next().await? {
+                turns.read().await;
                 read += 1;
                 if read == SESSIONS_PER_READ_MAX {
                     place = session.place();
@@ -77,11 +105,16 @@ impl Ledger {
             stage.add(batch);
         }
         self.stage(&mut stage, window, fence).await?;
-        if emitted.records == 0 {
-            return Ok(None);
-        }
-        self.commit_window(window, fence).await?;
-        Ok(Some(emitted))
+        Ok(emitted)
+    }
+
+    /// When a session of a capacity first started, at `at` or later.
+    async fn next_metered(&self, at: RegistryTime) -> Result<Option<RegistryTime>, Error> {
+        let starts: Option<DateTime<Utc>> = sqlx::query_scalar(include_str!("../../sql/next_metered.sql"))
+            .bind(times::stored(at))
+            .fetch_one(self.readers())
+            .await?;
+        Ok(starts.map(times::from_stored))
     }
 
     async fn usage_starts_at(&self) -> Result<Option<RegistryTime>, Error> {

@@ -1,7 +1,7 @@
 //! Sessions of capacities, as far as they are metered.
 
 use futures_util::{Stream, StreamExt as _};
-use seatkeeper_core::{Metered, RegistryTime, SessionId, TenantId};
+use seatkeeper_core::{Metered, SessionId, TenantId, Window};
 use uuid::Uuid;
 
 use crate::row::Fields;
@@ -25,16 +25,18 @@ pub(super) struct Place {
 }
 
 impl Ledger {
-    /// At most `max` of the sessions that were not over at `at`, by tenant and id, after the place `after`
-    /// in that order. Page after page, each session comes once: one that ends meanwhile keeps its place.
-    pub(super) fn metered_since(
+    /// At most `max` of the sessions that may have been live in the window, by tenant and id, after the place
+    /// `after` in that order. Page after page, each session comes once: one that ends meanwhile keeps its
+    /// place.
+    pub(super) fn metered_in(
         &self,
-        at: RegistryTime,
+        window: Window,
         after: &Place,
         max: u32,
     ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
         sqlx::query(include_str!("../../sql/metered_sessions.sql"))
-            .bind(times::stored(at))
+            .bind(times::stored(window.starts()))
+            .bind(times::stored(window.ends()))
             .bind(after.tenant.clone())
             .bind(after.id)
             .bind(max)
@@ -42,15 +44,16 @@ impl Ledger {
             .map(|row| MeteredSession::read(&row?))
     }
 
-    /// The tenant's sessions that were not over at `at`, in no order.
-    pub(super) fn metered_of_tenant_since(
+    /// The tenant's sessions that may have been live in the span, in no order.
+    pub(super) fn metered_of_tenant(
         &self,
         tenant: &TenantId,
-        at: RegistryTime,
+        span: Window,
     ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
         sqlx::query(include_str!("../../sql/metered_sessions_of_tenant.sql"))
             .bind(tenant.as_str().to_owned())
-            .bind(times::stored(at))
+            .bind(times::stored(span.starts()))
+            .bind(times::stored(span.ends()))
             .fetch(self.readers())
             .map(|row| MeteredSession::read(&row?))
     }

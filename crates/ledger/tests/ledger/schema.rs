@@ -78,6 +78,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("purge_idempotency_keys", include_str!("../../sql/purge_idempotency_keys.sql")),
         ("metered_sessions", include_str!("../../sql/metered_sessions.sql")),
         ("metered_sessions_of_tenant", include_str!("../../sql/metered_sessions_of_tenant.sql")),
+        ("next_metered", include_str!("../../sql/next_metered.sql")),
         ("usage_starts_at", include_str!("../../sql/usage_starts_at.sql")),
         ("metered_until", include_str!("../../sql/metered_until.sql")),
         ("staged_batches", include_str!("../../sql/staged_batches.sql")),
@@ -123,5 +124,37 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
             let is_part = step.contains(" INDEX sessions_metered_");
             assert!(is_part || scanned.is_none_or(|table| !tables.contains(&table)), "{name}: {step}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_about_usage_reads_no_more_than_it_needs() {
+    let (dir, _ledger) = ledger().await;
+    let mut file = file(dir.path()).await;
+    for (name, statement, searches) in [
+        (
+            "metered_sessions_of_tenant",
+            include_str!("../../sql/metered_sessions_of_tenant.sql"),
+            ["sessions_metered_live (tenant_id", "sessions_metered_ended (ended_at>"],
+        ),
+        (
+            "tenant_windows",
+            include_str!("../../sql/tenant_windows.sql"),
+            ["usage_outbox_by_tenant (tenant_id=? AND window_starts_at", "usage_windows_1 (starts_at="],
+        ),
+        (
+            "window_books",
+            include_str!("../../sql/window_books.sql"),
+            ["usage_windows_1 (starts_at>? AND starts_at<?)", "usage_outbox_by_tenant (tenant_id="],
+        ),
+    ] {
+        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let steps = sqlx::query(plan).fetch_all(&mut file).await.unwrap();
+        let steps: Vec<String> = steps.iter().map(|step| step.get("detail")).collect();
+        for search in searches {
+            let found = steps.iter().any(|step| step.starts_with("SEARCH") && step.contains(search));
+            assert!(found, "{name} does not search {search}: {steps:#?}");
+        }
+        assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{name} sorts: {steps:#?}");
     }
 }

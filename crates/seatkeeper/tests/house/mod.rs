@@ -20,7 +20,7 @@ pub(crate) use client::{Answer, Client};
 pub(crate) use event_stream::{EventStream, Heard};
 pub(crate) use eventually::eventually;
 use process::Server;
-pub(crate) use process::{BIN, Output, run, run_with};
+pub(crate) use process::{BIN, Output, command, run, run_with};
 
 /// The tenant of whoever does not care.
 pub(crate) const TENANT: &str = "default";

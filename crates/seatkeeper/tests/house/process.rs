@@ -40,7 +40,8 @@ pub(crate) fn run_with(variables: &[(String, String)], args: &[&str]) -> Output 
     }
 }
 
-fn command(variables: &[(String, String)]) -> Command {
+/// The binary, with these variables and none other of the environment's settings.
+pub(crate) fn command(variables: &[(String, String)]) -> Command {
     let mut command = Command::new(BIN);
     let names = std::env::vars_os().map(|(name, _)| name);
     for name in names.filter(|name| name.to_string_lossy().starts_with("SEATKEEPER_")) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::house::{BIN, House};
+use crate::house::{House, command};
 
 /// A server that is refused says so at once.
 const REFUSED_WITHIN: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ fn a_killed_server_leaves_its_directory_to_the_next() {
 
 /// A second server, until it ends by itself.
 async fn serve_in(house: &House) -> Output {
-    let mut serve = Command::new(BIN);
+    let mut serve = Command::from(command(&[]));
     serve.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(house.data_dir()).kill_on_drop(true);
     let ended = tokio::time::timeout(REFUSED_WITHIN, serve.output()).await;
     ended.expect("a second server runs on the same directory").expect("the command runs")

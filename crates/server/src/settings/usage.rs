@@ -7,10 +7,10 @@ use super::{Misfit, Secret, within};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageSettings {
-    /// Where usage records are sent, by `POST`. Absent: nowhere, and then none are made; the first window
-    /// after it was set goes back to the first session on record.
+    /// Where usage records are sent, by `POST`. Absent: nowhere, and then none are made; the next window
+    /// starts where the last one ended; the first one, with the first session on record.
     pub sink_url: Option<String>,
-    /// The bearer token that the sink wants.
+    /// The bearer token that the sink wants: at least one character, all of them visible ASCII.
     pub sink_token: Option<Secret>,
     /// `json` (default): an array of records; or `cloudevents`: a batch of CloudEvents.
     pub sink_format: SinkFormat,
@@ -57,6 +57,9 @@ impl UsageSettings {
         if let Some(url) = &self.sink_url {
             check_url(url)?;
         }
+        if let Some(token) = &self.sink_token {
+            check_token(token)?;
+        }
         within("usage.sink_timeout_seconds", self.sink_timeout_seconds, 1..=300, "want 1 to 300 seconds")?;
         for &status in &self.duplicate_statuses {
             within("usage.duplicate_statuses", status.into(), 400..=499, "want statuses from 400 to 499")?;
@@ -85,6 +88,16 @@ fn check_url(text: &str) -> Result<(), Misfit> {
     Ok(())
 }
 
+/// A header must be able to carry it.
+fn check_token(token: &Secret) -> Result<(), Misfit> {
+    let token = token.reveal();
+    if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    let want = "want visible ASCII characters: no space, no line break, and not nothing";
+    Err(Misfit { key: "usage.sink_token", got: format!("{} bytes", token.len()), want })
+}
+
 fn check_source(source: &str) -> Result<(), Misfit> {
     let fits = (1..=255).contains(&source.chars().count()) && !source.chars().any(char::is_control);
     if fits {
@@ -92,4 +105,24 @@ fn check_source(source: &str) -> Result<(), Misfit> {
     }
     let want = "want 1 to 255 characters, none of them a control character";
     Err(Misfit { key: "usage.event_source", got: source.into(), want })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_that_a_header_can_carry() {
+        let checked = |token: &str| {
+            let sink_token = Some(Secret::new(token));
+            UsageSettings { sink_token, ..UsageSettings::default() }.check().map_err(|misfit| misfit.key)
+        };
+        for token in ["x", "abc.DEF-_~+/=", "!\"#:;@"] {
+            assert_eq!(checked(token), Ok(()), "{token}");
+            assert!(reqwest::header::HeaderValue::from_str(&format!("Bearer {token}")).is_ok());
+        }
+        for token in ["", "open-sesame\n", "a b", "a\tb", "a\0", "\u{7f}", "schlüssel"] {
+            assert_eq!(checked(token), Err("usage.sink_token"), "{token:?}");
+        }
+    }
 }

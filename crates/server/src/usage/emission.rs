@@ -31,18 +31,19 @@ impl Job for Emission {
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let until = self.caught_up().await?;
-        let emitted =
-            self.ledger.emit_usage(until, self.batch_records, fence).await.map_err(Error::Ledger)?;
-        let Some(emitted) = emitted else { return Ok(()) };
-        tracing::info!(
-            records = emitted.records,
-            batches = emitted.batches,
-            usage = %emitted.usage,
-            seconds = emitted.window.ends().since(emitted.window.starts()).as_secs_floor(),
-            "usage is on record"
-        );
-        let now = self.registry.now().await?;
-        self.ledger.run_job_now(JobName::UsageDelivery, now).await.map_err(Error::Ledger)
+        let emit = || self.ledger.emit_usage(until, self.batch_records, fence);
+        while let Some(emitted) = emit().await.map_err(Error::Ledger)? {
+            tracing::info!(
+                records = emitted.records,
+                batches = emitted.batches,
+                usage = %emitted.usage,
+                seconds = emitted.window.ends().since(emitted.window.starts()).as_secs_floor(),
+                "usage is on record"
+            );
+            let now = self.registry.now().await?;
+            self.ledger.run_job_now(JobName::UsageDelivery, now).await.map_err(Error::Ledger)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use seatkeeper_core::{EndReason, Span, Usage, Window};
+use seatkeeper_ledger::JobName;
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 use crate::story::START;
@@ -51,8 +52,11 @@ async fn a_session_counts_from_its_start_until_it_is_over_by_whatever_came_first
     meter.emit().await;
     let billed = meter.deliver().await;
 
-    let usage: HashMap<_, _> =
-        billed.iter().flat_map(|batch| &batch.records).map(|record| (record.session, record.usage)).collect();
+    let mut usage: HashMap<_, Usage> = HashMap::new();
+    for record in billed.iter().flat_map(|batch| &batch.records) {
+        let sum = usage.entry(record.session).or_default();
+        *sum = *sum + record.usage;
+    }
     let whole = Usage::from_micros(1_000_000);
     let minute = |tier: u64| Usage::from_micros((60_000 * tier * 2 + 2_592) / (2 * 2_592));
     assert_eq!(usage[&lasting] + minute(1), whole);
@@ -60,6 +64,44 @@ async fn a_session_counts_from_its_start_until_it_is_over_by_whatever_came_first
     assert_eq!(usage[&upgrade], whole + whole + whole);
     assert_eq!(usage[&released] + minute(2), Usage::total(Span::from_secs(120), seatkeeper_core::Tier(2)));
     assert_eq!(usage[&expired] + minute(3), whole + whole + whole);
+}
+
+#[tokio::test]
+async fn what_piled_up_is_put_on_record_day_by_day() {
+    let mut meter = Meter::open().await;
+    let day = Span::from_secs(24 * 3_600);
+    let first = meter.hold(1, 1).await;
+    for span in [day, day, MINUTE] {
+        meter.pass(span);
+    }
+    meter.end(first, EndReason::Released).await;
+    meter.pass(TERM);
+    let again = meter.now;
+    meter.hold(2, 3).await;
+    meter.pass(day);
+    meter.pass(MINUTE);
+    let (until, fence) = (meter.now, meter.take(JobName::UsageEmission).await);
+    let mut windows = Vec::new();
+    while let Some(emitted) = meter.ledger.emit_usage(until, 1_000, &fence).await.unwrap() {
+        assert_eq!(emitted.records, 1, "{emitted:?}");
+        windows.push((emitted.window.starts(), emitted.window.ends()));
+    }
+    let days = [START, START + day, START + day + day, START + day + day + day];
+    let expected = vec![
+        (days[0], days[1]),
+        (days[1], days[2]),
+        (days[2], days[3]),
+        (days[3], again + day),
+        (again + day, until),
+    ];
+    assert_eq!(windows, expected, "where nothing was used, a window goes on until a day after something was");
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    meter.deliver().await;
+    let span = Window::new(START, until).unwrap();
+    let books = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
+    assert_eq!((books.windows, books.first_difference), (5, None));
+    let lives = meter.lives.values().map(|(_, life)| life.used_by(until));
+    assert_eq!(books.recorded.delivered, lives.sum());
 }
 
 #[tokio::test]

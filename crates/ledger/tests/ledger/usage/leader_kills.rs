@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::meter::{MINUTE, Meter, tenant};
 
 const KILLS: u64 = 1_000;
+const DAY: Span = Span::from_secs(24 * 3_600);
 
 /// Work that dies after so many steps: at the `await` that it has come to, it is dropped.
 struct Mortal<'a, T> {
@@ -100,7 +101,9 @@ async fn live_on(meter: &mut Meter, live: &mut Vec<SessionId>, dice: &mut Dice, 
         let gone = live.swap_remove(dice.below(live.len() as u64) as usize);
         meter.end(gone, EndReason::Released).await;
     }
-    meter.pass(Span::from_millis(1 + dice.below(MINUTE.as_millis())));
+    // At times nobody meters for days, and then there is a window for each.
+    let pause = if dice.below(20) == 0 { DAY } else { MINUTE };
+    meter.pass(Span::from_millis(1 + dice.below(4 * pause.as_millis())));
 }
 
 #[tokio::test]

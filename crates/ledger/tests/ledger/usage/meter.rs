@@ -122,8 +122,13 @@ impl Meter {
         emitted
     }
 
+    /// Window after window; the last one.
     pub(super) async fn emit_by(&self, until: RegistryTime, fence: &Fence) -> Result<Option<Emitted>, Error> {
-        self.ledger.emit_usage(until, self.batch_records, fence).await
+        let mut last = None;
+        while let Some(emitted) = self.ledger.emit_usage(until, self.batch_records, fence).await? {
+            last = Some(emitted);
+        }
+        Ok(last)
     }
 
     /// All that is due, which the sink now has.

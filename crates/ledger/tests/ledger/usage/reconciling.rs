@@ -1,4 +1,4 @@
-use seatkeeper_core::{EndReason, Usage, Window};
+use seatkeeper_core::{EndReason, Span, Usage, Window};
 use seatkeeper_ledger::{JobName, Settlement, UsageBooks};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
@@ -61,7 +61,7 @@ async fn only_windows_that_lie_within_the_span_are_compared() {
     let mut meter = ten_minutes().await;
     meter.deliver().await;
     let from = START + MINUTE + MINUTE;
-    let span = Window::new(from - seatkeeper_core::Span::from_millis(1), from + TERM).unwrap();
+    let span = Window::new(from - Span::from_millis(1), from + TERM).unwrap();
     let found = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
     assert_eq!((found.windows, found.span), (8, Window::new(from, meter.now)));
     assert_eq!(found.first_difference, None);
@@ -97,4 +97,25 @@ async fn the_first_window_that_differs_is_named() {
     let found = books(&meter, 1).await.first_difference.expect("a gap");
     assert_eq!((found.window.starts(), found.recorded.usage()), (START + MINUTE, Usage::ZERO));
     assert!(found.held > Usage::ZERO);
+}
+
+#[tokio::test]
+async fn more_than_can_be_compared_at_once_is_refused() {
+    let mut meter = ten_minutes().await;
+    meter.crowd(&tenant(4), 1_200).await;
+    // As if it had been metered each minute for a month.
+    let windows =
+        "WITH RECURSIVE minute (n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM minute WHERE n < 44999)
+         INSERT INTO usage_windows (starts_at, ends_at, records, micro_units)
+         SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 1800000000 + n * 60, 'unixepoch'),
+                strftime('%Y-%m-%dT%H:%M:%fZ', 1800000060 + n * 60, 'unixepoch'), 1, 1
+         FROM minute";
+    tamper(&meter, windows).await;
+    let reconciled = async |of, minutes: u64| {
+        let span = Window::new(START, START + Span::from_secs(60 * minutes)).unwrap();
+        meter.ledger.reconcile_usage(&tenant(of), span).await.unwrap()
+    };
+    assert_eq!(reconciled(3, 45_000).await.expect("of nobody").windows, 44_999);
+    assert_eq!(reconciled(4, 45_000).await, None, "1,200 sessions in 45,000 windows");
+    assert_eq!(reconciled(4, 60).await.expect("less").windows, 59);
 }

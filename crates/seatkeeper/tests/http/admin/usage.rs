@@ -209,3 +209,22 @@ async fn without_a_sink_there_is_nothing_and_all_of_it_agrees() {
         })
     );
 }
+
+#[tokio::test]
+async fn one_reconciliation_at_a_time_is_answered() {
+    let desk = Desk::open_with(&[]);
+    let path = format!("{RECONCILIATION}?{ALL_TIME}");
+    until("one of many at once is told to come again", async || {
+        let ask = || async { desk.admin().get(&path).await };
+        let answers = futures_util::future::join_all((0..16).map(|_| ask())).await;
+        let (done, busy): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status == 200);
+        for answer in &busy {
+            assert_problem(answer, 503, "another is under way");
+            assert_eq!(answer.body["retry_after_seconds"], json!(1));
+        }
+        assert!(!done.is_empty(), "nobody had an answer");
+        if busy.is_empty() { Err("all were answered".to_owned()) } else { Ok(()) }
+    })
+    .await;
+    desk.admin().get(&path).await.expect(200);
+}

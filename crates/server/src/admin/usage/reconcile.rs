@@ -1,7 +1,7 @@
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Window};
-use seatkeeper_ledger::WINDOWS_RECONCILED_MAX;
+use seatkeeper_ledger::{TALLY_MAX, WINDOWS_RECONCILED_MAX};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -27,6 +27,7 @@ pub(crate) struct SpanQuery {
     security(("bearer" = [])), params(SpanQuery),
     responses(
         (status = 200, body = ReconciliationAnswer),
+        (status = 503, body = Problem, description = "Another reconciliation is under way; `Retry-After` tells when to ask again"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]
@@ -36,14 +37,20 @@ pub(crate) async fn reconcile(
     Query(query): Query<SpanQuery>,
 ) -> Result<axum::Json<ReconciliationAnswer>, Error> {
     let span = span_of(Some(query.from), Some(query.to))?;
+    let _alone = app.reconciliation.try_acquire().map_err(|_| Error::ReconciliationUnderWay)?;
     let books = match kept(&app, span).await? {
         Some(span) => app.ledger.reconcile_usage(&who.tenant, span).await.map_err(Error::Ledger)?,
         None => Some(Default::default()),
     };
-    let books = books.ok_or_else(|| {
-        Error::field("to", format!("more than {WINDOWS_RECONCILED_MAX} windows since `from`: ask for less"))
-    })?;
+    let books = books.ok_or_else(|| Error::field("to", too_much()))?;
     Ok(axum::Json(ReconciliationAnswer::of(&books)))
+}
+
+fn too_much() -> String {
+    format!(
+        "more than {WINDOWS_RECONCILED_MAX} windows since `from`, or more than {TALLY_MAX} if for each session \
+         the windows are counted in which it was live: ask for less"
+    )
 }
 
 /// The part of the span whose history retention has not touched.
