@@ -124,11 +124,15 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     assert!(output.status.success(), "{told}{log}");
 
     let answers: Vec<Value> = told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let status = |at: usize| answers[at]["status"].clone();
-    let statuses: Vec<_> = (0..answers.len()).map(status).collect();
+    let of_all = |name: &str| -> Vec<Value> {
+        answers.iter().map(|answer| answer[name].clone()).filter(|told| !told.is_null()).collect()
+    };
     let (seat, full) = (json!("acquired"), json!(403));
-    let expected = [&seat, &seat, &seat, &full, &seat, &seat, &json!("ok"), &json!("resumed"), &full];
-    assert_eq!(statuses.iter().collect::<Vec<_>>(), expected, "{told}{log}");
+    let licenses =
+        [&seat, &seat, &seat, &full, &seat, &seat, &json!("ok"), &json!("resumed"), &full].map(Value::clone);
+    let capacities = ["created", "existing", "upgraded"].map(Value::from);
+    assert_eq!(of_all("status"), [&licenses[..], &capacities].concat(), "{told}{log}");
+    assert_eq!(of_all("outcome"), ["admitted", "admitted", "admitted_with_eviction"], "{told}{log}");
     assert_eq!(answers[5]["session_id"], answers[7]["session_id"], "the seat of before the crash");
     assert!(told.contains("none left its pool above its limit"), "{told}");
     // The tour killed it.
