@@ -4,8 +4,9 @@ use super::Worker;
 use super::desk::Desk;
 use crate::{Error, Target};
 
-/// How many devices a household has: twice as many as the largest of the usual plans allows at once.
-const DEVICES_PER_SUBSCRIBER: u32 = 8;
+/// How many devices a household has. More than twice as many as the largest of the usual plans allows at once:
+/// of sessions that began in the same millisecond any may go first, and a device that returns must be out.
+const DEVICES_PER_SUBSCRIBER: u32 = 12;
 
 /// A connection that admits the devices of its subscribers in turn, over and over.
 pub(crate) struct Evictions {

@@ -29,8 +29,12 @@ const PLAN: &str = "premium";
 /// The ledger in the data directory.
 const LEDGER: &str = "ledger.db";
 
-/// How long nothing is put on record before the server counts as having nothing left to put there.
-const LEDGER_AT_REST: Duration = Duration::from_millis(100);
+/// How long nothing is put on record before the server counts as having nothing left to put there: longer
+/// than a large commit takes on a busy machine.
+const LEDGER_AT_REST: Duration = Duration::from_secs(1);
+
+/// Between two looks at the ledger.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A running server, and a token of its admin.
 pub(crate) struct Product {
@@ -108,7 +112,7 @@ impl Product {
             if grew_at.unwrap_or(began).elapsed() > LEDGER_AT_REST {
                 break;
             }
-            tokio::time::sleep(LEDGER_AT_REST / 10).await;
+            tokio::time::sleep(LOOK_INTERVAL).await;
         }
         ledger.close().await?;
         Ok(grew_at.map_or(Duration::ZERO, |at| at.duration_since(began)))
