@@ -161,7 +161,7 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Listens for the end of a session, unless `max` listeners do already.
+    /// Listens for the end of a session, unless as many do as may: `max` in all, and a few for each session.
     pub(crate) fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
         self.endings.listen(id, max)
     }
@@ -190,6 +190,7 @@ impl Engine {
         Ok(self.registry.open(pool, seq, terms, Vec::new()).await?)
     }
 
+    /// Waits for what an answer of this durability rests on.
     async fn settled(&self, receipt: Receipt, durability: Durability) -> Result<(), Error> {
         match durability {
             Durability::Ledger => self.durable(receipt).await,

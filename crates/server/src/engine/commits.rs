@@ -8,7 +8,8 @@ use seatkeeper_core::Bucket;
 use seatkeeper_registry::Receipt;
 use tokio::sync::oneshot;
 
-/// How long they wait at most, so that a ledger that hangs holds up nobody whose answer does not rest on it.
+/// How long who only keeps up waits at most, so that a ledger that hangs holds up nobody whose answer does
+/// not rest on it.
 const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// One entry a bucket, so that a commit wakes those who wait for it and nobody else.

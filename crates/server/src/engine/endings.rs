@@ -26,8 +26,8 @@ struct Waiting {
     count: usize,
 }
 
-/// Listeners of one session: a device and those that show it elsewhere, and nobody who takes all there are.
-pub(super) const LISTENERS_PER_SESSION_MAX: usize = 8;
+/// How many may listen for one session, so that nobody takes all the places there are.
+const LISTENERS_PER_SESSION_MAX: usize = 8;
 
 /// Listens for the end of one session.
 pub(crate) struct Listener {

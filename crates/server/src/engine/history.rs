@@ -44,7 +44,7 @@ impl Engine {
     /// What the ledger knows of a pool's live sessions, at most `max` of them, all that happened in it until
     /// now included.
     pub(crate) async fn live_records(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
-        self.durable(self.registry.journal_end(pool.bucket()).await?).await?;
+        self.on_record(pool.bucket()).await?;
         self.ledger.live_sessions_of(pool, max).await.map_err(Error::Ledger)
     }
 }

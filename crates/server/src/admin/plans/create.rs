@@ -24,7 +24,7 @@ pub(crate) struct CreatePlan {
     name: PlanName,
     /// How many devices of a subscriber may watch at once: 0 to 1,000.
     #[garde(range(max = DEVICES_MAX))]
-    #[schema(maximum = 10_000)]
+    #[schema(maximum = 1_000)]
     device_limit: u32,
     /// What it costs, by default nothing; kept for those who ask.
     #[garde(range(max = PRICE_CENTS_MAX))]

@@ -21,7 +21,7 @@ use crate::problem::Problem;
 pub(crate) struct UpdatePlan {
     /// How many devices of a subscriber may watch at once.
     #[garde(range(max = DEVICES_MAX))]
-    #[schema(maximum = 10_000)]
+    #[schema(maximum = 1_000)]
     device_limit: Option<u32>,
     /// What it costs.
     #[garde(range(max = PRICE_CENTS_MAX))]
