@@ -36,6 +36,12 @@ struct Remembered {
     read_at: Instant,
 }
 
+/// A read of the ledger that is under way.
+struct Reading {
+    changes_before: u64,
+    read_at: Instant,
+}
+
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key(TenantId, UserId);
 
@@ -88,16 +94,24 @@ impl Subscribers {
     }
 
     async fn load(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
-        let changes_before = *self.changes.lock();
-        let read_at = Instant::now();
+        let reading = self.reading();
         let subscriber = Arc::new(self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger)?);
-        let changes = self.changes.lock();
-        // A read that a change overtook may tell what was before it.
-        if *changes == changes_before && !self.remember_for.is_zero() {
-            let remembered = Remembered { subscriber: Arc::clone(&subscriber), read_at };
-            self.remembered.insert(Key(tenant.clone(), user.clone()), remembered);
-        }
+        self.remember(reading, Key(tenant.clone(), user.clone()), &subscriber);
         Ok(subscriber)
+    }
+
+    /// Where a read of the ledger stands that begins now.
+    fn reading(&self) -> Reading {
+        Reading { changes_before: *self.changes.lock(), read_at: Instant::now() }
+    }
+
+    /// Remembers what was read, unless a change overtook it: then it may tell what was before that.
+    fn remember(&self, reading: Reading, key: Key, subscriber: &Arc<Subscriber>) {
+        let changes = self.changes.lock();
+        if *changes == reading.changes_before && !self.remember_for.is_zero() {
+            let subscriber = Arc::clone(subscriber);
+            self.remembered.insert(key, Remembered { subscriber, read_at: reading.read_at });
+        }
     }
 }
 

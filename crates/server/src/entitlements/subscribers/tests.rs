@@ -81,16 +81,18 @@ async fn nothing_is_remembered_for_longer_than_it_may_be() {
 #[tokio::test]
 async fn a_read_that_a_change_overtook_is_not_remembered() {
     let scene = Scene::new(Duration::from_secs(3_600)).await;
-    let (tenant, ann) = (acme(), UserId::from("ann"));
-    let mut read = std::pin::pin!(scene.subscribers.of(&tenant, &ann));
-    // The read is under way, and its answer may be on its way back.
-    assert!(read.as_mut().now_or_never().is_none());
+    let (subscribers, ann) = (&scene.subscribers, || Key(acme(), "ann".into()));
+    let overtaken = subscribers.reading();
+    let old = Arc::new(scene.ledger.subscriber(&acme(), &"ann".into()).await.unwrap());
     scene.subscribe("ann", "premium").await;
-    scene.subscribers.changed(Changed::Subscriber(acme(), "ann".into()));
-    let old = read.await.unwrap();
-    assert!(old.entitled(NOW, Span::ZERO).terms.limit.0 <= 4);
-    assert!(scene.subscribers.remembered.is_empty(), "it may be the answer from before the change");
+    subscribers.changed(Changed::Subscriber(acme(), "ann".into()));
+    subscribers.remember(overtaken, ann(), &old);
+    assert!(subscribers.remembered.is_empty(), "it tells what was before the change");
     assert_eq!(scene.limit("ann").await, 4);
+
+    subscribers.changed(Changed::Subscriber(acme(), "ann".into()));
+    subscribers.remember(subscribers.reading(), ann(), &old);
+    assert_eq!(scene.limit("ann").await, 1, "nothing overtook that one");
 }
 
 #[tokio::test]
