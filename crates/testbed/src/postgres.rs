@@ -1,0 +1,253 @@
+//! PostgreSQL: a cluster of its own, in a temporary directory, on a port of 127.0.0.1.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+use crate::port;
+
+/// The superuser of every cluster here. It needs no password.
+const USER: &str = "seatkeeper";
+
+/// A cluster, stopped and deleted when this is dropped, and also when the process ends without that.
+#[derive(Debug)]
+pub struct Postgres {
+    binaries: PathBuf,
+    account: Option<Account>,
+    dir: TempDir,
+    port: u16,
+    guard: Child,
+}
+
+/// How a cluster is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Sessions are cut off, and what they had not committed is rolled back.
+    Fast,
+    /// As in a crash: the next start recovers from the write-ahead log.
+    Immediate,
+}
+
+/// A database of a test: empty at first, dropped with this.
+#[derive(Debug)]
+pub struct Database {
+    server: &'static Postgres,
+    name: String,
+}
+
+/// Who runs the server where the tests run as root, which it refuses to run as.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    uid: u32,
+    gid: u32,
+}
+
+/// A fresh, empty database on the server that all tests of this process share.
+pub fn database() -> Database {
+    static SHARED: OnceLock<Postgres> = OnceLock::new();
+    SHARED.get_or_init(Postgres::start).database()
+}
+
+impl Postgres {
+    /// Makes a cluster and starts it. It survives every crash but that of the whole machine: it does not
+    /// wait for the disk.
+    pub fn start() -> Self {
+        Self::start_with(&["fsync = off"])
+    }
+
+    /// Likewise, with these lines of `postgresql.conf` and nothing said about the disk.
+    pub fn start_with(settings: &[&str]) -> Self {
+        let binaries = binaries();
+        let account = rustix::process::geteuid().is_root().then(Account::of_postgres);
+        let dir = tempfile::Builder::new().prefix("seatkeeper-postgres-").tempdir().expect("a directory");
+        if let Some(Account { uid, gid }) = account {
+            chown(dir.path(), Some(uid), Some(gid)).expect("root may give a directory away");
+        }
+        let guard = guard(dir.path());
+        let server = Self { binaries, account, dir, port: port::free(), guard };
+        server.initialise(settings);
+        server.start_again();
+        server
+    }
+
+    fn initialise(&self, settings: &[&str]) {
+        let args = ["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", USER];
+        self.run("initdb", |command| command.args(args).arg("--pgdata").arg(self.data()));
+        let conf = self.data().join("postgresql.conf");
+        let ours = [
+            "listen_addresses = '127.0.0.1'",
+            "unix_socket_directories = ''",
+            "max_connections = 300",
+            "log_min_messages = warning",
+        ];
+        let mut text = fs::read_to_string(&conf).expect("initdb wrote it");
+        for line in ours.iter().chain(settings) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        fs::write(&conf, text).expect("the directory is writable");
+    }
+
+    /// Starts a cluster that was stopped, or that was killed, on the same port, and waits until it answers.
+    pub fn start_again(&self) {
+        let options = format!("-p {}", self.port);
+        let log = self.dir.path().join("log");
+        self.run("pg_ctl", |command| {
+            command.arg("start").args(["--wait", "--timeout=60", "--options", &options]);
+            command.arg("--log").arg(log).arg("--pgdata").arg(self.data())
+        });
+    }
+
+    /// Stops the cluster, and waits until it is down.
+    pub fn stop(&self, how: Stop) {
+        let mode = match how {
+            Stop::Fast => "--mode=fast",
+            Stop::Immediate => "--mode=immediate",
+        };
+        self.run("pg_ctl", |command| {
+            command.args(["stop", "--wait", "--timeout=60", mode, "--pgdata"]).arg(self.data())
+        });
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process that all others of the cluster belong to, for tests that send it signals.
+    pub fn pid(&self) -> u32 {
+        let file = fs::read_to_string(self.data().join("postmaster.pid")).expect("the cluster runs");
+        file.lines().next().and_then(|pid| pid.parse().ok()).expect("its first line is the process")
+    }
+
+    /// Where the database of this name is.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// A fresh, empty database.
+    pub fn database(&'static self) -> Database {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.on_server("createdb", &[&name]);
+        Database { server: self, name }
+    }
+
+    /// Runs one of PostgreSQL's clients against the server.
+    fn on_server(&self, client: &str, args: &[&str]) {
+        let port = self.port.to_string();
+        self.run(client, |command| {
+            command.args(["--host=127.0.0.1", "--username", USER, "--port", &port]).args(args)
+        });
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn run(&self, binary: &str, prepare: impl FnOnce(&mut Command) -> &mut Command) {
+        let mut command = Command::new(self.binaries.join(binary));
+        // A server outlives the command that starts it, so it must not hold a pipe that is read to its end.
+        let errors = tempfile::tempfile().expect("a temporary file");
+        command.current_dir(self.dir.path()).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(errors.try_clone().expect("another handle on it"));
+        if let Some(Account { uid, gid }) = self.account {
+            command.uid(uid).gid(gid);
+        }
+        let status = prepare(&mut command).status().unwrap_or_else(|error| panic!("{binary}: {error}"));
+        if !status.success() {
+            let log = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+            panic!("{binary} failed: {status}: {}\nthe server's log:\n{log}", text_of(errors));
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        // What the guard cannot do, nobody can.
+        let _ = self.guard.wait();
+    }
+}
+
+impl Database {
+    /// Where it is.
+    pub fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.server.on_server("dropdb", &["--force", "--if-exists", &self.name]);
+        }
+    }
+}
+
+impl Account {
+    fn of_postgres() -> Self {
+        let users = fs::read_to_string("/etc/passwd").expect("every system has it");
+        let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let ids = fields.find_map(|user| match user[..] {
+            ["postgres", _, uid, gid, ..] => Some(Self { uid: uid.parse().ok()?, gid: gid.parse().ok()? }),
+            _ => None,
+        });
+        ids.unwrap_or_else(|| not_installed())
+    }
+}
+
+/// A process that waits until this one is gone, or closes its input, and then ends the cluster and deletes
+/// it. Interrupts from a terminal go to this process as well, and must not end it first.
+fn guard(dir: &Path) -> Child {
+    let script = r#"
+        trap '' INT TERM HUP
+        cat >/dev/null
+        read -r pid <"$1/data/postmaster.pid" && kill -s QUIT "$pid" && while kill -0 "$pid"; do sleep 0.02; done
+        rm -rf "$1"
+    "#;
+    let mut command = Command::new("sh");
+    command.args([OsStr::new("-c"), OsStr::new(script), OsStr::new("guard"), dir.as_os_str()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("every system has a shell")
+}
+
+/// The directory of the newest PostgreSQL that is installed.
+fn binaries() -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let on_path = env::split_paths(&path).find_map(|dir| {
+        // Its companions stand beside what a link points to.
+        Some(dir.join("initdb").canonicalize().ok()?.parent()?.to_owned())
+    });
+    on_path.or_else(newest_of_debian).unwrap_or_else(|| not_installed())
+}
+
+fn newest_of_debian() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let found = versions.filter_map(|entry| {
+        let dir = entry.ok()?.path();
+        let version: u32 = dir.file_name()?.to_str()?.parse().ok()?;
+        let binaries = dir.join("bin");
+        binaries.join("initdb").exists().then_some((version, binaries))
+    });
+    found.max().map(|(_, binaries)| binaries)
+}
+
+fn not_installed() -> ! {
+    panic!("PostgreSQL is missing: install postgresql (Debian: apt-get install postgresql)")
+}
+
+fn text_of(mut file: fs::File) -> String {
+    use std::io::{Read as _, Seek as _};
+    let mut text = String::new();
+    let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    read.map_or_else(|error| error.to_string(), |_| text)
+}
