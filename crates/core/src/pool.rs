@@ -17,6 +17,9 @@ const SESSIONS_WITHOUT_INDEX_MAX: usize = 8;
 
 /// The live sessions of one pool, and the newest terms it has seen.
 ///
+/// A pool that is too large to be looked at as a whole for each decision can be [in view](Self::in_view) in
+/// part; unless said otherwise, what is told of sessions is then told of those in view.
+///
 /// Holds at most one session per holder. Every operation takes constant time, whatever the number of
 /// seats, but for those that say otherwise. What must always hold: each session is in the
 /// index, if there is one, and in the one queue of its TTL.
@@ -29,12 +32,38 @@ pub struct Pool {
     // One queue for each TTL in use, hence nearly always one: within a queue, the order of the last
     // heartbeat is also the order of expiry, and no second index is needed.
     queues: SmallVec<[Queue; 1]>,
+    // Boxed, for the pools that stay in memory are always in view as a whole.
+    others: Option<Box<Others>>,
+}
+
+/// Sessions of a pool that are not in view: they are live, and of the rest only so much is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// How many they are.
+    pub count: u32,
+    /// None of them falls silent before: a lower bound of last heartbeat + TTL.
+    pub silent_from: RegistryTime,
 }
 
 impl Pool {
     /// A pool with no session, which knows no terms or those it is given.
     pub fn new(terms: Option<Terms>) -> Self {
         Self { terms, ..Self::default() }
+    }
+
+    /// A pool of which only some sessions are in view: as many as a [`Sight`](crate::Sight) asks for. The
+    /// holders and ids of all sessions are distinct.
+    pub fn in_view(
+        terms: Option<Terms>,
+        sessions: impl IntoIterator<Item = Session>,
+        others: Others,
+    ) -> Self {
+        let others = (others.count > 0).then(|| Box::new(others));
+        let mut pool = Self { others, ..Self::new(terms) };
+        for session in sessions {
+            pool.insert(session);
+        }
+        pool
     }
 
     /// The newest terms seen.
@@ -44,12 +73,12 @@ impl Pool {
 
     /// How many sessions are in it, those included that are over and not yet forgotten.
     pub fn live(&self) -> u32 {
-        self.sessions.len() as u32
+        self.sessions.len() as u32 + self.others.as_ref().map_or(0, |others| others.count)
     }
 
     /// Whether nobody is in it.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.live() == 0
     }
 
     /// The session of this name.
@@ -98,9 +127,12 @@ impl Pool {
         self.within_entitlement(session.silent_until())
     }
 
-    /// When the next session is over unless renewed; none if nobody is in.
+    /// When the next session is over unless renewed, or a lower bound of it where that one is not in view;
+    /// none if nobody is in.
     pub fn next_expiry(&self) -> Option<RegistryTime> {
-        let silent = self.queues.iter().map(|queue| self.session(queue.oldest()).silent_until()).min()?;
+        let in_view = self.queues.iter().map(|queue| self.session(queue.oldest()).silent_until()).min();
+        let others = self.others.as_ref().map(|others| others.silent_from);
+        let silent = in_view.into_iter().chain(others).min()?;
         Some(self.within_entitlement(silent))
     }
 
@@ -166,11 +198,9 @@ impl Pool {
 
     /// Takes over `terms` if they are newer than what the pool knows, and says whether it did.
     pub(crate) fn learn(&mut self, terms: Terms) -> bool {
-        let newer = self.terms.is_none_or(|known| terms.version > known.version);
-        if newer {
-            self.terms = Some(terms);
-        }
-        newer
+        let before = self.terms;
+        self.terms = Terms::newest(before, Some(terms));
+        self.terms != before
     }
 
     /// The sessions that are over at `now`. Takes time for each of them, not for the others.

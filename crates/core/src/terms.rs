@@ -32,6 +32,15 @@ pub struct Terms {
     pub standing: Standing,
 }
 
+impl Terms {
+    /// Those that hold once a pool that knows `known` was told `told`: an older version, and another text of
+    /// the same one, never replace what is known.
+    pub(crate) fn newest(known: Option<Self>, told: Option<Self>) -> Option<Self> {
+        let newer = told.filter(|told| known.is_none_or(|known| told.version > known.version));
+        newer.or(known)
+    }
+}
+
 /// What happens to a newcomer when every seat is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {

@@ -13,3 +13,4 @@ mod properties;
 mod reference;
 mod runs;
 mod scene;
+mod view;
