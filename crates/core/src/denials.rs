@@ -8,13 +8,17 @@ pub const DENIALS_RECORDED_PER_WINDOW_MAX: u32 = 10;
 /// The window in which denials are counted: past the bound, one record a window.
 pub const DENIAL_WINDOW: Span = Span::from_secs(60);
 
-/// One pool's denials of the current window.
-#[derive(Clone, Debug)]
+/// One pool's denials of the current window. A registry that keeps it in a store writes its parts down.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DenialFold {
-    window_started: RegistryTime,
-    recorded: u32,
-    folded: u64,
-    last: (Holder, Denial),
+    /// When the window began.
+    pub window_started: RegistryTime,
+    /// How many denials of the window were recorded one by one.
+    pub recorded: u32,
+    /// How many were counted only since the last record.
+    pub folded: u64,
+    /// Who was denied last, and why.
+    pub last: (Holder, Denial),
 }
 
 /// What one denial brings onto record: nothing, itself, the count of the window before, or both.

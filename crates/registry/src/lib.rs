@@ -10,6 +10,7 @@ pub mod conformance;
 mod contract;
 mod error;
 pub mod memory;
+mod open_pool;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use contract::{

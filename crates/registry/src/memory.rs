@@ -8,7 +8,6 @@
 mod bucket;
 mod clocked;
 mod journal;
-mod open_pool;
 
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
@@ -19,6 +18,7 @@ use seatkeeper_core::{
 use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalEntry, Live, PoolView, Receipt, Registry, Request, Swept,
 };
+use crate::open_pool::Record as _;
 use crate::{Error, TimeSource};
 use bucket::BucketState;
 use clocked::Clocked;

@@ -5,18 +5,14 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use seatkeeper_core::{
-    Authority, Bucket, Change, EndReason, Ending, Origin, Outcome, PoolId, Reach, RegistryTime, Session,
-    SessionId, Terms,
-    rule::{self, Decision, Renewal},
+    Authority, Bucket, EndReason, Ending, Origin, Outcome, PoolId, RegistryTime, Session, SessionId, Terms,
 };
 use slab::Slab;
 
 use super::journal::Journal;
-use super::open_pool::OpenPool;
 use crate::Error;
-use crate::contract::{
-    Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, Live, PoolView, Receipt, Request, Swept,
-};
+use crate::contract::{Claimed, Ended, EndedAll, Heartbeat, Live, PoolView, Receipt, Request, Swept};
+use crate::open_pool::{Beat, Closing, OpenPool, Record as _};
 
 /// All that changes together.
 pub(super) struct BucketState {
@@ -76,30 +72,21 @@ impl BucketState {
         id: &PoolId,
         seq: u64,
         terms: Option<Terms>,
-        mut live: Vec<Session>,
+        live: Vec<Session>,
         now: RegistryTime,
     ) {
         if self.slot_of(id).is_ok() {
             return;
         }
-        let mut open = OpenPool::new(id.clone(), seq, self.epoch, terms);
-        live.sort_unstable_by_key(|session| (session.started, session.id));
-        for session in live {
-            rule::restore(&mut open.pool, id.kind, session, now);
-        }
+        let open = OpenPool::restored(id.clone(), seq, self.epoch, terms, live, now);
         let slot = self.pools.insert(open) as u32;
         let (pools, hasher) = (&self.pools, &self.hasher);
         self.by_id
             .insert_unique(hasher.hash_one(id), slot, |&slot| hasher.hash_one(&pools[slot as usize].id));
         let restored = self.pools[slot as usize].pool.iter().map(|session| (session.id, slot));
         self.sessions.extend(restored);
-        let pool = &mut self.pools[slot as usize].pool;
-        let ended = match terms {
-            Some(terms) => rule::revise(pool, terms, now),
-            None => rule::forget_over(pool, now),
-        };
-        self.record_ends(slot, &ended, 0, &Origin::SYSTEM, now);
-        self.put_in_due_index(slot, now);
+        let ended = self.pools[slot as usize].settle(now, &mut self.journal);
+        self.follow(slot, ids(&ended), now);
     }
 
     pub(super) fn claim(
@@ -109,71 +96,26 @@ impl BucketState {
         now: RegistryTime,
     ) -> Result<Claimed, Error> {
         let slot = self.slot_of(request.pool)?;
-        let open = &mut self.pools[slot as usize];
-        let decision = rule::admit(&mut open.pool, request.claim, request.policy, fresh, now);
-        let answer = self.record_decision(slot, &decision, request, now);
-        self.put_in_due_index(slot, now);
+        let (answer, decision) = self.pools[slot as usize].claim(request, fresh, now, &mut self.journal);
+        if let Outcome::Admitted(id) = decision.outcome {
+            self.sessions.insert(id, slot);
+        }
+        self.follow(slot, ids(&decision.ended), now);
         let open = &self.pools[slot as usize];
         Ok(Claimed { answer, live: open.pool.live(), limit: open.limit(), receipt: self.receipt() })
     }
 
-    fn record_decision(
-        &mut self,
-        slot: u32,
-        decision: &Decision,
-        request: Request<'_>,
-        now: RegistryTime,
-    ) -> Answer {
-        let admitted = matches!(decision.outcome, Outcome::Admitted(_));
-        self.record_ends(slot, &decision.ended, u32::from(admitted), request.origin, now);
-        let (how, id) = match decision.outcome {
-            Outcome::Admitted(id) => (Granted::Admitted, id),
-            Outcome::Refreshed(id) => (Granted::Refreshed, id),
-            Outcome::Resumed(id) => (Granted::Resumed, id),
-            Outcome::Existing(id) => (Granted::Existing, id),
-            Outcome::Denied(why) => {
-                let holder = request.claim.holder.clone();
-                let open = &mut self.pools[slot as usize];
-                open.record_denial(holder, why, request.origin, now, &mut self.journal);
-                return Answer::Denied(why);
-            }
-        };
-        let open = &mut self.pools[slot as usize];
-        let Some(session) = open.pool.get(id).map(|session| open.live_view(session, now)) else {
-            // The rule has just put it there.
-            unreachable!("a granted session is in its pool");
-        };
-        if admitted {
-            let change = Change::Admitted {
-                session: Box::new(session.session.clone()),
-                expires: session.expires,
-                particulars: Box::new(request.particulars.clone()),
-            };
-            open.record(open.pool.live(), change, request.origin, now, &mut self.journal);
-            self.sessions.insert(id, slot);
-        }
-        let made_room = decision.ended.iter().filter(|ending| !ending.reason.is_by_time());
-        let ended = made_room.map(|ending| (ending.session.id, ending.reason)).collect();
-        Answer::Granted { how, session: Box::new(session), ended }
-    }
-
     pub(super) fn heartbeat(&mut self, id: SessionId, who: &Authority, now: RegistryTime) -> Heartbeat {
-        let Some(slot) = self.covered(id, who) else {
+        let Some(&slot) = self.sessions.get(&id) else {
             return Heartbeat::Missing;
         };
-        let open = &mut self.pools[slot as usize];
-        match rule::renew(&mut open.pool, id, now) {
-            Renewal::Renewed => match open.pool.get(id) {
-                Some(session) => Heartbeat::Renewed(Box::new(open.live_view(session, now))),
-                None => Heartbeat::Missing,
-            },
-            Renewal::Over(ending) => {
-                let last_heartbeat = ending.session.last_heartbeat;
-                self.record_ends(slot, &[*ending], 0, &Origin::SYSTEM, now);
-                self.put_in_due_index(slot, now);
+        match self.pools[slot as usize].heartbeat(id, who, now, &mut self.journal) {
+            Beat::Renewed(live) => Heartbeat::Renewed(live),
+            Beat::Over { last_heartbeat } => {
+                self.follow(slot, [id], now);
                 Heartbeat::Over { last_heartbeat, receipt: self.receipt() }
             }
-            Renewal::Missing => Heartbeat::Missing,
+            Beat::Missing => Heartbeat::Missing,
         }
     }
 
@@ -185,22 +127,17 @@ impl BucketState {
         origin: &Origin,
         now: RegistryTime,
     ) -> Ended {
-        let Some(slot) = self.covered(id, who) else {
+        let Some(&slot) = self.sessions.get(&id) else {
             return Ended::Missing;
         };
-        let pool = &mut self.pools[slot as usize].pool;
-        if let (EndReason::Released, Reach::Own(user)) = (reason, &who.reach)
-            && rule::leave(pool, id, user, now)
-        {
-            return Ended::Left;
+        match self.pools[slot as usize].end(id, who, reason, origin, now, &mut self.journal) {
+            Closing::Ended(reason) => {
+                self.follow(slot, [id], now);
+                Ended::Now { reason, receipt: self.receipt() }
+            }
+            Closing::Left => Ended::Left,
+            Closing::Missing => Ended::Missing,
         }
-        let Some(ending) = rule::end(pool, id, reason, now) else {
-            return Ended::Missing;
-        };
-        let reason = ending.reason;
-        self.record_ends(slot, &[ending], 0, origin, now);
-        self.put_in_due_index(slot, now);
-        Ended::Now { reason, receipt: self.receipt() }
     }
 
     pub(super) fn end_all(
@@ -211,8 +148,9 @@ impl BucketState {
         now: RegistryTime,
     ) -> Result<EndedAll, Error> {
         let slot = self.slot_of(id)?;
-        let ended = rule::end_all(&mut self.pools[slot as usize].pool, reason, now);
-        Ok(self.all_ended(slot, &ended, origin, now))
+        let ended = self.pools[slot as usize].end_all(reason, origin, now, &mut self.journal);
+        self.follow(slot, ids(&ended), now);
+        Ok(EndedAll { count: ended.len(), receipt: self.receipt() })
     }
 
     pub(super) fn revise(
@@ -223,20 +161,14 @@ impl BucketState {
         now: RegistryTime,
     ) -> Result<EndedAll, Error> {
         let slot = self.slot_of(id)?;
-        let ended = rule::revise(&mut self.pools[slot as usize].pool, terms, now);
-        Ok(self.all_ended(slot, &ended, origin, now))
-    }
-
-    fn all_ended(&mut self, slot: u32, ended: &[Ending], origin: &Origin, now: RegistryTime) -> EndedAll {
-        self.record_ends(slot, ended, 0, origin, now);
-        self.put_in_due_index(slot, now);
-        EndedAll { count: ended.len(), receipt: self.receipt() }
+        let ended = self.pools[slot as usize].revise(terms, origin, now, &mut self.journal);
+        self.follow(slot, ids(&ended), now);
+        Ok(EndedAll { count: ended.len(), receipt: self.receipt() })
     }
 
     pub(super) fn session(&mut self, id: SessionId, who: &Authority, now: RegistryTime) -> Option<Live> {
         let slot = self.covered(id, who)?;
         self.forget_over(slot, now);
-        self.put_in_due_index(slot, now);
         let open = &self.pools[slot as usize];
         Some(open.live_view(open.pool.get(id)?, now))
     }
@@ -244,7 +176,6 @@ impl BucketState {
     pub(super) fn view(&mut self, id: &PoolId, max: usize, now: RegistryTime) -> Result<PoolView, Error> {
         let slot = self.slot_of(id)?;
         self.forget_over(slot, now);
-        self.put_in_due_index(slot, now);
         let open = &self.pools[slot as usize];
         let sessions =
             open.pool.stalest_first().take(max).map(|session| open.live_view(session, now)).collect();
@@ -258,13 +189,12 @@ impl BucketState {
                 return Swept { ended, more: false };
             };
             self.due.remove(&(at, slot));
-            self.pools[slot as usize].due = None;
-            ended += self.forget_over(slot, now);
-            self.pools[slot as usize].flush_denials(now, &mut self.journal);
-            if self.pools[slot as usize].may_close(&self.journal, now) {
+            let acknowledged = self.journal.acknowledged();
+            let sweeping = self.pools[slot as usize].sweep(acknowledged, now, &mut self.journal);
+            ended += sweeping.ended.len();
+            self.follow(slot, ids(&sweeping.ended), now);
+            if sweeping.may_close {
                 self.close(slot);
-            } else {
-                self.put_in_due_index(slot, now);
             }
         }
         Swept { ended, more: self.due().is_some_and(|at| at <= now) }
@@ -278,42 +208,33 @@ impl BucketState {
             .collect()
     }
 
-    fn forget_over(&mut self, slot: u32, now: RegistryTime) -> usize {
-        let ended = rule::forget_over(&mut self.pools[slot as usize].pool, now);
-        self.record_ends(slot, &ended, 0, &Origin::SYSTEM, now);
-        ended.len()
+    fn forget_over(&mut self, slot: u32, now: RegistryTime) {
+        let ended = self.pools[slot as usize].forget_over(now, &mut self.journal);
+        self.follow(slot, ids(&ended), now);
     }
 
-    fn record_ends(
-        &mut self,
-        slot: u32,
-        ended: &[Ending],
-        newcomers: u32,
-        origin: &Origin,
-        now: RegistryTime,
-    ) {
-        for ending in ended {
-            self.sessions.remove(&ending.session.id);
+    /// Follows a pool that may have changed, and in which these sessions ended.
+    fn follow(&mut self, slot: u32, ended: impl IntoIterator<Item = SessionId>, now: RegistryTime) {
+        for id in ended {
+            self.sessions.remove(&id);
         }
-        self.pools[slot as usize].record_ends(ended, newcomers, origin, now, &mut self.journal);
-    }
-
-    /// Makes sure that the sweeper comes by in time; an entry that is early enough stays as it is.
-    fn put_in_due_index(&mut self, slot: u32, now: RegistryTime) {
         let open = &mut self.pools[slot as usize];
-        open.note_whether_empty(now);
-        let next = open.next_due(now).unwrap_or_else(|| open.may_close_at(now));
-        if open.due.is_some_and(|due| due <= next) {
+        let before = open.due;
+        let due = open.become_due(now);
+        if before == Some(due) {
             return;
         }
-        if let Some(later) = open.due.replace(next) {
-            self.due.remove(&(later, slot));
+        if let Some(before) = before {
+            self.due.remove(&(before, slot));
         }
-        self.due.insert((next, slot));
+        self.due.insert((due, slot));
     }
 
     fn close(&mut self, slot: u32) {
         let open = self.pools.remove(slot as usize);
+        if let Some(due) = open.due {
+            self.due.remove(&(due, slot));
+        }
         if let Ok(entry) = self.by_id.find_entry(self.hasher.hash_one(&open.id), |&other| other == slot) {
             entry.remove();
         }
@@ -330,4 +251,8 @@ impl BucketState {
         let open = &self.pools[slot as usize];
         who.covers(&open.id, open.pool.get(id)?).then_some(slot)
     }
+}
+
+fn ids(ended: &[Ending]) -> impl Iterator<Item = SessionId> {
+    ended.iter().map(|ending| ending.session.id)
 }

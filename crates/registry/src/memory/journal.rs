@@ -7,6 +7,7 @@ use seatkeeper_core::{Bucket, Event};
 use tokio::sync::Notify;
 
 use crate::contract::{JournalEntry, Receipt};
+use crate::open_pool::Record;
 
 /// The events of one bucket that the ledger has not acknowledged, in order.
 #[derive(Default)]
@@ -16,11 +17,6 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// How many events it ever held.
-    pub(super) fn end(&self) -> u64 {
-        self.acknowledged + self.events.len() as u64
-    }
-
     /// How many of them are acknowledged.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
@@ -28,10 +24,6 @@ impl Journal {
 
     pub(super) fn is_empty(&self) -> bool {
         self.events.is_empty()
-    }
-
-    pub(super) fn push(&mut self, event: Event) {
-        self.events.push_back(event);
     }
 
     pub(super) fn read(&self, bucket: Bucket, max: usize) -> Vec<JournalEntry> {
@@ -51,6 +43,17 @@ impl Journal {
         self.events.drain(..through as usize);
         self.acknowledged += through;
         through as usize
+    }
+}
+
+impl Record for Journal {
+    fn push(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// How many events it ever held.
+    fn end(&self) -> u64 {
+        self.acknowledged + self.events.len() as u64
     }
 }
 

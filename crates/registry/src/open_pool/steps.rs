@@ -1,0 +1,188 @@
+//! What a caller can do to a pool: the rule decides, and the change is on record.
+
+use seatkeeper_core::rule::{self, Renewal};
+use seatkeeper_core::{
+    Authority, Change, Decision, EndReason, Ending, Origin, Outcome, Reach, RegistryTime, SessionId, Terms,
+};
+
+use super::{OpenPool, Record};
+use crate::contract::{Answer, Granted, Live, Request};
+
+/// What became of a heartbeat.
+pub(crate) enum Beat {
+    /// The session lives on.
+    Renewed(Box<Live>),
+    /// It was over, and has ended now.
+    Over {
+        /// Its last heartbeat.
+        last_heartbeat: RegistryTime,
+    },
+    /// It is not in the pool, or not the caller's.
+    Missing,
+}
+
+/// What became of the end of one session.
+pub(crate) enum Closing {
+    /// It ended now, for this reason.
+    Ended(EndReason),
+    /// The caller is out of it, and others go on with it.
+    Left,
+    /// It is not in the pool, or not the caller's.
+    Missing,
+}
+
+/// What a sweep did to a pool.
+pub(crate) struct Sweeping {
+    /// The sessions that it ended.
+    pub(crate) ended: Vec<Ending>,
+    /// Nobody needs the pool to be open any more.
+    pub(crate) may_close: bool,
+}
+
+impl OpenPool {
+    /// Decides a claim; a new session is called `fresh`.
+    pub(crate) fn claim(
+        &mut self,
+        request: Request<'_>,
+        fresh: SessionId,
+        now: RegistryTime,
+        journal: &mut impl Record,
+    ) -> (Answer, Decision) {
+        let decision = rule::admit(&mut self.pool, request.claim, request.policy, fresh, now);
+        let admitted = matches!(decision.outcome, Outcome::Admitted(_));
+        self.record_ends(&decision.ended, u32::from(admitted), request.origin, now, journal);
+        let (how, id) = match decision.outcome {
+            Outcome::Admitted(id) => (Granted::Admitted, id),
+            Outcome::Refreshed(id) => (Granted::Refreshed, id),
+            Outcome::Resumed(id) => (Granted::Resumed, id),
+            Outcome::Existing(id) => (Granted::Existing, id),
+            Outcome::Denied(why) => {
+                self.record_denial(request.claim.holder.clone(), why, request.origin, now, journal);
+                return (Answer::Denied(why), decision);
+            }
+        };
+        let Some(session) = self.pool.get(id).map(|session| self.live_view(session, now)) else {
+            // The rule has just put it there.
+            unreachable!("a granted session is in its pool");
+        };
+        if admitted {
+            let change = Change::Admitted {
+                session: Box::new(session.session.clone()),
+                expires: session.expires,
+                particulars: Box::new(request.particulars.clone()),
+            };
+            self.record(self.pool.live(), change, request.origin, now, journal);
+        }
+        let made_room = decision.ended.iter().filter(|ending| !ending.reason.is_by_time());
+        let ended = made_room.map(|ending| (ending.session.id, ending.reason)).collect();
+        (Answer::Granted { how, session: Box::new(session), ended }, decision)
+    }
+
+    /// Renews a session.
+    pub(crate) fn heartbeat(
+        &mut self,
+        id: SessionId,
+        who: &Authority,
+        now: RegistryTime,
+        journal: &mut impl Record,
+    ) -> Beat {
+        if !self.covers(id, who) {
+            return Beat::Missing;
+        }
+        match rule::renew(&mut self.pool, id, now) {
+            Renewal::Renewed => match self.pool.get(id) {
+                Some(session) => Beat::Renewed(Box::new(self.live_view(session, now))),
+                None => Beat::Missing,
+            },
+            Renewal::Over(ending) => {
+                self.record_ends(std::slice::from_ref(&*ending), 0, &Origin::SYSTEM, now, journal);
+                Beat::Over { last_heartbeat: ending.session.last_heartbeat }
+            }
+            Renewal::Missing => Beat::Missing,
+        }
+    }
+
+    /// Ends a session, or lets the caller out of it.
+    pub(crate) fn end(
+        &mut self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+        now: RegistryTime,
+        journal: &mut impl Record,
+    ) -> Closing {
+        if !self.covers(id, who) {
+            return Closing::Missing;
+        }
+        if let (EndReason::Released, Reach::Own(user)) = (reason, &who.reach)
+            && rule::leave(&mut self.pool, id, user, now)
+        {
+            return Closing::Left;
+        }
+        let Some(ending) = rule::end(&mut self.pool, id, reason, now) else {
+            return Closing::Missing;
+        };
+        self.record_ends(std::slice::from_ref(&ending), 0, origin, now, journal);
+        Closing::Ended(ending.reason)
+    }
+
+    /// Ends every session.
+    pub(crate) fn end_all(
+        &mut self,
+        reason: EndReason,
+        origin: &Origin,
+        now: RegistryTime,
+        journal: &mut impl Record,
+    ) -> Vec<Ending> {
+        let ended = rule::end_all(&mut self.pool, reason, now);
+        self.record_ends(&ended, 0, origin, now, journal);
+        ended
+    }
+
+    /// Learns newer terms.
+    pub(crate) fn revise(
+        &mut self,
+        terms: Terms,
+        origin: &Origin,
+        now: RegistryTime,
+        journal: &mut impl Record,
+    ) -> Vec<Ending> {
+        let ended = rule::revise(&mut self.pool, terms, now);
+        self.record_ends(&ended, 0, origin, now, journal);
+        ended
+    }
+
+    /// Ends what is over as the pool opens, or what its terms say has ended.
+    pub(crate) fn settle(&mut self, now: RegistryTime, journal: &mut impl Record) -> Vec<Ending> {
+        match self.pool.terms() {
+            Some(terms) => self.revise(terms, &Origin::SYSTEM, now, journal),
+            None => self.forget_over(now, journal),
+        }
+    }
+
+    /// Ends what is over.
+    pub(crate) fn forget_over(&mut self, now: RegistryTime, journal: &mut impl Record) -> Vec<Ending> {
+        let ended = rule::forget_over(&mut self.pool, now);
+        self.record_ends(&ended, 0, &Origin::SYSTEM, now, journal);
+        ended
+    }
+
+    /// Does what was due in a pool that the due-index has let go of; `acknowledged` is how much of the
+    /// journal the ledger has.
+    pub(crate) fn sweep(
+        &mut self,
+        acknowledged: u64,
+        now: RegistryTime,
+        journal: &mut impl Record,
+    ) -> Sweeping {
+        self.due = None;
+        let ended = self.forget_over(now, journal);
+        self.flush_denials(now, journal);
+        Sweeping { ended, may_close: self.may_close(acknowledged, now) }
+    }
+
+    fn covers(&self, id: SessionId, who: &Authority) -> bool {
+        self.pool.get(id).is_some_and(|session| who.covers(&self.id, session))
+    }
+}
