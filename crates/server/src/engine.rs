@@ -195,7 +195,7 @@ impl Engine {
         match durability {
             Durability::Ledger => self.durable(receipt).await,
             Durability::Journal => {
-                self.commits.keep_up(receipt).await;
+                self.commits.keep_up(receipt, self.registry.journal_depth() as u64).await;
                 Ok(())
             }
         }

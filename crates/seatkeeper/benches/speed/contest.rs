@@ -74,18 +74,23 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     }
     let mut lines = lines(&rounds[1..]);
     eprintln!("servers: {} s of evictions", effort.sustained.as_secs());
-    lines.push(sustained(effort, &parts[&Side::Evictions], &product).await?);
+    let bare = rate_of(Side::Bare, &rounds[1..]);
+    lines.push(sustained(effort, &parts[&Side::Evictions], &product, bare).await?);
     Ok(lines)
 }
 
-/// Whether the ledger keeps up with admissions that do not wait for it, for as long as they come.
-async fn sustained(effort: Effort, part: &Part, product: &Product) -> Result<Line, Error> {
+/// Whether the ledger keeps up with admissions that do not wait for it, for as long as they come: longer
+/// than the journal takes them up. The bare server answers `bare` requests a second.
+async fn sustained(effort: Effort, part: &Part, product: &Product, bare: f64) -> Result<Line, Error> {
     let bounds = Bounds { duration: effort.sustained, turns: None };
     let part = Part { plan: Plan { bounds, ..part.plan.clone() }, server: part.server };
     let Done { report, behind, .. } = measured(Side::Evictions, &part, product).await?;
     let what = format!("seconds behind after {} s of evictions", effort.sustained.as_secs());
     let recorded = report.requests as f64 / (report.elapsed_seconds + behind.as_secs_f64());
-    let rates = format!("{:.1} requests/s answered, {recorded:.1} put on record", report.requests_per_second);
+    let answered = report.requests_per_second;
+    let of_bare = answered / bare;
+    let rates =
+        format!("{answered:.1} requests/s answered, {of_bare:.2} of bare; {recorded:.1} put on record");
     Ok(Line::new(what, SECONDS_BEHIND, &[behind.as_secs_f64()], rates))
 }
 
@@ -178,6 +183,10 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
         rates("acquire + release / naive", Bound::AtLeast(5.0), Side::Cycle, Side::NaiveCycle),
         compared(rounds, "p99 of a heartbeat / bare", Bound::Below(3.0), p99_sides, "ms", p99),
     ]
+}
+
+fn rate_of(side: Side, rounds: &[Round]) -> f64 {
+    median(&rounds.iter().map(|round| round[&side].report.requests_per_second).collect::<Vec<_>>())
 }
 
 fn compared(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use seatkeeper_core::Event;
@@ -16,7 +16,10 @@ use crate::error::Error;
 /// Events in one commit. Only a ledger that is behind has so many at once, and it catches up the faster the
 /// more there are: pages that many of them touch are written once. It is a fraction of a second's work, for
 /// those behind them wait.
-const DRAIN_BATCH_EVENTS_MAX: usize = 4_096;
+const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
+
+/// The longest that the drainer gives way to those who do not wait for it.
+const GIVES_WAY_MAX: Duration = Duration::from_millis(250);
 
 /// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
 /// backstop only.
@@ -44,6 +47,7 @@ impl Worker for Drain {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
+        let (started, depth_before) = (Instant::now(), self.registry.journal_depth());
         let entries = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
         if entries.is_empty() {
             return Ok(Left::Nothing);
@@ -57,11 +61,28 @@ impl Worker for Drain {
             self.commits.advance(receipt);
         }
         self.endings.tell(&events);
-        Ok(Left::More)
+        Ok(self.left(depth_before, started.elapsed()))
     }
 
     async fn woken(&self) {
         self.registry.journal_stirred().await;
+    }
+
+    async fn hurried(&self) {
+        self.commits.awaited().await;
+    }
+}
+
+impl Drain {
+    /// What to do after a batch. While events come faster than they can be put on record, and the journal has
+    /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
+    /// half of what the drainer would take of the machine.
+    fn left(&self, depth_before: usize, batch_took: Duration) -> Left {
+        let depth = self.registry.journal_depth();
+        if depth < depth_before || !self.commits.has_room(depth as u64) {
+            return Left::More;
+        }
+        Left::Later(batch_took.min(GIVES_WAY_MAX))
     }
 }
 

@@ -22,6 +22,8 @@ const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
 pub(crate) enum Left {
     Nothing,
     More,
+    /// More, and what else the server does goes first for so long, unless the worker is hurried.
+    Later(Duration),
 }
 
 /// One kind of background work.
@@ -43,6 +45,11 @@ pub(crate) trait Worker: Send + Sync + 'static {
 
     /// Returns when there may be something to do before the rest is over.
     async fn woken(&self) {
+        std::future::pending().await
+    }
+
+    /// Returns when somebody waits for what was left for later.
+    async fn hurried(&self) {
         std::future::pending().await
     }
 }
@@ -84,6 +91,14 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
                 retry_pause = RETRY_PAUSE_MIN;
                 tokio::task::yield_now().await;
             }
+            Some(Left::Later(pause)) => {
+                retry_pause = RETRY_PAUSE_MIN;
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = worker.hurried() => {}
+                    () = stop.cancelled() => {}
+                }
+            }
             Some(Left::Nothing) => {
                 retry_pause = RETRY_PAUSE_MIN;
                 tokio::select! {
@@ -109,8 +124,8 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
 async fn finish(worker: &impl Worker) {
     loop {
         match attempt(worker).await {
-            Some(Left::More) if worker.must_finish() => {}
-            Some(Left::More | Left::Nothing) => return,
+            Some(Left::More | Left::Later(_)) if worker.must_finish() => {}
+            Some(Left::More | Left::Later(_) | Left::Nothing) => return,
             None => tokio::time::sleep(RETRY_PAUSE_MIN).await,
         }
     }

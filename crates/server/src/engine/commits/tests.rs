@@ -1,16 +1,19 @@
 use std::time::Instant;
 
 use futures_util::FutureExt;
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{BUCKETS, Bucket};
 use seatkeeper_registry::Receipt;
 
 use super::{Commits, KEEPING_UP_WAIT_MAX};
 
-/// A bucket's share of the journal.
+/// A bucket's share of the first half of the journal.
 const SHARE: u64 = 4;
 
+/// How many events that half takes.
+const HALF: u64 = SHARE * BUCKETS as u64;
+
 fn commits() -> Commits {
-    Commits::new(SHARE * Bucket::all().count() as u64)
+    Commits::new(2 * HALF)
 }
 
 fn receipt(bucket: u16, position: u64) -> Receipt {
@@ -63,8 +66,10 @@ fn those_who_gave_up_are_forgotten() {
 #[tokio::test]
 async fn whoever_needs_no_record_waits_only_while_the_ledger_is_far_behind() {
     let commits = commits();
-    assert!(commits.keep_up(receipt(7, SHARE)).now_or_never().is_some(), "that is not far");
-    let mut waiting = Box::pin(commits.keep_up(receipt(7, SHARE + 2)));
+    let far = receipt(7, SHARE + 2);
+    assert!(commits.keep_up(far, HALF).now_or_never().is_some(), "the journal has room");
+    assert!(commits.keep_up(receipt(7, SHARE), HALF + 1).now_or_never().is_some(), "others took it up");
+    let mut waiting = Box::pin(commits.keep_up(far, HALF + 1));
     assert!(waiting.as_mut().now_or_never().is_none());
     commits.advance(receipt(7, 1));
     assert!(waiting.as_mut().now_or_never().is_none());
@@ -77,8 +82,8 @@ async fn whoever_needs_no_record_does_not_wait_for_a_ledger_that_fails_or_hangs(
     let commits = commits();
     let far = receipt(7, SHARE + 1);
     let asked_at = Instant::now();
-    commits.keep_up(far).await;
+    commits.keep_up(far, HALF + 1).await;
     assert!(asked_at.elapsed() >= KEEPING_UP_WAIT_MAX);
     commits.tried(true);
-    assert!(commits.keep_up(far).now_or_never().is_some());
+    assert!(commits.keep_up(far, HALF + 1).now_or_never().is_some());
 }

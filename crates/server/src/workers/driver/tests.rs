@@ -74,3 +74,51 @@ async fn a_stop_lets_a_worker_do_what_is_left() {
     crew.stop().await;
     assert_eq!(batches.load(Ordering::SeqCst), 5, "one batch before the stop, four to finish");
 }
+
+#[tokio::test]
+async fn what_is_left_for_later_is_done_when_the_pause_is_over() {
+    let pause = Duration::from_millis(1);
+    assert_eq!(batches_when_done(pause, false).await, 2);
+}
+
+#[tokio::test]
+async fn what_is_left_for_later_is_done_at_once_when_somebody_waits_for_it() {
+    assert_eq!(batches_when_done(DEADLINE * 2, true).await, 2);
+}
+
+/// Batches until nothing is left, where the first leaves something for later.
+async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
+    struct Patient(Scripted, Duration, bool);
+
+    #[async_trait]
+    impl Worker for Patient {
+        fn name(&self) -> &'static str {
+            self.0.name()
+        }
+
+        fn rest(&self) -> Duration {
+            self.0.rest()
+        }
+
+        async fn activate(&self) -> Result<Left, Error> {
+            let left = self.0.activate().await?;
+            Ok(if left == Left::More { Left::Later(self.1) } else { left })
+        }
+
+        async fn hurried(&self) {
+            if !self.2 {
+                std::future::pending().await
+            }
+        }
+    }
+
+    let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let script: fn(usize) -> _ = |batch| Ok(if batch == 0 { Left::More } else { Left::Nothing });
+    let scripted = Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script };
+    let crew = Crew::new();
+    crew.start(Patient(scripted, pause, hurried));
+    tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");
+    let batches = batches.load(Ordering::SeqCst);
+    crew.stop().await;
+    batches
+}
