@@ -75,7 +75,7 @@ pub trait Registry: Send + Sync + 'static {
 
     /// The oldest events that are not acknowledged, at most about `max`, those of a bucket in order.
     /// Reading them again gives them again.
-    async fn journal_read(&self, max: usize) -> Result<Vec<JournalEntry>, Error>;
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error>;
 
     /// Forgets the events of a bucket up to this position: they are in the ledger.
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error>;
@@ -106,13 +106,26 @@ pub struct Request<'a> {
     pub particulars: &'a Particulars,
 }
 
-/// A place in a bucket's journal. What happened up to it is durable once it is acknowledged.
+/// A place in a bucket's journal. What happened up to it is durable once it is acknowledged. Places compare by
+/// epoch and then by position; one of an epoch that is over is never acknowledged any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The bucket.
     pub bucket: Bucket,
-    /// How many events the bucket's journal had ever held; 0: nothing to wait for.
+    /// The epoch of the bucket in which the journal got there.
+    pub epoch: u64,
+    /// How many events the bucket's journal had held in this epoch; 0: nothing to wait for.
     pub position: u64,
+}
+
+/// What a look at the journal found.
+#[derive(Clone, Debug, Default)]
+pub struct JournalRead {
+    /// Events that wait.
+    pub entries: Vec<JournalEntry>,
+    /// How far the journals that were looked at are acknowledged already, by whomever: a registry that several
+    /// nodes share tells each of them so what another has brought to the ledger.
+    pub acknowledged: Vec<Receipt>,
 }
 
 /// An event and its place.

@@ -1,5 +1,7 @@
 //! Why a registry has no answer.
 
+use seatkeeper_core::Bucket;
+
 /// There is no answer. Unless said otherwise, nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,4 +16,17 @@ pub enum Error {
         /// Events that wait.
         depth: usize,
     },
+    /// The bucket is not served in the epoch that this node knows: it is being rebuilt, or was, or has to be.
+    #[error("the registry does not serve bucket {} in the epoch that is known here", bucket.number())]
+    NotServing {
+        /// The bucket.
+        bucket: Bucket,
+    },
+    /// The registry cannot be reached. What was asked for was not done, or it was and is done again without
+    /// harm.
+    #[error("the registry cannot be reached")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// No answer came in time, and what was asked for may have been done: ask for the same again.
+    #[error("the registry did not answer in time")]
+    TimedOut,
 }

@@ -8,13 +8,17 @@ mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
+mod epochs;
 mod error;
 pub mod memory;
 mod open_pool;
+mod rebuild;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use contract::{
-    Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, JournalEntry, Live, PoolView, Receipt, Registry,
-    Request, Swept,
+    Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, JournalEntry, JournalRead, Live, PoolView, Receipt,
+    Registry, Request, Swept,
 };
+pub use epochs::Epochs;
 pub use error::Error;
+pub use rebuild::{Condition, Filling, Identity, Rebuild, State};

@@ -16,7 +16,7 @@ use seatkeeper_core::{
 };
 
 use crate::contract::{
-    Claimed, Ended, EndedAll, Heartbeat, JournalEntry, Live, PoolView, Receipt, Registry, Request, Swept,
+    Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
 use crate::open_pool::Record as _;
 use crate::{Error, TimeSource};
@@ -139,15 +139,15 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
         Ok(self.lock(bucket).renewed_since(since))
     }
 
-    async fn journal_read(&self, max: usize) -> Result<Vec<JournalEntry>, Error> {
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
         let waiting: Vec<_> = self.backlog.waiting().collect();
         // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
         let share = max.div_ceil(waiting.len().max(1));
-        let mut entries = Vec::new();
+        let mut read = JournalRead::default();
         for bucket in waiting {
-            entries.extend(self.lock(bucket).journal().read(bucket, share));
+            read.entries.extend(self.lock(bucket).waiting(share));
         }
-        Ok(entries)
+        Ok(read)
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {

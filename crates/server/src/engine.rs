@@ -17,7 +17,7 @@ use seatkeeper_registry::{
 
 use crate::error::Error;
 use crate::settings::Durability;
-pub(crate) use commits::Commits;
+pub(crate) use commits::{Commits, Overtaken};
 pub(crate) use endings::{Endings, Listener};
 pub(crate) use history::Past;
 
@@ -204,6 +204,9 @@ impl Engine {
     /// Waits until the ledger has all up to `receipt`.
     async fn durable(&self, receipt: Receipt) -> Result<(), Error> {
         let committed = self.commits.reached(receipt);
-        tokio::time::timeout(self.commit_timeout, committed).await.map_err(|_| Error::NotDurable)
+        match tokio::time::timeout(self.commit_timeout, committed).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Overtaken)) | Err(_) => Err(Error::NotDurable),
+        }
     }
 }

@@ -88,7 +88,7 @@ impl Account {
 
 /// Everything that waits in the journal.
 pub async fn waiting(registry: &dyn Registry) -> Vec<JournalEntry> {
-    registry.journal_read(usize::MAX).await.expect("a journal can be read")
+    registry.journal_read(usize::MAX).await.expect("a journal can be read").entries
 }
 
 /// The events of one pool that wait in the journal.

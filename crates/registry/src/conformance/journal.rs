@@ -105,7 +105,7 @@ pub async fn a_journal_can_be_read_piece_by_piece(h: &impl Harness) {
     }
     let mut accounts = [Account::default(), Account::default()];
     for _ in 0..8 {
-        for entry in pools[0].registry.journal_read(1).await.expect("a journal can be read") {
+        for entry in pools[0].registry.journal_read(1).await.expect("a journal can be read").entries {
             let at = usize::from(entry.event.pool == pools[1].id);
             accounts[at].enter(&entry.event).expect("the events of a pool follow from one another");
             acknowledge(&pools[0], entry.receipt).await;

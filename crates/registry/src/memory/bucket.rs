@@ -5,13 +5,16 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, Ending, Origin, Outcome, PoolId, RegistryTime, Session, SessionId, Terms,
+    Authority, Bucket, EndReason, Ending, Event, Origin, Outcome, PoolId, RegistryTime, Session, SessionId,
+    Terms,
 };
 use slab::Slab;
 
 use super::journal::Journal;
 use crate::Error;
-use crate::contract::{Claimed, Ended, EndedAll, Heartbeat, Live, PoolView, Receipt, Request, Swept};
+use crate::contract::{
+    Claimed, Ended, EndedAll, Heartbeat, JournalEntry, Live, PoolView, Receipt, Request, Swept,
+};
 use crate::open_pool::{Beat, Closing, OpenPool, Record as _};
 
 /// All that changes together.
@@ -60,7 +63,20 @@ impl BucketState {
     }
 
     pub(super) fn receipt(&self) -> Receipt {
-        Receipt { bucket: self.bucket, position: self.journal.end() }
+        self.place(self.journal.end())
+    }
+
+    /// The oldest events of the journal, at most `max`.
+    pub(super) fn waiting(&self, max: usize) -> Vec<JournalEntry> {
+        let entry = |(position, event): (u64, &Event)| JournalEntry {
+            receipt: self.place(position),
+            event: event.clone(),
+        };
+        self.journal.waiting(max).map(entry).collect()
+    }
+
+    fn place(&self, position: u64) -> Receipt {
+        Receipt { bucket: self.bucket, epoch: self.epoch, position }
     }
 
     pub(super) fn due(&self) -> Option<RegistryTime> {

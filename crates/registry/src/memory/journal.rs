@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use seatkeeper_core::{Bucket, Event};
 use tokio::sync::Notify;
 
-use crate::contract::{JournalEntry, Receipt};
 use crate::open_pool::Record;
 
 /// The events of one bucket that the ledger has not acknowledged, in order.
@@ -26,15 +25,9 @@ impl Journal {
         self.events.is_empty()
     }
 
-    pub(super) fn read(&self, bucket: Bucket, max: usize) -> Vec<JournalEntry> {
-        let places = self.acknowledged + 1..;
-        places
-            .zip(self.events.iter().take(max))
-            .map(|(position, event)| JournalEntry {
-                receipt: Receipt { bucket, position },
-                event: event.clone(),
-            })
-            .collect()
+    /// The oldest events and their positions.
+    pub(super) fn waiting(&self, max: usize) -> impl Iterator<Item = (u64, &Event)> {
+        (self.acknowledged + 1..).zip(self.events.iter().take(max))
     }
 
     /// Forgets the events up to `position`, and says how many those were.

@@ -1,6 +1,7 @@
 //! How far the ledger has come with each bucket's journal, and who waits for it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,8 +24,37 @@ pub(crate) struct Commits {
 
 #[derive(Default)]
 struct Progress {
+    /// The newest epoch that is known of the bucket, and how far the ledger has come in it.
+    epoch: u64,
     committed: u64,
-    waiting: Vec<(u64, oneshot::Sender<()>)>,
+    waiting: Vec<(Receipt, oneshot::Sender<()>)>,
+}
+
+/// The bucket's epoch was raised: whether the ledger got what was waited for cannot be told, and it will not
+/// any more.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overtaken;
+
+impl Progress {
+    /// Goes on in this epoch, unless a newer one is known. Whoever waits in an older one waits in vain.
+    fn enter(&mut self, epoch: u64) {
+        if epoch > self.epoch {
+            (self.epoch, self.committed) = (epoch, 0);
+            self.waiting.retain(|(awaited, _)| awaited.epoch >= epoch);
+        }
+    }
+
+    /// Whether the ledger has come so far; none: not yet.
+    fn has(&self, receipt: Receipt) -> Option<Result<(), Overtaken>> {
+        if receipt.position == 0 {
+            return Some(Ok(()));
+        }
+        match receipt.epoch.cmp(&self.epoch) {
+            Ordering::Less => Some(Err(Overtaken)),
+            Ordering::Equal => (receipt.position <= self.committed).then_some(Ok(())),
+            Ordering::Greater => None,
+        }
+    }
 }
 
 impl Commits {
@@ -52,22 +82,27 @@ impl Commits {
 
     /// Notes whether the latest try to bring records to the ledger failed.
     pub(crate) fn tried(&self, failed: bool) {
-        self.failing.store(failed, Ordering::Relaxed);
+        self.failing.store(failed, Relaxed);
     }
 
     /// Whether records do not reach the ledger at present.
     pub(crate) fn are_failing(&self) -> bool {
-        self.failing.load(Ordering::Relaxed)
+        self.failing.load(Relaxed)
     }
 
-    /// Notes that all up to `receipt` is in the ledger.
+    /// Notes that all up to `receipt` is in the ledger, and so that its epoch is the bucket's: what was waited for in
+    /// an older one is not to come.
     pub(crate) fn advance(&self, receipt: Receipt) {
         let mut progress = self.of(receipt.bucket).lock();
+        progress.enter(receipt.epoch);
+        if receipt.epoch < progress.epoch {
+            return;
+        }
         progress.committed = progress.committed.max(receipt.position);
         let waiting = std::mem::take(&mut progress.waiting);
-        for (position, waiter) in waiting {
-            if position > progress.committed {
-                progress.waiting.push((position, waiter));
+        for (awaited, waiter) in waiting {
+            if progress.has(awaited).is_none() {
+                progress.waiting.push((awaited, waiter));
             } else {
                 // A waiter may have given up.
                 let _ = waiter.send(());
@@ -75,22 +110,22 @@ impl Commits {
         }
     }
 
-    /// Resolves once all up to `receipt` is in the ledger.
-    pub(crate) async fn reached(&self, receipt: Receipt) {
+    /// Resolves once all up to `receipt` is in the ledger, or will never be.
+    pub(crate) async fn reached(&self, receipt: Receipt) -> Result<(), Overtaken> {
         let reached = {
             let mut progress = self.of(receipt.bucket).lock();
-            if receipt.position <= progress.committed {
-                return;
+            if let Some(known) = progress.has(receipt) {
+                return known;
             }
             // Those who gave up while the ledger was away must not pile up.
             progress.waiting.retain(|(_, waiter)| !waiter.is_closed());
             let (waiter, reached) = oneshot::channel();
-            progress.waiting.push((receipt.position, waiter));
+            progress.waiting.push((receipt, waiter));
             reached
         };
         self.awaited.notify_one();
-        // The sender is dropped only with all of this.
-        let _ = reached.await;
+        // The sender is dropped without a word when the epoch is over.
+        reached.await.map_err(|_| Overtaken)
     }
 
     /// Resolves once the ledger is not far behind `receipt`, or is not to be waited for. In the journal wait

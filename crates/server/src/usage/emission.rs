@@ -7,7 +7,7 @@ use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_ledger::{Fence, JobName, Ledger};
 use seatkeeper_registry::Registry;
 
-use crate::engine::Commits;
+use crate::engine::{Commits, Overtaken};
 use crate::error::Error;
 use crate::jobs::Job;
 
@@ -53,7 +53,8 @@ impl Emission {
         // The time first: whatever comes into a journal after its end was read happens at this time or later.
         let now = self.registry.now().await?;
         for bucket in Bucket::all() {
-            self.commits.reached(self.registry.journal_end(bucket).await?).await;
+            let end = self.registry.journal_end(bucket).await?;
+            self.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;
         }
         Ok(now)
     }

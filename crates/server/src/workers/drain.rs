@@ -48,11 +48,14 @@ impl Worker for Drain {
 
     async fn activate(&self) -> Result<Left, Error> {
         let (started, depth_before) = (Instant::now(), self.registry.journal_depth());
-        let entries = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
-        if entries.is_empty() {
+        let read = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
+        for receipt in read.acknowledged {
+            self.commits.advance(receipt);
+        }
+        if read.entries.is_empty() {
             return Ok(Left::Nothing);
         }
-        let (receipts, events) = split(entries);
+        let (receipts, events) = split(read.entries);
         let applied = self.ledger.apply(&events).await;
         self.commits.tried(applied.is_err());
         applied.map_err(Error::Ledger)?;

@@ -44,8 +44,9 @@ impl Seen {
 
     /// The receipt of the answer covers every event of the step.
     pub(super) fn covered_by(&self, receipt: Receipt) -> Checked {
-        let covered =
-            self.end.is_none_or(|end| end.bucket == receipt.bucket && end.position <= receipt.position);
+        let covered = self.end.is_none_or(|end| {
+            end.bucket == receipt.bucket && (end.epoch, end.position) <= (receipt.epoch, receipt.position)
+        });
         if covered { Ok(()) } else { Err(format!("{receipt:?} does not cover {:?}", self.end)) }
     }
 }

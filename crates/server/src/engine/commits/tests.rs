@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use seatkeeper_core::{BUCKETS, Bucket};
 use seatkeeper_registry::Receipt;
 
-use super::{Commits, KEEPING_UP_WAIT_MAX};
+use super::{Commits, KEEPING_UP_WAIT_MAX, Overtaken};
 
 /// A bucket's share of the first half of the journal.
 const SHARE: u64 = 4;
@@ -17,7 +17,11 @@ fn commits() -> Commits {
 }
 
 fn receipt(bucket: u16, position: u64) -> Receipt {
-    Receipt { bucket: Bucket::new(bucket).expect("a bucket"), position }
+    in_epoch(1, bucket, position)
+}
+
+fn in_epoch(epoch: u64, bucket: u16, position: u64) -> Receipt {
+    Receipt { bucket: Bucket::new(bucket).expect("a bucket"), epoch, position }
 }
 
 #[test]
@@ -51,6 +55,36 @@ fn an_older_commit_takes_nothing_back() {
     commits.advance(receipt(7, 5));
     commits.advance(receipt(7, 2));
     assert!(commits.reached(receipt(7, 5)).now_or_never().is_some());
+}
+
+#[test]
+fn whoever_waits_in_an_epoch_that_is_over_is_told_so() {
+    let commits = commits();
+    let mut waiting = Box::pin(commits.reached(receipt(7, 3)));
+    let mut elsewhere = Box::pin(commits.reached(receipt(8, 3)));
+    let mut ahead = Box::pin(commits.reached(in_epoch(2, 7, 1)));
+    for waiting in [&mut waiting, &mut elsewhere, &mut ahead] {
+        assert!(waiting.as_mut().now_or_never().is_none());
+    }
+    commits.advance(in_epoch(2, 7, 0));
+    assert_eq!(waiting.now_or_never(), Some(Err(Overtaken)));
+    assert_eq!(commits.reached(receipt(7, 1)).now_or_never(), Some(Err(Overtaken)), "nor later");
+    assert!(elsewhere.as_mut().now_or_never().is_none(), "buckets have epochs of their own");
+    assert!(ahead.as_mut().now_or_never().is_none());
+    commits.advance(in_epoch(2, 7, 1));
+    assert_eq!(ahead.now_or_never(), Some(Ok(())));
+}
+
+#[test]
+fn a_place_in_a_new_epoch_is_not_one_in_the_old() {
+    let commits = commits();
+    commits.advance(receipt(7, 5));
+    let mut waiting = Box::pin(commits.reached(in_epoch(2, 7, 3)));
+    assert!(waiting.as_mut().now_or_never().is_none(), "five were committed in the epoch before");
+    commits.advance(receipt(7, 9));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    commits.advance(in_epoch(2, 7, 3));
+    assert_eq!(waiting.now_or_never(), Some(Ok(())));
 }
 
 #[test]
