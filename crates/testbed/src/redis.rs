@@ -1,0 +1,225 @@
+//! Redis: servers of a test's own, in temporary directories, on ports of 127.0.0.1.
+
+mod cluster;
+mod process;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::clock::Clock;
+use crate::port;
+pub use cluster::RedisCluster;
+use process::Process;
+
+/// How long a server may take to answer after its start, on a machine that does much else.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// How often it is tried with another port: one that was free may be taken before the server takes it.
+const STARTS_MAX: usize = 5;
+
+/// What a server is to be like.
+#[derive(Clone, Debug, Default)]
+pub struct RedisSetup {
+    settings: Vec<String>,
+    clock: Option<Arc<Clock>>,
+}
+
+/// A server, killed and deleted when this is dropped, and also when the process ends without that.
+#[derive(Debug)]
+pub struct Redis {
+    setup: RedisSetup,
+    dir: TempDir,
+    port: u16,
+    bus_port: u16,
+    process: Option<Process>,
+}
+
+/// What a server remembers when it starts again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// What it wrote to disk, which by default is nothing.
+    OnDisk,
+    /// Nothing.
+    Lost,
+    /// What it held when this was taken.
+    Snapshot(Snapshot),
+}
+
+/// All that a server held at one instant.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Snapshot(Vec<u8>);
+
+impl RedisSetup {
+    /// A line of `redis.conf`.
+    pub fn setting(mut self, line: &str) -> Self {
+        self.settings.push(line.to_owned());
+        self
+    }
+
+    /// The wall clock that it reads.
+    pub fn clock(mut self, clock: &Arc<Clock>) -> Self {
+        self.clock = Some(Arc::clone(clock));
+        self
+    }
+
+    /// Starts a server, and waits until it answers.
+    pub fn start(self) -> Redis {
+        let dir = tempfile::Builder::new().prefix("seatkeeper-redis-").tempdir().expect("a directory");
+        let mut redis = Redis { setup: self, dir, port: 0, bus_port: 0, process: None };
+        for _ in 0..STARTS_MAX {
+            redis.port = port::free();
+            redis.bus_port = port::free();
+            if redis.try_to_start() {
+                return redis;
+            }
+        }
+        panic!("redis-server does not start:\n{}", redis.log())
+    }
+}
+
+impl Redis {
+    /// Starts an empty server that keeps everything in memory, and waits until it answers.
+    pub fn start() -> Self {
+        RedisSetup::default().start()
+    }
+
+    /// Starts it again after it was stopped or killed, on the same port.
+    pub fn start_again(&mut self, memory: Memory) {
+        assert!(self.process.is_none(), "it runs");
+        match memory {
+            Memory::OnDisk => {}
+            Memory::Lost => self.forget(),
+            Memory::Snapshot(Snapshot(bytes)) => {
+                self.forget();
+                fs::write(self.dump(), bytes).expect("the directory is writable");
+            }
+        }
+        assert!(self.try_to_start(), "redis-server does not start again:\n{}", self.log());
+    }
+
+    /// Stops it in order.
+    pub fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.end("TERM");
+        }
+    }
+
+    /// Kills it with all that it had not written to disk.
+    pub fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.end("KILL");
+        }
+    }
+
+    /// Freezes it where it stands, its connections open.
+    pub fn pause(&self) {
+        self.running().signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.running().signal(rustix::process::Signal::CONT);
+    }
+
+    /// Takes down all that it holds.
+    pub fn snapshot(&self) -> Snapshot {
+        self.ask::<()>(redis::cmd("SAVE"));
+        Snapshot(fs::read(self.dump()).expect("it has just been written"))
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    /// What its process is called by the kernel.
+    pub fn pid(&self) -> u32 {
+        self.running().pid()
+    }
+
+    /// The server's answer to a command that it must not refuse.
+    #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
+    pub fn ask<T: redis::FromRedisValue>(&self, command: redis::Cmd) -> T {
+        command.query(&mut self.connection()).expect("a server answers")
+    }
+
+    fn connection(&self) -> redis::Connection {
+        let client = redis::Client::open(self.url()).expect("the address is one");
+        client.get_connection_with_timeout(START_MAX).expect("a server takes connections")
+    }
+
+    /// Starts the process and waits until it answers; false if it ends instead.
+    fn try_to_start(&mut self) -> bool {
+        let conf = self.write_configuration();
+        let mut process = Process::start(&conf, &self.log_file(), self.setup.clock.as_deref());
+        let started = Instant::now();
+        while !process.has_ended() {
+            if self.answers() {
+                self.process = Some(process);
+                return true;
+            }
+            assert!(started.elapsed() < START_MAX, "redis-server does not answer:\n{}", self.log());
+            thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    fn answers(&self) -> bool {
+        let connection =
+            redis::Client::open(self.url()).and_then(|client| client.get_connection_with_timeout(START_MAX));
+        connection.is_ok_and(|mut connection| redis::cmd("PING").exec(&mut connection).is_ok())
+    }
+
+    fn write_configuration(&self) -> PathBuf {
+        let ours = [
+            format!("port {}", self.port),
+            format!("cluster-port {}", self.bus_port),
+            format!("dir {}", self.dir.path().display()),
+            "bind 127.0.0.1".to_owned(),
+            "save \"\"".to_owned(),
+            "daemonize no".to_owned(),
+        ];
+        let conf = self.dir.path().join("redis.conf");
+        let text = [&ours[..], &self.setup.settings[..]].concat().join("\n") + "\n";
+        fs::write(&conf, text).expect("the directory is writable");
+        conf
+    }
+
+    fn forget(&self) {
+        // What was never written is forgotten already.
+        let _ = fs::remove_file(self.dump());
+        let _ = fs::remove_dir_all(self.dir.path().join("appendonlydir"));
+    }
+
+    fn dump(&self) -> PathBuf {
+        self.dir.path().join("dump.rdb")
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    fn running(&self) -> &Process {
+        self.process.as_ref().expect("it runs")
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Snapshot({} bytes)", self.0.len())
+    }
+}

@@ -1,0 +1,71 @@
+//! A cluster of masters that share all slots.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Redis, RedisSetup};
+
+/// How long the nodes may take to agree.
+const AGREEMENT_MAX: Duration = Duration::from_secs(30);
+const SLOTS: usize = 16_384;
+
+/// Masters without replicas, each with an equal share of the slots.
+#[derive(Debug)]
+pub struct RedisCluster {
+    nodes: Vec<Redis>,
+}
+
+impl RedisCluster {
+    /// Starts as many masters, each with this setup, and waits until they serve.
+    pub fn start(masters: usize, setup: &RedisSetup) -> Self {
+        let setup = setup.clone().setting("cluster-enabled yes").setting("cluster-node-timeout 2000");
+        let nodes: Vec<_> = (0..masters).map(|_| setup.clone().start()).collect();
+        for (n, node) in nodes.iter().enumerate() {
+            let mut slots = redis::cmd("CLUSTER");
+            slots.arg("ADDSLOTSRANGE").arg(n * SLOTS / masters).arg((n + 1) * SLOTS / masters - 1);
+            node.ask::<()>(slots);
+            let mut epoch = redis::cmd("CLUSTER");
+            epoch.arg("SET-CONFIG-EPOCH").arg(n + 1);
+            node.ask::<()>(epoch);
+            let mut meet = redis::cmd("CLUSTER");
+            meet.arg("MEET").arg("127.0.0.1").arg(node.port).arg(node.bus_port);
+            nodes[0].ask::<()>(meet);
+        }
+        let cluster = Self { nodes };
+        cluster.wait_until_it_serves();
+        cluster
+    }
+
+    /// Its nodes.
+    pub fn nodes(&self) -> &[Redis] {
+        &self.nodes
+    }
+
+    /// Its nodes, to be stopped and started.
+    pub fn nodes_mut(&mut self) -> &mut [Redis] {
+        &mut self.nodes
+    }
+
+    /// Where its nodes are.
+    pub fn urls(&self) -> Vec<String> {
+        self.nodes.iter().map(Redis::url).collect()
+    }
+
+    /// Waits until every node knows all others and that no slot is missing.
+    pub fn wait_until_it_serves(&self) {
+        let started = Instant::now();
+        let known = format!("cluster_known_nodes:{}", self.nodes.len());
+        for node in &self.nodes {
+            loop {
+                let mut info = redis::cmd("CLUSTER");
+                info.arg("INFO");
+                let told: String = node.ask(info);
+                if told.contains("cluster_state:ok") && told.contains(&known) {
+                    break;
+                }
+                assert!(started.elapsed() < AGREEMENT_MAX, "the nodes do not agree: {told}");
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
