@@ -8,4 +8,5 @@
 pub mod clock;
 pub mod port;
 pub mod postgres;
+pub mod proxy;
 pub mod redis;

@@ -1,0 +1,95 @@
+//! The proxy does to a connection what it is told to.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use seatkeeper_testbed::proxy::{Network, Proxy};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Long enough for what would pass to have passed.
+const A_WHILE: Duration = Duration::from_millis(200);
+
+/// A server that sends back each byte, and the bytes that reached it.
+async fn echo() -> (SocketAddr, mpsc::UnboundedReceiver<u8>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (arrived, arrivals) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let arrived = arrived.clone();
+            tokio::spawn(async move {
+                while let Ok(byte) = stream.read_u8().await {
+                    let _ = (arrived.send(byte), stream.write_u8(byte).await);
+                }
+            });
+        }
+    });
+    (address, arrivals)
+}
+
+/// What is answered to a byte, unless the connection is cut.
+async fn ask(stream: &mut TcpStream, byte: u8) -> Option<u8> {
+    stream.write_u8(byte).await.ok()?;
+    timeout(DEADLINE, stream.read_u8()).await.unwrap().ok()
+}
+
+#[tokio::test]
+async fn a_network_that_is_well_passes_everything() {
+    let (server, _arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    assert_eq!(ask(&mut client, 7).await, Some(7));
+}
+
+#[tokio::test]
+async fn a_silent_network_holds_up_what_is_sent_and_loses_nothing() {
+    let (server, mut arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    assert_eq!(ask(&mut client, 1).await, Some(1));
+    assert_eq!(arrivals.recv().await, Some(1));
+    proxy.set(Network::Silent);
+    client.write_u8(2).await.unwrap();
+    assert!(timeout(A_WHILE, arrivals.recv()).await.is_err(), "it arrived");
+    proxy.set(Network::Well);
+    assert_eq!(timeout(DEADLINE, client.read_u8()).await.unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_network_that_is_cut_ends_connections_and_lets_none_be_made() {
+    let (server, mut arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    assert_eq!(ask(&mut client, 1).await, Some(1));
+    assert_eq!(arrivals.recv().await, Some(1));
+    proxy.set(Network::Cut);
+    assert_eq!(ask(&mut client, 2).await, None);
+    if let Ok(mut client) = TcpStream::connect(proxy.address()).await {
+        assert_eq!(ask(&mut client, 3).await, None);
+    }
+    assert!(arrivals.try_recv().is_err(), "it arrived");
+    proxy.set(Network::Well);
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    assert_eq!(ask(&mut client, 4).await, Some(4));
+}
+
+#[tokio::test]
+async fn what_is_swallowed_has_arrived() {
+    let (server, mut arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    proxy.set(Network::SwallowsAnswers(0.3));
+    let mut answered = 0;
+    for byte in 0..200 {
+        let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+        answered += usize::from(ask(&mut client, byte).await.is_some());
+        assert_eq!(timeout(DEADLINE, arrivals.recv()).await.unwrap(), Some(byte));
+    }
+    assert!((100..180).contains(&answered), "{answered} of 200 answers came through");
+}
