@@ -2,10 +2,10 @@
 -- state. A window has one end; the smallest of one leaves the groups in their index's order, so that no more
 -- batches are read than the page needs. $1 tenant, $2 from, $3 to, $4 starting before, $5 how many at most
 SELECT o.window_starts_at, MIN(w.ends_at) AS window_ends_at,
-    SUM(o.records) AS records,
-    COALESCE(SUM(CASE WHEN o.state = 'pending' THEN o.micro_units END), 0) AS pending,
-    COALESCE(SUM(CASE WHEN o.state = 'delivered' THEN o.micro_units END), 0) AS delivered,
-    COALESCE(SUM(CASE WHEN o.state = 'dead' THEN o.micro_units END), 0) AS dead
+    CAST(SUM(o.records) AS BIGINT) AS records,
+    CAST(COALESCE(SUM(CASE WHEN o.state = 'pending' THEN o.micro_units END), 0) AS BIGINT) AS pending,
+    CAST(COALESCE(SUM(CASE WHEN o.state = 'delivered' THEN o.micro_units END), 0) AS BIGINT) AS delivered,
+    CAST(COALESCE(SUM(CASE WHEN o.state = 'dead' THEN o.micro_units END), 0) AS BIGINT) AS dead
 FROM usage_outbox AS o
 INNER JOIN usage_windows AS w ON w.starts_at = o.window_starts_at
 WHERE o.tenant_id = $1 AND o.window_starts_at >= $2 AND w.ends_at <= $3 AND o.window_starts_at < $4

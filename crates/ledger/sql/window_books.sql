@@ -2,9 +2,9 @@
 -- A window has one end; the smallest of one leaves the groups in their index's order.
 -- $1 tenant, $2 from, $3 to, $4 how many at most
 SELECT w.starts_at AS window_starts_at, MIN(w.ends_at) AS window_ends_at,
-    COALESCE(SUM(CASE WHEN o.state = 'pending' THEN o.micro_units END), 0) AS pending,
-    COALESCE(SUM(CASE WHEN o.state = 'delivered' THEN o.micro_units END), 0) AS delivered,
-    COALESCE(SUM(CASE WHEN o.state = 'dead' THEN o.micro_units END), 0) AS dead
+    CAST(COALESCE(SUM(CASE WHEN o.state = 'pending' THEN o.micro_units END), 0) AS BIGINT) AS pending,
+    CAST(COALESCE(SUM(CASE WHEN o.state = 'delivered' THEN o.micro_units END), 0) AS BIGINT) AS delivered,
+    CAST(COALESCE(SUM(CASE WHEN o.state = 'dead' THEN o.micro_units END), 0) AS BIGINT) AS dead
 FROM usage_windows AS w
 LEFT JOIN usage_outbox AS o ON o.window_starts_at = w.starts_at AND o.tenant_id = $1
 WHERE w.starts_at >= $2 AND w.starts_at < $3 AND w.ends_at <= $3

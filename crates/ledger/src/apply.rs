@@ -2,12 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{Change, Event, SessionId};
-use sqlx::Row as _;
 use uuid::Uuid;
 
 use crate::audit::{self, Action, Entry};
+use crate::database::Tx;
 use crate::row::stored_whole;
-use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
 
 impl Ledger {
@@ -29,7 +28,7 @@ impl Ledger {
             }
         }
         project(&mut tx, head, &entries).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 
@@ -41,7 +40,7 @@ async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Er
         (Action::Admitted, include_str!("../sql/begin_sessions.sql")),
     ] {
         if entries.iter().any(|entry| entry.action == action) {
-            sqlx::query(statement).bind(head).execute(&mut **tx).await?;
+            tx.query(statement).bind(head).execute().await?;
         }
     }
     Ok(())
@@ -49,15 +48,16 @@ async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Er
 
 /// Makes sure that what stands at the event's place is the event.
 async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
-    let row = sqlx::query(include_str!("../sql/recorded_event.sql"))
+    let row = tx
+        .query(include_str!("../sql/recorded_event.sql"))
         .bind(event.pool.tenant.as_str())
         .bind(event.pool.kind.as_str())
         .bind(&*event.pool.name)
         .bind(stored_whole(event.seq))
-        .fetch_one(&mut **tx)
+        .fetch_one()
         .await?;
     let recorded: (DateTime<Utc>, &str, Option<Uuid>) =
-        (row.try_get("at")?, row.try_get("action")?, row.try_get("session_id")?);
+        (row.get("at")?, row.get("action")?, row.get("session_id")?);
     let session = subject(event).map(SessionId::as_uuid);
     if recorded == (times::stored(event.at), Entry::of(event).action.as_str(), session) {
         return Ok(());

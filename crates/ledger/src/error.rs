@@ -103,6 +103,6 @@ pub enum Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if crate::sqlite::is_unavailable(&error) { Self::Unavailable(error) } else { Self::Database(error) }
+        if crate::database::is_unavailable(&error) { Self::Unavailable(error) } else { Self::Database(error) }
     }
 }

@@ -19,11 +19,11 @@ impl Ledger {
     pub async fn flush_heartbeats(&self, latest: &[(SessionId, RegistryTime)]) -> Result<(), Error> {
         for part in latest.chunks(HEARTBEATS_PER_COMMIT_MAX) {
             let mut tx = self.write().await?;
-            for (statement, chunk) in FLUSH.cut(part) {
-                let query = chunk.iter().fold(sqlx::query(statement), |query, (id, at)| {
+            for (statement, chunk) in FLUSH.cut(tx.dialect(), part) {
+                let query = chunk.iter().fold(tx.query(statement), |query, (id, at)| {
                     query.bind(id.as_uuid()).bind(times::stored(*at))
                 });
-                query.execute(&mut *tx).await?;
+                query.execute().await?;
             }
             tx.commit().await?;
         }

@@ -4,8 +4,8 @@ use seatkeeper_core::TenantId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::database::Tx;
 use crate::row::{Fields, stored_json};
-use crate::sqlite::Tx;
 use crate::{Error, Write, times};
 
 /// A caller's idempotency key, and what tells its request from another.
@@ -54,10 +54,11 @@ pub(crate) async fn answered<S: DeserializeOwned>(
     let Some(asked) = write.idempotency else {
         return Ok(None);
     };
-    let kept = sqlx::query(include_str!("../sql/idempotent_answer.sql"))
+    let kept = tx
+        .query(include_str!("../sql/idempotent_answer.sql"))
         .bind(tenant.as_str())
         .bind(&asked.key)
-        .fetch_optional(&mut **tx)
+        .fetch_optional()
         .await?;
     let Some(row) = kept else {
         return Ok(None);
@@ -82,7 +83,7 @@ pub(crate) async fn keep<S: Serialize + Sync>(
     let Some(asked) = write.idempotency else {
         return Ok(());
     };
-    sqlx::query(include_str!("../sql/keep_idempotent_answer.sql"))
+    tx.query(include_str!("../sql/keep_idempotent_answer.sql"))
         .bind(tenant.as_str())
         .bind(&asked.key)
         .bind(&asked.request_hash)
@@ -90,7 +91,7 @@ pub(crate) async fn keep<S: Serialize + Sync>(
         .bind(&answer.id)
         .bind(stored_json(&answer.state)?)
         .bind(times::stored(write.at))
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }

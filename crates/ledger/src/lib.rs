@@ -6,12 +6,13 @@
 //! one record, however often it is applied. [`Replay`] proves from the log alone that no pool was ever
 //! above its limit.
 //!
-//! Statements are files under `sql/`, in words that SQLite and PostgreSQL share. What is SQLite's
-//! alone is in `sqlite.rs` and `migrations/sqlite/`.
+//! Statements are files under `sql/`, in words that SQLite and PostgreSQL share. What differs is in
+//! `database/` and `migrations/`.
 
 mod apply;
 mod audit;
 mod chunks;
+mod database;
 mod error;
 mod heartbeats;
 mod idempotency;
@@ -19,13 +20,13 @@ mod ids;
 mod jobs;
 mod ledger;
 mod licenses;
+mod location;
 mod page;
 mod plans;
 mod rebuild;
 mod retention;
 mod row;
 mod sessions;
-mod sqlite;
 mod subscriptions;
 mod tenants;
 mod times;
@@ -42,6 +43,7 @@ pub use jobs::{
 };
 pub use ledger::{Ledger, Settings};
 pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status};
+pub use location::{Location, NotAPostgresUrl, PostgresUrl};
 pub use page::{PAGE_ITEMS_MAX, Page};
 pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};
 pub use rebuild::LivePool;

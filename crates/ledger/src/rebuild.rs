@@ -7,8 +7,8 @@ use futures_util::stream::{self, Peekable, StreamExt as _};
 use futures_util::{Stream, TryStreamExt as _};
 use seatkeeper_core::{Holder, PoolId, RegistryTime, Session, UserId, Users};
 
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 use crate::{Error, Ledger, times};
 
 /// A pool with live sessions.
@@ -28,10 +28,8 @@ impl Ledger {
     /// returns the new epoch.
     pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
         let mut tx = self.write().await?;
-        let raised = sqlx::query_scalar::<_, i64>(include_str!("../sql/raise_epoch.sql"))
-            .bind(registry_identity)
-            .fetch_all(&mut *tx)
-            .await?;
+        let raised =
+            tx.query(include_str!("../sql/raise_epoch.sql")).bind(registry_identity).scalars::<i64>().await?;
         tx.commit().await?;
         Ok(raised.into_iter().max().unwrap_or_default().unsigned_abs())
     }
@@ -39,25 +37,29 @@ impl Ledger {
     /// The latest registry time on record, if there is any.
     pub async fn last_time(&self) -> Result<Option<RegistryTime>, Error> {
         let latest: Option<DateTime<Utc>> =
-            sqlx::query_scalar(include_str!("../sql/last_time.sql")).fetch_one(self.readers()).await?;
+            self.readers().query(include_str!("../sql/last_time.sql")).scalar().await?;
         Ok(latest.map(times::from_stored))
     }
 
     /// The number of the pool's last event; 0 if it never had one.
     pub async fn pool_seq(&self, pool: &PoolId) -> Result<u64, Error> {
-        let seq: i64 = sqlx::query_scalar(include_str!("../sql/pool_seq.sql"))
+        let seq: i64 = self
+            .readers()
+            .query(include_str!("../sql/pool_seq.sql"))
             .bind(pool.tenant.as_str())
             .bind(pool.kind.as_str())
             .bind(&*pool.name)
-            .fetch_one(self.readers())
+            .scalar()
             .await?;
         Ok(seq.unsigned_abs())
     }
 
     /// Every pool that has live sessions, with them. Holds one pool in memory at a time.
     pub fn live_sessions(&self) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
-        let rows = sqlx::query(include_str!("../sql/live_sessions.sql"))
-            .fetch(self.readers())
+        let rows = self
+            .readers()
+            .query(include_str!("../sql/live_sessions.sql"))
+            .fetch()
             .map(|row| LiveRow::read(&row?))
             .boxed();
         stream::try_unfold(Box::pin(rows.peekable()), next_pool)
@@ -73,9 +75,9 @@ struct LiveRow {
 impl LiveRow {
     fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
-        let kept = fields.value::<Option<i64>>("seq")?.unwrap_or_default();
-        let cut = fields.value::<Option<i64>>("cut_seq")?.unwrap_or_default();
-        Ok(Self { pool: fields.pool()?, seq: kept.max(cut).unsigned_abs(), session: live_session(&fields)? })
+        let kept = fields.number_maybe::<u64>("seq")?.unwrap_or_default();
+        let cut = fields.number_maybe("cut_seq")?.unwrap_or_default();
+        Ok(Self { pool: fields.pool()?, seq: kept.max(cut), session: live_session(&fields)? })
     }
 }
 

@@ -6,9 +6,9 @@
 
 use seatkeeper_core::{PoolId, RegistryTime};
 
+use crate::database::{Row, Tx};
 use crate::jobs::fence;
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::{Row, Tx};
 use crate::{Error, Fence, Ledger, times};
 
 /// What a purge deleted.
@@ -76,11 +76,13 @@ impl Ledger {
         metered: RegistryTime,
         batch: u32,
     ) -> Result<Vec<NewCut>, Error> {
-        let rows = sqlx::query(include_str!("../sql/purge_candidates.sql"))
+        let rows = self
+            .readers()
+            .query(include_str!("../sql/purge_candidates.sql"))
             .bind(times::stored(before))
-            .bind(batch)
+            .bind(i64::from(batch))
             .bind(times::stored(metered))
-            .fetch_all(self.readers())
+            .fetch_all()
             .await?;
         rows.iter().map(NewCut::read).collect()
     }
@@ -94,13 +96,14 @@ impl NewCut {
 
     /// Runs a statement on what stands up to the cut, and returns how many rows it touched.
     async fn run(&self, tx: &mut Tx, statement: &'static str) -> Result<u64, Error> {
-        let done = sqlx::query(statement)
+        let done = tx
+            .query(statement)
             .bind(self.pool.tenant.as_str())
             .bind(self.pool.kind.as_str())
             .bind(&*self.pool.name)
             .bind(stored_whole(self.seq))
-            .execute(&mut **tx)
+            .execute()
             .await?;
-        Ok(done.rows_affected())
+        Ok(done)
     }
 }

@@ -9,10 +9,9 @@ use seatkeeper_core::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::{ColumnIndex, Decode, Row as _, Sqlite, Type};
 use uuid::Uuid;
 
-use crate::sqlite::Row;
+use crate::database::{Readable, Row};
 use crate::{Error, times};
 
 /// A row whose values are read by column name. What cannot be is [`Error::Corrupt`].
@@ -20,12 +19,8 @@ pub(crate) struct Fields<'r>(pub(crate) &'r Row);
 
 impl<'r> Fields<'r> {
     /// A value as the driver decodes it.
-    pub(crate) fn value<T>(&self, column: &'static str) -> Result<T, Error>
-    where
-        T: Decode<'r, Sqlite> + Type<Sqlite>,
-        &'static str: ColumnIndex<Row>,
-    {
-        self.0.try_get(column).map_err(|source| corrupt(column, source))
+    pub(crate) fn value<T: Readable<'r>>(&self, column: &'static str) -> Result<T, Error> {
+        self.0.get(column).map_err(|source| corrupt(column, source))
     }
 
     /// A whole number that is never negative.
@@ -36,6 +31,15 @@ impl<'r> Fields<'r> {
     /// A number of 32 bits.
     pub(crate) fn small(&self, column: &'static str) -> Result<u32, Error> {
         u32::try_from(self.value::<i64>(column)?).map_err(|source| corrupt(column, source))
+    }
+
+    /// A number of `N`'s bits, where there may be none.
+    pub(crate) fn number_maybe<N>(&self, column: &'static str) -> Result<Option<N>, Error>
+    where
+        N: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>,
+    {
+        let number = self.value::<Option<i64>>(column)?;
+        number.map(|number| N::try_from(number).map_err(|source| corrupt(column, source))).transpose()
     }
 
     /// A text that is a name of one of `T`.

@@ -4,17 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
-use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::{
     Device, EndReason, Holder, Particulars, PoolId, PoolKind, RegistryTime, Session, SessionId, TenantId,
     UserId,
 };
-use sqlx::AssertSqlSafe;
 
+use crate::database::Row;
 use crate::page::{Page, rows_for};
 use crate::rebuild::live_session;
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::{Dialect, Row};
 use crate::{Error, Ledger};
 
 const COLUMNS: [&str; 18] = [
@@ -100,21 +98,25 @@ pub struct SessionFilter {
 impl Ledger {
     /// A session of any tenant, live or ended; none if it never was, or is no longer kept.
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
-        let row = sqlx::query(include_str!("../sql/session.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../sql/session.sql"))
             .bind(id.as_uuid())
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         row.as_ref().map(SessionRecord::read).transpose()
     }
 
     /// A pool's live sessions as they are on record, at most `max` of them, in no order.
     pub async fn live_sessions_of(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
-        let rows = sqlx::query(include_str!("../sql/live_sessions_of.sql"))
+        let rows = self
+            .readers()
+            .query(include_str!("../sql/live_sessions_of.sql"))
             .bind(pool.tenant.as_str())
             .bind(pool.kind.as_str())
             .bind(&*pool.name)
             .bind(stored_whole(max as u64))
-            .fetch_all(self.readers())
+            .fetch_all()
             .await?;
         rows.iter().map(SessionRecord::read).collect()
     }
@@ -122,9 +124,11 @@ impl Ledger {
     /// The session that the end of `id` made room for, if it ended as evicted, superseded or upgraded; none
     /// if that is not on record any more.
     pub async fn successor(&self, id: SessionId) -> Result<Option<Successor>, Error> {
-        let row = sqlx::query(include_str!("../sql/admission_after_end.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../sql/admission_after_end.sql"))
             .bind(id.as_uuid())
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         row.as_ref().map(Successor::read).transpose()
     }
@@ -137,13 +141,13 @@ impl Ledger {
         cursor: Option<SessionId>,
         limit: u32,
     ) -> Result<Page<SessionRecord, SessionId>, Error> {
-        let (statement, values) = filter
+        let statement = filter
             .select(tenant)
             .and_where_option(cursor.map(|after| Expr::col("id").lt(after.as_uuid())))
             .order_by("id", Order::Desc)
             .limit(rows_for(limit))
-            .build_sqlx(Dialect);
-        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+            .take();
+        let rows = self.readers().select(&statement).fetch_all().await?;
         let sessions = rows.iter().map(SessionRecord::read).collect::<Result<_, _>>()?;
         Ok(Page::of(sessions, limit, |record: &SessionRecord| record.session.id))
     }

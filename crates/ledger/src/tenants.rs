@@ -2,15 +2,15 @@
 
 use seatkeeper_core::{RegistryTime, TenantId};
 
-use crate::sqlite::Tx;
+use crate::database::Tx;
 use crate::{Error, times};
 
 /// Notes the tenant unless it is known. With it come its built-in plans.
 pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<(), Error> {
-    sqlx::query(include_str!("../sql/add_tenant.sql"))
+    tx.query(include_str!("../sql/add_tenant.sql"))
         .bind(tenant.as_str())
         .bind(times::stored(at))
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }
@@ -19,9 +19,7 @@ pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Re
 /// such change of the tenant waiting until this transaction is over.
 pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<u64, Error> {
     note(tx, tenant, at).await?;
-    let version: i64 = sqlx::query_scalar(include_str!("../sql/next_entitlement_version.sql"))
-        .bind(tenant.as_str())
-        .fetch_one(&mut **tx)
-        .await?;
+    let version: i64 =
+        tx.query(include_str!("../sql/next_entitlement_version.sql")).bind(tenant.as_str()).scalar().await?;
     Ok(version.unsigned_abs())
 }

@@ -2,18 +2,15 @@
 
 use std::borrow::Cow;
 
+use super::{Action, Stream};
+use crate::chunks::{ChunkedStatement, sized_texts};
+use crate::database::{Query, Tx};
+use crate::row::stored_whole;
+use crate::{Error, times};
 use seatkeeper_core::{
     Actor, Change, Denied, Event, Holder, Origin, Particulars, PoolId, RegistryTime, Session, SessionId,
     Span, Tier, UserId,
 };
-use sqlx::Sqlite;
-use sqlx::query::Query;
-
-use super::{Action, Stream};
-use crate::chunks::{ChunkedStatement, sized_texts};
-use crate::row::stored_whole;
-use crate::sqlite::{Arguments, Tx};
-use crate::{Error, times};
 
 /// The columns of `append_audit.sql`, in its order.
 const COLUMNS: usize = 29;
@@ -127,7 +124,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn bind<'q>(&'q self, query: Query<'q, Sqlite, Arguments>) -> Query<'q, Sqlite, Arguments> {
+    fn bind<'c>(&self, query: Query<'c>) -> Query<'c> {
         let query = query
             .bind(times::stored(self.at))
             .bind(self.pool.tenant.as_str())
@@ -142,25 +139,22 @@ impl<'a> Entry<'a> {
             .bind(actor_text(&self.origin.actor))
             .bind(self.origin.request.as_ref().map(|request| request.as_str()))
             .bind(self.reason)
-            .bind(self.limit)
+            .bind(i64::from(self.limit))
             .bind(stored_whole(self.version))
-            .bind(self.live)
+            .bind(self.live.map(i64::from))
             .bind(stored_whole(self.count))
             .bind(self.folded);
         bind_session(query, self.session.as_ref()).bind(self.detail.as_deref())
     }
 }
 
-fn bind_session<'q>(
-    query: Query<'q, Sqlite, Arguments>,
-    session: Option<&'q Subject<'_>>,
-) -> Query<'q, Sqlite, Arguments> {
+fn bind_session<'c>(query: Query<'c>, session: Option<&Subject<'_>>) -> Query<'c> {
     let admitted = session.and_then(|session| session.admitted.as_ref());
     let particulars = admitted.map(|admitted| admitted.particulars);
     let device = particulars.and_then(|told| told.device.as_ref());
     query
         .bind(admitted.map(|admitted| admitted.user.as_str()))
-        .bind(session.map(|session| session.tier.0))
+        .bind(session.map(|session| i64::from(session.tier.0)))
         .bind(particulars.and_then(|told| told.ip).map(|ip| ip.to_string()))
         .bind(particulars.and_then(|told| told.user_agent.as_deref()))
         .bind(particulars.and_then(|told| told.metadata.as_deref()))
@@ -181,15 +175,15 @@ fn actor_text(actor: &Actor) -> Cow<'static, str> {
 
 /// The id of the newest record: what this transaction appends has greater ones.
 pub(crate) async fn head(tx: &mut Tx) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar(include_str!("../../sql/audit_head.sql")).fetch_one(&mut **tx).await?)
+    Ok(tx.query(include_str!("../../sql/audit_head.sql")).scalar().await?)
 }
 
 /// Appends records, but for those whose place is taken, and returns how many it appended.
 pub(crate) async fn append(tx: &mut Tx, entries: &[Entry<'_>]) -> Result<usize, Error> {
     let mut appended = 0;
-    for (statement, chunk) in APPEND.cut(entries) {
-        let query = chunk.iter().fold(sqlx::query(statement), |query, entry| entry.bind(query));
-        appended += query.execute(&mut **tx).await?.rows_affected() as usize;
+    for (statement, chunk) in APPEND.cut(tx.dialect(), entries) {
+        let query = chunk.iter().fold(tx.query(statement), |query, entry| entry.bind(query));
+        appended += query.execute().await? as usize;
     }
     Ok(appended)
 }

@@ -3,7 +3,7 @@
 use seatkeeper_core::PoolId;
 
 use super::{Action, Entry, Stream, append};
-use crate::sqlite::Tx;
+use crate::database::Tx;
 use crate::{Error, Write};
 
 /// A change of what gives a limit.
@@ -22,9 +22,10 @@ pub(crate) struct EntitlementChange<'a> {
 impl EntitlementChange<'_> {
     /// Appends the record of the change.
     pub(crate) async fn record(self, tx: &mut Tx, write: &Write<'_>) -> Result<(), Error> {
-        let epoch: i64 = sqlx::query_scalar(include_str!("../../sql/epoch.sql"))
+        let epoch: i64 = tx
+            .query(include_str!("../../sql/epoch.sql"))
             .bind(i64::from(self.pool.bucket().number()))
-            .fetch_one(&mut **tx)
+            .scalar()
             .await?;
         let entry = Entry {
             at: write.at,
@@ -53,12 +54,13 @@ impl EntitlementChange<'_> {
 
 /// The number of the next record of a stream that retention never cuts.
 pub(crate) async fn next_seq(tx: &mut Tx, pool: &PoolId, stream: Stream) -> Result<u64, Error> {
-    let seq: i64 = sqlx::query_scalar(include_str!("../../sql/next_record_seq.sql"))
+    let seq: i64 = tx
+        .query(include_str!("../../sql/next_record_seq.sql"))
         .bind(pool.tenant.as_str())
         .bind(pool.kind.as_str())
         .bind(&*pool.name)
         .bind(stream.as_str())
-        .fetch_one(&mut **tx)
+        .scalar()
         .await?;
     Ok(seq.unsigned_abs())
 }

@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
-use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::{PoolKind, RegistryTime, SessionId, TenantId};
-use sqlx::AssertSqlSafe;
 
 use super::{Action, AuditRecord};
 use crate::page::{Page, rows_for};
 use crate::row::stored_whole;
-use crate::sqlite::Dialect;
 use crate::{Error, Ledger, times};
 
 const COLUMNS: [&str; 30] = [
@@ -72,13 +69,13 @@ impl Ledger {
         cursor: Option<u64>,
         limit: u32,
     ) -> Result<Page<AuditRecord, u64>, Error> {
-        let (statement, values) = filter
+        let statement = filter
             .select(tenant)
             .and_where_option(cursor.map(|after| Expr::col("id").lt(stored_whole(after))))
             .order_by("id", Order::Desc)
             .limit(rows_for(limit))
-            .build_sqlx(Dialect);
-        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+            .take();
+        let rows = self.readers().select(&statement).fetch_all().await?;
         let records = rows.iter().map(AuditRecord::read).collect::<Result<_, _>>()?;
         Ok(Page::of(records, limit, |record: &AuditRecord| record.id))
     }

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use seatkeeper_core::{Device, Holder, PoolId, RegistryTime, SessionId, Span, Tier, UserId};
 
 use crate::Error;
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 
 /// One of the streams of records under a pool's name, each numbered on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,16 +195,16 @@ impl AuditRecord {
             reason: fields.value("reason")?,
             limit: fields.small("limit_seats")?,
             version: fields.whole("limit_version")?,
-            live: fields.value::<Option<u32>>("live")?,
+            live: fields.number_maybe("live")?,
             count: fields.whole("count")?,
             folded: fields.value("folded")?,
             user: fields.value::<Option<&str>>("user_id")?.map(UserId::new),
-            tier: fields.value::<Option<u8>>("tier")?.map(Tier),
+            tier: fields.number_maybe("tier")?.map(Tier),
             ip: fields.value("ip")?,
             user_agent: fields.value("user_agent")?,
             metadata: fields.value("metadata")?,
             device: fields.device()?,
-            ttl: fields.value::<Option<i64>>("ttl_ms")?.map(|ms| Span::from_millis(ms.unsigned_abs())),
+            ttl: fields.number_maybe("ttl_ms")?.map(Span::from_millis),
             last_heartbeat: fields.time_maybe("last_heartbeat_at")?,
             expires: fields.time_maybe("expires_at")?,
             detail: fields.value("detail")?,

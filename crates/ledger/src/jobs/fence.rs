@@ -2,8 +2,8 @@
 
 use super::JobName;
 use crate::Error;
+use crate::database::Tx;
 use crate::row::stored_whole;
-use crate::sqlite::Tx;
 
 /// One run of a job: proof of the lock that it took, for as long as nobody took it over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,12 +31,13 @@ impl Fence {
 /// Makes sure that the run still has its job's lock, and that it keeps it until this transaction is
 /// over; else [`Error::StaleRun`], and the transaction must not commit.
 pub(crate) async fn hold(tx: &mut Tx, fence: &Fence) -> Result<(), Error> {
-    let held = sqlx::query(include_str!("../../sql/hold_job.sql"))
+    let held = tx
+        .query(include_str!("../../sql/hold_job.sql"))
         .bind(fence.job.as_str())
         .bind(stored_whole(fence.token))
-        .execute(&mut **tx)
+        .execute()
         .await?;
-    if held.rows_affected() == 1 { Ok(()) } else { Err(Error::StaleRun) }
+    if held == 1 { Ok(()) } else { Err(Error::StaleRun) }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 use seatkeeper_core::{RegistryTime, Span};
 
 use super::{Fence, JobOutcome, LOCK_TIMEOUT, fence, schedule};
+use crate::database::Tx;
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
 
 /// What is kept of an error's text.
@@ -26,13 +26,13 @@ impl Ledger {
     pub async fn heartbeat_job(&self, run: &Fence, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
-        sqlx::query(include_str!("../../sql/heartbeat_job.sql"))
+        tx.query(include_str!("../../sql/heartbeat_job.sql"))
             .bind(run.job().as_str())
             .bind(times::stored(now))
             .bind(times::stored(now + LOCK_TIMEOUT))
-            .execute(&mut *tx)
+            .execute()
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// The run has succeeded: the job is due again at the next time on its grid, or at once if someone
@@ -43,7 +43,7 @@ impl Ledger {
         let next_run = schedule::next_run(held.next_run, held.interval, now);
         release(&mut tx, run, &Schedule { next_run, failures: 0, ..held }, None).await?;
         end_run(&mut tx, run, now, JobOutcome::Succeeded, None).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// The run has failed: the job is due again after a pause that grows with the failures in a row.
@@ -56,7 +56,7 @@ impl Ledger {
         let error = bounded(error);
         release(&mut tx, run, &Schedule { retry, failures, ..held }, Some(&error)).await?;
         end_run(&mut tx, run, now, JobOutcome::Failed, Some(&error)).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// The run was broken off through no fault of the job's: another worker may take it at once.
@@ -66,7 +66,7 @@ impl Ledger {
         let error = bounded(why);
         release(&mut tx, run, &Schedule { retry: Some(now), ..held }, Some(&error)).await?;
         end_run(&mut tx, run, now, JobOutcome::Failed, Some(&error)).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 
@@ -74,10 +74,8 @@ impl Schedule {
     /// Of the job whose lock the run holds.
     async fn held(tx: &mut Tx, run: &Fence) -> Result<Self, Error> {
         fence::hold(tx, run).await?;
-        let row = sqlx::query(include_str!("../../sql/job_schedule.sql"))
-            .bind(run.job().as_str())
-            .fetch_one(&mut **tx)
-            .await?;
+        let row =
+            tx.query(include_str!("../../sql/job_schedule.sql")).bind(run.job().as_str()).fetch_one().await?;
         let fields = Fields(&row);
         Ok(Self {
             interval: fields.span("interval_ms")?,
@@ -89,13 +87,13 @@ impl Schedule {
 }
 
 async fn release(tx: &mut Tx, run: &Fence, next: &Schedule, error: Option<&str>) -> Result<(), Error> {
-    sqlx::query(include_str!("../../sql/release_job.sql"))
+    tx.query(include_str!("../../sql/release_job.sql"))
         .bind(run.job().as_str())
         .bind(times::stored(next.next_run))
         .bind(next.retry.map(times::stored))
         .bind(stored_whole(next.failures))
         .bind(error)
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }
@@ -107,13 +105,13 @@ async fn end_run(
     outcome: JobOutcome,
     error: Option<&str>,
 ) -> Result<(), Error> {
-    sqlx::query(include_str!("../../sql/end_job_run.sql"))
+    tx.query(include_str!("../../sql/end_job_run.sql"))
         .bind(run.job().as_str())
         .bind(stored_whole(run.token()))
         .bind(times::stored(now))
         .bind(outcome.as_str())
         .bind(error)
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }

@@ -22,15 +22,16 @@ impl Ledger {
     pub async fn purge_job_runs(&self, run: &Fence, keep: &RunsKept, batch: u32) -> Result<u64, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
-        let purged = sqlx::query(include_str!("../../sql/purge_job_runs.sql"))
+        let purged = tx
+            .query(include_str!("../../sql/purge_job_runs.sql"))
             .bind(times::stored(keep.since))
-            .bind(keep.min)
-            .bind(keep.max)
-            .bind(batch)
-            .execute(&mut *tx)
+            .bind(i64::from(keep.min))
+            .bind(i64::from(keep.max))
+            .bind(i64::from(batch))
+            .execute()
             .await?;
         tx.commit().await?;
-        Ok(purged.rows_affected())
+        Ok(purged)
     }
 
     /// Deletes at most `batch` of the oldest idempotency keys from before `before`, and says how many
@@ -43,12 +44,13 @@ impl Ledger {
     ) -> Result<u64, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
-        let purged = sqlx::query(include_str!("../../sql/purge_idempotency_keys.sql"))
+        let purged = tx
+            .query(include_str!("../../sql/purge_idempotency_keys.sql"))
             .bind(times::stored(before))
-            .bind(batch)
-            .execute(&mut *tx)
+            .bind(i64::from(batch))
+            .execute()
             .await?;
         tx.commit().await?;
-        Ok(purged.rows_affected())
+        Ok(purged)
     }
 }

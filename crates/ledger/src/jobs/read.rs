@@ -1,15 +1,15 @@
 //! Jobs and their history, read.
 
 use super::{JobLock, JobName, JobRecord, JobRunRecord};
+use crate::database::Row;
 use crate::page::{Page, rows_for};
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::Row;
 use crate::{Error, Ledger};
 
 impl Ledger {
     /// All jobs, by name.
     pub async fn list_jobs(&self) -> Result<Vec<JobRecord>, Error> {
-        let rows = sqlx::query(include_str!("../../sql/jobs.sql")).fetch_all(self.readers()).await?;
+        let rows = self.readers().query(include_str!("../../sql/jobs.sql")).fetch_all().await?;
         rows.iter().map(JobRecord::read).collect()
     }
 
@@ -20,11 +20,13 @@ impl Ledger {
         cursor: Option<u64>,
         limit: u32,
     ) -> Result<Page<JobRunRecord, u64>, Error> {
-        let rows = sqlx::query(include_str!("../../sql/job_runs.sql"))
+        let rows = self
+            .readers()
+            .query(include_str!("../../sql/job_runs.sql"))
             .bind(name.as_str())
             .bind(stored_whole(cursor.unwrap_or(u64::MAX)))
             .bind(stored_whole(rows_for(limit)))
-            .fetch_all(self.readers())
+            .fetch_all()
             .await?;
         let runs = rows.iter().map(JobRunRecord::read).collect::<Result<_, _>>()?;
         Ok(Page::of(runs, limit, |run: &JobRunRecord| run.fencing_token))

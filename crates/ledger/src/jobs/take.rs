@@ -3,8 +3,8 @@
 use seatkeeper_core::{RegistryTime, Span};
 
 use super::{Fence, JobName};
+use crate::database::Tx;
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
 
 /// How long a lock is respected after its last heartbeat. Then its worker is presumed dead.
@@ -32,13 +32,13 @@ impl Ledger {
         first_run: RegistryTime,
     ) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        sqlx::query(include_str!("../../sql/ensure_job.sql"))
+        tx.query(include_str!("../../sql/ensure_job.sql"))
             .bind(name.as_str())
             .bind(stored_whole(interval.as_millis()))
             .bind(times::stored(first_run))
-            .execute(&mut *tx)
+            .execute()
             .await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// Takes a job that is due and free, or whose lock is stale, for `worker`; none if it is neither,
@@ -54,25 +54,26 @@ impl Ledger {
             return Ok(None);
         }
         let mut tx = self.write().await?;
-        let taken = sqlx::query(include_str!("../../sql/take_job.sql"))
+        let taken = tx
+            .query(include_str!("../../sql/take_job.sql"))
             .bind(name.as_str())
             .bind(times::stored(now))
             .bind(worker)
             .bind(times::stored(now + LOCK_TIMEOUT))
-            .fetch_optional(&mut *tx)
+            .fetch_optional()
             .await?;
         let Some(row) = taken else { return Ok(None) };
         let fields = Fields(&row);
         let fence = Fence::new(name, fields.whole("fencing_token")?);
         let scheduled = fields.time("next_run_at")?.min(now);
         let reclaimed_from = lose_previous(&mut tx, &fence, now).await?;
-        sqlx::query(include_str!("../../sql/begin_job_run.sql"))
+        tx.query(include_str!("../../sql/begin_job_run.sql"))
             .bind(name.as_str())
             .bind(stored_whole(fence.token()))
             .bind(worker)
             .bind(times::stored(scheduled))
             .bind(times::stored(now))
-            .execute(&mut *tx)
+            .execute()
             .await?;
         tx.commit().await?;
         Ok(Some(JobRun { fence, scheduled, reclaimed_from }))
@@ -82,22 +83,25 @@ impl Ledger {
     /// scheduled stay as they are. Without such a job it is [`Error::NotFound`].
     pub async fn run_job_now(&self, name: JobName, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        let asked = sqlx::query(include_str!("../../sql/run_job_now.sql"))
+        let asked = tx
+            .query(include_str!("../../sql/run_job_now.sql"))
             .bind(name.as_str())
             .bind(times::stored(now))
-            .execute(&mut *tx)
+            .execute()
             .await?;
-        if asked.rows_affected() == 0 {
+        if asked == 0 {
             return Err(Error::NotFound);
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     async fn job_is_free(&self, name: JobName, now: RegistryTime) -> Result<bool, Error> {
-        let free: i64 = sqlx::query_scalar(include_str!("../../sql/job_is_free.sql"))
+        let free: i64 = self
+            .readers()
+            .query(include_str!("../../sql/job_is_free.sql"))
             .bind(name.as_str())
             .bind(times::stored(now))
-            .fetch_one(self.readers())
+            .scalar()
             .await?;
         Ok(free > 0)
     }
@@ -105,11 +109,12 @@ impl Ledger {
 
 /// Closes the run whose stale lock this one took, and tells whose it was.
 async fn lose_previous(tx: &mut Tx, fence: &Fence, now: RegistryTime) -> Result<Option<String>, Error> {
-    let lost = sqlx::query_scalar(include_str!("../../sql/lose_job_run.sql"))
+    let lost = tx
+        .query(include_str!("../../sql/lose_job_run.sql"))
         .bind(fence.job().as_str())
         .bind(stored_whole(fence.token()))
         .bind(times::stored(now))
-        .fetch_optional(&mut **tx)
+        .scalar_optional()
         .await?;
     Ok(lost)
 }

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::LicenseKey;
 use crate::Error;
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 
 /// A license's name: a UUID of version 7, so that ids sort by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,7 +159,7 @@ impl License {
             status: fields.named("status")?,
             expires_at: fields.time_maybe("expires_at")?,
             count_per: fields.named("count_per")?,
-            ttl_seconds: fields.value("ttl_seconds")?,
+            ttl_seconds: fields.number_maybe("ttl_seconds")?,
             contact: fields.value("contact")?,
             version: fields.whole("version")?,
             created_at: fields.time("created_at")?,

@@ -1,16 +1,14 @@
 //! Licenses, looked up and listed.
 
 use sea_query::{Expr, ExprTrait as _, Order, Query};
-use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::TenantId;
-use sqlx::AssertSqlSafe;
 
 use super::state::State;
 use super::{License, LicenseId, LicenseKey, Status};
+use crate::database::Tx;
 use crate::idempotency::{self, Entity};
 use crate::page::{Page, rows_for};
 use crate::row::corrupt;
-use crate::sqlite::{Dialect, Tx};
 use crate::{Effect, Error, Ledger, Write, Written};
 
 const COLUMNS: [&str; 12] = [
@@ -31,10 +29,12 @@ const COLUMNS: [&str; 12] = [
 impl Ledger {
     /// The tenant's license of this id.
     pub async fn license(&self, tenant: &TenantId, id: LicenseId) -> Result<Option<License>, Error> {
-        let row = sqlx::query(include_str!("../../sql/license.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../../sql/license.sql"))
             .bind(tenant.as_str())
             .bind(id.0)
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         row.as_ref().map(License::read).transpose()
     }
@@ -45,10 +45,12 @@ impl Ledger {
         tenant: &TenantId,
         key: &LicenseKey,
     ) -> Result<Option<License>, Error> {
-        let row = sqlx::query(include_str!("../../sql/license_by_key.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../../sql/license_by_key.sql"))
             .bind(tenant.as_str())
             .bind(key.reveal())
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         row.as_ref().map(License::read).transpose()
     }
@@ -61,7 +63,7 @@ impl Ledger {
         cursor: Option<LicenseId>,
         limit: u32,
     ) -> Result<Page<License, LicenseId>, Error> {
-        let (statement, values) = Query::select()
+        let statement = Query::select()
             .columns(COLUMNS)
             .from("licenses")
             .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
@@ -69,8 +71,8 @@ impl Ledger {
             .and_where_option(cursor.map(|after| Expr::col("id").gt(after.0)))
             .order_by("id", Order::Asc)
             .limit(rows_for(limit))
-            .build_sqlx(Dialect);
-        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+            .take();
+        let rows = self.readers().select(&statement).fetch_all().await?;
         let licenses = rows.iter().map(License::read).collect::<Result<_, _>>()?;
         Ok(Page::of(licenses, limit, |license: &License| license.id))
     }
@@ -78,10 +80,11 @@ impl Ledger {
 
 /// The license as this transaction sees it.
 pub(super) async fn in_transaction(tx: &mut Tx, tenant: &TenantId, id: LicenseId) -> Result<License, Error> {
-    let row = sqlx::query(include_str!("../../sql/license.sql"))
+    let row = tx
+        .query(include_str!("../../sql/license.sql"))
         .bind(tenant.as_str())
         .bind(id.0)
-        .fetch_optional(&mut **tx)
+        .fetch_optional()
         .await?;
     License::read(&row.ok_or(Error::NotFound)?)
 }

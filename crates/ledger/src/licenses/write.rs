@@ -4,9 +4,9 @@ use super::License;
 use super::license::pool_of;
 use super::state::State;
 use crate::audit::{Action, EntitlementChange, Stream};
+use crate::database::Tx;
 use crate::idempotency::{self, Answered, Entity};
 use crate::row::{stored_json, stored_whole};
-use crate::sqlite::Tx;
 use crate::{Error, Write, tenants};
 
 /// Appends the record of a license's new state.
@@ -38,39 +38,40 @@ pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> R
 pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> {
     let created_at = crate::times::stored(license.created_at);
     tenants::note(tx, &license.tenant, license.created_at).await?;
-    let inserted = sqlx::query(include_str!("../../sql/create_license.sql"))
+    let inserted = tx
+        .query(include_str!("../../sql/create_license.sql"))
         .bind(license.id.0)
         .bind(license.tenant.as_str())
         .bind(license.key.reveal())
-        .bind(license.max_seats.0)
+        .bind(i64::from(license.max_seats.0))
         .bind(license.status.as_str())
         .bind(license.expires_at.map(crate::times::stored))
         .bind(license.count_per.as_str())
-        .bind(license.ttl_seconds)
+        .bind(license.ttl_seconds.map(i64::from))
         .bind(license.contact.as_deref())
         .bind(created_at)
-        .execute(&mut **tx)
+        .execute()
         .await;
     match inserted {
         Ok(_) => Ok(()),
-        Err(error) if crate::sqlite::is_duplicate(&error) => Err(Error::DuplicateKey),
+        Err(error) if crate::database::is_duplicate(&error) => Err(Error::DuplicateKey),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Overwrites the license's row with its new state.
 pub(super) async fn replace(tx: &mut Tx, license: &License) -> Result<(), Error> {
-    sqlx::query(include_str!("../../sql/update_license.sql"))
+    tx.query(include_str!("../../sql/update_license.sql"))
         .bind(license.id.0)
-        .bind(license.max_seats.0)
+        .bind(i64::from(license.max_seats.0))
         .bind(license.status.as_str())
         .bind(license.expires_at.map(crate::times::stored))
         .bind(license.count_per.as_str())
-        .bind(license.ttl_seconds)
+        .bind(license.ttl_seconds.map(i64::from))
         .bind(license.contact.as_deref())
         .bind(stored_whole(license.version))
         .bind(crate::times::stored(license.updated_at))
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }

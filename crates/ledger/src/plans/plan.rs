@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::PlanName;
 use crate::Error;
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 
 /// The plans that every tenant has from its beginning, at version 0, and how many devices they allow:
 /// the same as in the tables' trigger.
@@ -85,7 +85,7 @@ impl Plan {
             device_limit: Seats(fields.small("device_limit")?),
             price_cents: fields.small("price_cents")?,
             when_full: fields.named("when_full")?,
-            ttl_seconds: fields.value("ttl_seconds")?,
+            ttl_seconds: fields.number_maybe("ttl_seconds")?,
             status: fields.named("status")?,
             version: fields.whole("version")?,
             created_at: fields.time("created_at")?,

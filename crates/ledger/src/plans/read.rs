@@ -1,14 +1,12 @@
 //! Plans, looked up and listed.
 
 use sea_query::{Expr, ExprTrait as _, Order, Query};
-use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::{RegistryTime, TenantId};
-use sqlx::AssertSqlSafe;
 
 use super::plan::BUILT_IN;
 use super::{Plan, PlanName, PlanStatus};
+use crate::database::Tx;
 use crate::page::{Page, rows_for};
-use crate::sqlite::{Dialect, Tx};
 use crate::{Error, Ledger, tenants};
 
 const COLUMNS: [&str; 10] = [
@@ -60,10 +58,12 @@ impl Ledger {
     }
 
     async fn find_plan(&self, tenant: &TenantId, name: &PlanName) -> Result<Option<Plan>, Error> {
-        let row = sqlx::query(include_str!("../../sql/plan.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../../sql/plan.sql"))
             .bind(tenant.as_str())
             .bind(name.as_str())
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         row.as_ref().map(Plan::read).transpose()
     }
@@ -75,7 +75,7 @@ impl Ledger {
         cursor: Option<&PlanName>,
         limit: u32,
     ) -> Result<Page<Plan, PlanName>, Error> {
-        let (statement, values) = Query::select()
+        let statement = Query::select()
             .columns(COLUMNS)
             .from("plans")
             .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
@@ -83,8 +83,8 @@ impl Ledger {
             .and_where_option(cursor.map(|after| Expr::col("name").gt(after.as_str())))
             .order_by("name", Order::Asc)
             .limit(rows_for(limit))
-            .build_sqlx(Dialect);
-        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+            .take();
+        let rows = self.readers().select(&statement).fetch_all().await?;
         let plans = rows.iter().map(Plan::read).collect::<Result<_, _>>()?;
         Ok(Page::of(plans, limit, |plan: &Plan| plan.name.clone()))
     }
@@ -92,7 +92,7 @@ impl Ledger {
     async fn note_tenant(&self, tenant: &TenantId, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
         tenants::note(&mut tx, tenant, now).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 
@@ -102,10 +102,11 @@ pub(crate) async fn in_transaction(
     tenant: &TenantId,
     name: &PlanName,
 ) -> Result<Option<Plan>, Error> {
-    let row = sqlx::query(include_str!("../../sql/plan.sql"))
+    let row = tx
+        .query(include_str!("../../sql/plan.sql"))
         .bind(tenant.as_str())
         .bind(name.as_str())
-        .fetch_optional(&mut **tx)
+        .fetch_optional()
         .await?;
     row.as_ref().map(Plan::read).transpose()
 }

@@ -1,15 +1,13 @@
 //! What every write to a plan has in common.
 
 use seatkeeper_core::TenantId;
-use sqlx::Sqlite;
-use sqlx::query::Query;
 
 use super::Plan;
 use super::state::State;
 use crate::audit::{Action, EntitlementChange, Stream, next_seq};
+use crate::database::{Query, Tx};
 use crate::idempotency::{self, Answered, Entity};
 use crate::row::{stored_json, stored_whole};
-use crate::sqlite::{Arguments, Tx};
 use crate::{Effect, Error, Write, Written, times};
 
 /// The plan as the same write was answered before, if it was.
@@ -46,29 +44,29 @@ pub(super) async fn record(tx: &mut Tx, action: Action, plan: &Plan, write: &Wri
 
 /// The plan's new row.
 pub(super) async fn insert(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
-    let statement = sqlx::query(include_str!("../../sql/create_plan.sql"));
-    match bound(statement, plan).execute(&mut **tx).await {
+    let statement = tx.query(include_str!("../../sql/create_plan.sql"));
+    match bound(statement, plan).execute().await {
         Ok(_) => Ok(()),
-        Err(error) if crate::sqlite::is_duplicate(&error) => Err(Error::DuplicatePlan),
+        Err(error) if crate::database::is_duplicate(&error) => Err(Error::DuplicatePlan),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Overwrites the plan's row with its new state.
 pub(super) async fn replace(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
-    bound(sqlx::query(include_str!("../../sql/update_plan.sql")), plan).execute(&mut **tx).await?;
+    bound(tx.query(include_str!("../../sql/update_plan.sql")), plan).execute().await?;
     Ok(())
 }
 
 /// Both statements take the same values.
-fn bound<'q>(query: Query<'q, Sqlite, Arguments>, plan: &'q Plan) -> Query<'q, Sqlite, Arguments> {
+fn bound<'c>(query: Query<'c>, plan: &Plan) -> Query<'c> {
     query
         .bind(plan.tenant.as_str())
         .bind(plan.name.as_str())
-        .bind(plan.device_limit.0)
-        .bind(plan.price_cents)
+        .bind(i64::from(plan.device_limit.0))
+        .bind(i64::from(plan.price_cents))
         .bind(plan.when_full.as_str())
-        .bind(plan.ttl_seconds)
+        .bind(plan.ttl_seconds.map(i64::from))
         .bind(plan.status.as_str())
         .bind(stored_whole(plan.version))
         .bind(times::stored(plan.updated_at))

@@ -4,7 +4,7 @@ use seatkeeper_core::{RegistryTime, TenantId, UserId};
 
 use super::{Subscription, SubscriptionId, SubscriptionStatus, read, write as rows};
 use crate::audit::Action;
-use crate::sqlite::Tx;
+use crate::database::Tx;
 use crate::{Effect, Error, Ledger, PlanName, PlanStatus, Write, Written, ids, plans, tenants};
 
 /// A subscription to be made.

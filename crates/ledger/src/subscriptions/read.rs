@@ -1,13 +1,11 @@
 //! Subscriptions, looked up and listed.
 
 use sea_query::{Cond, Expr, ExprTrait as _, Order, Query};
-use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::{RegistryTime, TenantId, UserId};
-use sqlx::AssertSqlSafe;
 
 use super::{Held, Subscriber, Subscription, SubscriptionId, SubscriptionStatus};
+use crate::database::Tx;
 use crate::page::{Page, rows_for};
-use crate::sqlite::{Dialect, Tx};
 use crate::{Error, Ledger, PlanName, times};
 
 const COLUMNS: [&str; 10] = [
@@ -41,10 +39,12 @@ impl Ledger {
         tenant: &TenantId,
         id: SubscriptionId,
     ) -> Result<Option<Subscription>, Error> {
-        let row = sqlx::query(include_str!("../../sql/subscription.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../../sql/subscription.sql"))
             .bind(tenant.as_str())
             .bind(id.0)
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         row.as_ref().map(Subscription::read).transpose()
     }
@@ -59,7 +59,7 @@ impl Ledger {
         cursor: Option<SubscriptionId>,
         limit: u32,
     ) -> Result<Page<Subscription, SubscriptionId>, Error> {
-        let (statement, values) = Query::select()
+        let statement = Query::select()
             .columns(COLUMNS)
             .from("subscriptions")
             .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
@@ -69,18 +69,20 @@ impl Ledger {
             .and_where_option(cursor.map(|after| Expr::col("id").gt(after.0)))
             .order_by("id", Order::Asc)
             .limit(rows_for(limit))
-            .build_sqlx(Dialect);
-        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+            .take();
+        let rows = self.readers().select(&statement).fetch_all().await?;
         let subscriptions = rows.iter().map(Subscription::read).collect::<Result<_, _>>()?;
         Ok(Page::of(subscriptions, limit, |subscription: &Subscription| subscription.id))
     }
 
     /// All that the user's limit comes from.
     pub async fn subscriber(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
-        let row = sqlx::query(include_str!("../../sql/subscriber.sql"))
+        let row = self
+            .readers()
+            .query(include_str!("../../sql/subscriber.sql"))
             .bind(tenant.as_str())
             .bind(user.as_str())
-            .fetch_optional(self.readers())
+            .fetch_optional()
             .await?;
         Ok(Subscriber::new(row.as_ref().map(Held::read).transpose()?))
     }
@@ -110,10 +112,11 @@ pub(super) async fn in_transaction(
     tenant: &TenantId,
     id: SubscriptionId,
 ) -> Result<Option<Subscription>, Error> {
-    let row = sqlx::query(include_str!("../../sql/subscription.sql"))
+    let row = tx
+        .query(include_str!("../../sql/subscription.sql"))
         .bind(tenant.as_str())
         .bind(id.0)
-        .fetch_optional(&mut **tx)
+        .fetch_optional()
         .await?;
     row.as_ref().map(Subscription::read).transpose()
 }
@@ -124,10 +127,11 @@ pub(super) async fn newest_in_transaction(
     tenant: &TenantId,
     user: &UserId,
 ) -> Result<Option<Subscription>, Error> {
-    let row = sqlx::query(include_str!("../../sql/newest_subscription.sql"))
+    let row = tx
+        .query(include_str!("../../sql/newest_subscription.sql"))
         .bind(tenant.as_str())
         .bind(user.as_str())
-        .fetch_optional(&mut **tx)
+        .fetch_optional()
         .await?;
     row.as_ref().map(Subscription::read).transpose()
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::terms::Phase;
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 use crate::{Error, PlanName};
 
 /// A subscription's name: a UUID of version 7, so that ids sort by creation.

@@ -9,8 +9,8 @@ use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms, WhenFull};
 use super::SubscriptionStatus;
 use crate::Error;
 use crate::PlanName;
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 
 /// The limit of who has no active subscription: the most restrictive there is.
 const LIMIT_WITHOUT: Seats = Seats(1);
@@ -155,7 +155,7 @@ impl Held {
             plan: fields.named("plan")?,
             device_limit: Seats(fields.small("device_limit")?),
             when_full: fields.named("when_full")?,
-            ttl_seconds: fields.value("ttl_seconds")?,
+            ttl_seconds: fields.number_maybe("ttl_seconds")?,
             plan_version: fields.whole("plan_version")?,
         })
     }

@@ -5,9 +5,9 @@ use seatkeeper_core::{Span, TenantId};
 use super::state::State;
 use super::{Held, Subscriber, Subscription};
 use crate::audit::{Action, EntitlementChange, Stream, next_seq};
+use crate::database::Tx;
 use crate::idempotency::{self, Answered, Entity};
 use crate::row::{stored_json, stored_whole};
-use crate::sqlite::Tx;
 use crate::{Effect, Error, Plan, Write, Written, times};
 
 /// The subscription as the same write was answered before, if it was.
@@ -66,7 +66,7 @@ impl Held {
 
 /// The subscription's new row.
 pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
-    sqlx::query(include_str!("../../sql/create_subscription.sql"))
+    tx.query(include_str!("../../sql/create_subscription.sql"))
         .bind(subscription.id.0)
         .bind(subscription.tenant.as_str())
         .bind(subscription.user.as_str())
@@ -76,14 +76,14 @@ pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(
         .bind(subscription.ends_at.map(times::stored))
         .bind(stored_whole(subscription.version))
         .bind(times::stored(subscription.created_at))
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }
 
 /// Overwrites the subscription's row with its new state.
 pub(super) async fn replace(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
-    sqlx::query(include_str!("../../sql/update_subscription.sql"))
+    tx.query(include_str!("../../sql/update_subscription.sql"))
         .bind(subscription.id.0)
         .bind(subscription.plan.as_str())
         .bind(subscription.status.as_str())
@@ -91,7 +91,7 @@ pub(super) async fn replace(tx: &mut Tx, subscription: &Subscription) -> Result<
         .bind(subscription.ends_at.map(times::stored))
         .bind(stored_whole(subscription.version))
         .bind(times::stored(subscription.updated_at))
-        .execute(&mut **tx)
+        .execute()
         .await?;
     Ok(())
 }

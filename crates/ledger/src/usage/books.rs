@@ -5,8 +5,8 @@ use seatkeeper_core::{TenantId, Usage, Window};
 
 use super::list::Recorded;
 use super::tally::{Tally, Turns};
+use crate::database::Row;
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::Row;
 use crate::{Error, Ledger, times};
 
 /// How many windows are compared at once: a month of minutes.
@@ -87,12 +87,14 @@ impl Ledger {
         tenant: &TenantId,
         span: Window,
     ) -> Result<(Vec<WindowBooks>, usize), Error> {
-        let mut rows = sqlx::query(include_str!("../../sql/window_books.sql"))
+        let mut rows = self
+            .readers()
+            .query(include_str!("../../sql/window_books.sql"))
             .bind(tenant.as_str())
             .bind(times::stored(span.starts()))
             .bind(times::stored(span.ends()))
             .bind(stored_whole(WINDOWS_RECONCILED_MAX as u64 + 1))
-            .fetch(self.readers());
+            .fetch();
         let (mut all, mut windows, mut turns) = (Vec::<WindowBooks>::new(), 0, Turns::default());
         while let Some(row) = rows.try_next().await? {
             let window = WindowBooks::read(&row)?;

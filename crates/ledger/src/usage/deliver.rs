@@ -4,9 +4,9 @@ use seatkeeper_core::{RegistryTime, TenantId, Window};
 use uuid::Uuid;
 
 use super::record::{UsageRecord, records_of};
+use crate::database::Row;
 use crate::jobs::{Fence, fence};
 use crate::row::Fields;
-use crate::sqlite::Row;
 use crate::{Error, Ledger, times};
 
 /// A batch that is to be delivered.
@@ -66,12 +66,14 @@ impl Ledger {
         max: u32,
     ) -> Result<Vec<DueBatch>, Error> {
         let (due, id) = after.unwrap_or_default();
-        let rows = sqlx::query(include_str!("../../sql/due_batches.sql"))
+        let rows = self
+            .readers()
+            .query(include_str!("../../sql/due_batches.sql"))
             .bind(times::stored(now))
             .bind(times::stored(due))
             .bind(id)
-            .bind(max)
-            .fetch_all(self.readers())
+            .bind(i64::from(max))
+            .fetch_all()
             .await?;
         rows.iter().map(DueBatch::read).collect()
     }
@@ -90,19 +92,20 @@ impl Ledger {
         };
         let mut tx = self.write().await?;
         fence::hold(&mut tx, fence).await?;
-        let done = sqlx::query(include_str!("../../sql/settle_batch.sql"))
+        let done = tx
+            .query(include_str!("../../sql/settle_batch.sql"))
             .bind(batch)
             .bind(state)
             .bind(times::stored(*at))
-            .bind(status)
+            .bind(status.map(i64::from))
             .bind(error)
             .bind(delivered.map(|at| times::stored(*at)))
-            .execute(&mut *tx)
+            .execute()
             .await?;
-        if done.rows_affected() == 1 && delivered.is_some() {
-            sqlx::query(include_str!("../../sql/drop_payload.sql")).bind(batch).execute(&mut *tx).await?;
+        if done == 1 && delivered.is_some() {
+            tx.query(include_str!("../../sql/drop_payload.sql")).bind(batch).execute().await?;
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 

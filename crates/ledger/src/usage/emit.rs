@@ -9,9 +9,9 @@ use super::batches::{Batch, Cutter};
 use super::metered::Place;
 use super::record::payload_of;
 use super::tally::Turns;
+use crate::database::Tx;
 use crate::jobs::{Fence, fence};
 use crate::row::stored_whole;
-use crate::sqlite::Tx;
 use crate::{Error, Ledger, times};
 
 /// How long a window is at most: what it may need is read again for each so many of its sessions.
@@ -110,26 +110,29 @@ impl Ledger {
 
     /// When a session of a capacity first started, at `at` or later.
     async fn next_metered(&self, at: RegistryTime) -> Result<Option<RegistryTime>, Error> {
-        let starts: Option<DateTime<Utc>> = sqlx::query_scalar(include_str!("../../sql/next_metered.sql"))
+        let starts: Option<DateTime<Utc>> = self
+            .readers()
+            .query(include_str!("../../sql/next_metered.sql"))
             .bind(times::stored(at))
-            .fetch_one(self.readers())
+            .scalar()
             .await?;
         Ok(starts.map(times::from_stored))
     }
 
     async fn usage_starts_at(&self) -> Result<Option<RegistryTime>, Error> {
-        let starts: Option<DateTime<Utc>> = sqlx::query_scalar(include_str!("../../sql/usage_starts_at.sql"))
-            .fetch_one(self.readers())
-            .await?;
+        let starts: Option<DateTime<Utc>> =
+            self.readers().query(include_str!("../../sql/usage_starts_at.sql")).scalar().await?;
         Ok(starts.map(times::from_stored))
     }
 
     /// Deletes what an emission staged that did not come to its end.
     async fn drop_staged(&self, fence: &Fence) -> Result<(), Error> {
         loop {
-            let staged: Vec<Uuid> = sqlx::query_scalar(include_str!("../../sql/staged_batches.sql"))
-                .bind(DROPPED_BATCHES_PER_COMMIT_MAX)
-                .fetch_all(self.readers())
+            let staged: Vec<Uuid> = self
+                .readers()
+                .query(include_str!("../../sql/staged_batches.sql"))
+                .bind(i64::from(DROPPED_BATCHES_PER_COMMIT_MAX))
+                .scalars()
                 .await?;
             if staged.is_empty() {
                 return Ok(());
@@ -140,7 +143,7 @@ impl Ledger {
                 for statement in
                     [include_str!("../../sql/drop_payload.sql"), include_str!("../../sql/drop_batch.sql")]
                 {
-                    sqlx::query(statement).bind(batch).execute(&mut *tx).await?;
+                    tx.query(statement).bind(batch).execute().await?;
                 }
             }
             tx.commit().await?;
@@ -157,22 +160,23 @@ impl Ledger {
             batch.insert(&mut tx, window).await?;
         }
         stage.records = 0;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     async fn commit_window(&self, window: Window, fence: &Fence) -> Result<(), Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, fence).await?;
-        let done = sqlx::query(include_str!("../../sql/commit_window.sql"))
+        let done = tx
+            .query(include_str!("../../sql/commit_window.sql"))
             .bind(times::stored(window.starts()))
             .bind(times::stored(window.ends()))
-            .execute(&mut *tx)
+            .execute()
             .await?;
-        if done.rows_affected() != 1 {
+        if done != 1 {
             // Nobody but another run can have moved the end of the last window.
             return Err(Error::StaleRun);
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 }
 
@@ -201,7 +205,7 @@ impl Emitted {
 
 impl Batch {
     async fn insert(&self, tx: &mut Tx, window: Window) -> Result<(), Error> {
-        sqlx::query(include_str!("../../sql/stage_batch.sql"))
+        tx.query(include_str!("../../sql/stage_batch.sql"))
             .bind(self.id)
             .bind(times::stored(window.starts()))
             .bind(self.tenant.as_str())
@@ -209,12 +213,12 @@ impl Batch {
             .bind(stored_whole(self.records.len() as u64))
             .bind(stored_whole(self.usage().as_micros()))
             .bind(times::stored(window.ends()))
-            .execute(&mut **tx)
+            .execute()
             .await?;
-        sqlx::query(include_str!("../../sql/stage_payload.sql"))
+        tx.query(include_str!("../../sql/stage_payload.sql"))
             .bind(self.id)
             .bind(payload_of(&self.records)?)
-            .execute(&mut **tx)
+            .execute()
             .await?;
         Ok(())
     }

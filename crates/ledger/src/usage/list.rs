@@ -3,14 +3,12 @@
 use std::str::FromStr;
 
 use sea_query::{Expr, ExprTrait as _, JoinType, Order, Query, SelectStatement};
-use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::{RegistryTime, TenantId, Usage, Window};
-use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
+use crate::database::Row;
 use crate::page::{Page, rows_for};
 use crate::row::{Fields, stored_whole};
-use crate::sqlite::{Dialect, Row};
 use crate::{Error, Ledger, times};
 
 /// What a tenant's sessions used in some window or span, by how far its batches have come.
@@ -131,13 +129,15 @@ impl Ledger {
         cursor: Option<RegistryTime>,
         limit: u32,
     ) -> Result<Page<UsageWindow, RegistryTime>, Error> {
-        let rows = sqlx::query(include_str!("../../sql/tenant_windows.sql"))
+        let rows = self
+            .readers()
+            .query(include_str!("../../sql/tenant_windows.sql"))
             .bind(tenant.as_str())
             .bind(times::stored(span.starts()))
             .bind(times::stored(span.ends()))
             .bind(times::stored(cursor.unwrap_or(span.ends())))
             .bind(stored_whole(rows_for(limit)))
-            .fetch_all(self.readers())
+            .fetch_all()
             .await?;
         let windows = rows.iter().map(UsageWindow::read).collect::<Result<_, _>>()?;
         Ok(Page::of(windows, limit, |window: &UsageWindow| window.window.starts()))
@@ -151,23 +151,22 @@ impl Ledger {
         cursor: Option<Uuid>,
         limit: u32,
     ) -> Result<Page<UsageBatch, Uuid>, Error> {
-        let (statement, values) = batches_of(tenant)
+        let statement = batches_of(tenant)
             .and_where_option(state.map(|state| Expr::col(("o", "state")).eq(state.as_str())))
             .and_where_option(cursor.map(|after| place().lt(place_of(tenant, after))))
             .order_by(("o", "window_starts_at"), Order::Desc)
             .order_by(("o", "batch"), Order::Desc)
             .limit(rows_for(limit))
-            .build_sqlx(Dialect);
-        let rows = sqlx::query_with(AssertSqlSafe(statement), values).fetch_all(self.readers()).await?;
+            .take();
+        let rows = self.readers().select(&statement).fetch_all().await?;
         let batches = rows.iter().map(UsageBatch::read).collect::<Result<_, _>>()?;
         Ok(Page::of(batches, limit, |batch: &UsageBatch| batch.id))
     }
 
     /// One of the tenant's batches.
     pub async fn usage_batch(&self, tenant: &TenantId, id: Uuid) -> Result<Option<UsageBatch>, Error> {
-        let (statement, values) =
-            batches_of(tenant).and_where(Expr::col(("o", "id")).eq(id)).build_sqlx(Dialect);
-        let row = sqlx::query_with(AssertSqlSafe(statement), values).fetch_optional(self.readers()).await?;
+        let statement = batches_of(tenant).and_where(Expr::col(("o", "id")).eq(id)).take();
+        let row = self.readers().select(&statement).fetch_optional().await?;
         row.as_ref().map(UsageBatch::read).transpose()
     }
 
@@ -180,14 +179,15 @@ impl Ledger {
         now: RegistryTime,
     ) -> Result<bool, Error> {
         let mut tx = self.write().await?;
-        let done = sqlx::query(include_str!("../../sql/send_batch_again.sql"))
+        let done = tx
+            .query(include_str!("../../sql/send_batch_again.sql"))
             .bind(tenant.as_str())
             .bind(batch)
             .bind(times::stored(now))
-            .execute(&mut *tx)
+            .execute()
             .await?;
         tx.commit().await?;
-        Ok(done.rows_affected() == 1)
+        Ok(done == 1)
     }
 }
 
@@ -259,7 +259,7 @@ impl UsageBatch {
             state: fields.named("state")?,
             attempts: fields.whole("attempts")?,
             next_attempt: fields.time("next_attempt_at")?,
-            last_status: fields.value("last_status")?,
+            last_status: fields.number_maybe("last_status")?,
             last_error: fields.value("last_error")?,
             delivered: fields.time_maybe("delivered_at")?,
         })

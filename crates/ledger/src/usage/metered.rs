@@ -4,8 +4,8 @@ use futures_util::{Stream, StreamExt as _};
 use seatkeeper_core::{Metered, SessionId, TenantId, Window};
 use uuid::Uuid;
 
+use crate::database::Row;
 use crate::row::Fields;
-use crate::sqlite::Row;
 use crate::{Error, Ledger, times};
 
 /// A session of a capacity, of any time.
@@ -34,13 +34,14 @@ impl Ledger {
         after: &Place,
         max: u32,
     ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
-        sqlx::query(include_str!("../../sql/metered_sessions.sql"))
+        self.readers()
+            .query(include_str!("../../sql/metered_sessions.sql"))
             .bind(times::stored(window.starts()))
             .bind(times::stored(window.ends()))
             .bind(after.tenant.clone())
             .bind(after.id)
-            .bind(max)
-            .fetch(self.readers())
+            .bind(i64::from(max))
+            .fetch()
             .map(|row| MeteredSession::read(&row?))
     }
 
@@ -50,11 +51,12 @@ impl Ledger {
         tenant: &TenantId,
         span: Window,
     ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
-        sqlx::query(include_str!("../../sql/metered_sessions_of_tenant.sql"))
+        self.readers()
+            .query(include_str!("../../sql/metered_sessions_of_tenant.sql"))
             .bind(tenant.as_str().to_owned())
             .bind(times::stored(span.starts()))
             .bind(times::stored(span.ends()))
-            .fetch(self.readers())
+            .fetch()
             .map(|row| MeteredSession::read(&row?))
     }
 }

@@ -18,8 +18,8 @@ impl Ledger {
             [include_str!("../../sql/purge_batches.sql"), include_str!("../../sql/purge_windows.sql")]
         {
             let done =
-                sqlx::query(statement).bind(times::stored(before)).bind(batch).execute(&mut *tx).await?;
-            more |= done.rows_affected() >= u64::from(batch);
+                tx.query(statement).bind(times::stored(before)).bind(i64::from(batch)).execute().await?;
+            more |= done >= u64::from(batch);
         }
         tx.commit().await?;
         Ok(more)
@@ -28,7 +28,7 @@ impl Ledger {
     /// Until when usage is on record, if any is.
     pub(crate) async fn metered_until(&self) -> Result<Option<RegistryTime>, Error> {
         let ends: Option<DateTime<Utc>> =
-            sqlx::query_scalar(include_str!("../../sql/metered_until.sql")).fetch_one(self.readers()).await?;
+            self.readers().query(include_str!("../../sql/metered_until.sql")).scalar().await?;
         Ok(ends.map(times::from_stored))
     }
 }

@@ -4,8 +4,8 @@ use futures_util::TryStreamExt as _;
 use seatkeeper_core::{PoolId, PoolKind, TenantId};
 
 use super::{Cut, Finding, PlanHistory, Proof, Replay};
+use crate::database::{Query, Row, Tx};
 use crate::row::Fields;
-use crate::sqlite::{Row, Tx};
 use crate::{AuditRecord, Error, Ledger, SessionRecord};
 
 /// What verification came to.
@@ -22,7 +22,7 @@ impl Ledger {
     /// table of sessions against it. `progress` hears after each pool what has been proven so far.
     pub async fn verify(&self, mut progress: impl FnMut(&Proof) + Send) -> Result<Verdict, Error> {
         // One read transaction: all that it reads is of one instant.
-        let mut tx = self.readers().begin().await?;
+        let mut tx = self.readers().begin_snapshot().await?;
         let mut proof = Proof::default();
         let mut after = (String::new(), String::new(), String::new());
         // Of the tenant whose pools are replayed now.
@@ -70,8 +70,7 @@ impl From<sqlx::Error> for Halt {
 
 async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Error> {
     let mut history = PlanHistory::default();
-    let mut records =
-        sqlx::query(include_str!("../../sql/plan_records.sql")).bind(tenant.as_str()).fetch(&mut **tx);
+    let mut records = tx.query(include_str!("../../sql/plan_records.sql")).bind(tenant.as_str()).fetch();
     while let Some(row) = records.try_next().await? {
         let fields = Fields(&row);
         let (version, limit) = (fields.whole("limit_version")?, fields.small("limit_seats")?);
@@ -82,40 +81,38 @@ async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Err
 
 async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>, plans: &PlanHistory) -> Result<Proof, Halt> {
     let mut replay = Replay::new(pool.clone(), cut, plans);
-    let mut records = of_pool(include_str!("../../sql/pool_records.sql"), &pool).fetch(&mut **tx);
+    let mut records = of_pool(tx.query(include_str!("../../sql/pool_records.sql")), &pool).fetch();
     while let Some(row) = records.try_next().await? {
         replay.record(&AuditRecord::read(&row)?)?;
     }
     drop(records);
-    let mut sessions = of_pool(include_str!("../../sql/pool_sessions.sql"), &pool).fetch(&mut **tx);
+    let mut sessions = of_pool(tx.query(include_str!("../../sql/pool_sessions.sql")), &pool).fetch();
     while let Some(row) = sessions.try_next().await? {
         replay.session(&SessionRecord::read(&row)?)?;
     }
     Ok(replay.finish()?)
 }
 
-fn of_pool<'q>(
-    statement: &'static str,
-    pool: &'q PoolId,
-) -> sqlx::query::Query<'q, sqlx::Sqlite, crate::sqlite::Arguments> {
-    sqlx::query(statement).bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
+fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {
+    query.bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
 }
 
 async fn next_pool(tx: &mut Tx, after: &(String, String, String)) -> Result<Option<Row>, Error> {
     let (tenant, kind, pool) = after;
-    let next = sqlx::query(include_str!("../../sql/next_pool.sql"))
+    let next = tx
+        .query(include_str!("../../sql/next_pool.sql"))
         .bind(tenant)
         .bind(kind)
         .bind(pool)
-        .fetch_optional(&mut **tx)
+        .fetch_optional()
         .await?;
     Ok(next)
 }
 
 fn pool_and_cut(row: &Row) -> Result<(PoolId, Option<Cut>), Error> {
     let fields = Fields(row);
-    let cut = match (fields.value::<Option<i64>>("cut_seq")?, fields.value("cut_live")?) {
-        (Some(seq), Some(live)) => Some(Cut { seq: seq.unsigned_abs(), live }),
+    let cut = match (fields.number_maybe("cut_seq")?, fields.number_maybe("cut_live")?) {
+        (Some(seq), Some(live)) => Some(Cut { seq, live }),
         _ => None,
     };
     Ok((fields.pool()?, cut))

@@ -13,7 +13,7 @@ async fn records(ledger: &Ledger, action: Action) -> usize {
 
 #[tokio::test]
 async fn an_admission_and_its_end_are_one_session_and_two_records() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let mut story = Story::of(&licensed(&ledger, 3).await);
     let (id, began) = story.admit("laptop");
     ledger.apply(std::slice::from_ref(&began)).await.unwrap();
@@ -37,7 +37,7 @@ async fn an_admission_and_its_end_are_one_session_and_two_records() {
 
 #[tokio::test]
 async fn a_session_may_begin_and_end_in_one_batch_and_its_holder_be_back() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let mut story = Story::of(&licensed(&ledger, 1).await);
     let (first, began) = story.admit("laptop");
     let ended = story.end(first, EndReason::Released);
@@ -50,7 +50,7 @@ async fn a_session_may_begin_and_end_in_one_batch_and_its_holder_be_back() {
 
 #[tokio::test]
 async fn a_holder_of_an_earlier_batch_may_leave_and_be_back_in_one() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let mut story = Story::of(&licensed(&ledger, 1).await);
     let (first, began) = story.admit("laptop");
     ledger.apply(&[began]).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_holder_of_an_earlier_batch_may_leave_and_be_back_in_one() {
 
 #[tokio::test]
 async fn a_batch_applied_twice_or_overlapping_changes_nothing_more() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let mut story = Story::of(&licensed(&ledger, 3).await);
     let (first, a) = story.admit("one");
     let (second, b) = story.admit("two");
@@ -93,7 +93,7 @@ async fn a_batch_applied_twice_or_overlapping_changes_nothing_more() {
 
 #[tokio::test]
 async fn a_different_event_at_a_taken_place_is_refused_with_its_batch() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 3).await;
     let (_, began) = Story::of(&license).admit("one");
     ledger.apply(&[began]).await.unwrap();
@@ -110,7 +110,7 @@ async fn a_different_event_at_a_taken_place_is_refused_with_its_batch() {
 
 #[tokio::test]
 async fn batches_of_every_size_are_recorded_whole() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let mut story = Story::devices("ann");
     for size in [1, 2, 3, 7, 255, 256, 257, 1_000] {
         let batch: Vec<_> = (0..size).map(|n| story.admit(&format!("{size}/{n}")).1).collect();
@@ -123,7 +123,7 @@ async fn batches_of_every_size_are_recorded_whole() {
 
 #[tokio::test]
 async fn the_latest_heartbeats_are_noted_and_only_of_live_sessions() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let mut story = Story::devices("ann");
     let (one, a) = story.admit("one");
     let (two, b) = story.admit("two");

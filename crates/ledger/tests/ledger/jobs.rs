@@ -4,24 +4,21 @@ mod history;
 mod schedule;
 mod takeover;
 
-use std::path::Path;
-
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::{JobName, JobRecord, JobRun, Ledger};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Row as _};
-use tempfile::TempDir;
+use sqlx::Row as _;
 
+use crate::place::{self, Place};
 use crate::story::{START, ledger};
 
 const JOB: JobName = JobName::SessionExpiry;
 const INTERVAL: Span = Span::from_secs(600);
 
 /// A ledger with the one job, due at the start.
-async fn with_job() -> (TempDir, Ledger) {
-    let (dir, ledger) = ledger().await;
+async fn with_job() -> (Place, Ledger) {
+    let (place, ledger) = ledger().await;
     ledger.ensure_job(JOB, INTERVAL, START).await.unwrap();
-    (dir, ledger)
+    (place, ledger)
 }
 
 async fn take(ledger: &Ledger, worker: &str, now: RegistryTime) -> Option<JobRun> {
@@ -34,14 +31,7 @@ async fn job(ledger: &Ledger) -> JobRecord {
 }
 
 /// All that is on record of jobs, row by row.
-async fn tables(dir: &Path) -> Vec<String> {
-    let mut file = SqliteConnectOptions::new().filename(dir.join("ledger.db")).connect().await.unwrap();
-    let rows = "SELECT 'job' || json_array(name, interval_ms, next_run_at, retry_at, last_run_at, locked_by,
-                    locked_at, locked_until, fencing_token, failures, last_error) AS row FROM jobs
-                UNION ALL
-                SELECT 'run' || json_array(job, fencing_token, worker, scheduled_at, started_at, finished_at,
-                    outcome, error) FROM job_runs
-                ORDER BY 1";
-    let rows = sqlx::query(rows).fetch_all(&mut file).await.unwrap();
+async fn tables(place: &Place) -> Vec<String> {
+    let rows = sqlx::query(place::JOBS).fetch_all(&mut place.connect().await).await.unwrap();
     rows.iter().map(|row| row.get("row")).collect()
 }

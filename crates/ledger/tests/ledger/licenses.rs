@@ -20,7 +20,7 @@ fn seats(seats: u32) -> LicenseChange {
 
 #[tokio::test]
 async fn a_new_license_is_found_by_id_and_by_key_and_stands_on_record() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let new = NewLicense {
         expires_at: Some(START + Span::from_secs(86_400)),
         count_per: CountPer::Process,
@@ -48,7 +48,7 @@ async fn a_new_license_is_found_by_id_and_by_key_and_stands_on_record() {
 
 #[tokio::test]
 async fn a_record_never_tells_a_license_key() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let license =
         ledger.create_license(new_license("ABCD-EFGH-IJKL-MNOP", 3), by(&admin())).await.unwrap().value;
     ledger.update_license(&tenant(), license.id, &seats(5), None, by(&admin())).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_record_never_tells_a_license_key() {
 
 #[tokio::test]
 async fn another_tenants_license_looks_missing_and_its_key_is_free() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 3).await;
     let other = TenantId::from("globex");
     assert_eq!(ledger.license(&other, license.id).await.unwrap(), None);
@@ -74,7 +74,7 @@ async fn another_tenants_license_looks_missing_and_its_key_is_free() {
 
 #[tokio::test]
 async fn a_tenant_has_each_key_once() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     ledger.create_license(new_license("KEY", 1), by(&admin())).await.unwrap();
     let again = ledger.create_license(new_license("KEY", 2), by(&admin())).await;
     assert!(matches!(again, Err(Error::DuplicateKey)), "{again:?}");
@@ -83,7 +83,7 @@ async fn a_tenant_has_each_key_once() {
 
 #[tokio::test]
 async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 3).await;
     let change = LicenseChange {
         status: Some(Status::Suspended),
@@ -106,7 +106,7 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
 
 #[tokio::test]
 async fn a_change_meant_for_another_version_is_refused() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 3).await;
     let stale = ledger.update_license(&tenant(), license.id, &seats(5), Some(7), by(&admin())).await;
     assert!(matches!(stale, Err(Error::VersionConflict { current: 1 })), "{stale:?}");
@@ -116,7 +116,7 @@ async fn a_change_meant_for_another_version_is_refused() {
 
 #[tokio::test]
 async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let origin = admin();
     let idempotency = |key: &str, hash: u8| Idempotency { key: key.to_owned(), request_hash: vec![hash; 32] };
     let create = idempotency("create", 1);
@@ -143,7 +143,7 @@ async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
 
 #[tokio::test]
 async fn licenses_are_listed_in_pages_by_status() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let (origin, mut made) = (admin(), Vec::new());
     for n in 0..5_u64 {
         let new = NewLicense {

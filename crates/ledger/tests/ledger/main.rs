@@ -1,12 +1,17 @@
-//! The ledger on a real file.
+//! The ledger on SQLite. `postgres.rs` has the same tests on PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
+#[path = "place/sqlite.rs"]
+mod place;
+
 mod applying;
+mod directory;
 mod jobs;
 mod licenses;
 mod opening;
 mod plans;
 mod proving;
+mod refusing;
 mod retaining;
 mod schema;
 mod searching;

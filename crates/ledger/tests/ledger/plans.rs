@@ -32,7 +32,7 @@ async fn records(ledger: &Ledger) -> Vec<AuditRecord> {
 
 #[tokio::test]
 async fn every_tenant_has_the_built_in_plans_without_anybody_making_them() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     licensed(&ledger, 1).await;
     for name in ["acme", "globex", "globex"] {
         let plans = list(&ledger, &TenantId::from(name)).await;
@@ -57,7 +57,7 @@ async fn every_tenant_has_the_built_in_plans_without_anybody_making_them() {
 
 #[tokio::test]
 async fn a_new_plan_is_found_and_stands_on_record() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let new = NewPlan { when_full: WhenFull::Deny, ttl_seconds: Some(60), ..new_plan("family", 6) };
     let made = ledger.create_plan(new, by(&admin())).await.unwrap();
     assert_eq!((made.effect, made.value.version), (Effect::Changed, 1));
@@ -75,7 +75,7 @@ async fn a_new_plan_is_found_and_stands_on_record() {
 
 #[tokio::test]
 async fn a_tenant_has_each_name_once() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     planned(&ledger, "family", 6).await;
     for name in ["family", "basic"] {
         let again = ledger.create_plan(new_plan(name, 2), by(&admin())).await;
@@ -89,7 +89,7 @@ async fn a_tenant_has_each_name_once() {
 #[tokio::test]
 async fn each_change_of_a_tenants_plans_and_subscriptions_has_the_next_version_and_each_plan_its_own_numbers()
 {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     assert_eq!(planned(&ledger, "family", 6).await.version, 1);
     assert_eq!(update(&ledger, "basic", devices(2)).await.version, 2);
     let subscription = subscribed(&ledger, "ann", "family").await;
@@ -116,7 +116,7 @@ async fn each_change_of_a_tenants_plans_and_subscriptions_has_the_next_version_a
 
 #[tokio::test]
 async fn a_change_that_changes_nothing_leaves_the_version_and_the_record() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let plan = planned(&ledger, "family", 6).await;
     let same = PlanChange { price_cents: Some(999), ttl_seconds: Some(None), ..devices(6) };
     let written = ledger.update_plan(&tenant(), &plan.name, same, by(&admin())).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_change_that_changes_nothing_leaves_the_version_and_the_record() {
 
 #[tokio::test]
 async fn another_tenants_plan_looks_missing() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     planned(&ledger, "family", 6).await;
     let other = TenantId::from("globex");
     assert_eq!(ledger.plan(&other, &named("family"), START).await.unwrap(), None);
@@ -136,7 +136,7 @@ async fn another_tenants_plan_looks_missing() {
 
 #[tokio::test]
 async fn plans_are_listed_in_pages_by_status() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     update(&ledger, "premium", PlanChange { status: Some(PlanStatus::Retired), ..PlanChange::default() })
         .await;
     let page = async |status, cursor| {
@@ -151,7 +151,7 @@ async fn plans_are_listed_in_pages_by_status() {
 
 #[tokio::test]
 async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let origin = admin();
     let idempotency = Idempotency { key: "once".to_owned(), request_hash: vec![1; 32] };
     let write = Write { idempotency: Some(&idempotency), ..by(&origin) };

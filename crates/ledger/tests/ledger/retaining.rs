@@ -22,7 +22,7 @@ async fn run(ledger: &Ledger) -> Fence {
 
 #[tokio::test]
 async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let run = run(&ledger).await;
     let mut story = Story::of(&licensed(&ledger, 3).await);
     let (old, a) = story.admit("old");
@@ -57,7 +57,7 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
 
 #[tokio::test]
 async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let run = run(&ledger).await;
     planned(&ledger, "crowd", 1_000_000).await;
     let mut stories = Vec::new();
@@ -101,7 +101,7 @@ async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven(
 
 #[tokio::test]
 async fn old_idempotency_keys_are_forgotten() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let (origin, idempotency) = (admin(), Idempotency { key: "once".to_owned(), request_hash: vec![1] });
     let write = Write { idempotency: Some(&idempotency), ..by(&origin) };
     ledger.create_license(new_license("KEY", 1), write).await.unwrap();
@@ -112,7 +112,7 @@ async fn old_idempotency_keys_are_forgotten() {
 
 #[tokio::test]
 async fn a_run_that_lost_its_lock_deletes_nothing() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let (origin, idempotency) = (admin(), Idempotency { key: "once".to_owned(), request_hash: vec![1] });
     let write = Write { idempotency: Some(&idempotency), ..by(&origin) };
     ledger.create_license(new_license("KEY", 1), write).await.unwrap();

@@ -29,7 +29,7 @@ async fn holders(ledger: &Ledger, filter: SessionFilter) -> Vec<String> {
 
 #[tokio::test]
 async fn sessions_are_found_by_pool_holder_user_address_and_life() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let story = populated(&ledger).await;
     let any = SessionFilter::default();
     assert_eq!(holders(&ledger, any.clone()).await.len(), 11);
@@ -49,7 +49,7 @@ async fn sessions_are_found_by_pool_holder_user_address_and_life() {
 
 #[tokio::test]
 async fn pages_of_sessions_follow_each_other_newest_first() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let story = populated(&ledger).await;
     let filter = SessionFilter { pool: Some(story.pool.name), ..SessionFilter::default() };
     let (mut seen, mut cursor) = (Vec::new(), None);
@@ -67,7 +67,7 @@ async fn pages_of_sessions_follow_each_other_newest_first() {
 
 #[tokio::test]
 async fn records_are_found_by_action_pool_session_and_time() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let story = populated(&ledger).await;
     let find = async |filter: AuditFilter| ledger.audit(&tenant(), &filter, None, 100).await.unwrap().items;
     let any = AuditFilter::default();

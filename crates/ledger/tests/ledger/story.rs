@@ -10,16 +10,17 @@ use seatkeeper_ledger::{
     CountPer, Ledger, License, LicenseKey, NewLicense, NewPlan, NewSubscription, Plan, PlanName, Settings,
     Status, Subscription, Write,
 };
-use tempfile::TempDir;
+
+use crate::place::Place;
 
 pub(crate) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_123);
 pub(crate) const TTL: Span = Span::from_secs(360);
 
-/// A ledger in a directory of its own.
-pub(crate) async fn ledger() -> (TempDir, Ledger) {
-    let dir = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
-    (dir, ledger)
+/// A ledger in a place of its own.
+pub(crate) async fn ledger() -> (Place, Ledger) {
+    let place = Place::new();
+    let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
+    (place, ledger)
 }
 
 pub(crate) fn tenant() -> TenantId {

@@ -18,7 +18,7 @@ async fn terms(ledger: &Ledger, now: RegistryTime) -> Terms {
 
 #[tokio::test]
 async fn a_subscriber_has_what_the_newest_subscription_and_its_plan_grant() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     assert_eq!(terms(&ledger, START).await.limit, Seats(1));
 
     let plan = NewPlan { when_full: WhenFull::Deny, ttl_seconds: Some(60), ..new_plan("family", 6) };
@@ -56,7 +56,7 @@ impl Dice {
 /// One user's life with the ledger: whatever is changed whenever, and a claim after each step.
 #[tokio::test]
 async fn whatever_happens_versions_never_go_back_each_stands_for_one_limit_and_all_is_proven() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     planned(&ledger, "family", 3).await;
     let seed = 0x5eed;
     println!("seed {seed:#x}");

@@ -46,7 +46,7 @@ fn told(records: &[AuditRecord]) -> Vec<(&str, u64, Action, u32)> {
 
 #[tokio::test]
 async fn a_new_subscription_is_found_and_stands_on_record() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let made = subscribed(&ledger, "ann", "premium").await;
     assert_eq!((made.starts_at, made.ends_at, made.status), (START, None, SubscriptionStatus::Active));
     assert_eq!(ledger.subscription(&tenant(), made.id).await.unwrap(), Some(made.clone()));
@@ -61,7 +61,7 @@ async fn a_new_subscription_is_found_and_stands_on_record() {
 
 #[tokio::test]
 async fn one_that_starts_later_grants_one_seat_until_then() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let new = NewSubscription { starts_at: Some(later(60)), ..new_subscription("ann", "premium") };
     ledger.create_subscription(new, by(&admin())).await.unwrap();
     assert_eq!(told(&records(&ledger).await), [("ann", 1, Action::SubscriptionCreated, 1)]);
@@ -69,7 +69,7 @@ async fn one_that_starts_later_grants_one_seat_until_then() {
 
 #[tokio::test]
 async fn a_user_has_one_active_subscription_at_a_time() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let first = subscribed(&ledger, "ann", "basic").await;
     let again = ledger.create_subscription(new_subscription("ann", "premium"), by(&admin())).await;
     assert!(matches!(again, Err(Error::SubscriptionExists)), "{again:?}");
@@ -93,7 +93,7 @@ async fn a_user_has_one_active_subscription_at_a_time() {
 
 #[tokio::test]
 async fn the_one_that_is_past_its_date_is_noted_as_expired_when_the_next_is_made() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let new = NewSubscription { ends_at: Some(later(60)), ..new_subscription("ann", "premium") };
     let first = ledger.create_subscription(new, by(&admin())).await.unwrap().value;
     let origin = admin();
@@ -118,7 +118,7 @@ async fn the_one_that_is_past_its_date_is_noted_as_expired_when_the_next_is_made
 
 #[tokio::test]
 async fn one_that_is_over_stays_as_it_is() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let new = NewSubscription { ends_at: Some(later(60)), ..new_subscription("ann", "basic") };
     let expires = ledger.create_subscription(new, by(&admin())).await.unwrap().value;
     let cancelled = subscribed(&ledger, "bob", "basic").await;
@@ -145,7 +145,7 @@ async fn one_that_is_over_stays_as_it_is() {
 
 #[tokio::test]
 async fn a_subscription_ends_after_it_starts() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     for (starts_at, ends_at) in [(None, START), (Some(later(60)), later(60)), (Some(later(60)), later(59))] {
         let new = NewSubscription { starts_at, ends_at: Some(ends_at), ..new_subscription("ann", "basic") };
         let refused = ledger.create_subscription(new, by(&admin())).await;
@@ -160,7 +160,7 @@ async fn a_subscription_ends_after_it_starts() {
 
 #[tokio::test]
 async fn a_retired_plan_takes_no_new_subscription_and_who_has_it_keeps_it() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     planned(&ledger, "family", 6).await;
     let keeps = subscribed(&ledger, "ann", "family").await;
     let other = subscribed(&ledger, "bob", "basic").await;
@@ -180,7 +180,7 @@ async fn a_retired_plan_takes_no_new_subscription_and_who_has_it_keeps_it() {
 
 #[tokio::test]
 async fn another_tenants_subscription_looks_missing() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let made = subscribed(&ledger, "ann", "basic").await;
     let other = TenantId::from("globex");
     assert_eq!(ledger.subscription(&other, made.id).await.unwrap(), None);
@@ -190,7 +190,7 @@ async fn another_tenants_subscription_looks_missing() {
 
 #[tokio::test]
 async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let origin = admin();
     let idempotency = Idempotency { key: "once".to_owned(), request_hash: vec![1; 32] };
     let write = Write { idempotency: Some(&idempotency), ..by(&origin) };
@@ -204,7 +204,7 @@ async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
 
 #[tokio::test]
 async fn subscriptions_are_listed_in_pages_by_user_plan_and_status() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let (origin, mut made) = (admin(), Vec::new());
     for (n, (user, plan, ends)) in
         [("ann", "basic", None), ("bob", "premium", Some(60)), ("joe", "premium", None)]

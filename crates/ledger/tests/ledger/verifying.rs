@@ -26,7 +26,7 @@ const TWO_EXPIRED: usize = 7;
 
 impl History {
     async fn told() -> Self {
-        let (_dir, ledger) = ledger().await;
+        let (_place, ledger) = ledger().await;
         let license = licensed(&ledger, 2).await;
         let change = LicenseChange { max_seats: Some(Seats(3)), ..LicenseChange::default() };
         let updated =

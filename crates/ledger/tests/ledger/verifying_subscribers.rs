@@ -2,8 +2,7 @@
 
 use seatkeeper_core::{PoolId, PoolKind, Seats, Span, UserId};
 use seatkeeper_ledger::{Breach, NewSubscription, PlanChange, SubscriptionChange, Verdict, Write};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Executor as _};
+use sqlx::Executor as _;
 
 use crate::story::{
     START, Story, TTL, admin, by, ledger, named, new_subscription, planned, subscribed, tenant,
@@ -12,7 +11,7 @@ use crate::story::{
 /// A user who had no subscription, then one to a plan that was changed, and then none again; a device
 /// was admitted at each. Nothing of it is wrong until `tamper` has run.
 async fn found_after(tamper: &'static str) -> Option<Breach> {
-    let (dir, ledger) = ledger().await;
+    let (place, ledger) = ledger().await;
     let origin = admin();
     let ann = UserId::from("ann");
     planned(&ledger, "aaa", 1).await;
@@ -45,10 +44,8 @@ async fn found_after(tamper: &'static str) -> Option<Breach> {
     ledger.create_subscription(new_subscription("ann", "basic"), write).await.unwrap();
     subscribed(&ledger, "bob", "basic").await;
 
-    let options = SqliteConnectOptions::new().filename(dir.path().join("ledger.db"));
-    let mut file = options.connect().await.unwrap();
-    file.execute("DROP TRIGGER audit_log_is_append_only").await.unwrap();
-    assert_eq!(file.execute(tamper).await.unwrap().rows_affected(), 1, "{tamper}");
+    let mut connection = place.connect_unguarded().await;
+    assert_eq!(connection.execute(tamper).await.unwrap().rows_affected(), 1, "{tamper}");
     match ledger.verify(|_| ()).await.unwrap() {
         Verdict::Proven(_) => None,
         Verdict::Broken(finding) => Some(finding.breach),
@@ -165,7 +162,7 @@ async fn an_admission_by_what_a_subscription_grants_at_another_time_is_found() {
 
 #[tokio::test]
 async fn a_capacity_has_one_seat() {
-    let (dir, ledger) = ledger().await;
+    let (place, ledger) = ledger().await;
     let mut story = Story::devices("ann");
     story.pool = PoolId::new(PoolKind::Capacity, tenant(), "ann/f4");
     (story.limit, story.version) = (1, 1);
@@ -174,10 +171,8 @@ async fn a_capacity_has_one_seat() {
     let verdict = ledger.verify(|_| ()).await.unwrap();
     assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
 
-    let options = SqliteConnectOptions::new().filename(dir.path().join("ledger.db"));
-    let mut file = options.connect().await.unwrap();
-    file.execute("DROP TRIGGER audit_log_is_append_only").await.unwrap();
-    file.execute("UPDATE audit_log SET limit_seats = 2").await.unwrap();
+    let mut connection = place.connect_unguarded().await;
+    connection.execute("UPDATE audit_log SET limit_seats = 2").await.unwrap();
     let Verdict::Broken(finding) = ledger.verify(|_| ()).await.unwrap() else { panic!("two seats") };
     assert_eq!(finding.breach, Breach::LimitNotGranted { limit: 2, version: 1, granted: Some(1) });
 }

@@ -17,16 +17,13 @@ async fn ledger() -> (TempDir, Ledger) {
 /// What a job does: a write that stands for any other, in a transaction that holds the fence.
 async fn effect(ledger: &Ledger, fence: &Fence, tenant: &str) -> Result<(), Error> {
     let mut tx = ledger.write().await?;
-    sqlx::query("INSERT INTO tenants (id, created_at) VALUES ($1, '')")
-        .bind(tenant)
-        .execute(&mut *tx)
-        .await?;
+    tx.query("INSERT INTO tenants (id, created_at) VALUES ($1, '')").bind(tenant).execute().await?;
     hold(&mut tx, fence).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await
 }
 
 async fn tenants(ledger: &Ledger) -> Vec<String> {
-    sqlx::query_scalar("SELECT id FROM tenants ORDER BY id").fetch_all(ledger.readers()).await.unwrap()
+    ledger.readers().query("SELECT id FROM tenants ORDER BY id").scalars().await.unwrap()
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ async fn tokens(ledger: &Ledger) -> Vec<u64> {
 
 #[tokio::test]
 async fn runs_are_listed_the_newest_first_in_pages() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     runs(&ledger, 5).await;
     let (mut seen, mut cursor) = (Vec::new(), None);
     for size in [2, 2, 1] {
@@ -53,7 +53,7 @@ async fn runs_are_listed_the_newest_first_in_pages() {
 
 #[tokio::test]
 async fn an_error_is_kept_up_to_a_bound() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let run = take(&ledger, "a", START).await.unwrap().fence;
     ledger.fail_job(&run, START, &"ü\0".repeat(5_000)).await.unwrap();
     let kept = ledger.job_runs(JOB, None, 1).await.unwrap().items.remove(0).error;
@@ -62,7 +62,7 @@ async fn an_error_is_kept_up_to_a_bound() {
 
 #[tokio::test]
 async fn old_runs_go_in_batches_and_the_last_of_a_job_stay() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     runs(&ledger, 20).await;
     let run = cleaner(&ledger).await;
     let keep = RunsKept { since: START + Span::from_secs(10), min: 5, max: 1_000 };
@@ -79,7 +79,7 @@ async fn old_runs_go_in_batches_and_the_last_of_a_job_stay() {
 
 #[tokio::test]
 async fn of_more_runs_than_are_kept_at_most_the_young_go_as_well() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     runs(&ledger, 20).await;
     let run = cleaner(&ledger).await;
     let keep = RunsKept { since: START, min: 2, max: 7 };
@@ -89,7 +89,7 @@ async fn of_more_runs_than_are_kept_at_most_the_young_go_as_well() {
 
 #[tokio::test]
 async fn a_run_under_way_is_never_purged() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     take(&ledger, "a", START).await.unwrap();
     let run = cleaner(&ledger).await;
     let keep = RunsKept { since: START + Span::from_secs(86_400), min: 0, max: 0 };

@@ -12,7 +12,7 @@ const fn secs(secs: u64) -> Span {
 
 #[tokio::test]
 async fn a_job_runs_at_its_time_and_then_on_its_grid() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     assert_eq!(take(&ledger, "a", START - secs(1)).await, None);
     // Late, and long: the grid is where it was.
     let run = take(&ledger, "a", START + secs(7)).await.unwrap();
@@ -26,7 +26,7 @@ async fn a_job_runs_at_its_time_and_then_on_its_grid() {
 
 #[tokio::test]
 async fn after_an_outage_there_is_one_run_and_the_grid_goes_on() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let back = START + secs(86_400 + 13);
     let run = take(&ledger, "a", back).await.unwrap();
     ledger.complete_job(&run.fence, back).await.unwrap();
@@ -36,7 +36,7 @@ async fn after_an_outage_there_is_one_run_and_the_grid_goes_on() {
 
 #[tokio::test]
 async fn a_run_that_fails_is_tried_again_soon_and_the_grid_stays() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let mut now = START;
     for (failures, pause) in [(1, 5), (2, 10), (3, 20), (4, 40)] {
         let run = take(&ledger, "a", now).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_run_that_fails_is_tried_again_soon_and_the_grid_stays() {
 
 #[tokio::test]
 async fn a_job_that_is_asked_for_runs_at_once_and_the_grid_stays() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let run = take(&ledger, "a", START).await.unwrap();
     ledger.complete_job(&run.fence, START).await.unwrap();
 
@@ -73,7 +73,7 @@ async fn a_job_that_is_asked_for_runs_at_once_and_the_grid_stays() {
 
 #[tokio::test]
 async fn a_job_that_is_asked_for_while_it_runs_runs_again_however_the_run_ends() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let mut now = START;
     for fails in [false, true] {
         let run = take(&ledger, "a", now).await.unwrap().fence;
@@ -94,7 +94,7 @@ async fn a_job_that_is_asked_for_while_it_runs_runs_again_however_the_run_ends()
 
 #[tokio::test]
 async fn who_asks_for_a_job_that_is_not_there_is_told() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let asked = ledger.run_job_now(JobName::UsageEmission, START).await;
     assert!(matches!(asked, Err(Error::NotFound)), "{asked:?}");
     assert_eq!(ledger.take_job(JobName::UsageEmission, "a", START).await.unwrap(), None);
@@ -102,11 +102,11 @@ async fn who_asks_for_a_job_that_is_not_there_is_told() {
 
 #[tokio::test]
 async fn a_job_that_is_there_stays_but_for_its_interval() {
-    let (dir, ledger) = with_job().await;
+    let (place, ledger) = with_job().await;
     let run = take(&ledger, "a", START).await.unwrap();
-    let before = tables(dir.path()).await;
+    let before = tables(&place).await;
     ledger.ensure_job(JOB, INTERVAL, START + secs(7)).await.unwrap();
-    assert_eq!(tables(dir.path()).await, before);
+    assert_eq!(tables(&place).await, before);
     ledger.complete_job(&run.fence, START).await.unwrap();
 
     let longer = secs(3_600);
@@ -119,7 +119,7 @@ async fn a_job_that_is_there_stays_but_for_its_interval() {
 
 #[tokio::test]
 async fn the_registrys_time_goes_on_from_what_jobs_have_seen() {
-    let (_dir, ledger) = ledger().await;
+    let (_place, ledger) = ledger().await;
     let ahead: RegistryTime = START + secs(1_000_000);
     ledger.ensure_job(JOB, INTERVAL, START).await.unwrap();
     assert_eq!(ledger.last_time().await.unwrap(), None);

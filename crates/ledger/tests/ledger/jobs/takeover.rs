@@ -10,7 +10,7 @@ const MOMENT: Span = Span::from_millis(1);
 
 #[tokio::test]
 async fn of_workers_that_race_for_a_job_one_gets_it() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     for round in 0..20 {
         let now = START + Span::from_secs(round * 600);
         let racing = (0..32).map(|n| {
@@ -30,7 +30,7 @@ async fn of_workers_that_race_for_a_job_one_gets_it() {
 
 #[tokio::test]
 async fn the_job_of_a_worker_that_died_is_taken_over_when_its_lock_is_stale_and_not_before() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let first = take(&ledger, "a", START).await.unwrap();
     let heard = START + Span::from_secs(30);
     ledger.heartbeat_job(&first.fence, heard).await.unwrap();
@@ -53,13 +53,13 @@ async fn the_job_of_a_worker_that_died_is_taken_over_when_its_lock_is_stale_and_
 
 #[tokio::test]
 async fn a_run_that_was_frozen_longer_than_its_lock_changes_nothing_when_it_wakes() {
-    let (dir, ledger) = with_job().await;
+    let (place, ledger) = with_job().await;
     let frozen = take(&ledger, "a", START).await.unwrap().fence;
     let woken = START + LOCK_TIMEOUT + Span::from_secs(1);
     let next = take(&ledger, "b", woken).await.unwrap().fence;
 
     let refused = async |when: &str| {
-        let before = tables(dir.path()).await;
+        let before = tables(&place).await;
         for (what, result) in [
             ("heartbeat", ledger.heartbeat_job(&frozen, woken).await),
             ("complete", ledger.complete_job(&frozen, woken).await),
@@ -67,7 +67,7 @@ async fn a_run_that_was_frozen_longer_than_its_lock_changes_nothing_when_it_wake
             ("give back", ledger.give_back_job(&frozen, woken, "late").await),
         ] {
             assert!(matches!(result, Err(Error::StaleRun)), "{what} {when}: {result:?}");
-            assert_eq!(tables(dir.path()).await, before, "{what} {when}");
+            assert_eq!(tables(&place).await, before, "{what} {when}");
         }
     };
     refused("while the next run is under way").await;
@@ -79,7 +79,7 @@ async fn a_run_that_was_frozen_longer_than_its_lock_changes_nothing_when_it_wake
 
 #[tokio::test]
 async fn a_run_that_was_frozen_goes_on_if_nobody_took_its_job() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let run = take(&ledger, "a", START).await.unwrap().fence;
     let woken = START + LOCK_TIMEOUT + Span::from_secs(3_600);
     ledger.heartbeat_job(&run, woken).await.unwrap();
@@ -89,10 +89,10 @@ async fn a_run_that_was_frozen_goes_on_if_nobody_took_its_job() {
 
 #[tokio::test]
 async fn a_run_ends_once() {
-    let (dir, ledger) = with_job().await;
+    let (place, ledger) = with_job().await;
     let run = take(&ledger, "a", START).await.unwrap().fence;
     ledger.complete_job(&run, START).await.unwrap();
-    let before = tables(dir.path()).await;
+    let before = tables(&place).await;
     for result in [
         ledger.complete_job(&run, START).await,
         ledger.fail_job(&run, START, "twice").await,
@@ -100,12 +100,12 @@ async fn a_run_ends_once() {
     ] {
         assert!(matches!(result, Err(Error::StaleRun)), "{result:?}");
     }
-    assert_eq!(tables(dir.path()).await, before);
+    assert_eq!(tables(&place).await, before);
 }
 
 #[tokio::test]
 async fn a_run_that_its_worker_gave_back_is_taken_at_once() {
-    let (_dir, ledger) = with_job().await;
+    let (_place, ledger) = with_job().await;
     let run = take(&ledger, "a", START).await.unwrap().fence;
     ledger.give_back_job(&run, START, "the server stops").await.unwrap();
     let again = take(&ledger, "b", START).await.unwrap();

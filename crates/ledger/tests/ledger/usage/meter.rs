@@ -7,9 +7,9 @@ use seatkeeper_core::{
     RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
 };
 use seatkeeper_ledger::{DueBatch, Emitted, Error, Fence, JobName, LOCK_TIMEOUT, Ledger, Settlement};
-use tempfile::TempDir;
 use uuid::Uuid;
 
+use crate::place::Place;
 use crate::story::{START, ledger};
 
 /// How long a capacity can be held.
@@ -18,7 +18,7 @@ pub(super) const MINUTE: Span = Span::from_secs(60);
 
 /// A ledger, its sessions of capacities, and the time.
 pub(super) struct Meter {
-    pub(super) dir: TempDir,
+    pub(super) place: Place,
     pub(super) ledger: Ledger,
     pub(super) now: RegistryTime,
     pub(super) batch_records: usize,
@@ -34,9 +34,9 @@ pub(super) fn tenant(number: u128) -> TenantId {
 
 impl Meter {
     pub(super) async fn open() -> Self {
-        let (dir, ledger) = ledger().await;
+        let (place, ledger) = ledger().await;
         let (lives, seqs) = (HashMap::new(), HashMap::new());
-        Self { dir, ledger, now: START, batch_records: 1_000, lives, seqs, ids: 0 }
+        Self { place, ledger, now: START, batch_records: 1_000, lives, seqs, ids: 0 }
     }
 
     pub(super) fn pass(&mut self, span: Span) {

@@ -1,9 +1,9 @@
 use seatkeeper_core::{EndReason, Span, Usage, Window};
 use seatkeeper_ledger::{JobName, Settlement, UsageBooks};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
+use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
+use crate::place::time_at;
 use crate::story::START;
 
 async fn books(meter: &Meter, of: u128) -> UsageBooks {
@@ -31,10 +31,10 @@ async fn ten_minutes() -> Meter {
     meter
 }
 
-/// Changes the file behind the ledger's back.
+/// Changes the tables behind the ledger's back.
 async fn tamper(meter: &Meter, statement: &str) {
-    let file = SqliteConnectOptions::new().filename(meter.dir.path().join("ledger.db")).foreign_keys(false);
-    file.connect().await.unwrap().execute(AssertSqlSafe(statement.to_owned())).await.unwrap();
+    let mut connection = meter.place.connect_unguarded().await;
+    connection.execute(AssertSqlSafe(statement.to_owned())).await.unwrap();
 }
 
 #[tokio::test]
@@ -104,13 +104,14 @@ async fn more_than_can_be_compared_at_once_is_refused() {
     let mut meter = ten_minutes().await;
     meter.crowd(&tenant(4), 1_200).await;
     // As if it had been metered each minute for a month.
-    let windows =
+    let windows = format!(
         "WITH RECURSIVE minute (n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM minute WHERE n < 44999)
          INSERT INTO usage_windows (starts_at, ends_at, records, micro_units)
-         SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 1800000000 + n * 60, 'unixepoch'),
-                strftime('%Y-%m-%dT%H:%M:%fZ', 1800000060 + n * 60, 'unixepoch'), 1, 1
-         FROM minute";
-    tamper(&meter, windows).await;
+         SELECT {}, {}, 1, 1 FROM minute",
+        time_at("1800000000 + n * 60"),
+        time_at("1800000060 + n * 60")
+    );
+    tamper(&meter, &windows).await;
     let reconciled = async |of, minutes: u64| {
         let span = Window::new(START, START + Span::from_secs(60 * minutes)).unwrap();
         meter.ledger.reconcile_usage(&tenant(of), span).await.unwrap()

@@ -7,18 +7,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, Sqlite, SqlitePool, Transaction};
 
+use super::Pool;
 use crate::Error;
 
-pub(crate) type Pool = SqlitePool;
-pub(crate) type Tx = Transaction<'static, Sqlite>;
-pub(crate) type Row = sqlx::sqlite::SqliteRow;
-pub(crate) type Arguments = sqlx::sqlite::SqliteArguments;
-pub(crate) use sea_query::SqliteQueryBuilder as Dialect;
-
-pub(crate) static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("migrations/sqlite");
+pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
 /// How long a statement waits for another process's write, such as a backup.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,7 +73,7 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         // When the disk fails, SQLite rolls back by itself, and the connection believes for ever that it
         // is still in that transaction.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
-    Ok(pool.connect_with(options).await?)
+    Ok(Pool::Sqlite(pool.connect_with(options).await?))
 }
 
 /// Connections that only read, also beside another process that writes.
@@ -94,37 +90,18 @@ pub(crate) async fn open_readers(data_dir: &Path, connections_max: u32) -> Resul
         .row_buffer_size(READER_ROWS_AHEAD)
         .pragma("cache_size", format!("-{READER_CACHE_KIB}"));
     let pool = SqlitePoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
-    Ok(pool.connect_with(options).await?)
+    Ok(Pool::Sqlite(pool.connect_with(options).await?))
 }
 
 /// Begins a write. It takes the write lock at once: a transaction that first reads and then asks for
 /// it could be refused half-way.
-pub(crate) async fn begin_write(writer: &Pool) -> Result<Tx, Error> {
+pub(super) async fn begin_write(writer: &SqlitePool) -> Result<Transaction<'static, Sqlite>, Error> {
     Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
 }
 
-/// `rows` groups of `columns` placeholders. Bare ones: SQLite looks numbered ones up one by one, in a
-/// list, at every bind.
-pub(crate) fn placeholder_groups(rows: usize, columns: usize) -> String {
-    let group = format!("({})", vec!["?"; columns].join(", "));
-    vec![group; rows].join(", ")
-}
-
-/// Whether the database may answer later what it did not answer now.
-pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
+/// Whether the database may answer later what it refused with this result code.
+pub(super) fn is_passing(code: &str) -> bool {
     /// Primary result codes: BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
     const PASSING: [i32; 6] = [5, 6, 7, 10, 13, 14];
-    if let Some(refused) = error.as_database_error() {
-        let code = refused.code().and_then(|code| code.parse::<i32>().ok());
-        return code.is_some_and(|code| PASSING.contains(&(code & 0xff)));
-    }
-    matches!(
-        error,
-        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed
-    )
-}
-
-/// Whether the write would have made something twice that must be there once.
-pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|refused| refused.is_unique_violation())
+    code.parse::<i32>().is_ok_and(|code| PASSING.contains(&(code & 0xff)))
 }

@@ -1,0 +1,288 @@
+-- The ledger's tables: those of SQLite with the same columns, keys and checks. Texts are compared byte by
+-- byte, as there. Whole numbers are all of 64 bits; JSON is text, kept as it came.
+
+CREATE TABLE tenants (
+    id                  TEXT        COLLATE "C" NOT NULL PRIMARY KEY CHECK (id <> ''),
+    created_at          TIMESTAMPTZ NOT NULL,
+    -- Numbers the changes of the tenant's plans and subscriptions, in the order of their commits.
+    entitlement_version BIGINT      NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0)
+);
+
+-- What gives a license pool its limit. Never deleted.
+CREATE TABLE licenses (
+    id          UUID        NOT NULL PRIMARY KEY,
+    tenant_id   TEXT        COLLATE "C" NOT NULL REFERENCES tenants (id),
+    license_key TEXT        COLLATE "C" NOT NULL CHECK (length(license_key) BETWEEN 1 AND 255),
+    max_seats   BIGINT      NOT NULL CHECK (max_seats BETWEEN 0 AND 4294967295),
+    status      TEXT        NOT NULL CHECK (status IN ('active', 'suspended', 'revoked')),
+    expires_at  TIMESTAMPTZ,
+    count_per   TEXT        NOT NULL CHECK (count_per IN ('machine', 'user', 'process')),
+    ttl_seconds BIGINT      CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    contact     TEXT,
+    version     BIGINT      NOT NULL CHECK (version >= 1),
+    created_at  TIMESTAMPTZ NOT NULL,
+    updated_at  TIMESTAMPTZ NOT NULL,
+    UNIQUE (tenant_id, license_key)
+);
+
+CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
+
+-- The record: one row for each change of a pool's sessions (stream 'session', numbered by the registry), of
+-- its entitlement (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
+CREATE TABLE audit_log (
+    id                BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at                TIMESTAMPTZ NOT NULL,
+    tenant_id         TEXT        COLLATE "C" NOT NULL,
+    pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_id           TEXT        COLLATE "C" NOT NULL,
+    stream            TEXT        COLLATE "C" NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
+    seq               BIGINT      NOT NULL CHECK (seq >= 1),
+    epoch             BIGINT      NOT NULL CHECK (epoch >= 0),
+    action            TEXT        COLLATE "C" NOT NULL,
+    session_id        UUID,
+    holder            TEXT        COLLATE "C",
+    actor             TEXT        NOT NULL,
+    request_id        TEXT,
+    reason            TEXT,
+    limit_seats       BIGINT      NOT NULL CHECK (limit_seats >= 0),
+    limit_version     BIGINT      NOT NULL CHECK (limit_version >= 0),
+    live              BIGINT      CHECK (live >= 0),
+    count             BIGINT      NOT NULL CHECK (count >= 1),
+    folded            BOOLEAN     NOT NULL,
+    user_id           TEXT,
+    tier              BIGINT      CHECK (tier BETWEEN 0 AND 255),
+    ip                TEXT,
+    user_agent        TEXT,
+    metadata          TEXT,
+    device_type       TEXT,
+    device_name       TEXT,
+    ttl_ms            BIGINT      CHECK (ttl_ms >= 0),
+    last_heartbeat_at TIMESTAMPTZ,
+    expires_at        TIMESTAMPTZ,
+    detail            TEXT,
+    UNIQUE (tenant_id, pool_kind, pool_id, stream, seq),
+    CHECK ((stream = 'session') = (live IS NOT NULL)),
+    CHECK (action NOT IN ('admitted', 'ended') OR session_id IS NOT NULL),
+    CHECK (device_name IS NULL OR device_type IS NOT NULL)
+);
+
+CREATE INDEX audit_log_by_session ON audit_log (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
+CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id);
+-- For retention, and for the latest time on record.
+CREATE INDEX audit_log_by_time ON audit_log (at);
+-- What plans granted when, for the proof.
+CREATE INDEX audit_log_of_plans ON audit_log (tenant_id, pool_id, seq) WHERE stream = 'plan';
+
+CREATE FUNCTION refuse_change() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the audit log is append-only';
+END;
+$$;
+
+CREATE TRIGGER audit_log_is_append_only BEFORE UPDATE ON audit_log
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- Up to where the session stream of a pool was deleted by retention. Of what stood up to `seq`, the
+-- admissions of the `live` sessions that were live at that point are kept.
+CREATE TABLE audit_cuts (
+    tenant_id TEXT   COLLATE "C" NOT NULL,
+    pool_kind TEXT   COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_id   TEXT   COLLATE "C" NOT NULL,
+    seq       BIGINT NOT NULL CHECK (seq >= 1),
+    live      BIGINT NOT NULL CHECK (live >= 0),
+    PRIMARY KEY (tenant_id, pool_kind, pool_id)
+);
+
+-- A projection of the audit log, but for last_heartbeat_at: heartbeats are not events. There is room on each
+-- page, so that a heartbeat's new row lies beside the old one and no index is touched.
+CREATE TABLE sessions (
+    id                UUID        NOT NULL PRIMARY KEY,
+    tenant_id         TEXT        COLLATE "C" NOT NULL,
+    pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_id           TEXT        COLLATE "C" NOT NULL,
+    holder            TEXT        COLLATE "C" NOT NULL,
+    user_id           TEXT        COLLATE "C" NOT NULL,
+    tier              BIGINT      NOT NULL CHECK (tier BETWEEN 0 AND 255),
+    started_at        TIMESTAMPTZ NOT NULL,
+    last_heartbeat_at TIMESTAMPTZ NOT NULL,
+    ttl_ms            BIGINT      NOT NULL CHECK (ttl_ms >= 0),
+    expires_at        TIMESTAMPTZ NOT NULL,
+    ended_at          TIMESTAMPTZ,
+    end_reason        TEXT        CHECK (end_reason IN ('released', 'expired', 'evicted', 'superseded',
+                                                        'upgraded', 'revoked', 'entitlement_ended')),
+    ip                TEXT        COLLATE "C",
+    user_agent        TEXT,
+    metadata          TEXT,
+    device_type       TEXT,
+    device_name       TEXT,
+    CHECK ((ended_at IS NULL) = (end_reason IS NULL)),
+    CHECK (device_name IS NULL OR device_type IS NOT NULL)
+) WITH (fillfactor = 70);
+
+CREATE UNIQUE INDEX sessions_live ON sessions (tenant_id, pool_kind, pool_id, holder)
+    WHERE ended_at IS NULL;
+CREATE INDEX sessions_by_tenant ON sessions (tenant_id, id);
+CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
+CREATE INDEX sessions_by_holder ON sessions (tenant_id, holder, id);
+CREATE INDEX sessions_by_user ON sessions (tenant_id, user_id, id);
+CREATE INDEX sessions_by_ip ON sessions (tenant_id, ip, id) WHERE ip IS NOT NULL;
+-- The sessions that a window of usage may need: those that are live, in the order of its batches, and those
+-- that ended after its start.
+CREATE INDEX sessions_metered_live ON sessions (tenant_id, id)
+    WHERE pool_kind = 'capacity' AND end_reason IS NULL;
+CREATE INDEX sessions_metered_ended ON sessions (ended_at)
+    WHERE pool_kind = 'capacity' AND end_reason IS NOT NULL;
+
+CREATE TABLE buckets (
+    id                BIGINT NOT NULL PRIMARY KEY CHECK (id BETWEEN 0 AND 255),
+    epoch             BIGINT NOT NULL CHECK (epoch >= 0),
+    mode              TEXT   NOT NULL CHECK (mode IN ('registry', 'deny', 'ledger', 'allow')),
+    registry_identity TEXT
+) WITH (fillfactor = 50);
+
+INSERT INTO buckets (id, epoch, mode) SELECT number, 0, 'registry' FROM generate_series(0, 255) AS number;
+
+-- What a write with an Idempotency-Key was answered.
+CREATE TABLE idempotency_keys (
+    tenant_id       TEXT        COLLATE "C" NOT NULL,
+    idempotency_key TEXT        COLLATE "C" NOT NULL,
+    request_hash    BYTEA       NOT NULL,
+    entity_kind     TEXT        NOT NULL CHECK (entity_kind IN ('license', 'plan', 'subscription')),
+    entity_id       TEXT        NOT NULL,
+    answer          TEXT        NOT NULL,
+    at              TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (tenant_id, idempotency_key)
+);
+
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys (at);
+
+-- Never deleted. Version 0: as it was made with its tenant.
+CREATE TABLE plans (
+    tenant_id    TEXT        COLLATE "C" NOT NULL REFERENCES tenants (id),
+    name         TEXT        COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
+    device_limit BIGINT      NOT NULL CHECK (device_limit BETWEEN 0 AND 4294967295),
+    price_cents  BIGINT      NOT NULL CHECK (price_cents BETWEEN 0 AND 4294967295),
+    when_full    TEXT        NOT NULL CHECK (when_full IN ('evict', 'deny')),
+    ttl_seconds  BIGINT      CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    status       TEXT        NOT NULL CHECK (status IN ('active', 'retired')),
+    version      BIGINT      NOT NULL CHECK (version >= 0),
+    created_at   TIMESTAMPTZ NOT NULL,
+    updated_at   TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (tenant_id, name)
+);
+
+-- Every tenant has these from its beginning.
+CREATE FUNCTION add_built_in_plans() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO plans (tenant_id, name, device_limit, price_cents, when_full, status, version, created_at, updated_at)
+    VALUES
+        (NEW.id, 'basic', 1, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at),
+        (NEW.id, 'standard', 2, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at),
+        (NEW.id, 'premium', 4, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at);
+    RETURN NULL;
+END;
+$$;
+
+CREATE TRIGGER tenants_have_plans AFTER INSERT ON tenants
+FOR EACH ROW EXECUTE FUNCTION add_built_in_plans();
+
+-- Never deleted. Of one user's, the newest has the greatest version.
+CREATE TABLE subscriptions (
+    id         UUID        NOT NULL PRIMARY KEY,
+    tenant_id  TEXT        COLLATE "C" NOT NULL,
+    user_id    TEXT        COLLATE "C" NOT NULL CHECK (user_id <> ''),
+    plan       TEXT        COLLATE "C" NOT NULL,
+    status     TEXT        NOT NULL CHECK (status IN ('active', 'cancelled', 'expired')),
+    starts_at  TIMESTAMPTZ NOT NULL,
+    ends_at    TIMESTAMPTZ CHECK (ends_at > starts_at),
+    version    BIGINT      NOT NULL CHECK (version >= 1),
+    created_at TIMESTAMPTZ NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL,
+    FOREIGN KEY (tenant_id, plan) REFERENCES plans (tenant_id, name)
+);
+
+CREATE UNIQUE INDEX subscriptions_active ON subscriptions (tenant_id, user_id) WHERE status = 'active';
+CREATE INDEX subscriptions_by_user ON subscriptions (tenant_id, user_id, version);
+CREATE INDEX subscriptions_by_tenant ON subscriptions (tenant_id, id);
+CREATE INDEX subscriptions_by_plan ON subscriptions (tenant_id, plan, id);
+
+-- Periodic work that one worker at a time does.
+CREATE TABLE jobs (
+    name          TEXT        COLLATE "C" NOT NULL PRIMARY KEY CHECK (name <> ''),
+    interval_ms   BIGINT      NOT NULL CHECK (interval_ms >= 1),
+    -- The scheduled time of the run that is due next, or under way: next_run_at + k * interval_ms is
+    -- the grid of all that follow.
+    next_run_at   TIMESTAMPTZ NOT NULL,
+    -- When it is due instead: after a failure, or because someone asked.
+    retry_at      TIMESTAMPTZ,
+    last_run_at   TIMESTAMPTZ,
+    locked_by     TEXT        CHECK (locked_by <> ''),
+    -- The lock's last heartbeat.
+    locked_at     TIMESTAMPTZ,
+    -- From then on the lock is stale, and another may take it.
+    locked_until  TIMESTAMPTZ,
+    -- The number of the latest run: one more with each.
+    fencing_token BIGINT      NOT NULL CHECK (fencing_token >= 0),
+    -- Runs in a row that did not succeed, and what the last of them said.
+    failures      BIGINT      NOT NULL CHECK (failures >= 0),
+    last_error    TEXT,
+    CHECK ((locked_by IS NULL) = (locked_at IS NULL)),
+    CHECK ((locked_by IS NULL) = (locked_until IS NULL)),
+    CHECK (locked_by IS NULL OR fencing_token >= 1)
+) WITH (fillfactor = 50);
+
+-- The history: one row for each run.
+CREATE TABLE job_runs (
+    job           TEXT        COLLATE "C" NOT NULL REFERENCES jobs (name),
+    fencing_token BIGINT      NOT NULL CHECK (fencing_token >= 1),
+    worker        TEXT        NOT NULL CHECK (worker <> ''),
+    scheduled_at  TIMESTAMPTZ NOT NULL,
+    started_at    TIMESTAMPTZ NOT NULL,
+    finished_at   TIMESTAMPTZ,
+    outcome       TEXT        NOT NULL CHECK (outcome IN ('running', 'succeeded', 'failed', 'lost')),
+    error         TEXT,
+    PRIMARY KEY (job, fencing_token),
+    CHECK ((outcome = 'running') = (finished_at IS NULL)),
+    CHECK ((outcome = 'failed') = (error IS NOT NULL))
+);
+
+-- Time whose usage is on record, without a gap: a window starts where the one before it ended. What a
+-- session used in one is computed from `sessions`, at any time again.
+CREATE TABLE usage_windows (
+    starts_at   TIMESTAMPTZ NOT NULL PRIMARY KEY,
+    ends_at     TIMESTAMPTZ NOT NULL UNIQUE,
+    records     BIGINT      NOT NULL CHECK (records >= 1),
+    micro_units BIGINT      NOT NULL CHECK (micro_units >= 1),
+    CHECK (starts_at < ends_at)
+);
+
+-- Batches of usage records on their way to the sink; each is one tenant's. A batch counts only once its
+-- window stands in usage_windows: before that it is staged, by an emission that may not come to its end.
+CREATE TABLE usage_outbox (
+    id               UUID        NOT NULL PRIMARY KEY,
+    window_starts_at TIMESTAMPTZ NOT NULL,
+    tenant_id        TEXT        COLLATE "C" NOT NULL,
+    batch            BIGINT      NOT NULL CHECK (batch >= 1),
+    records          BIGINT      NOT NULL CHECK (records >= 1),
+    micro_units      BIGINT      NOT NULL CHECK (micro_units >= 1),
+    state            TEXT        COLLATE "C" NOT NULL CHECK (state IN ('pending', 'delivered', 'dead')),
+    attempts         BIGINT      NOT NULL CHECK (attempts >= 0),
+    next_attempt_at  TIMESTAMPTZ NOT NULL,
+    last_status      BIGINT      CHECK (last_status BETWEEN 100 AND 999),
+    last_error       TEXT,
+    delivered_at     TIMESTAMPTZ,
+    UNIQUE (window_starts_at, tenant_id, batch),
+    CHECK ((state = 'delivered') = (delivered_at IS NOT NULL))
+);
+
+CREATE INDEX usage_outbox_due ON usage_outbox (next_attempt_at, id) WHERE state = 'pending';
+CREATE INDEX usage_outbox_by_tenant ON usage_outbox (tenant_id, window_starts_at, batch);
+CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_starts_at, batch);
+
+-- What a batch says, for as long as the sink has not acknowledged it. Apart from the batch, so that a
+-- failed attempt does not write it anew.
+CREATE TABLE usage_payloads (
+    batch_id UUID NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
+    payload  TEXT NOT NULL
+);

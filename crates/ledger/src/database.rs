@@ -1,0 +1,166 @@
+//! The two databases that a ledger can be on, as one.
+//!
+//! What differs is chosen here and nowhere else: how a database is opened, how a write begins, the few words
+//! of a statement's text ([`Dialect`]), and how an error reads.
+
+mod dialect;
+mod postgres;
+mod query;
+mod sqlite;
+mod value;
+
+use sea_query::SelectStatement;
+use sqlx::migrate::Migrator;
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+pub(crate) use dialect::Dialect;
+pub(crate) use postgres::open as open_postgres;
+use query::On;
+pub(crate) use query::Query;
+pub(crate) use sqlite::{open_readers as open_sqlite_readers, open_writer as open_sqlite_writer, own};
+pub(crate) use value::{Readable, Row, Value};
+
+use crate::Error;
+
+/// Connections to a database.
+#[derive(Clone, Debug)]
+pub(crate) enum Pool {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A transaction. Dropped before it is committed, it changes nothing.
+pub(crate) enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl Pool {
+    /// A statement on any of the connections.
+    pub(crate) fn query(&self, statement: &'static str) -> Query<'_> {
+        match self {
+            Self::Sqlite(pool) => Query::of_sqlite(statement, On::Pool(pool)),
+            Self::Postgres(pool) => Query::of_postgres(statement, On::Pool(pool)),
+        }
+    }
+
+    /// Likewise, one that was composed.
+    pub(crate) fn select(&self, statement: &SelectStatement) -> Query<'_> {
+        match self {
+            Self::Sqlite(pool) => Query::select_of_sqlite(statement, On::Pool(pool)),
+            Self::Postgres(pool) => Query::select_of_postgres(statement, On::Pool(pool)),
+        }
+    }
+
+    /// Begins a transaction that may write.
+    pub(crate) async fn begin(&self) -> Result<Tx, Error> {
+        Ok(match self {
+            Self::Sqlite(pool) => Tx::Sqlite(sqlite::begin_write(pool).await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    /// Begins a transaction that only reads, and reads all as of one instant.
+    pub(crate) async fn begin_snapshot(&self) -> Result<Tx, Error> {
+        Ok(match self {
+            Self::Sqlite(pool) => Tx::Sqlite(pool.begin().await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin_with(postgres::SNAPSHOT).await?),
+        })
+    }
+
+    /// Brings the tables to this program's version. Of several processes that ask for it at once, one does
+    /// it and the others wait.
+    pub(crate) async fn migrate(&self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(pool) => sqlite::MIGRATIONS.run(pool).await,
+            Self::Postgres(pool) => postgres::MIGRATIONS.run(pool).await,
+        }
+        .map_err(Error::Migrate)
+    }
+
+    /// The version of this program's tables.
+    pub(crate) fn newest_version(&self) -> i64 {
+        newest(match self {
+            Self::Sqlite(_) => &sqlite::MIGRATIONS,
+            Self::Postgres(_) => &postgres::MIGRATIONS,
+        })
+    }
+
+    /// The version of the tables that are there; 0: there are none.
+    pub(crate) async fn schema_version(&self) -> Result<i64, Error> {
+        let tables = match self {
+            Self::Sqlite(_) => "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'",
+            Self::Postgres(_) => "SELECT COUNT(to_regclass('_sqlx_migrations'))",
+        };
+        if self.query(tables).scalar::<i64>().await? == 0 {
+            return Ok(0);
+        }
+        Ok(self.query("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations").scalar().await?)
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    /// A statement in this transaction.
+    pub(crate) fn query(&mut self, statement: &'static str) -> Query<'_> {
+        match self {
+            Self::Sqlite(tx) => Query::of_sqlite(statement, On::Transaction(&mut **tx)),
+            Self::Postgres(tx) => Query::of_postgres(statement, On::Transaction(&mut **tx)),
+        }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    pub(crate) async fn commit(self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+}
+
+fn newest(migrations: &Migrator) -> i64 {
+    migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
+/// Whether the database may answer later what it did not answer now.
+pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
+    let Some(refused) = error.as_database_error() else {
+        return matches!(
+            error,
+            sqlx::Error::Io(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::PoolClosed
+                | sqlx::Error::WorkerCrashed
+        );
+    };
+    let Some(code) = refused.code() else { return false };
+    match refused.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
+        Some(_) => postgres::is_passing(&code),
+        None => sqlite::is_passing(&code),
+    }
+}
+
+/// Whether the write would have made something twice that must be there once.
+pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|refused| refused.is_unique_violation())
+}

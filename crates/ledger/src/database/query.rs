@@ -1,0 +1,156 @@
+//! One statement on its way to one of the two databases.
+
+use std::ops::{Deref, DerefMut};
+
+use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
+use sea_query::{PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder};
+use sea_query_sqlx::SqlxBinder as _;
+use sqlx::pool::PoolConnection;
+use sqlx::{AssertSqlSafe, Database, IntoArguments, Postgres, Sqlite};
+
+use super::value::Readable;
+use super::{Dialect, Row, Value};
+
+/// A statement, the values that it has been given, and where it will run.
+pub(crate) enum Query<'c> {
+    Sqlite(Text<Sqlite>, On<'c, Sqlite>),
+    Postgres(Text<Postgres>, On<'c, Postgres>),
+}
+
+type Text<DB> = sqlx::query::Query<'static, DB, <DB as Database>::Arguments>;
+
+/// Where a statement runs.
+pub(crate) enum On<'c, DB: Database> {
+    /// On a connection that nobody else uses.
+    Pool(&'c sqlx::Pool<DB>),
+    /// In the transaction that this connection is in.
+    Transaction(&'c mut DB::Connection),
+}
+
+impl<'c> Query<'c> {
+    pub(super) fn of_sqlite(statement: &'static str, on: On<'c, Sqlite>) -> Self {
+        Self::Sqlite(sqlx::query(Dialect::Sqlite.text(statement)), on)
+    }
+
+    pub(super) fn of_postgres(statement: &'static str, on: On<'c, Postgres>) -> Self {
+        Self::Postgres(sqlx::query(Dialect::Postgres.text(statement)), on)
+    }
+
+    pub(super) fn select_of_sqlite(statement: &SelectStatement, on: On<'c, Sqlite>) -> Self {
+        let (text, values) = statement.build_sqlx(SqliteQueryBuilder);
+        let arguments = IntoArguments::<Sqlite>::into_arguments(values);
+        Self::Sqlite(sqlx::query_with(AssertSqlSafe(text), arguments), on)
+    }
+
+    pub(super) fn select_of_postgres(statement: &SelectStatement, on: On<'c, Postgres>) -> Self {
+        let (text, values) = statement.build_sqlx(PostgresQueryBuilder);
+        let arguments = IntoArguments::<Postgres>::into_arguments(values);
+        Self::Postgres(sqlx::query_with(AssertSqlSafe(text), arguments), on)
+    }
+
+    /// Gives the statement its next value.
+    pub(crate) fn bind<'v>(self, value: impl Value<'v>) -> Self {
+        match self {
+            Self::Sqlite(text, on) => Self::Sqlite(text.bind(value), on),
+            Self::Postgres(text, on) => Self::Postgres(text.bind(value), on),
+        }
+    }
+
+    /// Runs it, and returns how many rows it touched.
+    pub(crate) async fn execute(self) -> Result<u64, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite(text, on) => text.execute(&mut *on.connection().await?).await?.rows_affected(),
+            Self::Postgres(text, on) => text.execute(&mut *on.connection().await?).await?.rows_affected(),
+        })
+    }
+
+    /// Its first row, if it has one.
+    pub(crate) async fn fetch_optional(self) -> Result<Option<Row>, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite(text, on) => {
+                text.fetch_optional(&mut *on.connection().await?).await?.map(Row::Sqlite)
+            }
+            Self::Postgres(text, on) => {
+                text.fetch_optional(&mut *on.connection().await?).await?.map(Row::Postgres)
+            }
+        })
+    }
+
+    /// The row of a statement that always has one.
+    pub(crate) async fn fetch_one(self) -> Result<Row, sqlx::Error> {
+        self.fetch_optional().await?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// All of its rows.
+    pub(crate) async fn fetch_all(self) -> Result<Vec<Row>, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite(text, on) => {
+                let rows = text.fetch_all(&mut *on.connection().await?).await?;
+                rows.into_iter().map(Row::Sqlite).collect()
+            }
+            Self::Postgres(text, on) => {
+                let rows = text.fetch_all(&mut *on.connection().await?).await?;
+                rows.into_iter().map(Row::Postgres).collect()
+            }
+        })
+    }
+
+    /// Its rows, one after the other.
+    pub(crate) fn fetch(self) -> BoxStream<'c, Result<Row, sqlx::Error>> {
+        match self {
+            Self::Sqlite(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Sqlite).boxed(),
+            Self::Sqlite(text, On::Transaction(tx)) => text.fetch(tx).map_ok(Row::Sqlite).boxed(),
+            Self::Postgres(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Postgres).boxed(),
+            Self::Postgres(text, On::Transaction(tx)) => text.fetch(tx).map_ok(Row::Postgres).boxed(),
+        }
+    }
+
+    /// The first column of its first row, if it has one.
+    pub(crate) async fn scalar_optional<T: for<'r> Readable<'r>>(self) -> Result<Option<T>, sqlx::Error> {
+        self.fetch_optional().await?.map(|row| row.first()).transpose()
+    }
+
+    /// The first column of a statement that always has a row.
+    pub(crate) async fn scalar<T: for<'r> Readable<'r>>(self) -> Result<T, sqlx::Error> {
+        self.fetch_one().await?.first()
+    }
+
+    /// The first column of all its rows.
+    pub(crate) async fn scalars<T: for<'r> Readable<'r>>(self) -> Result<Vec<T>, sqlx::Error> {
+        self.fetch_all().await?.iter().map(Row::first).collect()
+    }
+}
+
+/// A connection that a statement runs on.
+enum Connection<'c, DB: Database> {
+    Pooled(PoolConnection<DB>),
+    InTransaction(&'c mut DB::Connection),
+}
+
+impl<'c, DB: Database> On<'c, DB> {
+    async fn connection(self) -> Result<Connection<'c, DB>, sqlx::Error> {
+        match self {
+            Self::Pool(pool) => pool.acquire().await.map(Connection::Pooled),
+            Self::Transaction(tx) => Ok(Connection::InTransaction(tx)),
+        }
+    }
+}
+
+impl<DB: Database> Deref for Connection<'_, DB> {
+    type Target = DB::Connection;
+    fn deref(&self) -> &DB::Connection {
+        match self {
+            Self::Pooled(connection) => connection,
+            Self::InTransaction(connection) => connection,
+        }
+    }
+}
+
+impl<DB: Database> DerefMut for Connection<'_, DB> {
+    fn deref_mut(&mut self) -> &mut DB::Connection {
+        match self {
+            Self::Pooled(connection) => connection,
+            Self::InTransaction(connection) => connection,
+        }
+    }
+}

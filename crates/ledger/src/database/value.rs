@@ -1,0 +1,48 @@
+//! Values that both databases can hold.
+
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Decode, Encode, Postgres, Row as _, Sqlite, Type};
+
+/// A value that a statement can be given.
+pub(crate) trait Value<'v>:
+    Encode<'v, Sqlite> + Type<Sqlite> + Encode<'v, Postgres> + Type<Postgres>
+{
+}
+
+impl<'v, T> Value<'v> for T where T: Encode<'v, Sqlite> + Type<Sqlite> + Encode<'v, Postgres> + Type<Postgres> {}
+
+/// A value that a row can hold.
+pub(crate) trait Readable<'r>:
+    Decode<'r, Sqlite> + Type<Sqlite> + Decode<'r, Postgres> + Type<Postgres>
+{
+}
+
+impl<'r, T> Readable<'r> for T where
+    T: Decode<'r, Sqlite> + Type<Sqlite> + Decode<'r, Postgres> + Type<Postgres>
+{
+}
+
+/// A row that a statement returned.
+pub(crate) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+impl Row {
+    /// The value in the column of this name.
+    pub(crate) fn get<'r, T: Readable<'r>>(&'r self, column: &str) -> Result<T, sqlx::Error> {
+        match self {
+            Self::Sqlite(row) => row.try_get(column),
+            Self::Postgres(row) => row.try_get(column),
+        }
+    }
+
+    /// The value in the first column.
+    pub(super) fn first<'r, T: Readable<'r>>(&'r self) -> Result<T, sqlx::Error> {
+        match self {
+            Self::Sqlite(row) => row.try_get(0),
+            Self::Postgres(row) => row.try_get(0),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! PostgreSQL, in a database of its own.
+
+use seatkeeper_ledger::Location;
+use seatkeeper_testbed::postgres::{self, Database};
+use sqlx::{Connection as _, Executor as _};
+
+pub(crate) type Connection = sqlx::PgConnection;
+
+/// An expression that gives another UUID each time.
+pub(crate) const ANY_UUID: &str = "gen_random_uuid()";
+
+/// All that is on record of jobs, row by row.
+pub(crate) const JOBS: &str = "
+    SELECT 'job' || jobs AS row FROM jobs UNION ALL SELECT 'run' || job_runs FROM job_runs ORDER BY 1";
+
+/// An expression for the time so many seconds after 1970.
+pub(crate) fn time_at(seconds: &str) -> String {
+    format!("to_timestamp({seconds})")
+}
+
+/// Where one test's ledger is. Deleted when dropped.
+pub(crate) struct Place(Database);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(postgres::database())
+    }
+
+    pub(crate) fn location(&self) -> Location {
+        Location::Postgres(self.0.url().parse().unwrap())
+    }
+
+    /// Behind the ledger's back.
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::connect(&self.0.url()).await.unwrap()
+    }
+
+    /// Likewise, where no trigger and no reference holds back who tampers.
+    pub(crate) async fn connect_unguarded(&self) -> Connection {
+        let mut connection = self.connect().await;
+        connection.execute("SET session_replication_role = replica").await.unwrap();
+        connection
+    }
+}

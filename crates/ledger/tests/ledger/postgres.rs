@@ -1,0 +1,22 @@
+//! The ledger on PostgreSQL: the tests that `main.rs` has on SQLite, but for those of files, and those of many
+//! nodes on one database.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+#[path = "place/postgres.rs"]
+mod place;
+
+mod applying;
+mod jobs;
+mod licenses;
+mod opening;
+mod plans;
+mod proving;
+mod refusing;
+mod retaining;
+mod searching;
+mod story;
+mod subscribers;
+mod subscriptions;
+mod usage;
+mod verifying;
+mod verifying_subscribers;
