@@ -11,6 +11,7 @@ mod read;
 mod state;
 mod subscription;
 mod terms;
+mod text;
 mod update;
 mod write;
 

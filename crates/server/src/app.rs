@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Verifier;
 use crate::engine::Engine;
-use crate::entitlements::{Licenses, Subscribers};
+use crate::entitlements::Entitlements;
 use crate::jobs::Roster;
 use crate::settings::Settings;
 
@@ -23,8 +23,7 @@ pub(crate) struct Parts {
     pub(crate) verifier: Verifier,
     pub(crate) engine: Engine,
     pub(crate) ledger: Ledger,
-    pub(crate) licenses: Licenses,
-    pub(crate) subscribers: Subscribers,
+    pub(crate) entitlements: Arc<Entitlements>,
     pub(crate) jobs: Roster,
     /// One reconciliation of usage at a time: each may take seconds of a processor.
     pub(crate) reconciliation: Semaphore,

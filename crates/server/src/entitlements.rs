@@ -1,20 +1,53 @@
 //! What gives pools their limits.
 
 mod announcements;
+mod bulletin;
 mod capacities;
 mod licenses;
+mod memory;
 mod subscribers;
 
 use std::sync::Arc;
 
+use redis::aio::ConnectionManager;
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
 use seatkeeper_ledger::Ledger;
 
 use crate::settings::Settings;
 pub(crate) use announcements::{Changed, Listening};
+pub(crate) use bulletin::{Listener, to_others};
 pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
+
+/// The entitlements that a node remembers, and its way to the nodes that remember them as well.
+pub(crate) struct Entitlements {
+    pub(crate) licenses: Licenses,
+    pub(crate) subscribers: Subscribers,
+    /// None: there are no others.
+    pub(crate) others: Option<ConnectionManager>,
+}
+
+impl Entitlements {
+    /// Forgets what has changed in the ledger, here and on every node.
+    pub(crate) async fn changed(&self, changed: Changed) {
+        // First what is shared: whoever forgets reads it again.
+        self.subscribers.forget_shared(&changed).await;
+        self.forget(changed.clone());
+        if let Some(others) = &self.others
+            && let Err(error) = bulletin::tell(others.clone(), &changed).await
+        {
+            let causes = error.with_causes();
+            tracing::warn!(%causes, "the other nodes were not told of a change; they will see it for themselves");
+        }
+    }
+
+    /// Forgets what has changed in the ledger, here.
+    fn forget(&self, changed: Changed) {
+        self.licenses.forget(&changed);
+        self.subscribers.forget(changed);
+    }
+}
 
 /// What the entitlement of a pool grants at `now`; none if there is no entitlement on record.
 pub(crate) async fn terms_of_pool(

@@ -78,6 +78,8 @@ pub(crate) enum Error {
     Registry(#[from] seatkeeper_registry::Error),
     #[error("the ledger has no answer")]
     Ledger(#[source] seatkeeper_ledger::Error),
+    #[error("the other nodes cannot be reached")]
+    OthersUnreachable(#[from] redis::RedisError),
     #[error("the record was not on disk in time")]
     NotDurable,
     #[error("the request took too long")]

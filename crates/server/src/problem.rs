@@ -196,6 +196,7 @@ impl From<Error> for Problem {
                 "This Idempotency-Key came with another request before; use a new one.",
             ),
             Error::Registry(_)
+            | Error::OthersUnreachable(_)
             | Error::NotDurable
             | Error::TimedOut
             | Error::LimitUnknown

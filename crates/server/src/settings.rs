@@ -20,7 +20,7 @@ pub use devices::DevicesSettings;
 pub use durability::Durability;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
-pub(crate) use licenses::{TTL_SECONDS_MAX, TTL_SECONDS_MIN};
+pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
 pub use log::{LogFormat, LogSettings};
 pub use registry::RegistrySettings;
 pub use secret::Secret;

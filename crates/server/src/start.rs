@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
 use crate::engine::{Commits, Endings, Engine};
-use crate::entitlements::{Licenses, Subscribers, terms_of_pool};
+use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers, terms_of_pool, to_others};
 use crate::http::router;
 use crate::jobs;
 use crate::settings::{Misfit, Settings};
@@ -40,6 +40,9 @@ pub enum StartError {
     /// The registry cannot be filled.
     #[error("the live sessions could not be put back")]
     Registry(#[from] seatkeeper_registry::Error),
+    /// What nodes share cannot be used.
+    #[error("the Redis that nodes share cannot be used")]
+    Shared(#[source] redis::RedisError),
     /// There is no key to check tokens with.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
@@ -129,14 +132,11 @@ async fn start_by<C: TimeSource>(
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
+    let entitlements = entitlements(&settings, &ledger, &upkeep)?;
     let app = App::new(Parts {
         verifier,
         engine: Engine::new(registry, ledger.clone(), commits, endings, commit_timeout),
-        licenses: Licenses::new(ledger.clone()),
-        subscribers: Subscribers::new(
-            ledger.clone(),
-            Duration::from_secs(settings.devices.plan_cache_seconds),
-        ),
+        entitlements,
         jobs,
         reconciliation: Semaphore::new(1),
         ledger: ledger.clone(),
@@ -177,6 +177,25 @@ async fn filled_registry(
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
     Ok(Arc::new(registry))
+}
+
+/// What is remembered of entitlements, and what nodes tell one another of them if there are several.
+fn entitlements(
+    settings: &Settings,
+    ledger: &Ledger,
+    upkeep: &Crew,
+) -> Result<Arc<Entitlements>, StartError> {
+    let shared = settings.registry.shared();
+    let others = shared.map(to_others).transpose().map_err(StartError::Shared)?;
+    let licenses = Licenses::new(ledger.clone(), Duration::from_secs(settings.licenses.cache_seconds));
+    let remember_for = Duration::from_secs(settings.devices.plan_cache_seconds);
+    let subscribers = Subscribers::new(ledger.clone(), remember_for, others.clone());
+    let entitlements = Arc::new(Entitlements { licenses, subscribers, others });
+    if let Some(url) = shared {
+        let listener = Listener::new(url, Arc::clone(&entitlements), upkeep.stopping());
+        upkeep.start(listener.map_err(StartError::Shared)?);
+    }
+    Ok(entitlements)
 }
 
 /// Where the registry's clock starts: at the wall clock, but never before what is on record.

@@ -112,6 +112,10 @@ impl Subscriber {
         Self(held)
     }
 
+    pub(crate) fn held(&self) -> Option<&Held> {
+        self.0.as_ref()
+    }
+
     /// What the subscriber may have at `now`. As time passes and changes are made the version never
     /// goes back, it is never 0, and one version never stands for two limits.
     pub fn entitled(&self, now: RegistryTime, ttl_default: Span) -> Entitled {

@@ -1,6 +1,7 @@
 //! Who is told that entitlements have changed.
 
 use seatkeeper_core::{TenantId, UserId};
+use seatkeeper_ledger::LicenseId;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 /// Changes that may wait for a listener: one that is further behind is told that something changed.
@@ -13,6 +14,10 @@ pub(crate) enum Changed {
     Subscriber(TenantId, UserId),
     /// What any of the tenant's users may have, by a plan.
     Tenant(TenantId),
+    /// A license.
+    License(TenantId, LicenseId),
+    /// Nobody knows what: changes may have been missed.
+    Anything,
 }
 
 impl Changed {
@@ -21,6 +26,8 @@ impl Changed {
         match self {
             Self::Subscriber(of, changed) => of == tenant && changed == user,
             Self::Tenant(of) => of == tenant,
+            Self::License(..) => false,
+            Self::Anything => true,
         }
     }
 }

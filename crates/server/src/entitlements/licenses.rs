@@ -1,17 +1,15 @@
-//! Licenses by their key, remembered.
-//!
-//! This process alone writes licenses, so what it remembers is true for as long as every change passes
-//! through [`Licenses::changed`].
+//! Licenses by their key, remembered for a while.
 
 use std::hash::Hash;
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::Mutex;
 use quick_cache::Equivalent;
-use quick_cache::sync::Cache;
 use seatkeeper_core::{Span, TenantId, Terms};
 use seatkeeper_ledger::{Ledger, License, LicenseKey};
 
+use super::announcements::Changed;
+use super::memory::Memory;
 use crate::error::Error;
 use crate::settings::LicensesSettings;
 
@@ -21,9 +19,7 @@ const LICENSES_REMEMBERED_MAX: usize = 10_000;
 /// The licenses.
 pub(crate) struct Licenses {
     ledger: Ledger,
-    remembered: Cache<Key, Arc<License>>,
-    /// Held while what is remembered is compared and replaced. Nothing awaits meanwhile.
-    replacing: Mutex<()>,
+    remembered: Memory<Key, License>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -39,8 +35,9 @@ impl Equivalent<Key> for KeyRef<'_> {
 }
 
 impl Licenses {
-    pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, remembered: Cache::new(LICENSES_REMEMBERED_MAX), replacing: Mutex::new(()) }
+    /// What is read from the ledger counts for `remember_for`, unless it is said to have changed.
+    pub(crate) fn new(ledger: Ledger, remember_for: Duration) -> Self {
+        Self { ledger, remembered: Memory::new(LICENSES_REMEMBERED_MAX, remember_for) }
     }
 
     /// The tenant's license with this key, whatever its status: the rule looks at that.
@@ -51,26 +48,22 @@ impl Licenses {
         }
     }
 
-    /// Takes over a license as it was just written.
-    pub(crate) fn changed(&self, license: License) {
-        self.remember(Arc::new(license));
+    /// Forgets what has changed in the ledger.
+    pub(super) fn forget(&self, changed: &Changed) {
+        match changed {
+            Changed::License(_, id) => self.remembered.forget(|_, license| license.id != *id),
+            Changed::Anything => self.remembered.forget(|_, _| false),
+            Changed::Subscriber(..) | Changed::Tenant(_) => {}
+        }
     }
 
     async fn load(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
-        let key = LicenseKey::from(key);
-        let found = self.ledger.license_by_key(tenant, &key).await.map_err(Error::Ledger)?;
-        Ok(self.remember(Arc::new(found.ok_or(Error::LicenseNotFound)?)))
-    }
-
-    /// Keeps the newer of what is remembered and what is given: a read may be overtaken by a write.
-    fn remember(&self, license: Arc<License>) -> Arc<License> {
-        let key = Key(license.tenant.clone(), license.key.reveal().into());
-        let _replacing = self.replacing.lock();
-        let newer = self.remembered.get(&key).filter(|known| known.version >= license.version);
-        newer.unwrap_or_else(|| {
-            self.remembered.insert(key, Arc::clone(&license));
-            license
-        })
+        let reading = self.remembered.reading();
+        let found =
+            self.ledger.license_by_key(tenant, &LicenseKey::from(key)).await.map_err(Error::Ledger)?;
+        let license = Arc::new(found.ok_or(Error::LicenseNotFound)?);
+        self.remembered.remember(reading, Key(tenant.clone(), key.into()), &license);
+        Ok(license)
     }
 }
 

@@ -1,20 +1,26 @@
 //! What gives subscribers their limits: their subscriptions and plans, remembered for a while.
 
+mod shared;
+
 use std::hash::Hash;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::Mutex;
 use quick_cache::Equivalent;
-use quick_cache::sync::Cache;
+use redis::aio::ConnectionManager;
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::{Ledger, Subscriber};
 
 use super::announcements::{Announcements, Changed, Listening};
+use super::memory::Memory;
 use crate::error::Error;
+use shared::{Found, Shared};
 
 /// How many subscribers are remembered; the others are read from the ledger.
 const SUBSCRIBERS_REMEMBERED_MAX: usize = 100_000;
+
+/// How long to wait for what another node read, before the ledger is asked instead.
+const SHARED_PATIENCE: Duration = Duration::from_millis(250);
 
 /// The most devices that a plan allows, so that all of a subscriber's can be listed at once.
 pub(crate) const DEVICES_MAX: u32 = 1_000;
@@ -22,24 +28,9 @@ pub(crate) const DEVICES_MAX: u32 = 1_000;
 /// The subscribers.
 pub(crate) struct Subscribers {
     ledger: Ledger,
-    remember_for: Duration,
-    remembered: Cache<Key, Remembered>,
-    /// How many changes there have been. Held while what is remembered is replaced or forgotten; nothing
-    /// awaits meanwhile.
-    changes: Mutex<u64>,
+    remembered: Memory<Key, Subscriber>,
+    shared: Option<Shared>,
     announcements: Announcements,
-}
-
-#[derive(Clone)]
-struct Remembered {
-    subscriber: Arc<Subscriber>,
-    read_at: Instant,
-}
-
-/// A read of the ledger that is under way.
-struct Reading {
-    changes_before: u64,
-    read_at: Instant,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -55,37 +46,41 @@ impl Equivalent<Key> for KeyRef<'_> {
 }
 
 impl Subscribers {
-    /// What is read from the ledger counts for `remember_for`, unless this process changes it.
-    pub(crate) fn new(ledger: Ledger, remember_for: Duration) -> Self {
+    /// What is read from the ledger counts for `remember_for`, unless it is said to have changed.
+    /// Nodes that are not alone share through `others` what they read.
+    pub(crate) fn new(ledger: Ledger, remember_for: Duration, others: Option<ConnectionManager>) -> Self {
         Self {
             ledger,
-            remember_for,
-            remembered: Cache::new(SUBSCRIBERS_REMEMBERED_MAX),
-            changes: Mutex::new(0),
+            remembered: Memory::new(SUBSCRIBERS_REMEMBERED_MAX, remember_for),
+            shared: others.map(|others| Shared::new(others, SHARED_PATIENCE)),
             announcements: Announcements::new(),
         }
     }
 
     /// All that the user's limit comes from, not older than it may be.
     pub(crate) async fn of(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
-        let remembered = self.remembered.get(&KeyRef(tenant, user));
-        match remembered.filter(|remembered| remembered.read_at.elapsed() < self.remember_for) {
-            Some(remembered) => Ok(remembered.subscriber),
+        match self.remembered.get(&KeyRef(tenant, user)) {
+            Some(subscriber) => Ok(subscriber),
             None => self.load(tenant, user).await,
         }
     }
 
     /// Forgets what has changed in the ledger, and then tells who listens.
-    pub(crate) fn changed(&self, changed: Changed) {
-        {
-            let mut changes = self.changes.lock();
-            *changes += 1;
-            match &changed {
-                Changed::Subscriber(tenant, user) => drop(self.remembered.remove(&KeyRef(tenant, user))),
-                Changed::Tenant(tenant) => self.remembered.retain(|Key(of, _), _| of != tenant),
-            }
+    pub(super) fn forget(&self, changed: Changed) {
+        match &changed {
+            Changed::Subscriber(tenant, user) => self.remembered.forget_one(&KeyRef(tenant, user)),
+            Changed::Tenant(tenant) => self.remembered.forget(|Key(of, _), _| of != tenant),
+            Changed::Anything => self.remembered.forget(|_, _| false),
+            Changed::License(..) => return,
         }
         self.announcements.announce(changed);
+    }
+
+    /// Sees to it that no node reads any more what was shared before a change.
+    pub(super) async fn forget_shared(&self, changed: &Changed) {
+        if let Some(shared) = &self.shared {
+            shared.forget(changed).await;
+        }
     }
 
     /// Listens for changes of what the user may have.
@@ -94,23 +89,24 @@ impl Subscribers {
     }
 
     async fn load(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
-        let reading = self.reading();
-        let subscriber = Arc::new(self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger)?);
-        self.remember(reading, Key(tenant.clone(), user.clone()), &subscriber);
+        let reading = self.remembered.reading();
+        let subscriber = Arc::new(self.read(tenant, user).await?);
+        self.remembered.remember(reading, Key(tenant.clone(), user.clone()), &subscriber);
         Ok(subscriber)
     }
 
-    /// Where a read of the ledger stands that begins now.
-    fn reading(&self) -> Reading {
-        Reading { changes_before: *self.changes.lock(), read_at: Instant::now() }
-    }
-
-    /// Remembers what was read, unless a change overtook it: then it may tell what was before that.
-    fn remember(&self, reading: Reading, key: Key, subscriber: &Arc<Subscriber>) {
-        let changes = self.changes.lock();
-        if *changes == reading.changes_before && !self.remember_for.is_zero() {
-            let subscriber = Arc::clone(subscriber);
-            self.remembered.insert(key, Remembered { subscriber, read_at: reading.read_at });
+    /// What another node read lately, or what the ledger says.
+    async fn read(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
+        let from_ledger = async || self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger);
+        let Some(shared) = &self.shared else { return from_ledger().await };
+        match shared.get(tenant, user).await {
+            Some(Found::Subscriber(subscriber)) => Ok(subscriber),
+            Some(Found::Nothing(generation)) => {
+                let subscriber = from_ledger().await?;
+                shared.put(tenant, user, generation, &subscriber).await;
+                Ok(subscriber)
+            }
+            None => from_ledger().await,
         }
     }
 }

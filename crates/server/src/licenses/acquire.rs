@@ -92,7 +92,7 @@ pub(super) async fn acquire(
     meta: Meta,
     Body(ask): Body<Acquire>,
 ) -> Result<Response, Error> {
-    let license = app.licenses.license(&who.tenant, &ask.license_key).await?;
+    let license = app.entitlements.licenses.license(&who.tenant, &ask.license_key).await?;
     let claim = ask.claim(&license, &who)?;
     let pool = license.pool();
     let request = Request {

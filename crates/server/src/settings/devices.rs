@@ -1,9 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Durability, Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
-
-/// The longest that a change of a plan may go unnoticed.
-const PLAN_CACHE_SECONDS_MAX: u64 = 30;
+use super::{CACHE_SECONDS_MAX, Durability, Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
 
 /// `[devices]`: subscribers and their plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,7 +41,7 @@ impl DevicesSettings {
         within(
             "devices.plan_cache_seconds",
             self.plan_cache_seconds,
-            0..=PLAN_CACHE_SECONDS_MAX,
+            0..=CACHE_SECONDS_MAX,
             "want 0 to 30 seconds",
         )?;
         within(

@@ -23,6 +23,12 @@ impl Default for RegistrySettings {
 }
 
 impl RegistrySettings {
+    /// The Redis that nodes share, if this one is not alone.
+    pub(crate) fn shared(&self) -> Option<&str> {
+        let is_redis = self.url.starts_with("redis://") || self.url.starts_with("rediss://");
+        is_redis.then_some(self.url.as_str())
+    }
+
     pub(super) fn check(&self) -> Result<(), Misfit> {
         if self.url != "memory" {
             return Err(Misfit { key: "registry.url", got: self.url.clone(), want: "want memory" });

@@ -4,7 +4,7 @@ use seatkeeper_core::{Origin, TenantId};
 use seatkeeper_ledger::{Effect, Idempotency, License, LicenseChange, LicenseId, Write, Written};
 
 use crate::app::App;
-use crate::entitlements::terms_of;
+use crate::entitlements::{Changed, terms_of};
 use crate::error::Error;
 
 /// One change of one license.
@@ -30,6 +30,8 @@ impl Apply {
             idempotency: self.idempotency.as_ref(),
         };
         let updated = app.ledger.update_license(&self.tenant, self.id, &self.change, None, write).await;
+        // Also when it failed, for then it may have been written all the same.
+        app.entitlements.changed(Changed::License(self.tenant.clone(), self.id)).await;
         let written = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?;
         // A repeated request is told what it was told then; what binds is the license as it is now.
         let current = match written.effect {
@@ -38,7 +40,6 @@ impl Apply {
         };
         if let Some(license) = current {
             let (pool, terms) = (license.pool(), terms_of(&license, &app.settings.licenses));
-            app.licenses.changed(license);
             app.engine.revise(&pool, terms, &self.origin).await?;
         }
         Ok(written)

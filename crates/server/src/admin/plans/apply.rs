@@ -28,7 +28,7 @@ impl Apply {
         let write = Write { origin: &origin, at: app.engine.now().await?, idempotency: idempotency.as_ref() };
         let written = app.ledger.update_plan(&tenant, &name, change, write).await;
         // Also when it failed, for then it may have been written all the same.
-        app.subscribers.changed(Changed::Tenant(tenant));
+        app.entitlements.changed(Changed::Tenant(tenant)).await;
         Ok(written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value)
     }
 }

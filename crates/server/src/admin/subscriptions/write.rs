@@ -37,11 +37,12 @@ impl WriteThrough {
         let (tenant, origin) = (self.tenant.clone(), self.origin.clone());
         let at = app.engine.now().await?;
         let written = self.write(app, at).await;
-        app.subscribers.changed(match &written {
+        let changed = match &written {
             Ok(subscription) => Changed::Subscriber(tenant.clone(), subscription.user.clone()),
             // It may have been written all the same.
             Err(_) => Changed::Tenant(tenant.clone()),
-        });
+        };
+        app.entitlements.changed(changed).await;
         let subscription = written?;
         devices::learn_terms(app, &tenant, &subscription.user, &origin).await?;
         Ok(SubscriptionAnswer::at(at, &subscription))

@@ -71,7 +71,7 @@ impl Watch {
                 record.pool
             }
         };
-        let changes = app.subscribers.listen(pool.tenant.clone(), user_of(&pool));
+        let changes = app.entitlements.subscribers.listen(pool.tenant.clone(), user_of(&pool));
         let version = match heard {
             Some(heard) => heard.version,
             None => entitled(&app, &pool.tenant, &user_of(&pool)).await?.terms.version,

@@ -1,0 +1,51 @@
+//! A change as nodes tell it.
+
+use seatkeeper_core::TenantId;
+use seatkeeper_ledger::LicenseId;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::entitlements::Changed;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Message {
+    Subscriber { tenant: String, user: String },
+    Tenant { tenant: String },
+    License { tenant: String, license_id: Uuid },
+    Anything,
+}
+
+impl Message {
+    pub(super) fn of(changed: &Changed) -> Self {
+        let text = |tenant: &TenantId| tenant.as_str().to_owned();
+        match changed {
+            Changed::Subscriber(tenant, user) => {
+                Self::Subscriber { tenant: text(tenant), user: user.as_str().to_owned() }
+            }
+            Changed::Tenant(tenant) => Self::Tenant { tenant: text(tenant) },
+            Changed::License(tenant, LicenseId(license_id)) => {
+                Self::License { tenant: text(tenant), license_id: *license_id }
+            }
+            Changed::Anything => Self::Anything,
+        }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+
+    /// What a message tells; one that cannot be read may tell anything.
+    pub(super) fn read(text: &[u8]) -> Changed {
+        match serde_json::from_slice(text).unwrap_or(Self::Anything) {
+            Self::Subscriber { tenant, user } => {
+                Changed::Subscriber(TenantId::new(tenant), user.as_str().into())
+            }
+            Self::Tenant { tenant } => Changed::Tenant(TenantId::new(tenant)),
+            Self::License { tenant, license_id } => {
+                Changed::License(TenantId::new(tenant), LicenseId(license_id))
+            }
+            Self::Anything => Changed::Anything,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+use seatkeeper_testbed::redis::Redis;
+
+use super::*;
+use crate::entitlements::bulletin::to_others;
+
+struct Scene {
+    redis: Redis,
+    shared: Shared,
+}
+
+impl Scene {
+    fn new(patience: Duration) -> Self {
+        let redis = Redis::start();
+        let shared = Shared::new(to_others(&redis.url()).expect("a URL"), patience);
+        Self { redis, shared }
+    }
+
+    async fn generation(&self, user: &str) -> u64 {
+        match self.shared.get(&tenant(), &user.into()).await {
+            Some(Found::Nothing(generation)) => generation,
+            Some(Found::Subscriber(_)) => panic!("there is something of {user}"),
+            None => panic!("Redis does not say"),
+        }
+    }
+
+    async fn put(&self, user: &str, generation: u64) {
+        self.shared.put(&tenant(), &user.into(), generation, &Subscriber::default()).await;
+    }
+
+    async fn has(&self, user: &str) -> bool {
+        matches!(self.shared.get(&tenant(), &user.into()).await, Some(Found::Subscriber(_)))
+    }
+}
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A name that ends a hash tag, if it is let.
+fn tenant() -> TenantId {
+    TenantId::new("}{acme}")
+}
+
+#[tokio::test]
+async fn what_one_node_read_another_need_not() {
+    let scene = Scene::new(DEADLINE);
+    let generation = scene.generation("ann").await;
+    scene.put("ann", generation).await;
+    assert!(scene.has("ann").await);
+    assert!(!scene.has("bob").await);
+    let left: u64 = scene.redis.ask(redis::cmd("TTL").arg(entry_key(&tenant(), &"ann".into())).take());
+    assert!((1..=KEPT_SECONDS).contains(&left), "it is kept for {left} s");
+}
+
+#[tokio::test]
+async fn a_change_of_a_subscription_makes_what_was_read_of_it_count_no_more() {
+    let scene = Scene::new(DEADLINE);
+    let generation = scene.generation("ann").await;
+    scene.put("ann", generation).await;
+    scene.put("bob", generation).await;
+    scene.shared.forget(&Changed::Subscriber(tenant(), "ann".into())).await;
+    assert!(!scene.has("ann").await);
+    assert!(scene.has("bob").await);
+    scene.put("ann", generation).await;
+    assert!(!scene.has("ann").await, "it may have been read before the change");
+}
+
+#[tokio::test]
+async fn a_change_of_a_plan_makes_what_was_read_of_the_tenant_count_no_more() {
+    let scene = Scene::new(DEADLINE);
+    let before = scene.generation("ann").await;
+    scene.put("ann", before).await;
+    scene.shared.forget(&Changed::Tenant(tenant())).await;
+    assert!(!scene.has("ann").await);
+    scene.put("ann", before).await;
+    assert!(!scene.has("ann").await, "it may have been read before the change");
+    let after = scene.generation("ann").await;
+    scene.put("ann", after).await;
+    assert!(scene.has("ann").await);
+}
+
+#[tokio::test]
+async fn without_redis_nothing_is_known_and_nothing_fails() {
+    let scene = Scene::new(Duration::from_millis(50));
+    scene.redis.pause();
+    assert!(scene.shared.get(&tenant(), &"ann".into()).await.is_none());
+    scene.put("ann", 0).await;
+    scene.shared.forget(&Changed::Tenant(tenant())).await;
+    scene.redis.resume();
+}
