@@ -1,0 +1,75 @@
+//! The ledger: the pool's record, and the bucket's row.
+
+use crate::{Client, Clients, Safeguards, only};
+
+/// Where the bucket's live sessions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Mode {
+    /// In Redis.
+    Redis,
+    /// In the PostgreSQL registry.
+    Postgres,
+}
+
+/// What changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Change {
+    Admitted(Client),
+    Ended(Client),
+}
+
+/// An event of the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Event {
+    pub(crate) seq: u8,
+    pub(crate) epoch: u8,
+    pub(crate) change: Change,
+}
+
+/// Why a batch is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    StaleEpoch,
+    Contradiction,
+}
+
+/// What never forgets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Ledger {
+    pub(crate) epoch: u8,
+    pub(crate) mode: Mode,
+    pub(crate) record: Vec<Change>,
+}
+
+impl Ledger {
+    /// Takes all of a batch or nothing.
+    pub(crate) fn apply(&mut self, batch: &[Event], by: Safeguards) -> Result<(), Refused> {
+        if by.ledger_demands_epoch && batch.iter().any(|event| event.epoch != self.epoch) {
+            return Err(Refused::StaleEpoch);
+        }
+        let mut record = self.record.clone();
+        for event in batch {
+            let place = usize::from(event.seq) - 1;
+            match record.get(place) {
+                Some(recorded) if *recorded == event.change => {}
+                Some(_) if by.ledger_keeps_chain => return Err(Refused::Contradiction),
+                Some(_) | None => record.push(event.change),
+            }
+        }
+        self.record = record;
+        Ok(())
+    }
+
+    /// The number of the last event.
+    pub(crate) fn seq(&self) -> u8 {
+        self.record.len() as u8
+    }
+
+    /// Who is live by the record.
+    pub(crate) fn live(&self) -> Clients {
+        self.record.iter().fold(0, |live, change| match *change {
+            Change::Admitted(client) => live | only(client),
+            Change::Ended(client) => live & !only(client),
+        })
+    }
+}

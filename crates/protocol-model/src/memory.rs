@@ -1,0 +1,83 @@
+//! What a registry remembers of the bucket, and what can be done to it: each call is one atomic step.
+
+use crate::ledger::{Change, Event, Ledger};
+use crate::{Client, Clients, only};
+
+/// The bucket's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    Missing,
+    Rebuilding { epoch: u8 },
+    Serving { epoch: u8, identity: u8 },
+}
+
+/// All that a server remembers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Memory {
+    pub(crate) key: Key,
+    /// Whether the pool is open: the following means nothing otherwise.
+    pub(crate) open: bool,
+    pub(crate) seq: u8,
+    pub(crate) live: Clients,
+    /// Whose clients were told by others that they are live, after they were renewed here.
+    pub(crate) told_elsewhere: Clients,
+    pub(crate) journal: Vec<Event>,
+}
+
+impl Memory {
+    /// Nothing.
+    pub(crate) const LOST: Self =
+        Self { key: Key::Missing, open: false, seq: 0, live: 0, told_elsewhere: 0, journal: Vec::new() };
+
+    /// The epoch in the key; 0 if there is none.
+    pub(crate) fn epoch(&self) -> u8 {
+        match self.key {
+            Key::Missing => 0,
+            Key::Rebuilding { epoch } | Key::Serving { epoch, .. } => epoch,
+        }
+    }
+
+    /// Whether it is being rebuilt for this epoch.
+    pub(crate) fn is_rebuilding(&self, epoch: u8) -> bool {
+        self.key == Key::Rebuilding { epoch }
+    }
+
+    /// Opens the pool as the ledger knows it, unless it is open.
+    pub(crate) fn open(&mut self, ledger: &Ledger) {
+        if !self.open {
+            self.fill(ledger.seq(), ledger.live());
+        }
+    }
+
+    /// Makes the pool one of these sessions, each of which gets its TTL anew, and the journal empty.
+    pub(crate) fn fill(&mut self, seq: u8, live: Clients) {
+        *self = Self { key: self.key, open: true, seq, live, told_elsewhere: 0, journal: Vec::new() };
+    }
+
+    /// Whether this client's session is live here.
+    pub(crate) fn has(&self, client: Client) -> bool {
+        self.live & only(client) != 0
+    }
+
+    /// Admits a client, on record under this epoch.
+    pub(crate) fn admit(&mut self, client: Client, epoch: u8) {
+        self.live |= only(client);
+        self.record(Change::Admitted(client), epoch);
+    }
+
+    /// Lets a client's session expire, on record under this epoch.
+    pub(crate) fn expire(&mut self, client: Client, epoch: u8) {
+        self.live &= !only(client);
+        self.record(Change::Ended(client), epoch);
+    }
+
+    /// Forgets events that are in the ledger.
+    pub(crate) fn acknowledge(&mut self, batch: &[Event]) {
+        self.journal.retain(|event| !batch.contains(event));
+    }
+
+    fn record(&mut self, change: Change, epoch: u8) {
+        self.seq += 1;
+        self.journal.push(Event { seq: self.seq, epoch, change });
+    }
+}

@@ -1,0 +1,250 @@
+//! What can happen.
+
+use crate::ledger::{Change, Event};
+use crate::memory::Memory;
+use crate::node::Batch;
+use crate::world::{Place, World};
+use crate::{Client, Failover, NODES, only};
+
+/// One thing that happens. Whatever can happen may also never happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A client asks for a seat.
+    Claim(Call),
+    /// A client whose request has failed asks again, and finds the session that it took.
+    Resume(Call),
+    /// A client that holds a seat heartbeats.
+    Heartbeat(Call),
+    /// A node lets a session expire whose TTL is over where it looks.
+    Expire(Call),
+    /// A request that waits is given up.
+    GiveUp(Client),
+    /// A node reads the journal there.
+    Read(Place),
+    /// The node that read it brings that to the ledger, and whoever waits for it is answered.
+    Commit,
+    /// A node reads the bucket's row.
+    Confirm(usize),
+    /// It was long ago that a node read the row.
+    LeaseEnds(usize),
+    /// A node raises the epoch, to serve from the first; the second can be reached besides.
+    Raise(Place, Option<Place>),
+    /// A node goes on with a rebuild.
+    Rebuild(usize),
+    /// The replica gets all that the primary has, or a snapshot is taken.
+    Replicate,
+    /// The replica becomes a primary. The old one lives on.
+    Promote,
+    /// The primary starts again with nothing.
+    RestartEmpty,
+    /// The primary starts again with its snapshot.
+    RestartOld,
+}
+
+/// A call through a node, on the registry that it finds there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    node: usize,
+    place: Place,
+    client: Client,
+}
+
+impl Failover {
+    /// What happens by a step; none if it cannot be taken, or changes nothing.
+    pub(crate) fn take(&self, step: Step, world: &World) -> Option<World> {
+        let mut next = world.clone();
+        self.carry_out(step, &mut next)?;
+        Some(next.told_plainly(self.safeguards))
+    }
+
+    /// Every step that may be possible.
+    pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
+        let places = Place::ALL.into_iter().filter(|&place| place != Place::Postgres || self.falls_back);
+        for place in places.clone() {
+            // Nodes that know the same can do the same.
+            let differ = |&node: &usize| node == 0 || world.nodes[node] != world.nodes[node - 1];
+            for node in (0..NODES).filter(differ) {
+                for client in 0..self.clients as Client {
+                    let call = Call { node, place, client };
+                    steps.extend(
+                        [Step::Claim, Step::Resume, Step::Heartbeat, Step::Expire].map(|step| step(call)),
+                    );
+                }
+            }
+            steps.push(Step::Read(place));
+        }
+        steps.extend((0..NODES).flat_map(|node| [Step::Confirm(node), Step::LeaseEnds(node)]));
+        steps.extend((0..self.clients as Client).map(Step::GiveUp));
+        steps.push(Step::Commit);
+        for target in places.clone() {
+            let sources =
+                places.clone().filter(|&place| (place == Place::Postgres) != (target == Place::Postgres));
+            steps.extend(sources.map(|source| Step::Raise(target, Some(source))));
+            steps.push(Step::Raise(target, None));
+        }
+        steps.extend((0..world.rebuilds.len()).map(Step::Rebuild));
+        steps.push(Step::Replicate);
+        if world.faults_left > 0 {
+            steps.extend([Step::Promote, Step::RestartEmpty, Step::RestartOld]);
+        }
+    }
+
+    fn carry_out(&self, step: Step, world: &mut World) -> Option<()> {
+        match step {
+            Step::Claim(call) => self.claim(world, call),
+            Step::Resume(call) => self.resume(world, call),
+            Step::Heartbeat(call) => self.heartbeat(world, call),
+            Step::Expire(call) => self.expire(world, call),
+            Step::GiveUp(client) => world.clients[usize::from(client)].waits_for.take().map(|_| ()),
+            Step::Read(place) => read(world, place),
+            Step::Commit => self.commit(world),
+            Step::Confirm(node) => confirm(world, node),
+            Step::LeaseEnds(node) => lease_ends(world, node),
+            Step::Raise(target, source) => self.raise(world, target, source),
+            Step::Rebuild(which) => world.proceed(which, self.safeguards),
+            Step::Replicate => replicate(world),
+            Step::Promote => promote(world),
+            Step::RestartEmpty => restart(world, Memory::LOST),
+            Step::RestartOld => {
+                let snapshot = (!world.promoted).then(|| world.memory(Place::Replica).clone())?;
+                restart(world, snapshot)
+            }
+        }
+    }
+
+    /// Runs a script, if it may: the pool is open then.
+    fn script(&self, world: &mut World, call: Call) -> Option<()> {
+        world.is_served(call.place, world.nodes[call.node], self.safeguards).then_some(())?;
+        let World { ledger, servers, .. } = world;
+        servers[call.place as usize].memory.open(ledger);
+        Some(())
+    }
+
+    fn claim(&self, world: &mut World, call: Call) -> Option<()> {
+        let Call { node, place, client } = call;
+        let in_turn = client == 0 || world.clients[usize::from(client) - 1].has_asked;
+        (in_turn && !world.clients[usize::from(client)].has_asked).then_some(())?;
+        self.script(world, call)?;
+        let epoch = world.nodes[node].epoch;
+        let memory = world.memory_mut(place);
+        (memory.live.count_ones() < self.limit).then_some(())?;
+        memory.admit(client, epoch);
+        let waits_for = Some((epoch, memory.seq));
+        let asker = &mut world.clients[usize::from(client)];
+        (asker.has_asked, asker.waits_for) = (true, waits_for);
+        world.renewed(client, place);
+        Some(())
+    }
+
+    /// What came before must be on record, and the node sure that its epoch still holds.
+    fn resume(&self, world: &mut World, call: Call) -> Option<()> {
+        let asker = &world.clients[usize::from(call.client)];
+        (asker.has_asked && asker.waits_for.is_none() && !asker.holds).then_some(())?;
+        self.script(world, call)?;
+        let memory = world.memory(call.place);
+        let on_record = memory.has(call.client) && memory.journal.is_empty();
+        (on_record && world.nodes[call.node].has_lease).then_some(())?;
+        world.clients[usize::from(call.client)].holds = true;
+        world.renewed(call.client, call.place);
+        Some(())
+    }
+
+    fn heartbeat(&self, world: &mut World, call: Call) -> Option<()> {
+        world.clients[usize::from(call.client)].holds.then_some(())?;
+        self.script(world, call)?;
+        (world.memory(call.place).has(call.client) && world.nodes[call.node].has_lease).then_some(())?;
+        world.renewed(call.client, call.place);
+        Some(())
+    }
+
+    fn expire(&self, world: &mut World, call: Call) -> Option<()> {
+        self.script(world, call)?;
+        let epoch = world.nodes[call.node].epoch;
+        let memory = world.memory_mut(call.place);
+        memory.has(call.client).then_some(())?;
+        memory.expire(call.client, epoch);
+        if memory.told_elsewhere & only(call.client) == 0 {
+            // Whatever the client was told, or is about to be, was for a time that is over.
+            let asker = &mut world.clients[usize::from(call.client)];
+            (asker.holds, asker.waits_for) = (false, None);
+        }
+        Some(())
+    }
+
+    fn commit(&self, world: &mut World) -> Option<()> {
+        let Batch { from, events } = world.batch.take()?;
+        // A batch that is refused is forgotten; who waits for it gives up.
+        if world.ledger.apply(&events, self.safeguards).is_ok() {
+            world.memory_mut(from).acknowledge(&events);
+            for &Event { seq, epoch, change } in &events {
+                if let Change::Admitted(client) = change {
+                    let asker = &mut world.clients[usize::from(client)];
+                    if asker.waits_for.take_if(|awaited| *awaited == (epoch, seq)).is_some() {
+                        asker.holds = true;
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Any node may raise the epoch at any time, with a reason or without.
+    fn raise(&self, world: &mut World, target: Place, source: Option<Place>) -> Option<()> {
+        let is_there = |place| place != Place::Replica || world.promoted;
+        (world.ledger.epoch < self.epochs).then_some(())?;
+        (is_there(target) && source.is_none_or(is_there)).then_some(())?;
+        world.raise(target, source);
+        Some(())
+    }
+}
+
+fn read(world: &mut World, from: Place) -> Option<()> {
+    world.batch.is_none().then_some(())?;
+    (from != Place::Replica || world.promoted).then_some(())?;
+    let events = world.memory(from).journal.clone();
+    (!events.is_empty()).then_some(())?;
+    world.batch = Some(Batch { from, events });
+    Some(())
+}
+
+/// Reads the row, unless nothing would come of it.
+fn confirm(world: &mut World, node: usize) -> Option<()> {
+    let (epoch, mode) = (world.ledger.epoch, world.ledger.mode);
+    let node = &mut world.nodes[node];
+    (node.epoch < epoch).then_some(())?;
+    (node.epoch, node.mode, node.has_lease) = (epoch, mode, true);
+    Some(())
+}
+
+/// As long as the epoch is the ledger's it makes no difference whether the lease holds: the node can renew it.
+fn lease_ends(world: &mut World, node: usize) -> Option<()> {
+    let epoch = world.ledger.epoch;
+    let node = &mut world.nodes[node];
+    (node.has_lease && node.epoch < epoch).then_some(())?;
+    node.has_lease = false;
+    Some(())
+}
+
+fn replicate(world: &mut World) -> Option<()> {
+    (!world.promoted
+        && world.faults_left > 0
+        && world.memory(Place::Replica) != world.memory(Place::Primary))
+    .then_some(())?;
+    *world.memory_mut(Place::Replica) = world.memory(Place::Primary).clone();
+    Some(())
+}
+
+fn promote(world: &mut World) -> Option<()> {
+    (!world.promoted).then_some(())?;
+    world.promoted = true;
+    world.faults_left = world.faults_left.checked_sub(1)?;
+    Some(())
+}
+
+fn restart(world: &mut World, memory: Memory) -> Option<()> {
+    world.faults_left = world.faults_left.checked_sub(1)?;
+    let server = world.server(Place::Primary);
+    server.memory = memory;
+    server.identity += Place::ALL.len() as u8;
+    Some(())
+}
