@@ -62,6 +62,11 @@ impl Users {
         &self.first
     }
 
+    /// All of them, the first first.
+    pub fn iter(&self) -> impl Iterator<Item = &UserId> {
+        std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()))
+    }
+
     /// Whether `user` is one of them.
     pub fn contains(&self, user: &UserId) -> bool {
         self.first == *user || self.others.iter().any(|others| others.contains(user))

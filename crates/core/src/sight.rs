@@ -13,8 +13,10 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// For [`forget_over`](crate::rule::forget_over) on a pool that knows these terms, and for what happens
-    /// to one session of it.
+    /// For what happens to one session, which is asked about by its id.
+    pub const ONE_SESSION: Self = Self::Stalest(0);
+
+    /// For [`forget_over`](crate::rule::forget_over) on a pool that knows these terms.
     pub fn to_forget(known: Option<Terms>, now: RegistryTime) -> Self {
         if ends_all(known, now) { Self::Whole } else { Self::Stalest(0) }
     }

@@ -12,6 +12,7 @@ mod epochs;
 mod error;
 pub mod memory;
 mod open_pool;
+pub mod postgres;
 mod rebuild;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};

@@ -1,22 +1,40 @@
-//! The registry in memory does what the rule does, in long random runs.
+//! Every backend does what the rule does, in long random runs.
 //!
 //! A million steps: `SEATKEEPER_MODEL_STEPS=1000000 cargo test --release -p seatkeeper-registry --test model`.
 //! `SEATKEEPER_MODEL_SEED` makes a run again.
-#![expect(clippy::panic, reason = "a test fails by panicking")]
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says how to run it again"
+)]
 
 mod memory_harness;
+mod postgres_harness;
 
 use memory_harness::MemoryHarness;
-use seatkeeper_registry::conformance::model;
+use postgres_harness::PostgresHarness;
+use seatkeeper_registry::conformance::{Harness, model};
 
-const STEPS_DEFAULT: u64 = 100_000;
+const STEPS_IN_MEMORY: u64 = 100_000;
+/// A step takes several round trips.
+const STEPS_ON_A_SERVER: u64 = 3_000;
 
 #[tokio::test]
 async fn a_random_run_on_memory_and_on_the_rule_never_differs() {
-    let steps = number_from("SEATKEEPER_MODEL_STEPS").unwrap_or(STEPS_DEFAULT);
+    run::<MemoryHarness>(STEPS_IN_MEMORY).await;
+}
+
+#[tokio::test]
+async fn a_random_run_on_postgres_and_on_the_rule_never_differs() {
+    run::<PostgresHarness>(STEPS_ON_A_SERVER).await;
+}
+
+async fn run<H: Harness>(steps_default: u64) {
+    let steps = number_from("SEATKEEPER_MODEL_STEPS").unwrap_or(steps_default);
     let seed = number_from("SEATKEEPER_MODEL_SEED").unwrap_or_else(rand::random);
     println!("seed {seed}, {steps} steps");
-    model::run::<MemoryHarness>(seed, steps).await;
+    model::run::<H>(seed, steps).await;
 }
 
 fn number_from(variable: &str) -> Option<u64> {

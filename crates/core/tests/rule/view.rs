@@ -27,14 +27,14 @@ proptest! {
                     prop_assert_eq!(in_order(decided.ended), in_order(decision.ended.clone()));
                 }
                 Done::Heartbeat { id, found } => {
-                    view = view_of(step, Sight::to_forget(before.terms(), *now), more, &[Some(*id)], None);
+                    view = view_of(step, Sight::ONE_SESSION, more, &[Some(*id)], None);
                     prop_assert_eq!(&rule::renew(&mut view, *id, *now), found);
                     if let Renewal::Renewed = found {
                         prop_assert_eq!(view.get(*id), step.after.get(*id));
                     }
                 }
                 Done::End { id, found } => {
-                    view = view_of(step, Sight::to_forget(before.terms(), *now), more, &[Some(*id)], None);
+                    view = view_of(step, Sight::ONE_SESSION, more, &[Some(*id)], None);
                     prop_assert_eq!(&rule::end(&mut view, *id, EndReason::Released, *now), found);
                 }
                 Done::Revise { terms, ended } => {

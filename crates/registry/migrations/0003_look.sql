@@ -1,0 +1,158 @@
+-- What a decision on one pool has to see. A row for each session, or one without a session; where the pool is
+-- not open, its columns are null as well.
+CREATE TYPE registry.seen AS (
+    -- The bucket.
+    epoch bigint,
+    serving boolean,
+    fence bigint,
+    -- Where its journal ends, and how much of it the ledger has.
+    position bigint,
+    acknowledged bigint,
+    -- The time, and by how much the clock is behind it.
+    now bigint,
+    behind bigint,
+    -- The pool, as in registry.pools.
+    pool bigint,
+    kind text,
+    tenant text,
+    name text,
+    revision bigint,
+    seq bigint,
+    last_event bigint,
+    live integer,
+    terms_version bigint,
+    seats bigint,
+    ttl bigint,
+    ends_at bigint,
+    closed boolean,
+    due bigint,
+    empty_since bigint,
+    denials jsonb,
+    -- A session, as in registry.sessions.
+    id uuid,
+    holder text,
+    users text[],
+    started bigint,
+    last_heartbeat bigint,
+    session_ttl bigint,
+    tier smallint,
+    -- Whether it is one of the stalest of its TTL.
+    is_stalest boolean
+);
+
+-- Up to so many sessions are looked at without asking which of them matter.
+CREATE FUNCTION registry.small_pool() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 16';
+
+-- Looks at one instant and waits for nobody.
+--   p_bucket              the bucket
+--   p_kind, p_tenant, p_name   the pool, or
+--   p_session             a session of it
+--   p_holder, p_asked     the holder and the sessions that the decision asks about
+--   p_stalest             how many of the stalest sessions of each TTL to show beside those that are over; null: all
+CREATE FUNCTION registry.glimpse(
+    p_bucket smallint, p_kind text, p_tenant text, p_name text, p_session uuid,
+    p_holder text, p_asked uuid[], p_stalest integer
+) RETURNS SETOF registry.seen
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    v registry.seen;
+    v_clock bigint;
+BEGIN
+    SELECT b.epoch, b.serving, b.fence, b.position, a.position, greatest(b.latest, t.latest)
+    INTO STRICT v.epoch, v.serving, v.fence, v.position, v.acknowledged, v.now
+    FROM registry.buckets b JOIN registry.acknowledged a USING (bucket), registry.told t
+    WHERE b.bucket = p_bucket;
+    v_clock := registry.clock();
+    v.now := greatest(v.now, v_clock);
+    v.behind := v.now - v_clock;
+
+    IF p_session IS NOT NULL THEN
+        SELECT p.pool, p.kind, p.tenant, p.name, p.revision, p.seq, p.last_event, p.live,
+            p.terms_version, p.seats, p.ttl, p.ends_at, p.closed, p.due, p.empty_since, p.denials
+        INTO v.pool, v.kind, v.tenant, v.name, v.revision, v.seq, v.last_event, v.live,
+            v.terms_version, v.seats, v.ttl, v.ends_at, v.closed, v.due, v.empty_since, v.denials
+        FROM registry.sessions s JOIN registry.pools p USING (pool)
+        WHERE s.id = p_session AND p.bucket = p_bucket;
+    ELSE
+        SELECT p.pool, p.kind, p.tenant, p.name, p.revision, p.seq, p.last_event, p.live,
+            p.terms_version, p.seats, p.ttl, p.ends_at, p.closed, p.due, p.empty_since, p.denials
+        INTO v.pool, v.kind, v.tenant, v.name, v.revision, v.seq, v.last_event, v.live,
+            v.terms_version, v.seats, v.ttl, v.ends_at, v.closed, v.due, v.empty_since, v.denials
+        FROM registry.pools p
+        WHERE p.tenant = p_tenant AND p.name = p_name AND p.kind = p_kind;
+    END IF;
+    IF v.pool IS NULL OR v.live = 0 THEN
+        RETURN NEXT v;
+        RETURN;
+    END IF;
+
+    IF p_stalest IS NULL OR v.live <= registry.small_pool() THEN
+        v.is_stalest := false;
+        FOR v.id, v.holder, v.users, v.started, v.last_heartbeat, v.session_ttl, v.tier IN
+            SELECT s.id, s.holder, s.users, s.started, s.last_heartbeat, s.ttl, s.tier
+            FROM registry.sessions s WHERE s.pool = v.pool
+        LOOP
+            RETURN NEXT v;
+        END LOOP;
+        RETURN;
+    END IF;
+
+    FOR v.id, v.holder, v.users, v.started, v.last_heartbeat, v.session_ttl, v.tier, v.is_stalest IN
+        WITH RECURSIVE
+        -- The TTLs in use, one step in the index for each: nearly always there is one.
+        ttls (ttl) AS (
+            SELECT min(s.ttl) FROM registry.sessions s WHERE s.pool = v.pool
+            UNION ALL
+            SELECT (SELECT min(s.ttl) FROM registry.sessions s WHERE s.pool = v.pool AND s.ttl > t.ttl)
+            FROM ttls t WHERE t.ttl IS NOT NULL
+        ),
+        stalest AS (
+            SELECT x.* FROM ttls t, LATERAL (
+                SELECT * FROM registry.sessions s
+                WHERE s.pool = v.pool AND s.ttl = t.ttl AND s.last_heartbeat > v.now - t.ttl
+                ORDER BY s.last_heartbeat, s.started, s.id LIMIT p_stalest
+            ) x
+        ),
+        silent AS (
+            SELECT s.* FROM ttls t JOIN registry.sessions s
+            ON s.pool = v.pool AND s.ttl = t.ttl AND s.last_heartbeat <= v.now - t.ttl
+        ),
+        asked AS (
+            SELECT s.* FROM registry.sessions s
+            WHERE s.pool = v.pool AND s.last_heartbeat > v.now - s.ttl
+                AND (s.id = p_session OR s.id = ANY (p_asked) OR s.holder = p_holder)
+                AND NOT EXISTS (SELECT FROM stalest x WHERE x.id = s.id)
+        )
+        SELECT x.id, x.holder, x.users, x.started, x.last_heartbeat, x.ttl, x.tier, true FROM stalest x
+        UNION ALL
+        SELECT x.id, x.holder, x.users, x.started, x.last_heartbeat, x.ttl, x.tier, false FROM silent x
+        UNION ALL
+        SELECT x.id, x.holder, x.users, x.started, x.last_heartbeat, x.ttl, x.tier, false FROM asked x
+    LOOP
+        RETURN NEXT v;
+    END LOOP;
+END
+$$;
+
+-- The same in a transaction that is about to change something: waits for its turn on the bucket, and nobody else
+-- has one before the transaction is over. The time is read after that. Where all sessions are shown, for all may
+-- end, none of them is renewed meanwhile.
+CREATE FUNCTION registry.look(
+    p_bucket smallint, p_kind text, p_tenant text, p_name text, p_session uuid,
+    p_holder text, p_asked uuid[], p_stalest integer
+) RETURNS SETOF registry.seen
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM 1 FROM registry.buckets b WHERE b.bucket = p_bucket FOR UPDATE;
+    IF p_stalest IS NULL THEN
+        PERFORM 1 FROM registry.sessions s JOIN registry.pools p USING (pool)
+        WHERE p.tenant = p_tenant AND p.name = p_name AND p.kind = p_kind
+        FOR UPDATE OF s;
+    END IF;
+    -- A statement of its own, which sees what those before it in the queue have done.
+    RETURN QUERY SELECT * FROM registry.glimpse(
+        p_bucket, p_kind, p_tenant, p_name, p_session, p_holder, p_asked, p_stalest);
+END
+$$;

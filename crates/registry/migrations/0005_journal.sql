@@ -1,0 +1,34 @@
+-- Forgets the events of a bucket up to this position, and returns how many those were.
+CREATE FUNCTION registry.acknowledge(p_bucket smallint, p_epoch bigint, p_position bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    v_before bigint;
+    v_end bigint;
+BEGIN
+    -- A crash may forget it: then the events are read again.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    SELECT position INTO STRICT v_before FROM registry.acknowledged WHERE bucket = p_bucket FOR UPDATE;
+    SELECT position INTO v_end FROM registry.buckets WHERE bucket = p_bucket AND epoch = p_epoch;
+    v_end := least(v_end, p_position);
+    IF v_end IS NULL OR v_end <= v_before THEN
+        RETURN 0;
+    END IF;
+    UPDATE registry.acknowledged SET position = v_end WHERE bucket = p_bucket;
+    DELETE FROM registry.journal WHERE bucket = p_bucket AND position <= v_end;
+    RETURN v_end - v_before;
+END
+$$;
+
+-- Where the journal of a bucket ends, once every change that is under way is made or given up.
+CREATE FUNCTION registry.journal_end(p_bucket smallint) RETURNS TABLE (epoch bigint, serving boolean, "position" bigint)
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    -- A crash may forget it: whatever was under way then is over.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    RETURN QUERY
+        UPDATE registry.buckets b SET fence = b.fence + 1 WHERE b.bucket = p_bucket
+        RETURNING b.epoch, b.serving, b.position;
+END
+$$;

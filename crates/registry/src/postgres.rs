@@ -1,0 +1,218 @@
+//! The registry in PostgreSQL: live sessions in tables that all nodes share, changed under row locks.
+//!
+//! The rule decides here, in the node: a step looks at the pool, decides, and writes what changed together with its
+//! events. Whoever writes holds the row of the bucket; a step that looked before it had the row fails if anything has
+//! changed since, and looks again with the row in its hands. A heartbeat of a session that is not over is one
+//! statement and holds nothing but that session. One clock decides, the database's.
+
+mod backlog;
+mod connect;
+mod fault;
+mod heartbeat;
+mod journal;
+mod look;
+mod open;
+mod row;
+mod step;
+mod sweep;
+mod wire;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use seatkeeper_core::{
+    Authority, BUCKETS, Bucket, EndReason, Origin, PoolId, Region, RegistryTime, Session, SessionId, Sight,
+    Terms,
+};
+use sqlx::{FromRow, PgPool};
+use tokio::sync::Mutex;
+
+use crate::contract::{
+    Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
+};
+use crate::open_pool::Closing;
+use crate::{Epochs, Error};
+use backlog::Backlog;
+use fault::Fault;
+use look::{Target, warn_of_a_clock_that_is_behind};
+use row::time;
+
+/// Live sessions in PostgreSQL.
+pub struct PostgresRegistry {
+    pool: PgPool,
+    turns: Box<[Mutex<()>]>,
+    backlog: Backlog,
+    region: Region,
+    epochs: Arc<Epochs>,
+    journal_events_max: usize,
+}
+
+#[derive(FromRow)]
+struct TimeRow {
+    now: i64,
+    behind: i64,
+}
+
+impl PostgresRegistry {
+    /// A node's way to the registry in the database at `url`, over at most `connections_max` connections. A bucket is
+    /// served in the epoch that is known of it, and takes no admission while `journal_events_max` events wait in the
+    /// journal.
+    pub async fn connect(
+        url: &str,
+        connections_max: u32,
+        epochs: Arc<Epochs>,
+        region: Region,
+        journal_events_max: usize,
+    ) -> Result<Self, Error> {
+        let pool = connect::pool(url, connections_max)?;
+        connect::migrate(&pool).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
+        Ok(Self {
+            pool,
+            turns: (0..BUCKETS).map(|_| Mutex::new(())).collect(),
+            backlog: Backlog::new(),
+            region,
+            epochs,
+            journal_events_max,
+        })
+    }
+}
+
+#[async_trait]
+impl Registry for PostgresRegistry {
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        let told = sqlx::query_as(include_str!("postgres/sql/tell_time.sql")).fetch_one(&self.pool).await;
+        let TimeRow { now, behind } = told.map_err(Fault::from)?;
+        warn_of_a_clock_that_is_behind(behind);
+        Ok(time(now))
+    }
+
+    async fn open(
+        &self,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        Ok(self.open_pool(pool, seq, terms, live).await?)
+    }
+
+    async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
+        self.room_in_journal().await?;
+        let Request { pool, claim, policy, .. } = request;
+        let target =
+            Target::Pool { id: pool, holder: Some(&claim.holder), asked: [claim.session, claim.replace] };
+        let made = self.step(
+            target,
+            |seen| Sight::to_admit(seen.terms, policy, seen.live, seen.now),
+            |open, now, events| {
+                let fresh = SessionId::mint(now, pool.bucket(), self.region, rand::random());
+                let (answer, _) = open.claim(request, fresh, now, events);
+                (answer, open.pool.live(), open.limit())
+            },
+        );
+        let made = made.await?.ok_or(Error::PoolNotOpen)?;
+        let (answer, live, limit) = made.value;
+        Ok(Claimed { answer, live, limit, receipt: made.receipt })
+    }
+
+    async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
+        Ok(self.renew(id, who).await?)
+    }
+
+    async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<Ended, Error> {
+        let made = self.step(
+            Target::Session(id),
+            |_| Sight::ONE_SESSION,
+            |open, now, events| open.end(id, who, reason, origin, now, events),
+        );
+        Ok(made.await?.map_or(Ended::Missing, |made| match made.value {
+            Closing::Ended(reason) => Ended::Now { reason, receipt: made.receipt },
+            Closing::Left => Ended::Left,
+            Closing::Missing => Ended::Missing,
+        }))
+    }
+
+    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
+        let made = self.step(
+            Target::pool(pool),
+            |_| Sight::Whole,
+            |open, now, events| open.end_all(reason, origin, now, events).len(),
+        );
+        let made = made.await?.ok_or(Error::PoolNotOpen)?;
+        Ok(EndedAll { count: made.value, receipt: made.receipt })
+    }
+
+    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
+        let made = self.step(
+            Target::pool(pool),
+            |seen| Sight::to_revise(seen.terms, Some(terms), seen.now),
+            |open, now, events| open.revise(terms, origin, now, events).len(),
+        );
+        let made = made.await?.ok_or(Error::PoolNotOpen)?;
+        Ok(EndedAll { count: made.value, receipt: made.receipt })
+    }
+
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        Ok(self.live_session(id, who).await?)
+    }
+
+    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
+        let made = self.step(
+            Target::pool(pool),
+            |seen| match Sight::to_forget(seen.terms, seen.now) {
+                Sight::Stalest(_) if max < seen.live as usize => Sight::Stalest(max as u32),
+                Sight::Stalest(_) | Sight::Whole => Sight::Whole,
+            },
+            |open, now, events| {
+                open.forget_over(now, events);
+                let sessions =
+                    open.pool.stalest_first().take(max).map(|session| open.live_view(session, now)).collect();
+                PoolView { live: open.pool.live(), terms: open.pool.terms(), sessions }
+            },
+        );
+        Ok(made.await?.ok_or(Error::PoolNotOpen)?.value)
+    }
+
+    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
+        Ok(self.sweep_bucket(bucket, max).await?)
+    }
+
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        Ok(self.due_in(bucket).await?)
+    }
+
+    async fn renewed_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+        Ok(self.heard_since(bucket, since).await?)
+    }
+
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
+        Ok(self.read_journal(max).await?)
+    }
+
+    async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        Ok(self.acknowledge(through).await?)
+    }
+
+    fn journal_depth(&self) -> usize {
+        self.backlog.depth()
+    }
+
+    async fn journal_stirred(&self) {
+        self.backlog.stirred().await;
+    }
+
+    async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        Ok(self.end_of_journal(bucket).await?)
+    }
+}

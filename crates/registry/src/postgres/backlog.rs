@@ -1,0 +1,125 @@
+//! How many events wait for the ledger, as far as this node knows.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use seatkeeper_core::Bucket;
+use tokio::sync::Notify;
+
+use crate::contract::Receipt;
+
+/// How old the figure may be by which an admission is refused. Meanwhile other nodes' events are not in it.
+const FRESH_FOR: Duration = Duration::from_millis(250);
+
+/// How long the journal's reader waits for news of other nodes' events. They come without notice: PostgreSQL's
+/// NOTIFY would have all commits wait for one another.
+const OTHERS_ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// The depth of the journal, and what somebody on this node may wait for.
+pub(super) struct Backlog {
+    awaited: Box<[Mutex<Awaited>]>,
+    /// Signed, for news of one's own changes and a reading of the whole may cross.
+    depth: AtomicI64,
+    /// When it was read last, in milliseconds since `started`.
+    read_at_millis: AtomicU64,
+    started: Instant,
+    stirred: Notify,
+}
+
+/// Of one bucket, in one epoch.
+#[derive(Clone, Copy, Default)]
+struct Awaited {
+    epoch: u64,
+    /// The furthest place that an answer of this node rests on.
+    told: u64,
+    /// How far the ledger has come, as far as this node has heard.
+    acknowledged: u64,
+}
+
+impl Awaited {
+    /// The same in the epoch of a receipt, if that is not over.
+    fn enter(&mut self, epoch: u64) -> Option<&mut Self> {
+        if epoch > self.epoch {
+            *self = Self { epoch, ..Self::default() };
+        }
+        (epoch == self.epoch).then_some(self)
+    }
+}
+
+impl Backlog {
+    pub(super) fn new() -> Self {
+        Self {
+            awaited: Bucket::all().map(|_| Mutex::default()).collect(),
+            depth: AtomicI64::new(0),
+            read_at_millis: AtomicU64::new(0),
+            started: Instant::now(),
+            stirred: Notify::new(),
+        }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        usize::try_from(self.depth.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
+    /// An answer of this node rests on a place, and brought so many events.
+    pub(super) fn told(&self, receipt: Receipt, events: usize) {
+        if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
+            awaited.told = awaited.told.max(receipt.position);
+        }
+        if events > 0 {
+            self.depth.fetch_add(events as i64, Ordering::Relaxed);
+            self.stirred.notify_one();
+        }
+    }
+
+    /// The ledger has come so far.
+    pub(super) fn acknowledged(&self, receipt: Receipt) {
+        if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
+            awaited.acknowledged = awaited.acknowledged.max(receipt.position);
+        }
+    }
+
+    /// The buckets of which somebody here may wait for news.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = Bucket> {
+        Bucket::all().filter(|&bucket| {
+            let awaited = *self.of(bucket).lock();
+            awaited.told > awaited.acknowledged
+        })
+    }
+
+    fn of(&self, bucket: Bucket) -> &Mutex<Awaited> {
+        &self.awaited[usize::from(bucket.number())]
+    }
+
+    /// This node forgot events.
+    pub(super) fn shrank(&self, events: i64) {
+        self.depth.fetch_sub(events, Ordering::Relaxed);
+    }
+
+    /// The whole was read.
+    pub(super) fn is(&self, depth: i64) {
+        self.depth.store(depth, Ordering::Relaxed);
+        self.read_at_millis.store(self.millis(), Ordering::Relaxed);
+    }
+
+    /// Whether somebody should read the whole again: true for one caller.
+    pub(super) fn wants_reading(&self) -> bool {
+        let (read_at, now) = (self.read_at_millis.load(Ordering::Relaxed), self.millis());
+        let stale = read_at == 0 || now.saturating_sub(read_at) > FRESH_FOR.as_millis() as u64;
+        let exchange = |now| {
+            self.read_at_millis.compare_exchange(read_at, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        stale && exchange(now)
+    }
+
+    pub(super) async fn stirred(&self) {
+        // What is not waited for to its end loses no notice.
+        let _ = tokio::time::timeout(OTHERS_ASKED_EVERY, self.stirred.notified()).await;
+    }
+
+    /// Never 0.
+    fn millis(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64 + 1
+    }
+}

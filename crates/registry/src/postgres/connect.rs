@@ -1,0 +1,56 @@
+//! How the registry is connected with its database.
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgPool};
+
+use super::fault::Fault;
+
+/// How long a caller waits for a connection, or for a statement.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection that was idle for longer is asked whether it still is one.
+const IDLE_UNASKED_MAX: Duration = Duration::from_secs(1);
+
+/// What each connection is told as it begins.
+const SETTINGS: [(&str, &str); 6] = [
+    // The functions read after they have waited, and must see what they waited for.
+    ("default_transaction_isolation", "read committed"),
+    ("statement_timeout", "5s"),
+    // A node that is frozen in the middle of a step holds up its bucket no longer than this.
+    ("idle_in_transaction_session_timeout", "3s"),
+    // Every statement finds its rows by an index. A plan that was made while the tables were small must do so as
+    // well, for it is kept when they are large.
+    ("enable_seqscan", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("jit", "off"),
+];
+
+/// Connects lazily: a database that is away makes calls fail, and does so until it is back.
+pub(super) fn pool(url: &str, connections_max: u32) -> Result<PgPool, Fault> {
+    let options = PgConnectOptions::from_str(url)?.application_name("seatkeeper registry").options(SETTINGS);
+    let pool = PgPoolOptions::new()
+        .max_connections(connections_max)
+        .acquire_timeout(TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > IDLE_UNASKED_MAX {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        });
+    Ok(pool.connect_lazy_with(options))
+}
+
+/// Brings the tables up to date, in a schema of their own.
+pub(super) async fn migrate(pool: &PgPool) -> Result<(), sqlx::migrate::MigrateError> {
+    let mut migrations: Migrator = sqlx::migrate!("./migrations");
+    migrations.create_schema("registry");
+    migrations.dangerous_set_table_name("registry.migrations");
+    migrations.run(pool).await
+}

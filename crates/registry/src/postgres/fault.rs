@@ -1,0 +1,69 @@
+//! What can go wrong between the registry and its database.
+
+use std::error::Error as StdError;
+
+use seatkeeper_core::Bucket;
+
+use super::wire::Unreadable;
+use crate::Error;
+
+/// Raised by `registry.write`: what a decision rests on has changed.
+const CHANGED: &str = "SK001";
+/// What PostgreSQL says when two transactions were in each other's way, and doing it again will help.
+const IN_THE_WAY: [&str; 3] = ["40001", "40P01", "23505"];
+
+/// Why a step was not made, as far as it is known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("what was decided on has changed meanwhile")]
+    Conflict,
+    #[error("the bucket is not served in the epoch that is known here")]
+    NotServing(Bucket),
+    #[error("no answer came in time")]
+    TimedOut(#[from] tokio::time::error::Elapsed),
+    #[error("what is stored cannot be read")]
+    Unreadable(#[from] Unreadable),
+    #[error("the database holds what it never should: {0}")]
+    Odd(&'static str),
+    #[error("the database did not do it")]
+    Refused(#[source] sqlx::Error),
+    /// The connection was lost while it was being done.
+    #[error("the database did not say whether it did it")]
+    Unknown(#[source] sqlx::Error),
+}
+
+impl Fault {
+    /// What an error means for a statement that commits by itself, and for a commit.
+    pub(super) fn of_commit(error: sqlx::Error) -> Self {
+        // What the database itself says is that it did not do it.
+        if error.as_database_error().is_some() { Self::from(error) } else { Self::Unknown(error) }
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    /// What an error means for a statement that changes nothing by itself.
+    fn from(error: sqlx::Error) -> Self {
+        let code = error.as_database_error().and_then(|error| error.code());
+        let conflict = code.is_some_and(|code| code == CHANGED || IN_THE_WAY.contains(&&*code));
+        if conflict { Self::Conflict } else { Self::Refused(error) }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::NotServing(bucket) => Self::NotServing { bucket },
+            Fault::TimedOut(_) => Self::TimedOut,
+            Fault::Unknown(error) => {
+                tracing::warn!(
+                    error = &error as &dyn StdError,
+                    "a change of the registry has an unknown outcome"
+                );
+                Self::TimedOut
+            }
+            Fault::Conflict | Fault::Unreadable(_) | Fault::Odd(_) | Fault::Refused(_) => {
+                Self::Unavailable(Box::new(fault))
+            }
+        }
+    }
+}

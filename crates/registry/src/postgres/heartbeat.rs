@@ -1,0 +1,95 @@
+//! Renewing and showing one session.
+
+use seatkeeper_core::{Authority, Bucket, Reach, RegistryTime, SessionId, Sight, Span};
+
+use super::PostgresRegistry;
+use super::fault::Fault;
+use super::look::Target;
+use super::row::{Found, LiveRow, RenewedRow, Served, number_of, signed};
+use crate::contract::{Heartbeat, Live};
+use crate::open_pool::Beat;
+
+impl PostgresRegistry {
+    pub(super) async fn renew(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Fault> {
+        if let Some(live) = self.renew_at_once(id, who).await? {
+            return Ok(Heartbeat::Renewed(Box::new(live)));
+        }
+        // Not the caller's, or over, or gone. Only what is over needs a step.
+        if self.find(id, who).await?.is_none() {
+            return Ok(Heartbeat::Missing);
+        }
+        let made = self.step(
+            Target::Session(id),
+            |_| Sight::ONE_SESSION,
+            |open, now, events| open.heartbeat(id, who, now, events),
+        );
+        Ok(made.await?.map_or(Heartbeat::Missing, |made| match made.value {
+            Beat::Renewed(live) => Heartbeat::Renewed(live),
+            Beat::Over { last_heartbeat } => Heartbeat::Over { last_heartbeat, receipt: made.receipt },
+            Beat::Missing => Heartbeat::Missing,
+        }))
+    }
+
+    pub(super) async fn live_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
+        let Some(live) = self.find(id, who).await? else { return Ok(None) };
+        if live.expires_in > Span::ZERO {
+            return Ok(Some(live));
+        }
+        let made = self.step(
+            Target::Session(id),
+            |seen| Sight::to_forget(seen.terms, seen.now),
+            |open, now, events| {
+                open.forget_over(now, events);
+                open.pool.get(id).map(|session| open.live_view(session, now))
+            },
+        );
+        Ok(made.await?.and_then(|made| made.value))
+    }
+
+    /// The latest heartbeats after `since`.
+    pub(super) async fn heard_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Fault> {
+        let rows: Vec<RenewedRow> = sqlx::query_as(include_str!("sql/renewed_since.sql"))
+            .bind(number_of(bucket))
+            .bind(signed(since.as_millis()))
+            .fetch_all(&self.pool)
+            .await?;
+        Ok(rows.into_iter().map(RenewedRow::read).collect::<Result<_, _>>()?)
+    }
+
+    /// Renews a session that is not over, in one statement.
+    async fn renew_at_once(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
+        let user = match &who.reach {
+            Reach::Own(user) => Some(user.as_str()),
+            Reach::Tenant => None,
+        };
+        let row: Option<LiveRow> = sqlx::query_as(include_str!("sql/heartbeat.sql"))
+            .bind(id.as_uuid())
+            .bind(number_of(id.bucket()))
+            .bind(who.kind.map(|kind| kind.as_str()))
+            .bind(who.tenant.as_str())
+            .bind(user)
+            .bind(who.abroad.as_ref().map(|user| user.as_str()))
+            .bind(signed(self.epochs.of(id.bucket())))
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(Fault::of_commit)?;
+        Ok(row.map(LiveRow::read).transpose()?)
+    }
+
+    /// A session that the caller may see, whether it is over or not.
+    async fn find(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
+        let Served { epoch, serving, rest: Found(row) } =
+            sqlx::query_as::<_, Served<Found>>(include_str!("sql/session.sql"))
+                .bind(id.as_uuid())
+                .bind(number_of(id.bucket()))
+                .fetch_one(&self.pool)
+                .await?;
+        self.serves(id.bucket(), epoch, serving)?;
+        let live = row.map(LiveRow::read).transpose()?;
+        Ok(live.filter(|live| who.covers(&live.pool, &live.session)))
+    }
+}

@@ -1,0 +1,119 @@
+//! The journal: read by whoever brings it to the ledger, and forgotten then.
+
+use std::collections::HashSet;
+
+use seatkeeper_core::Bucket;
+use sqlx::FromRow;
+
+use super::PostgresRegistry;
+use super::fault::Fault;
+use super::row::{number_of, signed, unsigned};
+use super::wire;
+use crate::Error;
+use crate::contract::{JournalEntry, JournalRead, Receipt};
+
+/// No reader takes more at once.
+const READ_MAX: i64 = 1_000_000;
+
+#[derive(FromRow)]
+struct EntryRow {
+    bucket: i16,
+    epoch: i64,
+    position: i64,
+    event: String,
+    depth: i64,
+}
+
+#[derive(FromRow)]
+struct AcknowledgedRow {
+    bucket: i16,
+    epoch: i64,
+    position: i64,
+}
+
+#[derive(FromRow)]
+struct EndRow {
+    epoch: i64,
+    serving: bool,
+    position: i64,
+}
+
+impl PostgresRegistry {
+    /// An error if no admission may be made, for too many events wait.
+    pub(super) async fn room_in_journal(&self) -> Result<(), Error> {
+        if self.backlog.wants_reading() {
+            let depth: Result<i64, sqlx::Error> =
+                sqlx::query_scalar(include_str!("sql/depth.sql")).fetch_one(&self.pool).await;
+            self.backlog.is(depth.map_err(Fault::from)?);
+        }
+        let depth = self.backlog.depth();
+        if depth < self.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
+    }
+
+    pub(super) async fn read_journal(&self, max: usize) -> Result<JournalRead, Fault> {
+        let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
+        let rows: Vec<EntryRow> =
+            sqlx::query_as(include_str!("sql/journal_read.sql")).bind(max).fetch_all(&self.pool).await?;
+        self.backlog.is(rows.first().map_or(0, |row| row.depth));
+        let entries: Vec<JournalEntry> = rows.into_iter().map(EntryRow::read).collect::<Result<_, _>>()?;
+        let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
+        // What is waited for here and does not wait there was brought to the ledger by another node.
+        let missing = self.backlog.awaited().filter(|bucket| !read.contains(bucket)).map(number_of).collect();
+        Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
+    }
+
+    async fn acknowledged(&self, buckets: Vec<i16>) -> Result<Vec<Receipt>, Fault> {
+        if buckets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<AcknowledgedRow> =
+            sqlx::query_as(include_str!("sql/acknowledged.sql")).bind(buckets).fetch_all(&self.pool).await?;
+        let receipts: Vec<Receipt> = rows.into_iter().map(AcknowledgedRow::read).collect::<Result<_, _>>()?;
+        receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
+        Ok(receipts)
+    }
+
+    pub(super) async fn acknowledge(&self, through: Receipt) -> Result<(), Fault> {
+        let forgotten: i64 = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
+            .bind(number_of(through.bucket))
+            .bind(signed(through.epoch))
+            .bind(signed(through.position))
+            .fetch_one(&self.pool)
+            .await?;
+        self.backlog.acknowledged(through);
+        self.backlog.shrank(forgotten);
+        Ok(())
+    }
+
+    pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Fault> {
+        let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
+            .bind(number_of(bucket))
+            .fetch_one(&self.pool)
+            .await?;
+        let epoch = unsigned(end.epoch);
+        self.serves(bucket, epoch, end.serving)?;
+        let receipt = Receipt { bucket, epoch, position: unsigned(end.position) };
+        self.backlog.told(receipt, 0);
+        Ok(receipt)
+    }
+}
+
+impl EntryRow {
+    fn read(self) -> Result<JournalEntry, Fault> {
+        let epoch = unsigned(self.epoch);
+        let receipt = Receipt { bucket: bucket(self.bucket)?, epoch, position: unsigned(self.position) };
+        Ok(JournalEntry { receipt, event: wire::read(&self.event, epoch)? })
+    }
+}
+
+impl AcknowledgedRow {
+    fn read(self) -> Result<Receipt, Fault> {
+        let (epoch, position) = (unsigned(self.epoch), unsigned(self.position));
+        Ok(Receipt { bucket: bucket(self.bucket)?, epoch, position })
+    }
+}
+
+fn bucket(number: i16) -> Result<Bucket, Fault> {
+    let bucket = u16::try_from(number).ok().and_then(Bucket::new);
+    bucket.ok_or(Fault::Odd("a bucket that there is not"))
+}

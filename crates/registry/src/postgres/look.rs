@@ -1,0 +1,206 @@
+//! What a decision sees of a pool.
+
+use std::collections::HashMap;
+
+use seatkeeper_core::{
+    Bucket, Holder, Others, Pool, PoolId, RegistryTime, Session, SessionId, Sight, Span, Terms,
+};
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use sqlx::{PgConnection, Postgres};
+
+use super::fault::Fault;
+use super::row::{SeenRow, SeenSession, number_of, time, unsigned};
+use crate::open_pool::OpenPool;
+
+/// So many of the stalest sessions of each TTL are shown to every decision: as good as always enough.
+const STALEST_SHOWN: u32 = 8;
+
+/// What a decision is about.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    /// A pool, and whoever in it a claim asks about.
+    Pool { id: &'a PoolId, holder: Option<&'a Holder>, asked: [Option<SessionId>; 2] },
+    /// A session, and its pool.
+    Session(SessionId),
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn pool(id: &'a PoolId) -> Self {
+        Self::Pool { id, holder: None, asked: [None; 2] }
+    }
+
+    pub(super) fn bucket(self) -> Bucket {
+        match self {
+            Self::Pool { id, .. } => id.bucket(),
+            Self::Session(id) => id.bucket(),
+        }
+    }
+}
+
+/// Whether a look takes a turn on the bucket.
+#[derive(Clone, Copy)]
+pub(super) enum Turn {
+    /// It waits for nobody; what is written after it fails if anything has changed.
+    Without,
+    /// It waits for the turn, and has it until its transaction is over.
+    With,
+}
+
+/// What was seen.
+pub(super) struct Seen {
+    pub(super) bucket: Bucket,
+    pub(super) epoch: u64,
+    pub(super) serving: bool,
+    pub(super) fence: i64,
+    /// Where the journal ended.
+    pub(super) position: u64,
+    /// How much of it the ledger had.
+    pub(super) acknowledged: u64,
+    pub(super) now: RegistryTime,
+    /// The row of the pool and its revision; none if it is not open.
+    pub(super) row: Option<(i64, i64)>,
+    pub(super) open: Option<OpenPool>,
+    /// The sessions in view.
+    pub(super) sessions: Vec<Session>,
+    pub(super) terms: Option<Terms>,
+    pub(super) live: u32,
+    /// How many of the stalest of each TTL are in view; none: all.
+    shown: Option<u32>,
+}
+
+/// Looks, so that at least what `sight` asks for is in view.
+pub(super) async fn look(
+    connection: &mut PgConnection,
+    turn: Turn,
+    target: Target<'_>,
+    sight: impl Fn(&Seen) -> Sight,
+) -> Result<Seen, Fault> {
+    let mut stalest = Some(STALEST_SHOWN);
+    loop {
+        let seen = look_once(connection, turn, target, stalest).await?;
+        match (sight(&seen), seen.shown) {
+            (_, None) => return Ok(seen),
+            (Sight::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
+            // Without a turn, sessions could be renewed while they are looked at.
+            (Sight::Stalest(_) | Sight::Whole, Some(_)) if matches!(turn, Turn::Without) => {
+                return Err(Fault::Conflict);
+            }
+            (Sight::Stalest(needed), Some(_)) => stalest = Some(needed),
+            (Sight::Whole, Some(_)) => stalest = None,
+        }
+    }
+}
+
+async fn look_once(
+    connection: &mut PgConnection,
+    turn: Turn,
+    target: Target<'_>,
+    stalest: Option<u32>,
+) -> Result<Seen, Fault> {
+    let rows = query(turn, target, stalest).fetch_all(connection).await?;
+    let mut rows = rows.into_iter();
+    let Some(first) = rows.next() else {
+        return Err(Fault::Odd("a look shows at least the bucket"));
+    };
+    warn_of_a_clock_that_is_behind(first.behind);
+    let mut view = View::default();
+    view.add(first.session, stalest)?;
+    for row in rows {
+        view.add(row.session, stalest)?;
+    }
+    let (epoch, live) = (unsigned(first.epoch), first.pool.live.unwrap_or_default().cast_unsigned());
+    let terms = first.pool.terms();
+    let others = view.others(live);
+    if stalest.is_none() && others.count > 0 {
+        return Err(Fault::Odd("a pool counts sessions that are not there"));
+    }
+    let pool = Pool::in_view(terms, view.sessions.iter().cloned(), others);
+    Ok(Seen {
+        bucket: target.bucket(),
+        epoch,
+        serving: first.serving,
+        fence: first.fence,
+        position: unsigned(first.position),
+        acknowledged: unsigned(first.acknowledged),
+        now: time(first.now),
+        row: first.pool.pool.zip(first.pool.revision),
+        terms,
+        live,
+        shown: (others.count > 0).then_some(stalest.unwrap_or_default()),
+        open: first.pool.open(epoch, pool)?,
+        sessions: view.sessions,
+    })
+}
+
+fn query(
+    turn: Turn,
+    target: Target<'_>,
+    stalest: Option<u32>,
+) -> QueryAs<'static, Postgres, SeenRow, PgArguments> {
+    let (pool, session) = match target {
+        Target::Pool { id, .. } => (Some(id), None),
+        Target::Session(id) => (None, Some(id)),
+    };
+    let (holder, asked) = match target {
+        Target::Pool { holder, asked, .. } => (holder, asked.into_iter().flatten().collect()),
+        Target::Session(_) => (None, Vec::new()),
+    };
+    let sql = match turn {
+        Turn::Without => include_str!("sql/glimpse.sql"),
+        Turn::With => include_str!("sql/look.sql"),
+    };
+    sqlx::query_as(sql)
+        .bind(number_of(target.bucket()))
+        .bind(pool.map(|pool| pool.kind.as_str()))
+        .bind(pool.map(|pool| pool.tenant.to_string()))
+        .bind(pool.map(|pool| pool.name.to_string()))
+        .bind(session.map(SessionId::as_uuid))
+        .bind(holder.map(Holder::to_string))
+        .bind(asked.into_iter().map(SessionId::as_uuid).collect::<Vec<_>>())
+        .bind(stalest.map(u32::cast_signed))
+}
+
+/// The sessions of a look.
+#[derive(Default)]
+struct View {
+    sessions: Vec<Session>,
+    /// Of each TTL, how many of the stalest were shown, and when the last of them falls silent.
+    stalest: HashMap<Span, (u32, RegistryTime)>,
+    /// When the sessions that are not shown fall silent at the earliest.
+    silent_from: Option<RegistryTime>,
+}
+
+impl View {
+    fn add(&mut self, row: SeenSession, asked: Option<u32>) -> Result<(), Fault> {
+        let is_stalest = row.is_stalest.unwrap_or_default();
+        let Some(session) = row.read()? else { return Ok(()) };
+        if is_stalest {
+            let (count, last) = self.stalest.entry(session.ttl).or_default();
+            *count += 1;
+            *last = session.silent_until().max(*last);
+            // Where fewer came, there are no more.
+            if asked.is_some_and(|asked| *count >= asked) {
+                self.silent_from = Some(self.silent_from.map_or(*last, |from| from.min(*last)));
+            }
+        }
+        self.sessions.push(session);
+        Ok(())
+    }
+
+    fn others(&self, live: u32) -> Others {
+        Others {
+            count: live.saturating_sub(self.sessions.len() as u32),
+            silent_from: self.silent_from.unwrap_or_default(),
+        }
+    }
+}
+
+/// A clock that is behind by more than this is worth a line in the log.
+const STEP_NOTABLE_MILLIS: i64 = 1_000;
+
+pub(super) fn warn_of_a_clock_that_is_behind(behind_ms: i64) {
+    if behind_ms > STEP_NOTABLE_MILLIS {
+        tracing::warn!(behind_ms, "PostgreSQL's clock went back; expiry is frozen until it has caught up");
+    }
+}

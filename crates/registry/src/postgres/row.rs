@@ -1,0 +1,224 @@
+//! Rows as the rule's words.
+
+use seatkeeper_core::{
+    Bucket, DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier,
+};
+use sqlx::postgres::PgRow;
+use sqlx::types::Json;
+use sqlx::{FromRow, Row as _};
+use uuid::Uuid;
+
+use super::wire::{Unreadable, WrittenFold, id, users_of};
+use crate::contract::Live;
+use crate::open_pool::OpenPool;
+
+/// A number as PostgreSQL keeps it. None that means anything here is as large as those that are cut off.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number as it was before [`signed`].
+pub(super) fn unsigned(number: i64) -> u64 {
+    number.max(0).cast_unsigned()
+}
+
+pub(super) fn time(millis: i64) -> RegistryTime {
+    RegistryTime::from_millis(unsigned(millis))
+}
+
+fn span(millis: i64) -> Span {
+    Span::from_millis(unsigned(millis))
+}
+
+/// The number of a bucket as PostgreSQL keeps it.
+pub(super) fn number_of(bucket: Bucket) -> i16 {
+    bucket.number().cast_signed()
+}
+
+/// A row of `registry.seen`.
+#[derive(FromRow)]
+pub(super) struct SeenRow {
+    pub(super) epoch: i64,
+    pub(super) serving: bool,
+    pub(super) fence: i64,
+    pub(super) position: i64,
+    pub(super) acknowledged: i64,
+    pub(super) now: i64,
+    pub(super) behind: i64,
+    #[sqlx(flatten)]
+    pub(super) pool: PoolRow,
+    #[sqlx(flatten)]
+    pub(super) session: SeenSession,
+}
+
+/// The pool in it, if it is open.
+#[derive(FromRow)]
+pub(super) struct PoolRow {
+    pub(super) pool: Option<i64>,
+    kind: Option<String>,
+    tenant: Option<String>,
+    name: Option<String>,
+    pub(super) revision: Option<i64>,
+    seq: Option<i64>,
+    last_event: Option<i64>,
+    pub(super) live: Option<i32>,
+    terms_version: Option<i64>,
+    seats: Option<i64>,
+    ttl: Option<i64>,
+    ends_at: Option<i64>,
+    closed: Option<bool>,
+    due: Option<i64>,
+    empty_since: Option<i64>,
+    denials: Option<Json<WrittenFold>>,
+}
+
+/// The session in it, if there is one.
+#[derive(FromRow)]
+pub(super) struct SeenSession {
+    id: Option<Uuid>,
+    holder: Option<String>,
+    users: Option<Vec<String>>,
+    started: Option<i64>,
+    last_heartbeat: Option<i64>,
+    session_ttl: Option<i64>,
+    tier: Option<i16>,
+    pub(super) is_stalest: Option<bool>,
+}
+
+impl PoolRow {
+    pub(super) fn terms(&self) -> Option<Terms> {
+        Some(Terms {
+            version: unsigned(self.terms_version?),
+            limit: Seats(u32::try_from(self.seats?).unwrap_or(u32::MAX)),
+            ttl: span(self.ttl?),
+            ends_at: self.ends_at.map(time),
+            standing: if self.closed? { Standing::Closed } else { Standing::Open },
+        })
+    }
+
+    /// The pool with these sessions in view; none if it is not open.
+    pub(super) fn open(self, epoch: u64, pool: Pool) -> Result<Option<OpenPool>, Unreadable> {
+        let (Some(kind), Some(tenant), Some(name)) = (&self.kind, &self.tenant, &self.name) else {
+            return Ok(None);
+        };
+        let kind = kind.parse().map_err(|_| Unreadable::Name)?;
+        Ok(Some(OpenPool {
+            id: PoolId::new(kind, tenant.as_str().into(), name.as_str()),
+            pool,
+            due: self.due.map(time),
+            seq: self.seq.map_or(0, unsigned),
+            epoch,
+            empty_since: self.empty_since.map(time),
+            last_event: self.last_event.map_or(0, unsigned),
+            denials: self.denials.map(|Json(fold)| Box::new(DenialFold::from(fold))),
+        }))
+    }
+}
+
+impl SeenSession {
+    pub(super) fn read(self) -> Result<Option<Session>, Unreadable> {
+        let Self { id, holder, users, started, last_heartbeat, session_ttl, tier, is_stalest: _ } = self;
+        match (id, holder, users, started, last_heartbeat, session_ttl, tier) {
+            (
+                Some(id),
+                Some(holder),
+                Some(users),
+                Some(started),
+                Some(last_heartbeat),
+                Some(ttl),
+                Some(tier),
+            ) => SessionRow { id, holder, users, started, last_heartbeat, ttl, tier }.read().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A session on its own.
+#[derive(FromRow)]
+pub(super) struct SessionRow {
+    id: Uuid,
+    holder: String,
+    users: Vec<String>,
+    started: i64,
+    last_heartbeat: i64,
+    ttl: i64,
+    tier: i16,
+}
+
+impl SessionRow {
+    fn read(self) -> Result<Session, Unreadable> {
+        Ok(Session {
+            id: id(self.id)?,
+            holder: self.holder.as_str().into(),
+            users: users_of(self.users.iter().map(|user| user.as_str().into()))?,
+            started: time(self.started),
+            last_heartbeat: time(self.last_heartbeat),
+            ttl: span(self.ttl),
+            tier: Tier(u8::try_from(self.tier).unwrap_or_default()),
+        })
+    }
+}
+
+/// A session with what is said of its pool, at a time.
+#[derive(FromRow)]
+pub(super) struct LiveRow {
+    #[sqlx(flatten)]
+    session: SessionRow,
+    kind: String,
+    tenant: String,
+    name: String,
+    ends_at: Option<i64>,
+    now: i64,
+}
+
+impl LiveRow {
+    pub(super) fn read(self) -> Result<Live, Unreadable> {
+        let kind = self.kind.parse().map_err(|_| Unreadable::Name)?;
+        let session = self.session.read()?;
+        let silent = session.silent_until();
+        let expires = self.ends_at.map(time).map_or(silent, |ends_at| ends_at.min(silent));
+        Ok(Live {
+            session,
+            pool: PoolId::new(kind, self.tenant.as_str().into(), self.name.as_str()),
+            expires,
+            expires_in: expires.since(time(self.now)),
+        })
+    }
+}
+
+/// Whether a bucket is served, and what else was asked of it.
+pub(super) struct Served<T> {
+    pub(super) epoch: u64,
+    pub(super) serving: bool,
+    pub(super) rest: T,
+}
+
+impl<'r, T: FromRow<'r, PgRow>> FromRow<'r, PgRow> for Served<T> {
+    fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
+        let epoch: i64 = row.try_get("epoch")?;
+        Ok(Self { epoch: unsigned(epoch), serving: row.try_get("serving")?, rest: T::from_row(row)? })
+    }
+}
+
+/// A session, where there is one.
+pub(super) struct Found(pub(super) Option<LiveRow>);
+
+impl<'r> FromRow<'r, PgRow> for Found {
+    fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
+        let id: Option<Uuid> = row.try_get("id")?;
+        id.map(|_| LiveRow::from_row(row)).transpose().map(Self)
+    }
+}
+
+/// A heartbeat that is to be told of.
+#[derive(FromRow)]
+pub(super) struct RenewedRow {
+    id: Uuid,
+    last_heartbeat: i64,
+}
+
+impl RenewedRow {
+    pub(super) fn read(self) -> Result<(SessionId, RegistryTime), Unreadable> {
+        Ok((id(self.id)?, time(self.last_heartbeat)))
+    }
+}

@@ -1,0 +1,22 @@
+-- Renews session $1 of bucket $2, if it is not over and the caller may; returns it as it is then. Nothing is
+-- returned where the caller may not, or the session is over, or never was, or the bucket is not served.
+--   $3  the only kind of pool that the caller came for; null: any
+--   $4  the caller's tenant
+--   $5  the only user whose sessions the caller may touch there; null: any
+--   $6  the caller's name in other tenants; null: it has none
+--   $7  the epoch in which the bucket is known to be served
+-- The time is read before a change of the same session is waited for, and never put back.
+UPDATE registry.sessions s
+SET last_heartbeat = greatest(s.last_heartbeat, t.now), ttl = coalesce(p.ttl, s.ttl)
+FROM registry.pools p, (
+    SELECT greatest(registry.clock(), b.latest, d.latest) AS now
+    FROM registry.buckets b, registry.told d
+    WHERE b.bucket = $2 AND b.serving AND b.epoch = $7
+) t
+WHERE s.id = $1 AND p.pool = s.pool AND p.bucket = $2
+    AND s.last_heartbeat > t.now - s.ttl AND (p.ends_at IS NULL OR p.ends_at > t.now)
+    AND ($3::text IS NULL OR p.kind = $3)
+    AND CASE WHEN p.tenant = $4 THEN $5::text IS NULL OR $5 = ANY (s.users)
+        ELSE $6::text IS NOT NULL AND $6 = ANY (s.users) END
+RETURNING s.id, s.holder, s.users, s.started, s.last_heartbeat, s.ttl, s.tier,
+    p.kind, p.tenant, p.name, p.ends_at, t.now

@@ -1,0 +1,110 @@
+//! What is over goes on record, many pools in one transaction.
+
+use seatkeeper_core::{Bucket, PoolId, RegistryTime, Sight};
+use sqlx::{FromRow, PgConnection};
+
+use super::PostgresRegistry;
+use super::fault::Fault;
+use super::look::{Seen, Target, Turn, look};
+use super::row::{Served, number_of, time};
+use super::step::CALL_TIMEOUT;
+use super::wire::Unreadable;
+use super::write::{Change, Columns, Events, Fate};
+use crate::contract::{Receipt, Swept};
+
+/// Tries, for heartbeats of sessions that are about to end can be in the way.
+const ATTEMPTS_MAX: usize = 4;
+
+/// How many events were written, and where the last of them stands.
+type Written = (Receipt, usize);
+
+#[derive(FromRow)]
+struct DueRow {
+    kind: String,
+    tenant: String,
+    name: String,
+}
+
+#[derive(FromRow)]
+struct EarliestRow {
+    due: Option<i64>,
+}
+
+impl PostgresRegistry {
+    pub(super) async fn due_in(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Fault> {
+        let Served { epoch, serving, rest: EarliestRow { due } } =
+            sqlx::query_as(include_str!("sql/due.sql")).bind(number_of(bucket)).fetch_one(&self.pool).await?;
+        self.serves(bucket, epoch, serving)?;
+        Ok(due.map(time))
+    }
+
+    pub(super) async fn sweep_bucket(&self, bucket: Bucket, pools_max: usize) -> Result<Swept, Fault> {
+        let sweeping = async {
+            let _turn = self.turn(bucket).await;
+            for _ in 0..ATTEMPTS_MAX {
+                let mut transaction = self.pool.begin().await?;
+                match self.sweep_in(&mut transaction, bucket, pools_max).await {
+                    Err(Fault::Conflict) => transaction.rollback().await?,
+                    Err(fault) => return Err(fault),
+                    Ok((swept, written)) => {
+                        transaction.commit().await.map_err(Fault::of_commit)?;
+                        written.into_iter().for_each(|(receipt, events)| self.backlog.told(receipt, events));
+                        return Ok(swept);
+                    }
+                }
+            }
+            Err(Fault::Conflict)
+        };
+        tokio::time::timeout(CALL_TIMEOUT, sweeping).await?
+    }
+
+    /// Sweeps, and returns as well how many events that brought for each pool, and where they stand.
+    async fn sweep_in(
+        &self,
+        transaction: &mut PgConnection,
+        bucket: Bucket,
+        pools_max: usize,
+    ) -> Result<(Swept, Vec<Written>), Fault> {
+        let asked = i64::try_from(pools_max).unwrap_or(i64::MAX).saturating_add(1);
+        let due: Vec<DueRow> = sqlx::query_as(include_str!("sql/due_pools.sql"))
+            .bind(number_of(bucket))
+            .bind(asked)
+            .fetch_all(&mut *transaction)
+            .await?;
+        let mut swept = Swept { ended: 0, more: due.len() > pools_max };
+        let mut written = Vec::new();
+        for row in due.into_iter().take(pools_max) {
+            let Some((ended, events)) = self.sweep_pool(transaction, &row.read()?).await? else { continue };
+            swept.ended += ended;
+            written.push(events);
+        }
+        Ok((swept, written))
+    }
+
+    /// Sweeps a pool, and returns how many sessions ended; none if it is closed.
+    async fn sweep_pool(
+        &self,
+        transaction: &mut PgConnection,
+        pool: &PoolId,
+    ) -> Result<Option<(usize, Written)>, Fault> {
+        let sight = |seen: &Seen| Sight::to_forget(seen.terms, seen.now);
+        let mut seen = look(transaction, Turn::With, Target::pool(pool), sight).await?;
+        self.serves(seen.bucket, seen.epoch, seen.serving)?;
+        let Some(mut open) = seen.open.take() else { return Ok(None) };
+        let before = Some(Columns::of(&open, seen.now));
+        let mut events = Events::after(seen.position);
+        let sweeping = open.sweep(seen.acknowledged, seen.now, &mut events);
+        open.become_due(seen.now);
+        let fate = if sweeping.may_close { Fate::Closed } else { Fate::Open };
+        let change = Change { seen: &seen, before, open: &open, events: &events, fate };
+        let receipt = change.write(transaction).await?;
+        Ok(Some((sweeping.ended.len(), (receipt, events.count()))))
+    }
+}
+
+impl DueRow {
+    fn read(&self) -> Result<PoolId, Unreadable> {
+        let kind = self.kind.parse().map_err(|_| Unreadable::Name)?;
+        Ok(PoolId::new(kind, self.tenant.as_str().into(), self.name.as_str()))
+    }
+}

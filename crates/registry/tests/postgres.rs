@@ -1,0 +1,9 @@
+//! The registry in PostgreSQL keeps the contract.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod postgres_harness;
+
+use postgres_harness::PostgresHarness;
+use seatkeeper_registry::conformance_suite;
+
+conformance_suite!(postgres, PostgresHarness);

@@ -1,0 +1,82 @@
+//! The registry in PostgreSQL, put to the test on a real server, over several nodes, and on a clock that is
+//! turned by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use seatkeeper_core::{Bucket, Region, Span};
+use seatkeeper_registry::conformance::Harness;
+use seatkeeper_registry::postgres::PostgresRegistry;
+use seatkeeper_registry::{Epochs, Registry};
+use seatkeeper_testbed::postgres::{Database, database};
+use sqlx::{Connection as _, Executor as _, PgConnection};
+use tokio::sync::Mutex;
+
+const EPOCH: u64 = 1;
+const NODES: usize = 2;
+const CONNECTIONS_PER_NODE: u32 = 8;
+
+/// Replaces the clock by a number in a table, which only tests have.
+const CLOCK_BY_HAND: &str = "
+    CREATE TABLE clock_by_hand (millis bigint);
+    INSERT INTO clock_by_hand VALUES (1800000000000);
+    CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
+    AS 'SELECT millis FROM clock_by_hand';
+    UPDATE registry.buckets SET epoch = 1, serving = true;
+    CREATE OR REPLACE FUNCTION registry.small_pool() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1'";
+
+/// Some nodes, and the hands of the clock.
+pub(crate) struct PostgresHarness {
+    nodes: Vec<Arc<dyn Registry>>,
+    next: AtomicUsize,
+    hands: Mutex<PgConnection>,
+    // Dropped last.
+    _database: Database,
+}
+
+impl PostgresHarness {
+    async fn turn(&self, millis: i64) {
+        let turn = sqlx::query("UPDATE clock_by_hand SET millis = millis + $1").bind(millis);
+        self.hands.lock().await.execute(turn).await.expect("the clock can be turned");
+    }
+}
+
+impl Harness for PostgresHarness {
+    async fn start(journal_events_max: usize) -> Self {
+        let database = tokio::task::spawn_blocking(database).await.expect("a database");
+        let mut nodes: Vec<Arc<dyn Registry>> = Vec::new();
+        for _ in 0..NODES {
+            let url = database.url();
+            let epochs = Epochs::default();
+            Bucket::all().for_each(|bucket| epochs.set(bucket, EPOCH));
+            let node = PostgresRegistry::connect(
+                &url,
+                CONNECTIONS_PER_NODE,
+                Arc::new(epochs),
+                Region::default(),
+                journal_events_max,
+            );
+            nodes.push(Arc::new(node.await.expect("the registry can be opened")));
+        }
+        let mut hands = PgConnection::connect(&database.url()).await.expect("the server answers");
+        hands.execute(CLOCK_BY_HAND).await.expect("the clock can be replaced");
+        Self { nodes, next: AtomicUsize::new(0), hands: Mutex::new(hands), _database: database }
+    }
+
+    fn registry(&self) -> Arc<dyn Registry> {
+        Arc::clone(&self.nodes[self.next.fetch_add(1, Ordering::Relaxed) % NODES])
+    }
+
+    async fn let_pass(&self, span: Span) {
+        self.turn(span.as_millis() as i64).await;
+    }
+
+    fn ttl(&self) -> Span {
+        Span::from_secs(30)
+    }
+
+    async fn set_clock_back(&self, span: Span) -> bool {
+        self.turn(-(span.as_millis() as i64)).await;
+        true
+    }
+}
