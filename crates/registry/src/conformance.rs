@@ -28,6 +28,7 @@ pub mod ownership;
 mod plan;
 mod pool;
 pub mod reading;
+pub mod rebuilding;
 mod suite;
 pub mod sweeping;
 pub mod terms;

@@ -12,6 +12,7 @@ mod heartbeat;
 mod journal;
 mod look;
 mod open;
+mod rebuild;
 mod row;
 mod step;
 mod sweep;
@@ -94,7 +95,7 @@ impl Registry for PostgresRegistry {
         terms: Option<Terms>,
         live: Vec<Session>,
     ) -> Result<(), Error> {
-        Ok(self.open_pool(pool, seq, terms, live).await?)
+        Ok(self.open_pool(pool, seq, terms, &live).await?)
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {

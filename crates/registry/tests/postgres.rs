@@ -4,6 +4,7 @@
 mod postgres_harness;
 
 use postgres_harness::PostgresHarness;
-use seatkeeper_registry::conformance_suite;
+use seatkeeper_registry::{conformance_suite, rebuilding_suite};
 
 conformance_suite!(postgres, PostgresHarness);
+rebuilding_suite!(postgres_rebuilt, PostgresHarness);

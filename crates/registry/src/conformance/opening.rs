@@ -143,7 +143,7 @@ pub async fn a_restored_session_is_its_users(h: &impl Harness) {
 }
 
 /// A session as the ledger tells of it: it began an hour ago, and nobody knows of a heartbeat since.
-async fn held_since_long(h: &impl Harness, pool: &TestPool, holder: &str, number: u64) -> Session {
+pub(super) async fn held_since_long(h: &impl Harness, pool: &TestPool, holder: &str, number: u64) -> Session {
     let started = h.now().await - Span::from_secs(3_600);
     Session {
         id: SessionId::mint(started, pool.bucket(), Region::default(), number),

@@ -144,6 +144,30 @@ macro_rules! conformance_suite {
     };
 }
 
+/// Likewise, every clause of what a backend offers whose buckets can be filled anew, on a
+/// [`Rebuildable`](crate::conformance::rebuilding::Rebuildable).
+#[macro_export]
+macro_rules! rebuilding_suite {
+    ($name:ident, $harness:ty) => {
+        mod $name {
+            use super::*;
+
+            $crate::conformance_clauses! { $harness:
+                rebuilding {
+                    a_bucket_that_is_being_rebuilt_serves_nobody,
+                    a_node_that_knows_another_epoch_is_served_nothing,
+                    a_rebuild_that_was_overtaken_goes_no_further,
+                    what_waits_in_the_journal_can_be_salvaged,
+                    a_rebuilt_bucket_holds_what_it_was_filled_with_and_nothing_else,
+                    filled_sessions_get_one_full_ttl_from_the_filling_on,
+                    a_rebuilt_bucket_is_not_earlier_than_the_record,
+                    the_conditions_tell_how_each_bucket_is,
+                }
+            }
+        }
+    };
+}
+
 /// One test for each clause of a list.
 #[doc(hidden)]
 #[macro_export]

@@ -9,6 +9,8 @@ use crate::Error;
 
 /// Raised by `registry.write`: what a decision rests on has changed.
 const CHANGED: &str = "SK001";
+/// Raised by `registry.rebuild_…`: the bucket is in another epoch or state.
+const OTHERWISE: &str = "SK002";
 /// What PostgreSQL says when two transactions were in each other's way, and doing it again will help.
 const IN_THE_WAY: [&str; 3] = ["40001", "40P01", "23505"];
 
@@ -33,6 +35,16 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// What an error means for a step of the rebuilding of a bucket.
+    pub(super) fn in_bucket(error: sqlx::Error, bucket: Bucket) -> Self {
+        let code = error.as_database_error().and_then(|error| error.code());
+        if code.is_some_and(|code| code == OTHERWISE) {
+            Self::NotServing(bucket)
+        } else {
+            Self::of_commit(error)
+        }
+    }
+
     /// What an error means for a statement that commits by itself, and for a commit.
     pub(super) fn of_commit(error: sqlx::Error) -> Self {
         // What the database itself says is that it did not do it.

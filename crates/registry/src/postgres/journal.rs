@@ -7,7 +7,7 @@ use sqlx::FromRow;
 
 use super::PostgresRegistry;
 use super::fault::Fault;
-use super::row::{number_of, signed, unsigned};
+use super::row::{bucket_of, number_of, signed, unsigned};
 use super::wire;
 use crate::Error;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
@@ -16,7 +16,7 @@ use crate::contract::{JournalEntry, JournalRead, Receipt};
 const READ_MAX: i64 = 1_000_000;
 
 #[derive(FromRow)]
-struct EntryRow {
+pub(super) struct EntryRow {
     bucket: i16,
     epoch: i64,
     position: i64,
@@ -99,9 +99,9 @@ impl PostgresRegistry {
 }
 
 impl EntryRow {
-    fn read(self) -> Result<JournalEntry, Fault> {
+    pub(super) fn read(self) -> Result<JournalEntry, Fault> {
         let epoch = unsigned(self.epoch);
-        let receipt = Receipt { bucket: bucket(self.bucket)?, epoch, position: unsigned(self.position) };
+        let receipt = Receipt { bucket: bucket_of(self.bucket)?, epoch, position: unsigned(self.position) };
         Ok(JournalEntry { receipt, event: wire::read(&self.event, epoch)? })
     }
 }
@@ -109,11 +109,6 @@ impl EntryRow {
 impl AcknowledgedRow {
     fn read(self) -> Result<Receipt, Fault> {
         let (epoch, position) = (unsigned(self.epoch), unsigned(self.position));
-        Ok(Receipt { bucket: bucket(self.bucket)?, epoch, position })
+        Ok(Receipt { bucket: bucket_of(self.bucket)?, epoch, position })
     }
-}
-
-fn bucket(number: i16) -> Result<Bucket, Fault> {
-    let bucket = u16::try_from(number).ok().and_then(Bucket::new);
-    bucket.ok_or(Fault::Odd("a bucket that there is not"))
 }

@@ -11,6 +11,7 @@ use sqlx::{PgConnection, Postgres};
 
 use super::fault::Fault;
 use super::row::{SeenRow, SeenSession, number_of, time, unsigned};
+use crate::contract::Receipt;
 use crate::open_pool::OpenPool;
 
 /// So many of the stalest sessions of each TTL are shown to every decision: as good as always enough.
@@ -67,6 +68,13 @@ pub(super) struct Seen {
     pub(super) live: u32,
     /// How many of the stalest of each TTL are in view; none: all.
     shown: Option<u32>,
+}
+
+impl Seen {
+    /// A place in the journal as it is in this epoch.
+    pub(super) fn place(&self, position: u64) -> Receipt {
+        Receipt { bucket: self.bucket, epoch: self.epoch, position }
+    }
 }
 
 /// Looks, so that at least what `sight` asks for is in view.

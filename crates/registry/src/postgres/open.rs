@@ -1,13 +1,16 @@
 //! A pool begins with what the ledger knows of it.
 
 use seatkeeper_core::{PoolId, Session, Sight, Terms};
+use sqlx::PgConnection;
 
 use super::PostgresRegistry;
 use super::fault::Fault;
-use super::look::{Target, Turn, look};
+use super::look::{Seen, Target, Turn, look};
 use super::step::CALL_TIMEOUT;
 use super::write::{Change, Events, Fate};
+use crate::contract::Receipt;
 use crate::open_pool::OpenPool;
+use crate::rebuild::Filling;
 
 impl PostgresRegistry {
     pub(super) async fn open_pool(
@@ -15,26 +18,38 @@ impl PostgresRegistry {
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,
-        live: Vec<Session>,
+        live: &[Session],
     ) -> Result<(), Fault> {
         let opening = async {
             let _turn = self.turn(pool.bucket()).await;
             let mut transaction = self.pool.begin().await?;
             let seen = look(&mut transaction, Turn::With, Target::pool(pool), |_| Sight::ONE_SESSION).await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
-            if seen.open.is_some() {
-                return Ok(());
-            }
-            let mut open = OpenPool::restored(pool.clone(), seq, seen.epoch, terms, live, seen.now);
-            let mut events = Events::after(seen.position);
-            open.settle(seen.now, &mut events);
-            open.become_due(seen.now);
-            let change = Change { seen: &seen, before: None, open: &open, events: &events, fate: Fate::Open };
-            let receipt = change.write(&mut transaction).await?;
+            let (receipt, events) =
+                open_in(&mut transaction, &seen, Filling { pool, seq, terms, live }).await?;
             transaction.commit().await.map_err(Fault::of_commit)?;
-            self.backlog.told(receipt, events.count());
+            self.backlog.told(receipt, events);
             Ok(())
         };
         tokio::time::timeout(CALL_TIMEOUT, opening).await?
     }
+}
+
+/// Opens a pool, unless it is open. Returns how many events that brought, and where the last of them stands.
+pub(super) async fn open_in(
+    transaction: &mut PgConnection,
+    seen: &Seen,
+    pool: Filling<'_>,
+) -> Result<(Receipt, usize), Fault> {
+    let mut events = Events::after(seen.position);
+    if seen.open.is_some() {
+        return Ok((seen.place(seen.position), 0));
+    }
+    let Filling { pool, seq, terms, live } = pool;
+    let mut open = OpenPool::restored(pool.clone(), seq, seen.epoch, terms, live.to_vec(), seen.now);
+    open.settle(seen.now, &mut events);
+    open.become_due(seen.now);
+    let change = Change { seen, before: None, open: &open, events: &events, fate: Fate::Open };
+    let receipt = change.write(transaction).await?;
+    Ok((receipt, events.count()))
 }

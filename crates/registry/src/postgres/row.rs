@@ -8,6 +8,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, Row as _};
 use uuid::Uuid;
 
+use super::fault::Fault;
 use super::wire::{Unreadable, WrittenFold, id, users_of};
 use crate::contract::Live;
 use crate::open_pool::OpenPool;
@@ -33,6 +34,12 @@ fn span(millis: i64) -> Span {
 /// The number of a bucket as PostgreSQL keeps it.
 pub(super) fn number_of(bucket: Bucket) -> i16 {
     bucket.number().cast_signed()
+}
+
+/// The bucket of this number.
+pub(super) fn bucket_of(number: i16) -> Result<Bucket, Fault> {
+    let bucket = u16::try_from(number).ok().and_then(Bucket::new);
+    bucket.ok_or(Fault::Odd("a bucket that there is not"))
 }
 
 /// A row of `registry.seen`.

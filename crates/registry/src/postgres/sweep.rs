@@ -18,11 +18,12 @@ const ATTEMPTS_MAX: usize = 4;
 /// How many events were written, and where the last of them stands.
 type Written = (Receipt, usize);
 
+/// A pool that is due, where there is one.
 #[derive(FromRow)]
 struct DueRow {
-    kind: String,
-    tenant: String,
-    name: String,
+    kind: Option<String>,
+    tenant: Option<String>,
+    name: Option<String>,
 }
 
 #[derive(FromRow)]
@@ -66,15 +67,20 @@ impl PostgresRegistry {
         pools_max: usize,
     ) -> Result<(Swept, Vec<Written>), Fault> {
         let asked = i64::try_from(pools_max).unwrap_or(i64::MAX).saturating_add(1);
-        let due: Vec<DueRow> = sqlx::query_as(include_str!("sql/due_pools.sql"))
+        let rows: Vec<Served<DueRow>> = sqlx::query_as(include_str!("sql/due_pools.sql"))
             .bind(number_of(bucket))
             .bind(asked)
             .fetch_all(&mut *transaction)
             .await?;
+        let mut due = Vec::new();
+        for Served { epoch, serving, rest } in rows {
+            self.serves(bucket, epoch, serving)?;
+            due.extend(rest.read()?);
+        }
         let mut swept = Swept { ended: 0, more: due.len() > pools_max };
         let mut written = Vec::new();
-        for row in due.into_iter().take(pools_max) {
-            let Some((ended, events)) = self.sweep_pool(transaction, &row.read()?).await? else { continue };
+        for pool in due.iter().take(pools_max) {
+            let Some((ended, events)) = self.sweep_pool(transaction, pool).await? else { continue };
             swept.ended += ended;
             written.push(events);
         }
@@ -103,8 +109,11 @@ impl PostgresRegistry {
 }
 
 impl DueRow {
-    fn read(&self) -> Result<PoolId, Unreadable> {
-        let kind = self.kind.parse().map_err(|_| Unreadable::Name)?;
-        Ok(PoolId::new(kind, self.tenant.as_str().into(), self.name.as_str()))
+    fn read(self) -> Result<Option<PoolId>, Unreadable> {
+        let (Some(kind), Some(tenant), Some(name)) = (self.kind, self.tenant, self.name) else {
+            return Ok(None);
+        };
+        let kind = kind.parse().map_err(|_| Unreadable::Name)?;
+        Ok(Some(PoolId::new(kind, tenant.as_str().into(), name)))
     }
 }

@@ -170,12 +170,6 @@ impl Change<'_> {
     }
 }
 
-impl Seen {
-    fn place(&self, position: u64) -> Receipt {
-        Receipt { bucket: self.bucket, epoch: self.epoch, position }
-    }
-}
-
 /// The session as it is now, if it is still there and has changed.
 fn kept<'a>(before: &Session, open: &'a OpenPool) -> Option<Kept<'a>> {
     let after = open.pool.get(before.id).filter(|after| *after != before)?;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seatkeeper_core::{Bucket, Region, Span};
 use seatkeeper_registry::conformance::Harness;
+use seatkeeper_registry::conformance::rebuilding::Rebuildable;
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_registry::{Epochs, Registry};
+use seatkeeper_registry::{Epochs, Rebuild, Registry};
 use seatkeeper_testbed::postgres::{Database, database};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::sync::Mutex;
@@ -27,7 +28,8 @@ const CLOCK_BY_HAND: &str = "
 
 /// Some nodes, and the hands of the clock.
 pub(crate) struct PostgresHarness {
-    nodes: Vec<Arc<dyn Registry>>,
+    nodes: Vec<Arc<PostgresRegistry>>,
+    epochs: Vec<Arc<Epochs>>,
     next: AtomicUsize,
     hands: Mutex<PgConnection>,
     // Dropped last.
@@ -35,6 +37,10 @@ pub(crate) struct PostgresHarness {
 }
 
 impl PostgresHarness {
+    fn node(&self) -> Arc<PostgresRegistry> {
+        Arc::clone(&self.nodes[self.next.fetch_add(1, Ordering::Relaxed) % NODES])
+    }
+
     async fn turn(&self, millis: i64) {
         let turn = sqlx::query("UPDATE clock_by_hand SET millis = millis + $1").bind(millis);
         self.hands.lock().await.execute(turn).await.expect("the clock can be turned");
@@ -44,27 +50,34 @@ impl PostgresHarness {
 impl Harness for PostgresHarness {
     async fn start(journal_events_max: usize) -> Self {
         let database = tokio::task::spawn_blocking(database).await.expect("a database");
-        let mut nodes: Vec<Arc<dyn Registry>> = Vec::new();
+        let (mut nodes, mut all_epochs) = (Vec::new(), Vec::new());
         for _ in 0..NODES {
             let url = database.url();
-            let epochs = Epochs::default();
+            let epochs = Arc::new(Epochs::default());
             Bucket::all().for_each(|bucket| epochs.set(bucket, EPOCH));
             let node = PostgresRegistry::connect(
                 &url,
                 CONNECTIONS_PER_NODE,
-                Arc::new(epochs),
+                Arc::clone(&epochs),
                 Region::default(),
                 journal_events_max,
             );
             nodes.push(Arc::new(node.await.expect("the registry can be opened")));
+            all_epochs.push(epochs);
         }
         let mut hands = PgConnection::connect(&database.url()).await.expect("the server answers");
         hands.execute(CLOCK_BY_HAND).await.expect("the clock can be replaced");
-        Self { nodes, next: AtomicUsize::new(0), hands: Mutex::new(hands), _database: database }
+        Self {
+            nodes,
+            epochs: all_epochs,
+            next: AtomicUsize::new(0),
+            hands: Mutex::new(hands),
+            _database: database,
+        }
     }
 
     fn registry(&self) -> Arc<dyn Registry> {
-        Arc::clone(&self.nodes[self.next.fetch_add(1, Ordering::Relaxed) % NODES])
+        self.node()
     }
 
     async fn let_pass(&self, span: Span) {
@@ -78,5 +91,15 @@ impl Harness for PostgresHarness {
     async fn set_clock_back(&self, span: Span) -> bool {
         self.turn(-(span.as_millis() as i64)).await;
         true
+    }
+}
+
+impl Rebuildable for PostgresHarness {
+    fn rebuild(&self) -> Arc<dyn Rebuild> {
+        self.node()
+    }
+
+    async fn know(&self, bucket: Bucket, epoch: u64) {
+        self.epochs.iter().for_each(|epochs| epochs.set(bucket, epoch));
     }
 }

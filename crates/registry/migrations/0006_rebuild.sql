@@ -1,0 +1,77 @@
+-- The steps by which a bucket is filled anew. Each takes the bucket's row, and fails with SQLSTATE 'SK002' where the
+-- bucket is not in the epoch, or not in the state, that the step is for.
+
+-- Stops serving a bucket, from any lower epoch, and again while it is being rebuilt for the same.
+CREATE FUNCTION registry.rebuild_begin(p_bucket smallint, p_epoch bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    UPDATE registry.buckets SET epoch = p_epoch, serving = false, fence = fence + 1
+    WHERE bucket = p_bucket AND (epoch < p_epoch OR (epoch = p_epoch AND NOT serving));
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the bucket is further than epoch %', p_epoch USING ERRCODE = 'SK002';
+    END IF;
+END
+$$;
+
+-- Makes sure that a bucket is being rebuilt for this epoch, and that this stays so until the transaction is over.
+CREATE FUNCTION registry.rebuild_goes_on(p_bucket smallint, p_epoch bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM 1 FROM registry.buckets
+    WHERE bucket = p_bucket AND epoch = p_epoch AND NOT serving AND epoch > 0
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the bucket is not being rebuilt for epoch %', p_epoch USING ERRCODE = 'SK002';
+    END IF;
+END
+$$;
+
+-- The oldest events of a bucket's journal behind p_after, at most p_max.
+CREATE FUNCTION registry.rebuild_journal(p_bucket smallint, p_epoch bigint, p_after bigint, p_max bigint)
+RETURNS TABLE (bucket smallint, epoch bigint, "position" bigint, event text)
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
+    RETURN QUERY
+        SELECT p_bucket, p_epoch, j.position, j.event FROM registry.journal j
+        WHERE j.bucket = p_bucket AND j.position > p_after
+        ORDER BY j.position LIMIT p_max;
+END
+$$;
+
+-- Empties a bucket: pools, sessions and journal, which begins anew. Its latest time stays.
+CREATE FUNCTION registry.rebuild_clear(p_bucket smallint, p_epoch bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
+    DELETE FROM registry.sessions s USING registry.pools p WHERE p.bucket = p_bucket AND s.pool = p.pool;
+    DELETE FROM registry.pools p WHERE p.bucket = p_bucket;
+    DELETE FROM registry.journal j WHERE j.bucket = p_bucket;
+    UPDATE registry.acknowledged SET position = 0 WHERE bucket = p_bucket;
+    UPDATE registry.buckets SET position = 0, fence = fence + 1 WHERE bucket = p_bucket;
+END
+$$;
+
+-- Makes sure that no step of a bucket that is being rebuilt is earlier than p_not_before.
+CREATE FUNCTION registry.rebuild_not_before(p_bucket smallint, p_epoch bigint, p_not_before bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
+    UPDATE registry.buckets SET latest = p_not_before WHERE bucket = p_bucket AND latest < p_not_before;
+END
+$$;
+
+-- Serves a bucket from now on.
+CREATE FUNCTION registry.rebuild_finish(p_bucket smallint, p_epoch bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+    PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
+    UPDATE registry.buckets SET serving = true, fence = fence + 1 WHERE bucket = p_bucket;
+END
+$$;

@@ -1,0 +1,130 @@
+//! How a bucket is filled anew.
+
+use async_trait::async_trait;
+use seatkeeper_core::{Bucket, RegistryTime, Sight};
+use sqlx::{FromRow, PgExecutor, SqlSafeStr};
+
+use super::PostgresRegistry;
+use super::fault::Fault;
+use super::journal::EntryRow;
+use super::look::{Target, Turn, look};
+use super::open::open_in;
+use super::row::{bucket_of, number_of, signed, unsigned};
+use crate::Error;
+use crate::contract::{JournalEntry, Receipt};
+use crate::rebuild::{Condition, Filling, Identity, Rebuild, State};
+
+#[derive(FromRow)]
+struct ConditionRow {
+    bucket: i16,
+    epoch: i64,
+    serving: bool,
+}
+
+#[async_trait]
+impl Rebuild for PostgresRegistry {
+    async fn conditions(&self) -> Vec<Condition> {
+        let unreachable = |bucket| Condition { bucket, server: None, state: State::Unreachable };
+        match self.read_conditions().await {
+            Ok(conditions) => conditions,
+            Err(fault) => {
+                tracing::warn!(
+                    error = &fault as &dyn std::error::Error,
+                    "the registry's buckets cannot be read"
+                );
+                Bucket::all().map(unreachable).collect()
+            }
+        }
+    }
+
+    async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
+        Ok(done(&self.pool, include_str!("sql/rebuild_begin.sql"), bucket, epoch).await?)
+    }
+
+    async fn rebuild_journal(
+        &self,
+        bucket: Bucket,
+        epoch: u64,
+        after: Option<Receipt>,
+        max: usize,
+    ) -> Result<Vec<JournalEntry>, Error> {
+        let rows: Result<Vec<EntryRow>, _> = sqlx::query_as(include_str!("sql/rebuild_journal.sql"))
+            .bind(number_of(bucket))
+            .bind(signed(epoch))
+            .bind(after.map_or(0, |receipt| signed(receipt.position)))
+            .bind(i64::try_from(max).unwrap_or(i64::MAX))
+            .fetch_all(&self.pool)
+            .await;
+        let rows = rows.map_err(|error| Fault::in_bucket(error, bucket))?;
+        rows.into_iter().map(|row| Ok(row.read()?)).collect()
+    }
+
+    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
+        Ok(done(&self.pool, include_str!("sql/rebuild_clear.sql"), bucket, epoch).await?)
+    }
+
+    async fn rebuild_fill(
+        &self,
+        epoch: u64,
+        not_before: RegistryTime,
+        pool: Filling<'_>,
+    ) -> Result<(), Error> {
+        Ok(self.fill(epoch, not_before, pool).await?)
+    }
+
+    async fn rebuild_finish(
+        &self,
+        bucket: Bucket,
+        epoch: u64,
+        _identity: Option<&Identity>,
+    ) -> Result<(), Error> {
+        Ok(done(&self.pool, include_str!("sql/rebuild_finish.sql"), bucket, epoch).await?)
+    }
+}
+
+impl PostgresRegistry {
+    async fn read_conditions(&self) -> Result<Vec<Condition>, Fault> {
+        let rows: Vec<ConditionRow> =
+            sqlx::query_as(include_str!("sql/conditions.sql")).fetch_all(&self.pool).await?;
+        rows.into_iter().map(ConditionRow::read).collect()
+    }
+
+    async fn fill(&self, epoch: u64, not_before: RegistryTime, pool: Filling<'_>) -> Result<(), Fault> {
+        let bucket = pool.pool.bucket();
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query(include_str!("sql/rebuild_not_before.sql"))
+            .bind(number_of(bucket))
+            .bind(signed(epoch))
+            .bind(signed(not_before.as_millis()))
+            .execute(&mut *transaction)
+            .await
+            .map_err(|error| Fault::in_bucket(error, bucket))?;
+        let target = Target::pool(pool.pool);
+        let seen = look(&mut transaction, Turn::With, target, |_| Sight::ONE_SESSION).await?;
+        open_in(&mut transaction, &seen, pool).await?;
+        transaction.commit().await.map_err(Fault::of_commit)
+    }
+}
+
+/// Takes a step on a bucket that is being rebuilt for this epoch.
+async fn done(
+    executor: impl PgExecutor<'_>,
+    step: impl SqlSafeStr,
+    bucket: Bucket,
+    epoch: u64,
+) -> Result<(), Fault> {
+    let made = sqlx::query(step).bind(number_of(bucket)).bind(signed(epoch)).execute(executor).await;
+    made.map(drop).map_err(|error| Fault::in_bucket(error, bucket))
+}
+
+impl ConditionRow {
+    fn read(self) -> Result<Condition, Fault> {
+        let epoch = unsigned(self.epoch);
+        let state = match (self.serving, epoch) {
+            (true, _) => State::Serving { epoch, identity: None },
+            (false, 0) => State::Missing,
+            (false, _) => State::Rebuilding { epoch },
+        };
+        Ok(Condition { bucket: bucket_of(self.bucket)?, server: None, state })
+    }
+}
