@@ -52,7 +52,7 @@ pub(crate) enum Role {
 pub(crate) struct Effort {
     /// Rounds of each comparison.
     pub(crate) rounds: usize,
-    /// How long each side is measured in a round.
+    /// How long each side is measured in a round: for devices a burst, which the journal takes up.
     pub(crate) measured: Duration,
     /// How long devices evict one another without a pause.
     pub(crate) sustained: Duration,
@@ -65,8 +65,8 @@ pub(crate) struct Effort {
 }
 
 const FULL: Effort = Effort {
-    rounds: 7,
-    measured: Duration::from_secs(4),
+    rounds: 11,
+    measured: Duration::from_secs(2),
     sustained: Duration::from_secs(30),
     acquires: 4_000,
     seats_many: 100_000,

@@ -151,9 +151,10 @@ impl Admit {
     }
 
     fn particulars(&self, user_agent: &[u8], meta: &Meta) -> Particulars {
-        let user_agent = String::from_utf8_lossy(user_agent);
-        let printable = user_agent.chars().filter(|char| !char.is_control());
-        let user_agent: String = printable.take(USER_AGENT_CHARS_MAX).collect();
+        let told = String::from_utf8_lossy(user_agent);
+        let printable = told.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS_MAX);
+        let mut user_agent = String::with_capacity(told.len());
+        user_agent.extend(printable);
         Particulars {
             ip: meta.ip,
             user_agent: (!user_agent.is_empty()).then(|| user_agent.into()),

@@ -12,13 +12,13 @@ pub struct RegistrySettings {
     /// off, at most 60,000. Default 500. A seat is free the moment its TTL is over all the same.
     pub sweep_interval_milliseconds: u64,
     /// How many events may wait for the ledger before admissions are answered 503: 1,000 to
-    /// 10,000,000. Default 500,000.
+    /// 10,000,000. Default 400,000.
     pub journal_events_max: u64,
 }
 
 impl Default for RegistrySettings {
     fn default() -> Self {
-        Self { url: "memory".into(), sweep_interval_milliseconds: 500, journal_events_max: 500_000 }
+        Self { url: "memory".into(), sweep_interval_milliseconds: 500, journal_events_max: 400_000 }
     }
 }
 

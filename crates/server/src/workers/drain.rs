@@ -18,8 +18,10 @@ use crate::error::Error;
 /// those behind them wait.
 const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 
-/// The longest that the drainer gives way to those who do not wait for it.
-const GIVES_WAY_MAX: Duration = Duration::from_millis(250);
+/// For how many times as long as its last batch took the drainer gives way to those who do not wait for it,
+/// and for how long at most.
+const GIVES_WAY_BATCHES: u32 = 2;
+const GIVES_WAY_MAX: Duration = Duration::from_millis(500);
 
 /// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
 /// backstop only.
@@ -79,13 +81,13 @@ impl Worker for Drain {
 impl Drain {
     /// What to do after a batch. While events come faster than they can be put on record, and the journal has
     /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
-    /// half of what the drainer would take of the machine.
+    /// most of what the drainer would take of the machine.
     fn left(&self, depth_before: usize, batch_took: Duration) -> Left {
         let depth = self.registry.journal_depth();
         if depth < depth_before || !self.commits.has_room(depth as u64) {
             return Left::More;
         }
-        Left::Later(batch_took.min(GIVES_WAY_MAX))
+        Left::Later((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))
     }
 }
 
