@@ -6,6 +6,7 @@
 //! [`PoolKind`] and, if none fits, a new [`WhenFull`] or [`WhenHeld`].
 
 mod authority;
+mod bucket_set;
 mod claim;
 mod denials;
 mod event;
@@ -21,6 +22,7 @@ mod time;
 mod usage;
 
 pub use authority::{Authority, Reach};
+pub use bucket_set::BucketSet;
 pub use claim::Claim;
 pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Folded};
 pub use event::{Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars};
