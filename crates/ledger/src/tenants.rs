@@ -15,10 +15,16 @@ pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Re
     Ok(())
 }
 
-/// Takes the number of the next change of the tenant's plans and subscriptions, and keeps every other
-/// such change of the tenant waiting until this transaction is over.
-pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<u64, Error> {
+/// Notes the tenant, and keeps every other write to what it owns waiting until this transaction is over. So
+/// whatever a write reads after this, an earlier answer included, stays so.
+pub(crate) async fn hold(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<(), Error> {
     note(tx, tenant, at).await?;
+    tx.query(include_str!("../sql/hold_tenant.sql")).bind(tenant.as_str()).execute().await?;
+    Ok(())
+}
+
+/// Takes the number of the next change of the plans and subscriptions of a tenant that is held.
+pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId) -> Result<u64, Error> {
     let version: i64 =
         tx.query(include_str!("../sql/next_entitlement_version.sql")).bind(tenant.as_str()).scalar().await?;
     Ok(version.unsigned_abs())

@@ -4,7 +4,7 @@ use seatkeeper_core::{RegistryTime, Seats, TenantId};
 
 use super::{CountPer, License, LicenseId, LicenseKey, Status, read, write as rows};
 use crate::audit::Action;
-use crate::{Effect, Error, Ledger, Write, Written, ids};
+use crate::{Effect, Error, Ledger, Write, Written, ids, tenants};
 
 /// A license to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ impl Ledger {
     /// [`Error::DuplicateKey`].
     pub async fn create_license(&self, new: NewLicense, write: Write<'_>) -> Result<Written<License>, Error> {
         let mut tx = self.write().await?;
+        tenants::hold(&mut tx, &new.tenant, write.at).await?;
         if let Some(answered) = read::answered(&mut tx, &new.tenant, &write).await? {
             return Ok(answered);
         }

@@ -4,7 +4,7 @@ use seatkeeper_core::TenantId;
 
 use super::{License, LicenseChange, LicenseId, Status, read, write as rows};
 use crate::audit::Action;
-use crate::{Effect, Error, Ledger, Write, Written};
+use crate::{Effect, Error, Ledger, Write, Written, tenants};
 
 impl Ledger {
     /// Changes a license, which raises its version, and puts that on record. A change that changes
@@ -19,6 +19,7 @@ impl Ledger {
         write: Write<'_>,
     ) -> Result<Written<License>, Error> {
         let mut tx = self.write().await?;
+        tenants::hold(&mut tx, tenant, write.at).await?;
         if let Some(answered) = read::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }

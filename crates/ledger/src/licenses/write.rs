@@ -7,7 +7,7 @@ use crate::audit::{Action, EntitlementChange, Stream};
 use crate::database::Tx;
 use crate::idempotency::{self, Answered, Entity};
 use crate::row::{stored_json, stored_whole};
-use crate::{Error, Write, tenants};
+use crate::{Error, Write};
 
 /// Appends the record of a license's new state.
 pub(super) async fn record(
@@ -34,10 +34,9 @@ pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> R
     idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
 }
 
-/// The tenant's row, and then the license's own, at version 1.
+/// The license's row, at version 1.
 pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> {
     let created_at = crate::times::stored(license.created_at);
-    tenants::note(tx, &license.tenant, license.created_at).await?;
     let inserted = tx
         .query(include_str!("../../sql/create_license.sql"))
         .bind(license.id.0)

@@ -28,11 +28,12 @@ impl Ledger {
     /// of the built-in plans, is [`Error::DuplicatePlan`].
     pub async fn create_plan(&self, new: NewPlan, write: Write<'_>) -> Result<Written<Plan>, Error> {
         let mut tx = self.write().await?;
+        tenants::hold(&mut tx, &new.tenant, write.at).await?;
         if let Some(answered) = rows::answered(&mut tx, &new.tenant, &write).await? {
             return Ok(answered);
         }
         let plan = Plan {
-            version: tenants::next_version(&mut tx, &new.tenant, write.at).await?,
+            version: tenants::next_version(&mut tx, &new.tenant).await?,
             tenant: new.tenant,
             name: new.name,
             device_limit: new.device_limit,

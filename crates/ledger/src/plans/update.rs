@@ -17,11 +17,11 @@ impl Ledger {
         write: Write<'_>,
     ) -> Result<Written<Plan>, Error> {
         let mut tx = self.write().await?;
+        tenants::hold(&mut tx, tenant, write.at).await?;
         if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }
-        // Before the plan is read, for this keeps others from changing it meanwhile.
-        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
+        let version = tenants::next_version(&mut tx, tenant).await?;
         let now = read::in_transaction(&mut tx, tenant, name).await?.ok_or(Error::NotFound)?;
         let mut plan = change.applied_to(&now);
         let effect = if plan == now { Effect::Unchanged } else { Effect::Changed };

@@ -32,6 +32,7 @@ impl Ledger {
         write: Write<'_>,
     ) -> Result<Written<Subscription>, Error> {
         let mut tx = self.write().await?;
+        tenants::hold(&mut tx, &new.tenant, write.at).await?;
         if let Some(answered) = rows::answered(&mut tx, &new.tenant, &write).await? {
             return Ok(answered);
         }
@@ -39,7 +40,7 @@ impl Ledger {
         let starts_at = new.starts_at.unwrap_or(write.at);
         let subscription = Subscription {
             id: SubscriptionId(ids::mint(write.at)),
-            version: tenants::next_version(&mut tx, &new.tenant, write.at).await?,
+            version: tenants::next_version(&mut tx, &new.tenant).await?,
             tenant: new.tenant,
             user: new.user,
             plan: new.plan,
@@ -67,8 +68,7 @@ impl Ledger {
 
 /// Makes sure that the user has no active subscription: notes as expired the one that is past its date.
 async fn make_room(tx: &mut Tx, new: &NewSubscription, write: &Write<'_>) -> Result<(), Error> {
-    // Before the subscription is read, for this keeps others from changing it meanwhile.
-    let version = tenants::next_version(tx, &new.tenant, write.at).await?;
+    let version = tenants::next_version(tx, &new.tenant).await?;
     let newest = read::newest_in_transaction(tx, &new.tenant, &new.user).await?;
     let Some(active) = newest.filter(|newest| newest.status == SubscriptionStatus::Active) else {
         return Ok(());

@@ -20,11 +20,11 @@ impl Ledger {
         write: Write<'_>,
     ) -> Result<Written<Subscription>, Error> {
         let mut tx = self.write().await?;
+        tenants::hold(&mut tx, tenant, write.at).await?;
         if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }
-        // Before the subscription is read, for this keeps others from changing it meanwhile.
-        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
+        let version = tenants::next_version(&mut tx, tenant).await?;
         let now = read::in_transaction(&mut tx, tenant, id).await?.ok_or(Error::NotFound)?;
         let mut subscription = change.applied_to(&now);
         let effect = if subscription == now { Effect::Unchanged } else { Effect::Changed };
