@@ -73,6 +73,7 @@ async fn live_sessions(sessions: u64) {
 async fn fresh() -> (tempfile::TempDir, Ledger) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    assert_eq!(ledger.raise_epoch("memory").await.unwrap(), 1);
     (dir, ledger)
 }
 

@@ -33,6 +33,7 @@ fn main() {
 async fn emissions(sessions: u64) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    assert_eq!(ledger.raise_epoch("memory").await.unwrap(), 1);
     for first in (0..sessions).step_by(4_000) {
         let batch: Vec<_> = (first..sessions.min(first + 4_000)).map(|number| held(number, START)).collect();
         ledger.apply(&batch).await.unwrap();

@@ -1,2 +1,5 @@
--- Raises the epoch of every bucket and notes which registry serves it. $1 registry identity
-UPDATE buckets SET epoch = epoch + 1, registry_identity = $1 RETURNING epoch
+-- Raises the epoch of every bucket to one that none had, and notes which registry serves them.
+-- $1 registry identity
+UPDATE buckets
+SET epoch = (SELECT MAX(epoch) FROM buckets) + 1, mode = 'registry', registry_identity = $1
+RETURNING epoch

@@ -7,20 +7,23 @@ use uuid::Uuid;
 use crate::audit::{self, Action, Entry};
 use crate::database::Tx;
 use crate::row::stored_whole;
-use crate::{Error, Ledger, times};
+use crate::{Error, Ledger, buckets, chain, times};
 
 impl Ledger {
     /// Puts events on record, all of them or none, and durably so when it returns.
     ///
-    /// Events of one pool must come in their order. Any of them may have been applied before: each has
-    /// exactly one record in the end. An event whose place holds a different one is
-    /// [`Error::Contradiction`], and then nothing of the batch is recorded.
+    /// Events of one pool must come in their order. Any of them may have been applied before, or may be applied
+    /// by others at the same time: each has exactly one record in the end. Nothing of the batch is recorded if
+    /// an event is of another epoch than its bucket ([`Error::StaleEpoch`]), or does not continue what is on
+    /// record of its pool ([`Error::Contradiction`]).
     pub async fn apply(&self, events: &[Event]) -> Result<(), Error> {
         if events.is_empty() {
             return Ok(());
         }
         let entries: Vec<_> = events.iter().map(Entry::of).collect();
         let mut tx = self.write().await?;
+        buckets::hold_current(&mut tx, events).await?;
+        chain::continues(&mut tx, events).await?;
         let head = audit::head(&mut tx).await?;
         if audit::append(&mut tx, &entries).await? < entries.len() {
             for event in events {
@@ -62,7 +65,7 @@ async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
     if recorded == (times::stored(event.at), Entry::of(event).action.as_str(), session) {
         return Ok(());
     }
-    Err(Error::Contradiction { pool: format!("{:?}", event.pool), seq: event.seq })
+    Err(Error::Contradiction { pool: Box::new(event.pool.clone()), seq: event.seq })
 }
 
 fn subject(event: &Event) -> Option<SessionId> {

@@ -9,8 +9,10 @@ mod query;
 mod sqlite;
 mod value;
 
+use chrono::{DateTime, Utc};
 use sea_query::SelectStatement;
 use sqlx::migrate::Migrator;
+use sqlx::postgres::PgDatabaseError;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 pub(crate) use dialect::Dialect;
@@ -129,6 +131,15 @@ impl Tx {
         }
     }
 
+    /// The database's own clock.
+    pub(crate) async fn now(&mut self) -> Result<DateTime<Utc>, Error> {
+        let clock = match self {
+            Self::Sqlite(_) => "SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')",
+            Self::Postgres(_) => "SELECT clock_timestamp()",
+        };
+        Ok(self.query(clock).scalar().await?)
+    }
+
     pub(crate) async fn commit(self) -> Result<(), Error> {
         match self {
             Self::Sqlite(tx) => tx.commit().await?,
@@ -153,10 +164,9 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
                 | sqlx::Error::WorkerCrashed
         );
     };
-    let Some(code) = refused.code() else { return false };
-    match refused.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
-        Some(_) => postgres::is_passing(&code),
-        None => sqlite::is_passing(&code),
+    match refused.try_downcast_ref::<PgDatabaseError>() {
+        Some(refused) => postgres::is_passing(refused),
+        None => refused.code().is_some_and(|code| sqlite::is_passing(&code)),
     }
 }
 

@@ -3,6 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use seatkeeper_core::PoolId;
+
+use crate::StaleBucket;
+
 /// There is no answer, and nothing changed, but for [`Error::Unavailable`] in a write: its outcome is
 /// unknown, and the write may be asked for again.
 #[derive(Debug, thiserror::Error)]
@@ -82,11 +86,19 @@ pub enum Error {
     /// The job's lock is no longer this run's: nothing that it does may be kept.
     #[error("the run has lost its job's lock")]
     StaleRun,
-    /// An event contradicts what is on record at its place: two registries numbered the same pool.
-    #[error("event {seq} of pool {pool} differs from what is on record")]
+    /// Events are of another epoch than their buckets: the registry that decided them serves these buckets
+    /// no more, or lost its memory meanwhile.
+    #[error("events are of another epoch than their {} buckets", buckets.len())]
+    StaleEpoch {
+        /// Those buckets, in order.
+        buckets: Vec<StaleBucket>,
+    },
+    /// An event does not continue what is on record: another stands at its place, or nothing at the place
+    /// before it. Two registries numbered the same pool.
+    #[error("event {seq} of pool {pool:?} does not continue what is on record")]
     Contradiction {
         /// The pool.
-        pool: String,
+        pool: Box<PoolId>,
         /// The event's number.
         seq: u64,
     },

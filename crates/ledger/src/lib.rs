@@ -11,6 +11,8 @@
 
 mod apply;
 mod audit;
+mod buckets;
+mod chain;
 mod chunks;
 mod database;
 mod error;
@@ -21,6 +23,7 @@ mod jobs;
 mod ledger;
 mod licenses;
 mod location;
+mod nodes;
 mod page;
 mod plans;
 mod rebuild;
@@ -35,6 +38,7 @@ mod verify;
 mod write;
 
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
+pub use buckets::{BucketMode, BucketRow, NotABucketMode, StaleBucket};
 pub use error::Error;
 pub use idempotency::Idempotency;
 pub use jobs::{
@@ -44,6 +48,7 @@ pub use jobs::{
 pub use ledger::{Ledger, Settings};
 pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status};
 pub use location::{Location, NotAPostgresUrl, PostgresUrl};
+pub use nodes::NodeRow;
 pub use page::{PAGE_ITEMS_MAX, Page};
 pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};
 pub use rebuild::LivePool;

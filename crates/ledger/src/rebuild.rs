@@ -5,9 +5,9 @@ use std::pin::Pin;
 use chrono::{DateTime, Utc};
 use futures_util::stream::{self, Peekable, StreamExt as _};
 use futures_util::{Stream, TryStreamExt as _};
-use seatkeeper_core::{Holder, PoolId, RegistryTime, Session, UserId, Users};
+use seatkeeper_core::{Bucket, Holder, PoolId, RegistryTime, Session, UserId, Users};
 
-use crate::database::Row;
+use crate::database::{Query, Row};
 use crate::row::Fields;
 use crate::{Error, Ledger, times};
 
@@ -24,16 +24,6 @@ pub struct LivePool {
 }
 
 impl Ledger {
-    /// Raises the epoch of every bucket in one step, notes which registry serves them from now on, and
-    /// returns the new epoch.
-    pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
-        let mut tx = self.write().await?;
-        let raised =
-            tx.query(include_str!("../sql/raise_epoch.sql")).bind(registry_identity).scalars::<i64>().await?;
-        tx.commit().await?;
-        Ok(raised.into_iter().max().unwrap_or_default().unsigned_abs())
-    }
-
     /// The latest registry time on record, if there is any.
     pub async fn last_time(&self) -> Result<Option<RegistryTime>, Error> {
         let latest: Option<DateTime<Utc>> =
@@ -43,27 +33,44 @@ impl Ledger {
 
     /// The number of the pool's last event; 0 if it never had one.
     pub async fn pool_seq(&self, pool: &PoolId) -> Result<u64, Error> {
-        let seq: i64 = self
-            .readers()
-            .query(include_str!("../sql/pool_seq.sql"))
-            .bind(pool.tenant.as_str())
-            .bind(pool.kind.as_str())
-            .bind(&*pool.name)
-            .scalar()
-            .await?;
+        let query = self.readers().query(include_str!("../sql/pool_seq.sql"));
+        let seq: i64 = of_pool(query, pool).scalar().await?;
         Ok(seq.unsigned_abs())
+    }
+
+    /// The number of a pool's last event and its live sessions, of one instant.
+    pub async fn pool_head(&self, pool: &PoolId) -> Result<LivePool, Error> {
+        let mut tx = self.readers().begin_snapshot().await?;
+        let seq: i64 = of_pool(tx.query(include_str!("../sql/pool_seq.sql")), pool).scalar().await?;
+        let live = of_pool(tx.query(include_str!("../sql/live_sessions_of.sql")), pool);
+        let rows = live.bind(i64::MAX).fetch_all().await?;
+        let sessions = rows.iter().map(|row| live_session(&Fields(row))).collect::<Result<_, _>>()?;
+        Ok(LivePool { pool: pool.clone(), seq: seq.unsigned_abs(), sessions })
     }
 
     /// Every pool that has live sessions, with them. Holds one pool in memory at a time.
     pub fn live_sessions(&self) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
-        let rows = self
-            .readers()
-            .query(include_str!("../sql/live_sessions.sql"))
-            .fetch()
-            .map(|row| LiveRow::read(&row?))
-            .boxed();
-        stream::try_unfold(Box::pin(rows.peekable()), next_pool)
+        pools_of(self.readers().query(include_str!("../sql/live_sessions.sql")))
     }
+
+    /// Likewise, those of one bucket.
+    pub fn live_sessions_in(
+        &self,
+        bucket: Bucket,
+    ) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
+        let byte = bucket.number().to_be_bytes()[1];
+        pools_of(self.readers().query(include_str!("../sql/live_sessions_in.sql")).bind(vec![byte]))
+    }
+}
+
+fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {
+    query.bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
+}
+
+/// The pools in the rows of a statement.
+fn pools_of(query: Query<'_>) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
+    let rows = query.fetch().map(|row| LiveRow::read(&row?)).boxed();
+    stream::try_unfold(Box::pin(rows.peekable()), next_pool)
 }
 
 struct LiveRow {

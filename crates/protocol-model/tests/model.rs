@@ -1,5 +1,8 @@
 //! Walks through the protocol: whole, and with each of its safeguards taken away.
-#![expect(clippy::print_stdout, reason = "how large a walk was, and how a promise is broken, is worth seeing")]
+#![expect(
+    clippy::print_stdout,
+    reason = "how large a walk was, and how a promise is broken, is worth seeing"
+)]
 
 use std::time::{Duration, Instant};
 

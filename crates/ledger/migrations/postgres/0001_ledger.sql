@@ -94,6 +94,10 @@ CREATE TABLE audit_cuts (
     PRIMARY KEY (tenant_id, pool_kind, pool_id)
 );
 
+-- Bytes of a UUID, as SQLite gives them, where it is 16 bytes.
+CREATE FUNCTION substr(UUID, INTEGER, INTEGER) RETURNS BYTEA LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+    'SELECT pg_catalog.substr(pg_catalog.uuid_send($1), $2, $3)';
+
 -- A projection of the audit log, but for last_heartbeat_at: heartbeats are not events. There is room on each
 -- page, so that a heartbeat's new row lies beside the old one and no index is touched.
 CREATE TABLE sessions (
@@ -127,6 +131,8 @@ CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
 CREATE INDEX sessions_by_holder ON sessions (tenant_id, holder, id);
 CREATE INDEX sessions_by_user ON sessions (tenant_id, user_id, id);
 CREATE INDEX sessions_by_ip ON sessions (tenant_id, ip, id) WHERE ip IS NOT NULL;
+-- For the rebuild of a bucket, which the eighth byte of a session's id names.
+CREATE INDEX sessions_live_by_bucket ON sessions (substr(id, 8, 1)) WHERE ended_at IS NULL;
 -- The sessions that a window of usage may need: those that are live, in the order of its batches, and those
 -- that ended after its start.
 CREATE INDEX sessions_metered_live ON sessions (tenant_id, id)
@@ -142,6 +148,23 @@ CREATE TABLE buckets (
 ) WITH (fillfactor = 50);
 
 INSERT INTO buckets (id, epoch, mode) SELECT number, 0, 'registry' FROM generate_series(0, 255) AS number;
+
+-- The nodes that serve.
+CREATE TABLE nodes (
+    id          UUID        NOT NULL PRIMARY KEY,
+    name        TEXT        NOT NULL,
+    seen_at     TIMESTAMPTZ NOT NULL,
+    -- The buckets whose registry it cannot reach: a bit each, the lowest of the first byte is bucket 0.
+    unreachable BYTEA       NOT NULL CHECK (length(unreachable) = 32)
+) WITH (fillfactor = 50);
+
+-- Which node rebuilds a bucket. Saves double work, and nothing more: a lock that is over is anybody's.
+CREATE TABLE bucket_locks (
+    bucket       BIGINT      NOT NULL PRIMARY KEY CHECK (bucket BETWEEN 0 AND 255),
+    locked_by    UUID        NOT NULL,
+    locked_at    TIMESTAMPTZ NOT NULL,
+    locked_until TIMESTAMPTZ NOT NULL
+);
 
 -- What a write with an Idempotency-Key was answered.
 CREATE TABLE idempotency_keys (

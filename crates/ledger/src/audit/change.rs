@@ -47,7 +47,7 @@ impl EntitlementChange<'_> {
         };
         match append(tx, &[entry]).await? {
             1 => Ok(()),
-            _ => Err(Error::Contradiction { pool: format!("{:?}", self.pool), seq: self.seq }),
+            _ => Err(Error::Contradiction { pool: Box::new(self.pool.clone()), seq: self.seq }),
         }
     }
 }

@@ -7,17 +7,16 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
-/// What locks the rows that a statement reads until its transaction ends.
-const ROW_LOCK: &str = "FOR UPDATE";
+/// What begins the last line of a statement that locks the rows it reads.
+const ROW_LOCK: &str = "\nFOR ";
 
 impl Dialect {
     /// A statement as this database takes it. SQLite has no locks of rows, and needs none: a transaction
     /// that may write is the only one.
     pub(super) fn text(self, statement: &'static str) -> &'static str {
-        let end = statement.trim_end();
         match self {
-            Self::Sqlite => end.strip_suffix(ROW_LOCK).unwrap_or(end),
-            Self::Postgres => end,
+            Self::Sqlite => statement.rsplit_once(ROW_LOCK).map_or(statement, |(unlocked, _)| unlocked),
+            Self::Postgres => statement,
         }
     }
 

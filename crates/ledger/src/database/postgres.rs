@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgPoolOptions, PgSeverity};
 
 use super::{Access, Pool};
 use crate::{Error, PostgresUrl};
@@ -17,7 +17,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// its machine stands still, loses them after some seconds; and nobody waits for a lock any longer.
 const SESSION: [(&str, &str); 5] = [
     ("lock_timeout", "5s"),
-    ("idle_in_transaction_session_timeout", "5s"),
+    ("idle_in_transaction_session_timeout", "3s"),
     ("tcp_keepalives_idle", "10"),
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
@@ -44,13 +44,15 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
 /// Begins a transaction that reads all as of one instant.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// Whether the server may answer later what it refused with this code.
-pub(super) fn is_passing(code: &str) -> bool {
+/// Whether the server may answer later what it refused so.
+pub(super) fn is_passing(refused: &PgDatabaseError) -> bool {
     /// A deadlock or a conflict with another transaction, a lock or an answer that took too long, a server
     /// that shuts down or starts, one that only reads because another has taken over.
-    const CODES: [&str; 9] =
-        ["40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "57P05", "25006"];
+    const CODES: [&str; 8] = ["40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "25006"];
     /// A connection that broke, a lack of resources, trouble with the disk.
     const CLASSES: [&str; 3] = ["08", "53", "58"];
-    CODES.contains(&code) || CLASSES.iter().any(|class| code.starts_with(class))
+    // After these the connection is gone, and another one may fare better.
+    let ended = matches!(refused.severity(), PgSeverity::Fatal | PgSeverity::Panic);
+    let code = refused.code();
+    ended || CODES.contains(&code) || CLASSES.iter().any(|class| code.starts_with(class))
 }

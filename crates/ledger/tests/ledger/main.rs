@@ -5,9 +5,11 @@
 mod place;
 
 mod applying;
+mod buckets;
 mod directory;
 mod jobs;
 mod licenses;
+mod nodes;
 mod opening;
 mod plans;
 mod proving;
@@ -15,6 +17,7 @@ mod refusing;
 mod retaining;
 mod schema;
 mod searching;
+mod sharing;
 mod story;
 mod subscribers;
 mod subscriptions;

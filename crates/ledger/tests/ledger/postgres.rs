@@ -6,14 +6,18 @@
 mod place;
 
 mod applying;
+mod buckets;
 mod jobs;
 mod licenses;
+mod locking;
+mod nodes;
 mod opening;
 mod plans;
 mod proving;
 mod refusing;
 mod retaining;
 mod searching;
+mod sharing;
 mod story;
 mod subscribers;
 mod subscriptions;

@@ -1,6 +1,7 @@
 //! What happens to a pool, told event by event as a registry would.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seatkeeper_core::{
     Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind,
@@ -14,12 +15,15 @@ use seatkeeper_ledger::{
 use crate::place::Place;
 
 pub(crate) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_123);
+/// That of every event.
+pub(crate) const EPOCH: u64 = 1;
 pub(crate) const TTL: Span = Span::from_secs(360);
 
-/// A ledger in a place of its own.
+/// A ledger in a place of its own, whose buckets are in their first epoch.
 pub(crate) async fn ledger() -> (Place, Ledger) {
     let place = Place::new();
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
+    assert_eq!(ledger.raise_epoch("memory:1").await.unwrap(), EPOCH);
     (place, ledger)
 }
 
@@ -118,7 +122,9 @@ impl Story {
     }
 
     fn of_pool(pool: PoolId) -> Self {
-        let ids = u64::from(pool.bucket().number()) << 40;
+        // No two stories mint the same ids.
+        static STORIES: AtomicU64 = AtomicU64::new(0);
+        let ids = STORIES.fetch_add(1, Ordering::Relaxed) << 40;
         Self { pool, now: START, limit: 1_000_000, version: 1, seq: 0, ids, live: BTreeMap::new() }
     }
 
@@ -170,7 +176,7 @@ impl Story {
         Event {
             pool: self.pool.clone(),
             seq: self.seq,
-            epoch: 1,
+            epoch: EPOCH,
             at: self.now,
             live: self.live.len() as u32,
             limit: Seats(self.limit),

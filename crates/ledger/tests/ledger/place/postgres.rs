@@ -1,6 +1,6 @@
 //! PostgreSQL, in a database of its own.
 
-use seatkeeper_ledger::Location;
+use seatkeeper_ledger::{Ledger, Location, Settings};
 use seatkeeper_testbed::postgres::{self, Database};
 use sqlx::{Connection as _, Executor as _};
 
@@ -28,6 +28,11 @@ impl Place {
 
     pub(crate) fn location(&self) -> Location {
         Location::Postgres(self.0.url().parse().unwrap())
+    }
+
+    /// The same ledger, as another process opens it.
+    pub(crate) async fn another(&self, _ledger: &Ledger) -> Ledger {
+        Ledger::open(Settings::new(self.location())).await.unwrap()
     }
 
     /// Behind the ledger's back.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seatkeeper_ledger::Location;
+use seatkeeper_ledger::{Ledger, Location};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _};
 use tempfile::TempDir;
@@ -40,6 +40,11 @@ impl Place {
 
     pub(crate) fn location(&self) -> Location {
         self.path().into()
+    }
+
+    /// Another handle on the same ledger: only a process may own one.
+    pub(crate) async fn another(&self, ledger: &Ledger) -> Ledger {
+        ledger.clone()
     }
 
     /// Behind the ledger's back.

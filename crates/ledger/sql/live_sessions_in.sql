@@ -1,0 +1,13 @@
+-- The live sessions of one bucket, pool by pool, as in `live_sessions.sql`. A session's id says its bucket.
+-- $1 bucket, as the one byte of the id
+SELECT
+    s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at,
+    s.last_heartbeat_at, s.ttl_ms,
+    (SELECT MAX(seq) FROM audit_log AS a
+     WHERE a.tenant_id = s.tenant_id AND a.pool_kind = s.pool_kind AND a.pool_id = s.pool_id
+       AND a.stream = 'session') AS seq,
+    (SELECT seq FROM audit_cuts AS c
+     WHERE c.tenant_id = s.tenant_id AND c.pool_kind = s.pool_kind AND c.pool_id = s.pool_id) AS cut_seq
+FROM sessions AS s
+WHERE s.ended_at IS NULL AND substr(s.id, 8, 1) = $1
+ORDER BY s.tenant_id, s.pool_kind, s.pool_id, s.holder

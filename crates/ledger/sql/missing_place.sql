@@ -1,0 +1,15 @@
+-- One of the given places of session streams that is neither on record nor deleted by retention, if there is
+-- one. `/* rows */` stands for one group (tenant, pool kind, pool, seq) a place.
+SELECT place.column1 AS tenant_id, place.column2 AS pool_kind, place.column3 AS pool_id, place.column4 AS seq
+FROM (VALUES /* rows */) AS place
+WHERE NOT EXISTS (
+        SELECT 1 FROM audit_log AS a
+        WHERE a.tenant_id = place.column1 AND a.pool_kind = place.column2 AND a.pool_id = place.column3
+          AND a.stream = 'session' AND a.seq = place.column4
+    )
+  AND NOT EXISTS (
+        SELECT 1 FROM audit_cuts AS c
+        WHERE c.tenant_id = place.column1 AND c.pool_kind = place.column2 AND c.pool_id = place.column3
+          AND c.seq >= place.column4
+    )
+LIMIT 1

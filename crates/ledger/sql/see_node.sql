@@ -1,0 +1,5 @@
+-- Notes that a node lives. $1 node, $2 name, $3 now, $4 the buckets that it cannot reach: a bit each
+INSERT INTO nodes (id, name, seen_at, unreachable)
+VALUES ($1, $2, $3, $4)
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, seen_at = excluded.seen_at, unreachable = excluded.unreachable

@@ -1,0 +1,7 @@
+//! Buckets: the epoch and the mode of each, and who rebuilds it. `docs/failover.md` tells what for.
+
+mod epochs;
+mod locks;
+
+pub use epochs::{BucketMode, BucketRow, NotABucketMode, StaleBucket};
+pub(crate) use epochs::{hold, hold_current};

@@ -1,0 +1,50 @@
+//! The record of a pool is a chain: number n + 1 follows on n, and on nothing else.
+
+use std::collections::HashMap;
+
+use seatkeeper_core::{Event, PoolId};
+
+use crate::Error;
+use crate::chunks::{ChunkedStatement, sized_texts};
+use crate::database::Tx;
+use crate::row::{Fields, stored_whole};
+
+const ROWS_MAX: usize = 256;
+
+static MISSING: ChunkedStatement =
+    ChunkedStatement::new(|| sized_texts(include_str!("../sql/missing_place.sql"), 4, ROWS_MAX));
+
+/// Makes sure that no event would leave a gap: that the one before it is in this batch or on record. Else
+/// [`Error::Contradiction`].
+pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
+    for (statement, chunk) in MISSING.cut(tx.dialect(), &places_before(events)) {
+        let query = chunk.iter().fold(tx.query(statement), |query, (pool, seq)| {
+            query
+                .bind(pool.tenant.as_str())
+                .bind(pool.kind.as_str())
+                .bind(&*pool.name)
+                .bind(stored_whole(*seq))
+        });
+        if let Some(missing) = query.fetch_optional().await? {
+            let fields = Fields(&missing);
+            return Err(Error::Contradiction {
+                pool: Box::new(fields.pool()?),
+                seq: fields.whole("seq")? + 1,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The places that the events follow on, but for those of the batch itself.
+fn places_before(events: &[Event]) -> Vec<(&PoolId, u64)> {
+    let mut latest = HashMap::new();
+    let mut places = Vec::new();
+    for event in events {
+        let before = event.seq.saturating_sub(1);
+        if latest.insert(&event.pool, event.seq).unwrap_or_default() != before && before > 0 {
+            places.push((&event.pool, before));
+        }
+    }
+    places
+}

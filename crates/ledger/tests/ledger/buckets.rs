@@ -1,0 +1,155 @@
+//! Epochs of buckets: who may put events on record; and who rebuilds a bucket.
+
+use std::time::Duration;
+
+use seatkeeper_core::{Bucket, Event, Span};
+use seatkeeper_ledger::{BucketMode, Error, Ledger, StaleBucket};
+use uuid::Uuid;
+
+use crate::story::{EPOCH, Story, ledger, licensed};
+
+fn bucket(number: u16) -> Bucket {
+    Bucket::new(number).unwrap()
+}
+
+/// Two stories of pools in different buckets.
+async fn two_stories(ledger: &Ledger) -> (Story, Story) {
+    let first = Story::of(&licensed(ledger, 9).await);
+    loop {
+        let second = Story::of(&licensed(ledger, 9).await);
+        if second.pool.bucket() != first.pool.bucket() {
+            return (first, second);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_epoch_is_raised_from_the_one_that_was_seen_and_from_no_other() {
+    let (_place, ledger) = ledger().await;
+    let seen = [(bucket(255), EPOCH), (bucket(7), EPOCH), (bucket(8), EPOCH + 1), (bucket(9), EPOCH - 1)];
+    let raised = ledger.raise(&seen, BucketMode::Ledger, Some("redis:1")).await.unwrap();
+    assert_eq!(raised, [bucket(7), bucket(255)]);
+    assert_eq!(ledger.raise(&seen[..2], BucketMode::Deny, None).await.unwrap(), [], "somebody was faster");
+
+    let rows = ledger.buckets().await.unwrap();
+    assert!(rows.iter().map(|row| row.bucket).eq(Bucket::all()));
+    for row in rows {
+        let raised = raised.contains(&row.bucket);
+        let told = (row.epoch, row.mode, row.identity.as_deref());
+        let then = (EPOCH + 1, BucketMode::Ledger, Some("redis:1"));
+        assert_eq!(told, if raised { then } else { (EPOCH, BucketMode::Registry, Some("memory:1")) });
+    }
+    assert_eq!(ledger.raise_epoch("memory:2").await.unwrap(), EPOCH + 2, "one that no bucket had");
+}
+
+#[tokio::test]
+async fn a_batch_with_events_of_another_epoch_is_refused_whole() {
+    let (_place, ledger) = ledger().await;
+    let (mut old, mut current) = two_stories(&ledger).await;
+    ledger.raise(&[(old.pool.bucket(), EPOCH)], BucketMode::Registry, None).await.unwrap();
+    let (of_old, of_current) = (old.admit("one"), current.admit("one"));
+    let refused = ledger.apply(&[of_current.1.clone(), of_old.1.clone()]).await;
+    let stale = [StaleBucket { bucket: old.pool.bucket(), epoch: EPOCH + 1 }];
+    assert!(matches!(&refused, Err(Error::StaleEpoch { buckets }) if *buckets == stale), "{refused:?}");
+    assert_eq!(ledger.session(of_current.0).await.unwrap(), None);
+
+    let ahead = Event { epoch: EPOCH + 2, ..of_old.1.clone() };
+    let refused = ledger.apply(&[ahead]).await;
+    assert!(matches!(refused, Err(Error::StaleEpoch { .. })), "{refused:?}");
+    ledger.apply(&[of_current.1]).await.unwrap();
+    ledger.apply(&[Event { epoch: EPOCH + 1, ..of_old.1 }]).await.unwrap();
+    assert!(ledger.session(of_old.0).await.unwrap().is_some());
+}
+
+/// I1, as far as it rests on the ledger: once an epoch is raised, nothing of an older one gets on record.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
+    const RAISES: u64 = 40;
+    let (place, ledger) = ledger().await;
+    let mut nodes = Vec::new();
+    for _ in 0..3 {
+        let (node, mut story) = (place.another(&ledger).await, Story::of(&licensed(&ledger, 9_999).await));
+        nodes.push(tokio::spawn(async move {
+            let (mut applied, mut refused) = (0, 0);
+            let mut epoch = EPOCH;
+            let mut next = story.admit("0").1;
+            while epoch <= EPOCH + RAISES {
+                match node.apply(&[Event { epoch, ..next.clone() }]).await {
+                    Ok(()) => {
+                        applied += 1;
+                        next = story.admit(&applied.to_string()).1;
+                    }
+                    Err(Error::StaleEpoch { buckets }) => {
+                        refused += 1;
+                        // As a node that has not heard of it: every other time it says the old epoch again.
+                        epoch = if refused % 2 == 0 { buckets[0].epoch } else { epoch };
+                        if epoch == EPOCH + RAISES {
+                            break;
+                        }
+                    }
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+            (applied, refused)
+        }));
+    }
+    let mut counted = Vec::new();
+    let mut observer = place.connect().await;
+    for epoch in EPOCH..EPOCH + RAISES {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let all: Vec<_> = Bucket::all().map(|bucket| (bucket, epoch)).collect();
+        assert_eq!(ledger.raise(&all, BucketMode::Registry, None).await.unwrap().len(), 256);
+        counted.push(up_to(&mut observer, epoch).await);
+    }
+    let (mut applied, mut refused) = (0, 0);
+    for node in nodes {
+        let told = node.await.unwrap();
+        (applied, refused) = (applied + told.0, refused + told.1);
+    }
+    assert!(applied > 100 && refused >= 100, "{applied} applied, {refused} refused");
+    for (epoch, then) in (EPOCH..).zip(counted) {
+        assert_eq!(up_to(&mut observer, epoch).await, then, "records up to epoch {epoch}");
+    }
+}
+
+/// How many events up to this epoch are on record.
+async fn up_to(observer: &mut crate::place::Connection, epoch: u64) -> i64 {
+    let count = "SELECT COUNT(*) FROM audit_log WHERE stream = 'session' AND epoch <= $1";
+    sqlx::query_scalar(count).bind(epoch as i64).fetch_one(observer).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_bucket_is_locked_for_one_node_until_it_gives_it_back_or_its_time_is_over() {
+    let (_place, ledger) = ledger().await;
+    let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let (long, both) = (Span::from_secs(3_600), [bucket(3), bucket(200)]);
+    assert_eq!(ledger.lock_buckets(one, &[bucket(200)], long).await.unwrap(), [bucket(200)]);
+    assert_eq!(ledger.lock_buckets(other, &both, Span::ZERO).await.unwrap(), [bucket(3)]);
+    assert_eq!(ledger.lock_buckets(one, &both, long).await.unwrap(), both, "the other's time was over");
+    assert_eq!(ledger.lock_buckets(other, &both, long).await.unwrap(), []);
+    ledger.unlock_buckets(other, &both).await.unwrap();
+    assert_eq!(ledger.lock_buckets(other, &both, long).await.unwrap(), [], "they were not its own");
+    ledger.unlock_buckets(one, &[bucket(3)]).await.unwrap();
+    assert_eq!(ledger.lock_buckets(other, &both, long).await.unwrap(), [bucket(3)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_nodes_that_want_the_same_buckets_each_is_one_nodes() {
+    let (place, ledger) = ledger().await;
+    let mut racing = Vec::new();
+    for node in 0..4 {
+        let ledger = place.another(&ledger).await;
+        let mut buckets: Vec<_> = Bucket::all().collect();
+        buckets.rotate_left(node * 64);
+        let id = Uuid::from_u128(node as u128);
+        racing.push(tokio::spawn(async move {
+            ledger.lock_buckets(id, &buckets, Span::from_secs(60)).await.unwrap()
+        }));
+    }
+    let mut taken = Vec::new();
+    for race in racing {
+        taken.extend(race.await.unwrap());
+    }
+    taken.sort_unstable();
+    assert!(taken.into_iter().eq(Bucket::all()));
+}

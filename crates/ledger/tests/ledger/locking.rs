@@ -1,0 +1,59 @@
+//! Who waits for whom in PostgreSQL.
+
+use std::time::{Duration, Instant};
+
+use futures_util::poll;
+use seatkeeper_core::Bucket;
+use seatkeeper_ledger::{BucketMode, Error};
+use sqlx::{Connection as _, Executor as _};
+use tokio::time::timeout;
+
+use crate::story::{EPOCH, Story, ledger, licensed};
+
+/// Longer than anything takes that does not wait.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_relies_on_an_epoch_holds_up_those_who_raise_it_and_not_those_who_record_events() {
+    let (place, ledger) = ledger().await;
+    let mut story = Story::of(&licensed(&ledger, 9).await);
+    let mut connection = place.connect().await;
+    let mut relying = connection.begin().await.unwrap();
+    relying.execute("SELECT epoch FROM buckets FOR KEY SHARE").await.unwrap();
+
+    timeout(PATIENCE, ledger.apply(&[story.admit("one").1])).await.expect("not held up").unwrap();
+    let all: Vec<_> = Bucket::all().map(|bucket| (bucket, EPOCH)).collect();
+    let raising = tokio::spawn({
+        let ledger = ledger.clone();
+        async move { ledger.raise(&all, BucketMode::Registry, None).await }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!raising.is_finished(), "raised under who relies on it");
+    relying.rollback().await.unwrap();
+    assert_eq!(timeout(PATIENCE, raising).await.expect("nobody holds it up").unwrap().unwrap().len(), 256);
+}
+
+#[tokio::test]
+async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_nothing() {
+    let (place, ledger) = ledger().await;
+    let license = licensed(&ledger, 9).await;
+    let (frozen, mut observer) = (place.another(&ledger).await, place.connect().await);
+    let batch = [Story::of(&license).admit("frozen").1];
+    let mut applying = Box::pin(frozen.apply(&batch));
+    while observer.execute("SELECT epoch FROM buckets FOR UPDATE NOWAIT").await.is_ok() {
+        assert!(poll!(&mut applying).is_pending(), "it was never seen to hold a lock");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    // From here on nobody polls it.
+    let other = [Story::of(&license).admit("other").1];
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while let Err(error) = ledger.apply(&other).await {
+        assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+        assert!(Instant::now() < deadline, "it still has its locks");
+    }
+    let woken = applying.await;
+    assert!(matches!(woken, Err(Error::Unavailable(_))), "{woken:?}");
+    let told = frozen.apply(&batch).await;
+    assert!(matches!(told, Err(Error::Contradiction { seq: 1, .. })), "{told:?}");
+}
