@@ -79,13 +79,16 @@ CREATE TABLE registry.sessions (
     last_heartbeat bigint NOT NULL,
     -- It is over at last_heartbeat + ttl, or when the terms end.
     ttl bigint NOT NULL,
-    tier smallint NOT NULL,
-    UNIQUE (pool, holder)
+    tier smallint NOT NULL
 ) WITH (fillfactor = 80);
 
--- Who is over, who is the stalest, who comes next: each without a look at the others. A heartbeat writes to it,
--- and costs a tenth more for it.
-CREATE INDEX sessions_by_silence ON registry.sessions (pool, ttl, last_heartbeat);
+-- A holder has one session in a pool. An expression of both, so that each question has one index that can answer it
+-- and no plan can take another, whatever the statistics say at the time.
+CREATE UNIQUE INDEX sessions_by_holder ON registry.sessions ((pool || '/' || holder));
+
+-- Who is over, who is the stalest, who comes next: each without a look at the others, for it holds the whole order
+-- of eviction. A heartbeat writes to it, and costs a tenth more for it.
+CREATE INDEX sessions_by_silence ON registry.sessions (pool, ttl, last_heartbeat, started, id);
 
 -- What happened, until the ledger has it.
 CREATE TABLE registry.journal (

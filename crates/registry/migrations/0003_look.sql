@@ -73,7 +73,7 @@ BEGIN
         INTO v.pool, v.kind, v.tenant, v.name, v.revision, v.seq, v.last_event, v.live,
             v.terms_version, v.seats, v.ttl, v.ends_at, v.closed, v.due, v.empty_since, v.denials
         FROM registry.sessions s JOIN registry.pools p USING (pool)
-        WHERE s.id = p_session AND p.bucket = p_bucket;
+        WHERE s.id = p_session;
     ELSE
         SELECT p.pool, p.kind, p.tenant, p.name, p.revision, p.seq, p.last_event, p.live,
             p.terms_version, p.seats, p.ttl, p.ends_at, p.closed, p.due, p.empty_since, p.denials
@@ -114,21 +114,27 @@ BEGIN
                 ORDER BY s.last_heartbeat, s.started, s.id LIMIT p_stalest
             ) x
         ),
+        -- OFFSET 0: as it is written, each part by its own index.
         silent AS (
-            SELECT s.* FROM ttls t JOIN registry.sessions s
-            ON s.pool = v.pool AND s.ttl = t.ttl AND s.last_heartbeat <= v.now - t.ttl
+            SELECT x.* FROM ttls t, LATERAL (
+                SELECT * FROM registry.sessions s
+                WHERE s.pool = v.pool AND s.ttl = t.ttl AND s.last_heartbeat <= v.now - t.ttl
+                OFFSET 0
+            ) x
         ),
         asked AS (
-            SELECT s.* FROM registry.sessions s
-            WHERE s.pool = v.pool AND s.last_heartbeat > v.now - s.ttl
-                AND (s.id = p_session OR s.id = ANY (p_asked) OR s.holder = p_holder)
-                AND NOT EXISTS (SELECT FROM stalest x WHERE x.id = s.id)
+            SELECT x.* FROM (
+                SELECT * FROM registry.sessions s WHERE s.id = ANY (p_asked || p_session) OFFSET 0
+            ) x WHERE x.pool = v.pool
+            UNION
+            SELECT * FROM registry.sessions s WHERE s.pool || '/' || s.holder = v.pool || '/' || p_holder
         )
         SELECT x.id, x.holder, x.users, x.started, x.last_heartbeat, x.ttl, x.tier, true FROM stalest x
         UNION ALL
         SELECT x.id, x.holder, x.users, x.started, x.last_heartbeat, x.ttl, x.tier, false FROM silent x
         UNION ALL
         SELECT x.id, x.holder, x.users, x.started, x.last_heartbeat, x.ttl, x.tier, false FROM asked x
+        WHERE x.last_heartbeat > v.now - x.ttl AND NOT EXISTS (SELECT FROM stalest y WHERE y.id = x.id)
     LOOP
         RETURN NEXT v;
     END LOOP;
@@ -144,12 +150,14 @@ CREATE FUNCTION registry.look(
 ) RETURNS SETOF registry.seen
 LANGUAGE plpgsql VOLATILE
 AS $$
+DECLARE
+    v_pool bigint;
 BEGIN
     PERFORM 1 FROM registry.buckets b WHERE b.bucket = p_bucket FOR UPDATE;
     IF p_stalest IS NULL THEN
-        PERFORM 1 FROM registry.sessions s JOIN registry.pools p USING (pool)
-        WHERE p.tenant = p_tenant AND p.name = p_name AND p.kind = p_kind
-        FOR UPDATE OF s;
+        SELECT p.pool INTO v_pool FROM registry.pools p
+        WHERE p.tenant = p_tenant AND p.name = p_name AND p.kind = p_kind;
+        PERFORM 1 FROM registry.sessions s WHERE s.pool = v_pool FOR UPDATE;
     END IF;
     -- A statement of its own, which sees what those before it in the queue have done.
     RETURN QUERY SELECT * FROM registry.glimpse(

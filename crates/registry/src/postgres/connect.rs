@@ -5,26 +5,31 @@ use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection as _, PgPool};
+use sqlx::{Connection as _, PgConnection, PgPool, Postgres, Transaction};
 
 use super::fault::Fault;
 
-/// How long a caller waits for a connection, or for a statement.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a caller waits for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How a transaction begins in which a turn on a bucket is waited for, or many sessions may change.
+const BEGIN_LONG: &str = "BEGIN; SET LOCAL statement_timeout = '30s'";
 
 /// A connection that was idle for longer is asked whether it still is one.
 const IDLE_UNASKED_MAX: Duration = Duration::from_secs(1);
 
 /// What each connection is told as it begins.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 8] = [
     // The functions read after they have waited, and must see what they waited for.
     ("default_transaction_isolation", "read committed"),
     ("statement_timeout", "5s"),
     // A node that is frozen in the middle of a step holds up its bucket no longer than this.
     ("idle_in_transaction_session_timeout", "3s"),
-    // Every statement finds its rows by an index. A plan that was made while the tables were small must do so as
-    // well, for it is kept when they are large.
+    // Every statement finds its few rows by an index. A plan that was made while the tables were small, or when
+    // little was known of them, must do so as well, for it is kept.
     ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
 ];
@@ -34,7 +39,7 @@ pub(super) fn pool(url: &str, connections_max: u32) -> Result<PgPool, Fault> {
     let options = PgConnectOptions::from_str(url)?.application_name("seatkeeper registry").options(SETTINGS);
     let pool = PgPoolOptions::new()
         .max_connections(connections_max)
-        .acquire_timeout(TIMEOUT)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
         .before_acquire(|connection, meta| {
             Box::pin(async move {
@@ -45,6 +50,13 @@ pub(super) fn pool(url: &str, connections_max: u32) -> Result<PgPool, Fault> {
             })
         });
     Ok(pool.connect_lazy_with(options))
+}
+
+/// Begins a transaction in which a turn on a bucket is waited for, or many sessions may change.
+pub(super) async fn begin_long(
+    connection: &mut PgConnection,
+) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
+    connection.begin_with(BEGIN_LONG).await
 }
 
 /// Brings the tables up to date, in a schema of their own.

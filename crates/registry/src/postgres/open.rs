@@ -4,6 +4,7 @@ use seatkeeper_core::{PoolId, Session, Sight, Terms};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
+use super::connect::begin_long;
 use super::fault::Fault;
 use super::look::{Seen, Target, Turn, look};
 use super::step::CALL_TIMEOUT;
@@ -22,7 +23,8 @@ impl PostgresRegistry {
     ) -> Result<(), Fault> {
         let opening = async {
             let _turn = self.turn(pool.bucket()).await;
-            let mut transaction = self.pool.begin().await?;
+            let mut connection = self.pool.acquire().await?;
+            let mut transaction = begin_long(&mut connection).await?;
             let seen = look(&mut transaction, Turn::With, Target::pool(pool), |_| Sight::ONE_SESSION).await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
             let (receipt, events) =

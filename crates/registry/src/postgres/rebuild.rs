@@ -5,6 +5,7 @@ use seatkeeper_core::{Bucket, RegistryTime, Sight};
 use sqlx::{FromRow, PgExecutor, SqlSafeStr};
 
 use super::PostgresRegistry;
+use super::connect::begin_long;
 use super::fault::Fault;
 use super::journal::EntryRow;
 use super::look::{Target, Turn, look};
@@ -91,7 +92,8 @@ impl PostgresRegistry {
 
     async fn fill(&self, epoch: u64, not_before: RegistryTime, pool: Filling<'_>) -> Result<(), Fault> {
         let bucket = pool.pool.bucket();
-        let mut transaction = self.pool.begin().await?;
+        let mut connection = self.pool.acquire().await?;
+        let mut transaction = begin_long(&mut connection).await?;
         sqlx::query(include_str!("sql/rebuild_not_before.sql"))
             .bind(number_of(bucket))
             .bind(signed(epoch))

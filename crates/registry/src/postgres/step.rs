@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use tokio::sync::MutexGuard;
 
 use super::PostgresRegistry;
+use super::connect::begin_long;
 use super::fault::Fault;
 use super::look::{Seen, Target, Turn, look};
 use super::write::{Change, Columns, Events, Fate};
@@ -18,8 +19,8 @@ use crate::open_pool::OpenPool;
 /// sessions that are about to end can be in their way.
 const ATTEMPTS_MAX: usize = 8;
 
-/// How long a call may take in all.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call may take in all: long enough for one that ends a hundred thousand sessions.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A step that was made.
 pub(super) struct Done<T> {
@@ -47,7 +48,7 @@ impl PostgresRegistry {
                 if !matches!(made, Err(Fault::Conflict)) {
                     return made;
                 }
-                let mut transaction = sqlx::Acquire::begin(&mut *connection).await?;
+                let mut transaction = begin_long(&mut connection).await?;
                 let made = self.decide(&mut transaction, Turn::With, target, &sight, &act).await;
                 match made {
                     Err(Fault::Conflict) => transaction.rollback().await?,

@@ -4,6 +4,7 @@ use seatkeeper_core::{Bucket, PoolId, RegistryTime, Sight};
 use sqlx::{FromRow, PgConnection};
 
 use super::PostgresRegistry;
+use super::connect::begin_long;
 use super::fault::Fault;
 use super::look::{Seen, Target, Turn, look};
 use super::row::{Served, number_of, time};
@@ -43,7 +44,8 @@ impl PostgresRegistry {
         let sweeping = async {
             let _turn = self.turn(bucket).await;
             for _ in 0..ATTEMPTS_MAX {
-                let mut transaction = self.pool.begin().await?;
+                let mut connection = self.pool.acquire().await?;
+                let mut transaction = begin_long(&mut connection).await?;
                 match self.sweep_in(&mut transaction, bucket, pools_max).await {
                     Err(Fault::Conflict) => transaction.rollback().await?,
                     Err(fault) => return Err(fault),
