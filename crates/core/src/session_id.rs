@@ -69,6 +69,17 @@ impl SessionId {
         self.0
     }
 
+    /// Its sixteen bytes, in the order in which ids sort.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// When the session was admitted.
+    pub fn started(self) -> RegistryTime {
+        let (high, _) = self.0.as_u64_pair();
+        RegistryTime::from_millis(high >> 20)
+    }
+
     /// The bucket of the session's pool.
     pub fn bucket(self) -> Bucket {
         Bucket::of_byte(self.0.as_bytes()[7])

@@ -14,6 +14,7 @@ pub mod memory;
 mod open_pool;
 pub mod postgres;
 mod rebuild;
+pub mod redis;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use contract::{

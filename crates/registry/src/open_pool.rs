@@ -12,10 +12,10 @@ pub(crate) use steps::{Beat, Closing};
 
 /// How long an empty pool stays open: longer than any request that found it closed and opens it may take, so
 /// that none opens it again with what it has read before.
-const EMPTY_KEPT: Span = Span::from_secs(60);
+pub(crate) const EMPTY_KEPT: Span = Span::from_secs(60);
 
 /// How long to wait with a pool that may not close yet, for its denials or for the ledger.
-const CLOSING_PAUSE: Span = Span::from_secs(1);
+pub(crate) const CLOSING_PAUSE: Span = Span::from_secs(1);
 
 /// A pool and what its events need.
 #[derive(Clone, Debug)]

@@ -11,23 +11,31 @@
 
 mod memory_harness;
 mod postgres_harness;
+mod redis_harness;
 
 use memory_harness::MemoryHarness;
 use postgres_harness::PostgresHarness;
+use redis_harness::Nodes;
 use seatkeeper_registry::conformance::{Harness, model};
 
-const STEPS_IN_MEMORY: u64 = 100_000;
-/// A step takes several round trips.
-const STEPS_ON_A_SERVER: u64 = 3_000;
+/// Also on Redis, whose scripts are another text of the rule.
+const STEPS_DEFAULT: u64 = 100_000;
+/// PostgreSQL calls the rule itself, and a step takes several round trips.
+const STEPS_ON_POSTGRES: u64 = 3_000;
 
 #[tokio::test]
 async fn a_random_run_on_memory_and_on_the_rule_never_differs() {
-    run::<MemoryHarness>(STEPS_IN_MEMORY).await;
+    run::<MemoryHarness>(STEPS_DEFAULT).await;
 }
 
 #[tokio::test]
 async fn a_random_run_on_postgres_and_on_the_rule_never_differs() {
-    run::<PostgresHarness>(STEPS_ON_A_SERVER).await;
+    run::<PostgresHarness>(STEPS_ON_POSTGRES).await;
+}
+
+#[tokio::test]
+async fn a_random_run_on_redis_and_on_the_rule_never_differs() {
+    run::<Nodes<1>>(STEPS_DEFAULT).await;
 }
 
 async fn run<H: Harness>(steps_default: u64) {

@@ -27,6 +27,7 @@ fn users_join_once() {
     same.join(&user(2));
     assert_eq!(users, same);
     assert_eq!(users.first(), &user(0));
+    assert!(users.iter().eq(&[user(0), user(1), user(2)]));
 }
 
 #[test]

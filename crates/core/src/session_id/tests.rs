@@ -26,6 +26,7 @@ proptest! {
         prop_assert_eq!(id.region().number(), region);
         let (high, low) = id.as_uuid().as_u64_pair();
         prop_assert_eq!(high >> 20, millis);
+        prop_assert_eq!(id.started().as_millis(), millis);
         prop_assert_eq!(low & ((1 << RANDOM_BITS) - 1), random & ((1 << RANDOM_BITS) - 1));
     }
 

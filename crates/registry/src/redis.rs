@@ -1,0 +1,171 @@
+//! The registry of many nodes: live sessions in Redis or Valkey.
+//!
+//! Each step is one script, hence atomic, and one round trip; the scripts (`redis/scripts`) are the rule of
+//! `seatkeeper-core` once more, and the model test holds them to it. Pools are spread over buckets; all that changes
+//! together is in one bucket, and so in one slot of a cluster. Time is the server's. What a server may have lost shows in
+//! the epoch and the identity at the head of each bucket: see `docs/failover.md`.
+//!
+//! To add an operation: a script in a file of its own, its line in `scripts.rs`, and a method here that names what it is
+//! told and what it replies.
+
+mod backlog;
+mod call;
+mod claim;
+mod codec;
+mod connect;
+mod find;
+mod journal;
+mod keys;
+mod link;
+mod pools;
+mod rebuild;
+mod renewals;
+mod reply;
+mod router;
+mod scripts;
+mod sessions;
+mod settings;
+mod sweep;
+mod target;
+mod whereabouts;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use seatkeeper_core::{
+    Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, Session, SessionId, Terms,
+};
+use tokio::time::Instant;
+
+use crate::contract::{
+    Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
+};
+use crate::{Epochs, Error};
+use backlog::Backlog;
+use keys::AllKeys;
+use renewals::Renewals;
+use router::Router;
+pub use settings::{Address, Deployment, Password, Settings, Tls};
+use whereabouts::Remembered;
+pub use whereabouts::{FindSession, Found, NoRecord};
+
+/// Live sessions in Redis.
+pub struct RedisRegistry {
+    settings: Arc<Settings>,
+    epochs: Arc<Epochs>,
+    finder: Arc<dyn FindSession>,
+    router: Router,
+    keys: AllKeys,
+    backlog: Backlog,
+    /// When the journals of all buckets were last looked at.
+    journals_seen: Mutex<Option<Instant>>,
+    renewals: Renewals,
+    remembered: Remembered,
+}
+
+impl RedisRegistry {
+    /// The registry on these servers, which it reaches as soon as it can. It serves the buckets in the epochs
+    /// that it is told, and asks `finder` for sessions that other nodes admitted.
+    pub fn new(settings: Settings, epochs: Arc<Epochs>, finder: Arc<dyn FindSession>) -> Self {
+        let settings = Arc::new(settings);
+        Self {
+            router: Router::new(&settings),
+            keys: AllKeys::new(),
+            backlog: Backlog::new(),
+            journals_seen: Mutex::new(None),
+            renewals: Renewals::new(),
+            remembered: Remembered::new(settings.sessions_remembered_max),
+            settings,
+            epochs,
+            finder,
+        }
+    }
+}
+
+#[async_trait]
+impl Registry for RedisRegistry {
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        self.time().await
+    }
+
+    async fn open(
+        &self,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        self.open_pool(pool, seq, terms, live).await
+    }
+
+    async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
+        self.decide(request).await
+    }
+
+    async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
+        self.renew_session(id, who).await
+    }
+
+    async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<Ended, Error> {
+        self.end_session(id, who, reason, origin).await
+    }
+
+    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
+        self.end_sessions(pool, Some(reason), None, origin).await
+    }
+
+    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
+        self.end_sessions(pool, None, Some(terms), origin).await
+    }
+
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        self.show_session(id, who).await
+    }
+
+    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
+        self.view_pool(pool, max).await
+    }
+
+    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
+        self.sweep_bucket(bucket, max).await
+    }
+
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        self.due_next(bucket).await
+    }
+
+    async fn renewed_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+        Ok(self.renewals.since(bucket, since))
+    }
+
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
+        self.read_journals(max).await
+    }
+
+    async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        self.acknowledge(through).await
+    }
+
+    fn journal_depth(&self) -> usize {
+        self.backlog.depth()
+    }
+
+    async fn journal_stirred(&self) {
+        self.stirred().await;
+    }
+
+    async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        self.end_of_journal(bucket).await
+    }
+}

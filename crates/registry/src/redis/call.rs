@@ -1,0 +1,187 @@
+//! One script on one bucket: what it is told, and what there is if it has no answer.
+
+use redis::{Cmd, ToRedisArgs};
+use seatkeeper_core::{Bucket, PoolId, Span};
+
+use super::RedisRegistry;
+use super::codec::{Garbled, Reader};
+use super::keys::{BucketKeys, PoolKeys};
+use super::link::failed;
+use super::reply::{Preamble, Reply};
+use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING, Script};
+use crate::{Epochs, Error, Identity};
+
+/// A step back of the clock of more than this is worth a line in the log.
+const STEP_NOTABLE: Span = Span::from_secs(1);
+
+/// The numbers at the end of a head: the clock's high-water mark, and two places in the journal.
+const HEAD_NUMBERS_BYTES: usize = 18;
+
+/// What most calls have room in.
+const ARGS_USUAL: usize = 32;
+const CALL_BYTES_USUAL: usize = 1_024;
+
+/// Whether a bucket is served, as its head says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Rebuilding,
+    Serving,
+}
+
+/// What the head of a bucket begins with: see `lib/bucket.lua`.
+pub(super) fn stamp(stage: Stage, epoch: u64, identity: &Identity) -> Vec<u8> {
+    let (stage, identity) = match stage {
+        Stage::Rebuilding => (0, ""),
+        Stage::Serving => (1, &*identity.0),
+    };
+    let mut bytes = vec![FORMAT, stage];
+    bytes.extend_from_slice(&epoch.to_be_bytes()[2..]);
+    bytes.extend_from_slice(identity.as_bytes());
+    bytes
+}
+
+/// The head of a bucket: see `lib/bucket.lua`.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) stage: Stage,
+    pub(super) epoch: u64,
+    /// The server that it was filled on, once it is served.
+    pub(super) identity: Identity,
+    pub(super) last: u64,
+    pub(super) acknowledged: u64,
+}
+
+/// A head as it was read; none if there is none.
+pub(super) fn head_of(read: Option<&[u8]>) -> Result<Option<Head>, Garbled> {
+    let Some(bytes) = read else { return Ok(None) };
+    let split = bytes.len().checked_sub(HEAD_NUMBERS_BYTES).ok_or(Garbled("the head of a bucket"))?;
+    let (mut stamp, mut numbers) = (Reader::new(&bytes[..split]), Reader::new(&bytes[split..]));
+    if stamp.byte()? != FORMAT {
+        return Err(Garbled("another version of Seatkeeper's format"));
+    }
+    let stage = if stamp.byte()? == 1 { Stage::Serving } else { Stage::Rebuilding };
+    let epoch = stamp.number(6)?;
+    let identity = Identity(stamp.rest_text()?.to_string().into());
+    numbers.number(6)?;
+    Ok(Some(Head { stage, epoch, identity, last: numbers.number(6)?, acknowledged: numbers.number(6)? }))
+}
+
+/// A call of a script in the making.
+pub(super) struct Call {
+    script: &'static Script,
+    bucket: Bucket,
+    command: Cmd,
+}
+
+/// What came of a call.
+pub(super) enum Answered {
+    Reply(Preamble, Reply),
+    /// The pool is large, and a session of it can only be found by its holder, which was not said.
+    KeyNeeded,
+}
+
+impl Call {
+    /// On a bucket alone.
+    pub(super) fn on_bucket(script: &'static Script, bucket: Bucket, keys: &BucketKeys) -> Self {
+        Self::on(script, bucket, [&keys.head, &keys.due, &keys.journal].into_iter())
+    }
+
+    /// On a pool. Its name in the due-index is the first argument.
+    pub(super) fn on_pool(
+        script: &'static Script,
+        bucket: Bucket,
+        keys: &BucketKeys,
+        pool: &PoolKeys,
+    ) -> Self {
+        let keys = [&keys.head, &keys.due, &keys.journal, &pool.pool, &pool.sessions, &pool.order];
+        Self::on(script, bucket, keys.into_iter()).arg(&pool.reference)
+    }
+
+    /// On any keys of a bucket.
+    pub(super) fn on<'k>(
+        script: &'static Script,
+        bucket: Bucket,
+        keys: impl ExactSizeIterator<Item = &'k String>,
+    ) -> Self {
+        let mut command = Cmd::with_capacity(ARGS_USUAL, CALL_BYTES_USUAL);
+        command.arg("EVALSHA").arg(&script.sha).arg(keys.len());
+        for key in keys {
+            command.arg(key);
+        }
+        Self { script, bucket, command }
+    }
+
+    /// The command as it is so far.
+    pub(super) const fn command(&self) -> &Cmd {
+        &self.command
+    }
+
+    pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
+        self.command.arg(argument);
+        self
+    }
+}
+
+impl RedisRegistry {
+    /// Calls a script on a bucket that is served in the epoch that is known here.
+    pub(super) async fn ask(&self, call: Call) -> Result<Answered, Error> {
+        let epoch = self.epochs.of(call.bucket);
+        if epoch == Epochs::NONE {
+            return Err(Error::NotServing { bucket: call.bucket });
+        }
+        self.ask_in(Stage::Serving, epoch, call).await
+    }
+
+    /// Likewise, for a script that looks for no session.
+    pub(super) async fn told(&self, call: Call) -> Result<(Preamble, Reply), Error> {
+        self.ask(call).await?.told()
+    }
+
+    /// Calls a script on a bucket that is in this stage of this epoch.
+    pub(super) async fn ask_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Answered, Error> {
+        let bucket = call.bucket;
+        let link = self.router.link(bucket).await?;
+        let up = link.up().await?;
+        let call = call.arg(stamp(stage, epoch, &up.identity));
+        let value = link.run(&up, call.script, &call.command).await.map_err(failed)?;
+        let mut reply = Reply::of(value)?;
+        match reply.signed()? {
+            NOT_SERVING => Err(Error::NotServing { bucket }),
+            NOT_OPEN => Err(Error::PoolNotOpen),
+            JOURNAL_FULL => Err(Error::JournalFull { depth: reply.number()? as usize }),
+            KEY_NEEDED => Ok(Answered::KeyNeeded),
+            now => {
+                let preamble = reply.preamble(epoch, now)?;
+                warn_of_step(preamble.behind);
+                self.backlog.note(preamble.receipt(bucket), preamble.acknowledged);
+                Ok(Answered::Reply(preamble, reply))
+            }
+        }
+    }
+
+    /// A call of a script on a pool that is known by its name.
+    pub(super) fn on_pool(&self, script: &'static Script, pool: &PoolId) -> Call {
+        let bucket = pool.bucket();
+        Call::on_pool(script, bucket, self.keys.of(bucket), &PoolKeys::of(pool))
+    }
+}
+
+impl Answered {
+    /// The reply of a script that looks for no session.
+    pub(super) fn told(self) -> Result<(Preamble, Reply), Error> {
+        match self {
+            Self::Reply(preamble, reply) => Ok((preamble, reply)),
+            Self::KeyNeeded => Err(Garbled("a script asks for a key that it has no use for").into()),
+        }
+    }
+}
+
+/// Says so if the server's clock went back.
+pub(super) fn warn_of_step(behind: Span) {
+    if behind > STEP_NOTABLE {
+        tracing::warn!(
+            behind_ms = behind.as_millis(),
+            "Redis's clock went back; expiry is frozen until it has caught up"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Claims.
+
+use seatkeeper_core::{
+    Claim, PoolId, RegistryTime, Seats, Session, SessionId, Span, Users, WhenFull, WhenHeld, WhenNamed,
+};
+
+use super::RedisRegistry;
+use super::call::{Answered, Call};
+use super::codec::{
+    Garbled, body_of, denial_of, end_reason_of, id_of, origin_bytes, particulars_bytes, terms_bytes,
+};
+use super::keys::holder_key;
+use super::reply::{Preamble, Reply};
+use super::scripts::{ADMITTED, EXISTING, REFRESHED, RESUMED, SCRIPTS};
+use super::whereabouts::{Clue, Whereabouts};
+use crate::Error;
+use crate::contract::{Answer, Claimed, Granted, Request};
+
+/// Bytes of an id that tell when it was made; half of the next does as well.
+const ID_TIME_BYTES: usize = 5;
+
+/// What is known of the sessions that a claim names.
+struct Clues {
+    session: Clue,
+    replace: Clue,
+}
+
+impl RedisRegistry {
+    pub(super) async fn decide(&self, request: Request<'_>) -> Result<Claimed, Error> {
+        self.room_in_journals().await?;
+        let Claim { session, replace, .. } = *request.claim;
+        let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
+        let clues = Clues { session: known(session), replace: known(replace) };
+        if let Answered::Reply(preamble, reply) = self.ask(self.claim_call(request, &clues)).await? {
+            return self.claimed(request, preamble, reply);
+        }
+        let clues = Clues {
+            session: self.clue_in_pool(request.pool, session).await?,
+            replace: self.clue_in_pool(request.pool, replace).await?,
+        };
+        let (preamble, reply) = self.told(self.claim_call(request, &clues)).await?;
+        self.claimed(request, preamble, reply)
+    }
+
+    fn claim_call(&self, request: Request<'_>, clues: &Clues) -> Call {
+        let Request { pool, claim, policy, origin, particulars } = request;
+        let when_named = match policy.when_named {
+            WhenNamed::SameHolder => "h",
+            WhenNamed::SameDevice => "d",
+        };
+        let when_full = match policy.when_full {
+            WhenFull::Deny => "d",
+            WhenFull::Evict => "e",
+        };
+        let when_held = match policy.when_held {
+            WhenHeld::Resume => "r",
+            WhenHeld::Supersede => "s",
+            WhenHeld::Upgrade => "u",
+        };
+        let undated =
+            SessionId::mint(RegistryTime::default(), pool.bucket(), self.settings.region, rand::random());
+        self.on_pool(&SCRIPTS.claim, pool)
+            .arg(origin_bytes(origin))
+            .arg(terms_bytes(policy.terms.as_ref()))
+            .arg(policy.ttl_default.as_millis())
+            .arg(when_named)
+            .arg(when_full)
+            .arg(when_held)
+            .arg(claim.holder.as_str())
+            .arg(&holder_key(&claim.holder))
+            .arg(claim.user.as_str())
+            .arg(claim.tier.0)
+            .arg(id_bytes(&claim.session))
+            .arg(clues.session.bytes())
+            .arg(id_bytes(&claim.replace))
+            .arg(clues.replace.bytes())
+            .arg(&undated.as_uuid().as_bytes()[ID_TIME_BYTES..])
+            .arg(fresh_body(claim, undated))
+            .arg(particulars_bytes(particulars))
+            .arg(self.settings.journal_events_max)
+    }
+
+    fn claimed(&self, request: Request<'_>, preamble: Preamble, mut reply: Reply) -> Result<Claimed, Error> {
+        let receipt = preamble.receipt(request.pool.bucket());
+        let (live, limit) = (reply.number()? as u32, Seats(reply.number()? as u32));
+        let answer = match reply.signed()? {
+            ADMITTED => self.granted(Granted::Admitted, request.pool, preamble, reply)?,
+            REFRESHED => self.granted(Granted::Refreshed, request.pool, preamble, reply)?,
+            RESUMED => self.granted(Granted::Resumed, request.pool, preamble, reply)?,
+            EXISTING => self.granted(Granted::Existing, request.pool, preamble, reply)?,
+            why => Answer::Denied(denial_of(why, reply.number()?)?),
+        };
+        Ok(Claimed { answer, live, limit, receipt })
+    }
+
+    fn granted(
+        &self,
+        how: Granted,
+        pool: &PoolId,
+        preamble: Preamble,
+        mut reply: Reply,
+    ) -> Result<Answer, Garbled> {
+        let live = reply.live(pool, preamble.now)?;
+        let Session { id, ref holder, last_heartbeat, .. } = live.session;
+        self.remembered.note(id, Whereabouts::of(pool.clone(), Some(holder)));
+        self.renewals.note(id, last_heartbeat);
+        let mut ended = Vec::new();
+        while !reply.is_at_end() {
+            let id = id_of(&reply.bytes()?)?;
+            self.renewals.forget(id);
+            ended.push((id, end_reason_of(reply.signed()?)?));
+        }
+        Ok(Answer::Granted { how, session: Box::new(live), ended })
+    }
+
+    /// Where a session is in a large pool, searched for if need be.
+    async fn clue_in_pool(&self, pool: &PoolId, id: Option<SessionId>) -> Result<Clue, Error> {
+        let Some(id) = id else { return Ok(Clue::Unknown) };
+        match self.clue_remembered(id) {
+            Clue::Unknown => self.search_large(pool, id).await,
+            known @ (Clue::Is(_) | Clue::NotThere) => Ok(known),
+        }
+    }
+
+    fn clue_remembered(&self, id: SessionId) -> Clue {
+        self.remembered.get(id).map_or(Clue::Unknown, |whereabouts| whereabouts.clue)
+    }
+}
+
+fn id_bytes(id: &Option<SessionId>) -> &[u8] {
+    id.as_ref().map_or(&[], |id| id.as_bytes())
+}
+
+/// The body of the session that a claim may start, whose start the script writes into its id.
+fn fresh_body(claim: &Claim, undated: SessionId) -> Vec<u8> {
+    body_of(&Session {
+        id: undated,
+        holder: claim.holder.clone(),
+        users: Users::one(claim.user.clone()),
+        started: RegistryTime::default(),
+        last_heartbeat: RegistryTime::default(),
+        ttl: Span::ZERO,
+        tier: claim.tier,
+    })
+}

@@ -1,0 +1,17 @@
+//! How what the scripts keep and pass on is written in bytes. The scripts' headers say the same in Lua.
+//!
+//! Numbers are big-endian. Times and spans are cut to what they have room for: some millennia.
+
+mod bytes;
+mod event;
+mod kept_pool;
+mod pool_id;
+mod session;
+mod terms;
+
+pub(super) use bytes::{Garbled, Reader};
+pub(super) use event::{denial_of, end_reason_of, event_of, origin_bytes, particulars_bytes};
+pub(super) use kept_pool::KeptPool;
+pub(super) use pool_id::pool_id_bytes;
+pub(super) use session::{body_of, id_of, known_session_bytes, session_of};
+pub(super) use terms::{terms_bytes, terms_of};

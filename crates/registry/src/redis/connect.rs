@@ -1,0 +1,97 @@
+//! A new connection to a server, and who that server is.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ErrorKind, IntoConnectionInfo as _,
+    RedisConnectionInfo, RedisError, RedisResult, TlsCertificates,
+};
+
+use super::settings::{Address, Password, Settings, Tls};
+use crate::Identity;
+
+/// How long a connection may take to come about.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// Characters of each of the two names that make a server's identity.
+const IDENTITY_PART_CHARS: usize = 20;
+
+/// Connects to a server. Password and certificates are read anew, for they may have been changed.
+pub(super) async fn connect(settings: &Settings, address: &Address) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_MAX))
+        .set_response_timeout(Some(settings.response_timeout));
+    client(settings, address)?.get_multiplexed_async_connection_with_config(&config).await
+}
+
+fn client(settings: &Settings, address: &Address) -> RedisResult<Client> {
+    let Address { host, port } = address.clone();
+    let addr = match settings.tls {
+        None => ConnectionAddr::Tcp(host, port),
+        Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+    };
+    let mut redis = RedisConnectionInfo::default();
+    if let Some(username) = &settings.username {
+        redis = redis.set_username(username);
+    }
+    if let Some(password) = password(&settings.password)? {
+        redis = redis.set_password(password);
+    }
+    let tcp = TcpSettings::default().set_nodelay(true);
+    let info = addr.into_connection_info()?.set_redis_settings(redis).set_tcp_settings(tcp);
+    match &settings.tls {
+        None => Client::open(info),
+        Some(tls) => Client::build_with_tls(info, certificates(tls)?),
+    }
+}
+
+fn password(from: &Password) -> RedisResult<Option<String>> {
+    Ok(match from {
+        Password::None => None,
+        Password::Text(text) => Some(text.clone()),
+        Password::File(path) => {
+            let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+            Some(text.trim_end_matches(['\n', '\r']).to_owned())
+        }
+    })
+}
+
+fn certificates(tls: &Tls) -> RedisResult<TlsCertificates> {
+    let read = |path: &Path| fs::read(path).map_err(|error| unreadable(path, &error));
+    let client_tls = match &tls.client {
+        None => None,
+        Some((cert, key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
+    };
+    let root_cert = tls.ca.as_deref().map(read).transpose()?;
+    Ok(TlsCertificates { client_tls, root_cert })
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> RedisError {
+    (ErrorKind::InvalidClientConfig, "a file cannot be read", format!("{}: {error}", path.display())).into()
+}
+
+/// Which server is at the other end: its run, and the history of data that it has. Either changes when it may know other things
+/// than it did.
+pub(super) async fn identity(connection: &mut MultiplexedConnection) -> RedisResult<Identity> {
+    let told = info(connection, &["server", "replication"]).await?;
+    let part = |name| {
+        let value = field(&told, name).ok_or((ErrorKind::UnexpectedReturnType, "INFO tells too little"))?;
+        Ok::<_, RedisError>(value.chars().take(IDENTITY_PART_CHARS).collect::<String>())
+    };
+    Ok(Identity(format!("{}/{}", part("run_id")?, part("master_replid")?).into()))
+}
+
+/// Sections of what a server tells of itself.
+pub(super) async fn info(connection: &mut MultiplexedConnection, sections: &[&str]) -> RedisResult<String> {
+    redis::cmd("INFO").arg(sections).query_async(connection).await
+}
+
+/// A field of such a text.
+pub(super) fn field<'t>(info: &'t str, name: &str) -> Option<&'t str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_end)
+}

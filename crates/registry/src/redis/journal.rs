@@ -1,0 +1,134 @@
+//! The journal: a stream for each bucket.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use redis::Value;
+use seatkeeper_core::Bucket;
+use tokio::time::Instant;
+
+use super::RedisRegistry;
+use super::call::{Call, Stage, head_of};
+use super::codec::{Garbled, event_of};
+use super::link::failed;
+use super::scripts::SCRIPTS;
+use crate::contract::{JournalEntry, JournalRead, Receipt};
+use crate::{Epochs, Error};
+
+/// How old the knowledge of what waits may be when an admission is refused for it.
+const FULL_SEEN: Duration = Duration::from_millis(50);
+
+impl RedisRegistry {
+    /// An error if more events wait than may, over all buckets.
+    pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
+        if self.backlog.depth() >= self.settings.journal_events_max {
+            self.look_at_journals(FULL_SEEN).await?;
+        }
+        let depth = self.backlog.depth();
+        if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
+    }
+
+    pub(super) async fn read_journals(&self, max: usize) -> Result<JournalRead, Error> {
+        self.look_at_journals(self.settings.journal_poll).await?;
+        let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.waits(bucket)).collect();
+        // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
+        let share = max.div_ceil(waiting.len().max(1));
+        let mut entries = Vec::new();
+        for read in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, None, share))).await {
+            entries.extend(read?);
+        }
+        let acknowledged = self.served().map(|bucket| self.backlog.acknowledged(bucket));
+        Ok(JournalRead {
+            entries,
+            acknowledged: acknowledged.filter(|receipt| receipt.position > 0).collect(),
+        })
+    }
+
+    /// The oldest events of a bucket, or those behind `after`.
+    pub(super) async fn read_journal(
+        &self,
+        bucket: Bucket,
+        after: Option<Receipt>,
+        max: usize,
+    ) -> Result<Vec<JournalEntry>, Error> {
+        let from =
+            after.map_or_else(|| "-".to_owned(), |after| format!("({}-{}", after.epoch, after.position));
+        let link = self.router.link(bucket).await?;
+        let up = link.up().await?;
+        let mut range = redis::cmd("XRANGE");
+        range
+            .arg(&self.keys.of(bucket).journal)
+            .arg(from)
+            .arg("+")
+            .arg("COUNT")
+            .arg(max.min(i64::MAX as usize));
+        let Value::Array(entries) = link.send(&up, &range).await.map_err(failed)? else {
+            return Err(Garbled("a stream is no array").into());
+        };
+        entries.into_iter().map(|entry| Ok(entry_of(bucket, entry)?)).collect()
+    }
+
+    pub(super) async fn acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        let Receipt { bucket, epoch, position } = through;
+        let call = Call::on_bucket(&SCRIPTS.acknowledge, bucket, self.keys.of(bucket)).arg(position);
+        match self.ask_in(Stage::Serving, epoch, call).await {
+            // What was of an epoch that is over is gone, or about to be.
+            Ok(_) | Err(Error::NotServing { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        let call = Call::on_bucket(&SCRIPTS.journal_end, bucket, self.keys.of(bucket));
+        let (preamble, _) = self.told(call).await?;
+        Ok(preamble.receipt(bucket))
+    }
+
+    /// Returns once this node has written an event, or another may have.
+    pub(super) async fn stirred(&self) {
+        // Whether it was this or that makes no difference.
+        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred()).await;
+    }
+
+    /// Learns how much waits in every bucket that is served, unless that was done so short a time ago.
+    async fn look_at_journals(&self, known_for: Duration) -> Result<(), Error> {
+        let now = Instant::now();
+        {
+            let mut seen = self.journals_seen.lock();
+            if seen.is_some_and(|seen| now.duration_since(seen) < known_for) {
+                return Ok(());
+            }
+            *seen = Some(now);
+        }
+        let looks = join_all(self.served().map(|bucket| self.look_at_journal(bucket))).await;
+        looks.into_iter().collect()
+    }
+
+    async fn look_at_journal(&self, bucket: Bucket) -> Result<(), Error> {
+        let read: Option<Vec<u8>> =
+            self.query(bucket, redis::cmd("GET").arg(&self.keys.of(bucket).head)).await?;
+        let Some(head) = head_of(read.as_deref())? else { return Ok(()) };
+        if head.stage == Stage::Serving && head.epoch == self.epochs.of(bucket) {
+            let end = Receipt { bucket, epoch: head.epoch, position: head.last };
+            self.backlog.note(end, head.acknowledged);
+        }
+        Ok(())
+    }
+
+    fn served(&self) -> impl Iterator<Item = Bucket> {
+        Bucket::all().filter(|&bucket| self.epochs.of(bucket) != Epochs::NONE)
+    }
+}
+
+/// An entry of a stream: its id, and one field with its value.
+fn entry_of(bucket: Bucket, entry: Value) -> Result<JournalEntry, Garbled> {
+    let garbled = || Garbled("an entry of a journal");
+    let Value::Array(entry) = entry else { return Err(garbled()) };
+    let [Value::BulkString(id), Value::Array(fields)] = &entry[..] else { return Err(garbled()) };
+    let [_, Value::BulkString(event)] = &fields[..] else { return Err(garbled()) };
+    let id = std::str::from_utf8(id).map_err(|_| garbled())?;
+    let (epoch, position) = id.split_once('-').ok_or_else(garbled)?;
+    let epoch = epoch.parse().map_err(|_| garbled())?;
+    let position = position.parse().map_err(|_| garbled())?;
+    Ok(JournalEntry { receipt: Receipt { bucket, epoch, position }, event: event_of(event, epoch)? })
+}

@@ -1,0 +1,200 @@
+-- Decides a claim and carries it out: core's rule::admit, clause by clause, in one atomic step.
+--
+-- ARGV  2 what caused it · 3 the policy's terms, or nothing · 4 the TTL while none are known
+--       5 whose a named session must be: 'h' the holder's, 'd' the device's · 6 when full: 'd' deny, 'e' evict
+--       7 when held: 'r' resume, 's' supersede, 'u' upgrade · 8 the holder, 9 its key · 10 the user · 11 the tier
+--       12 the session that is named, or nothing, 13 its key · 14 the one to replace, or nothing, 15 its key
+--       16 what follows the time in a fresh id · 17 a fresh session's body · 18 particulars
+--       19 how many events may wait in the journal
+-- Reply the time, …, how many are live, the limit, what came of it, and then
+--       for a seat: the session, and in turn id and reason of each that had to end for it
+--       for none: in how long one can come free, or when the entitlement ended
+local origin, told, ttl_default = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local when_named, when_full, when_held = ARGV[5], ARGV[6], ARGV[7]
+local holder, holder_key, user, tier = ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11])
+local named_id, named_key, replace_id, replace_key = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
+
+local waiting = last - acknowledged
+if waiting >= tonumber(ARGV[19]) then
+  return { JOURNAL_FULL, waiting }
+end
+if not load_pool() then
+  return { NOT_OPEN }
+end
+-- Who names a session that must be the holder's own names it by the holder.
+if when_named == 'h' then
+  named_key = holder_key
+end
+if needs_key(named_id, named_key) or needs_key(replace_id, replace_key) then
+  return { KEY_NEEDED }
+end
+-- While sessions of known terms are in, one more is not due before the pool already is.
+local is_due_in_time = count > 0 and terms ~= '' and (told == '' or told == terms)
+
+-- What is over is not here, even if there was too much to end it before.
+local function unless_over(s)
+  if s and is_over(s) then
+    take_out(s, over_for(s))
+    overdue = overdue - 1
+    return nil
+  end
+  return s
+end
+
+local function device_of(text)
+  local at = text:find('-', 1, true)
+  return at and text:sub(1, at - 1) or text
+end
+
+-- The session that the claim names, if it is live here and belongs to the holder.
+local function named_own()
+  local s = named_id ~= '' and unless_over(by_id(named_id, named_key))
+  if not s then
+    return nil
+  end
+  local its_holder = read_body(s).holder
+  local own
+  if when_named == 'h' then
+    own = its_holder == holder
+  else
+    own = device_of(its_holder) == device_of(holder)
+  end
+  return own and s or nil
+end
+
+local function go_on(s)
+  renew(s, ttl or ttl_default)
+  join(s, user)
+  return s
+end
+
+local function evict_below_limit()
+  while live() >= limit do
+    local s = unless_over(stalest())
+    if s then
+      take_out(s, EVICTED)
+    elseif count == 0 then
+      return
+    end
+  end
+end
+
+local admitted
+local function take_seat()
+  -- What is over must be on record as ended before the next admission, where its seat is needed.
+  while overdue > 0 and count >= limit do
+    forget_over()
+  end
+  local id = pack('>I5B', floor(now / 16), now % 16 * 16 + ARGV[16]:byte(1)) .. ARGV[16]:sub(2)
+  admitted = { id = id, key = holder_key, heartbeat = now, ttl = ttl or ttl_default, body = ARGV[17] }
+  insert(admitted)
+  return ADMITTED, admitted
+end
+
+-- A new session takes the holder's seat, if that leaves the pool within its limit: it may have been lowered since,
+-- and then others must go as well. If they may not, the old one stays, for the holder is never told "full".
+local function swap(held, reason)
+  local evicts = when_full == 'e' and told ~= '' and limit > 0
+  if live() > limit and not evicts then
+    if when_held == 'u' then
+      return EXISTING, held
+    end
+    return RESUMED, go_on(held)
+  end
+  take_out(held, reason)
+  evict_below_limit()
+  return take_seat()
+end
+
+-- The holder is in already.
+local function still_in(held)
+  if when_held == 'r' then
+    return RESUMED, go_on(held)
+  end
+  if when_held == 's' then
+    return swap(held, SUPERSEDED)
+  end
+  if held.tier < tier then
+    return swap(held, UPGRADED)
+  end
+  return EXISTING, held
+end
+
+-- Every seat is taken. Unknown terms never evict.
+local function full()
+  local replaced = replace_id ~= '' and unless_over(by_id(replace_id, replace_key)) or nil
+  local one_is_enough = replaced and live() == limit
+  if limit == 0 or told == '' or not (when_full == 'e' or one_is_enough) then
+    local free_at = below_limit_at()
+    return FULL, free_at < NEVER and math.max(0, free_at - now) or NEVER
+  end
+  if replaced then
+    take_out(replaced, EVICTED)
+  end
+  evict_below_limit()
+  return take_seat()
+end
+
+local function admit()
+  -- 1. What is over is forgotten, under the terms that hold now.
+  if told == '' then
+    forget_over()
+  else
+    revise(told)
+  end
+  if closed then
+    return CLOSED, 0
+  end
+  if ends_at <= now then
+    return OVER, ends_at
+  end
+  -- 2. The holder's own session, named.
+  local own = named_own()
+  if own then
+    return REFRESHED, go_on(own)
+  end
+  -- 3. The holder is in already.
+  local held = unless_over(by_holder(holder, holder_key))
+  if held and read_body(held).holder ~= holder then
+    -- Two holders of one key: a hash broken on purpose wins no seat.
+    return FULL, NEVER
+  end
+  if held then
+    return still_in(held)
+  end
+  -- 4. A seat is free.
+  if live() < limit then
+    return take_seat()
+  end
+  -- 5. Full.
+  return full()
+end
+
+local outcome, found = admit()
+record_ends(origin, admitted and 1 or 0)
+local answer
+if outcome >= FULL then
+  local due_before = denials_due()
+  record_denial(holder, outcome, found, origin)
+  is_due_in_time = is_due_in_time and denials_due() == due_before
+  answer = reply(live(), limit, outcome, found)
+else
+  if admitted then
+    local s = admitted
+    record_event(BEGAN, count, origin,
+      pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
+  end
+  answer = reply(live(), limit, outcome, shown(found))
+  for _, ending in ipairs(ended) do
+    if ending.reason ~= EXPIRED then
+      answer[#answer + 1] = ending.session.id
+      answer[#answer + 1] = ending.reason
+    end
+  end
+end
+save_pool()
+if not is_due_in_time or count == 0 or overdue > 0 then
+  keep_due()
+end
+keep_head()
+return answer

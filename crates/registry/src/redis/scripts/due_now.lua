@@ -1,0 +1,5 @@
+-- The pools of a bucket that are due.
+--
+-- ARGV  1 how many at most
+-- Reply the time, …, and what they are called in the due-index
+return reply(unpack(call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', 0, ARGV[1])))

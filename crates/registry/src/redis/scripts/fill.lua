@@ -1,0 +1,8 @@
+-- Opens a pool of a bucket that is being rebuilt, with some of its sessions, or puts more of them in.
+--
+-- ARGV  2 to 6 as in open.lua · 7 the clock is not before this time
+-- Reply the time, …
+now = math.max(now, tonumber(ARGV[7]))
+if not load_pool() then
+  new_pool(ARGV[2], tonumber(ARGV[3]), ARGV[4])
+end

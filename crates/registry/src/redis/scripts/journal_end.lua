@@ -1,0 +1,4 @@
+-- How far a bucket's journal goes.
+--
+-- Reply the time, …
+return reply()

@@ -1,0 +1,22 @@
+-- Puts back sessions that the ledger knows as live, and ends what is over. Follows open.lua or fill.lua.
+--
+-- Where heartbeats keep sessions alive each gets one full TTL from now, since its holder could not send any
+-- meanwhile; else it keeps the end that it had.
+local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
+while at <= #known do
+  local s = {}
+  s.id, s.heartbeat, s.ttl, s.body, at = parse('>c16I6I5Hc0', known, at)
+  s.key = key_of(read_body(s).holder)
+  if has_heartbeats then
+    s.heartbeat, s.ttl = now, ttl or s.ttl
+  end
+  if not by_holder(s.holder, s.key) and not by_id(s.id, s.key) then
+    insert(s)
+  end
+end
+revise('')
+record_ends('', 0)
+save_pool()
+keep_due()
+keep_head()
+return reply()

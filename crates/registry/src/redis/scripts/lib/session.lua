@@ -1,0 +1,94 @@
+-- One session: a table of id, heartbeat, ttl, body, and in a large pool its key. Follows pool.lua.
+--
+-- The body is: tier (1 byte), how many users (1; + 16 if the start follows, which otherwise the id tells),
+-- start (6), then holder and users (each 2 bytes of length and text). Texts are compared and never looked into.
+local START_FOLLOWS = 16
+
+local function key_of(holder)
+  local hex = redis.sha1hex(holder):sub(1, 2 * KEY_BYTES)
+  return (hex:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
+end
+
+-- Reads what the body says, but for the names of the users.
+local function read_body(s)
+  if s.holder then
+    return s
+  end
+  local at
+  s.tier, s.users, at = parse('>BB', s.body)
+  if s.users >= START_FOLLOWS then
+    s.users, s.start_follows = s.users - START_FOLLOWS, true
+    s.started, at = parse('>I6', s.body, at)
+  else
+    s.started = floor(parse('>I6', s.id) / 16)
+  end
+  s.holder, s.users_at = parse('>Hc0', s.body, at)
+  return s
+end
+
+local function users_of(s)
+  local users, at = {}, read_body(s).users_at
+  for i = 1, s.users do
+    users[i], at = parse('>Hc0', s.body, at)
+  end
+  return users
+end
+
+local function has_user(s, user)
+  for _, each in ipairs(users_of(s)) do
+    if each == user then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether the caller may touch a session: `who` is 'a' for all, or 'u' and the name of a user.
+local function covers(who, s)
+  return who == 'a' or has_user(s, who:sub(2))
+end
+
+-- When a session is over unless renewed.
+local function expiry_of(s)
+  return math.min(s.heartbeat + s.ttl, ends_at, NEVER)
+end
+
+-- Whether a session is over, or ought to be: closed terms end all, but not in one step if there are many.
+local function is_over(s)
+  return closed or expiry_of(s) <= now
+end
+
+local function over_for(s)
+  return expiry_of(s) <= now and EXPIRED or ENTITLEMENT_ENDED
+end
+
+-- What a reply says of a session: id, last heartbeat, TTL, expiry, body.
+local function shown(s)
+  return s.id, s.heartbeat, s.ttl, expiry_of(s), s.body
+end
+
+-- Whether a has its place before b in the order of eviction: last heartbeat, start, id.
+local function before(a, b)
+  if a.heartbeat ~= b.heartbeat then
+    return a.heartbeat < b.heartbeat
+  end
+  if read_body(a).started ~= read_body(b).started then
+    return a.started < b.started
+  end
+  local a1, a2, a3 = parse('>I6I6I4', a.id)
+  local b1, b2, b3 = parse('>I6I6I4', b.id)
+  if a1 ~= b1 then
+    return a1 < b1
+  end
+  return a2 < b2 or (a2 == b2 and a3 < b3)
+end
+
+local function least(list)
+  local found
+  for _, s in ipairs(list) do
+    if not found or before(s, found) then
+      found = s
+    end
+  end
+  return found
+end

@@ -1,0 +1,119 @@
+//! What happens to one session.
+
+use seatkeeper_core::{Authority, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId};
+
+use super::RedisRegistry;
+use super::call::{Answered, Call};
+use super::codec::{Garbled, end_reason_of, origin_bytes};
+use super::reply::{Preamble, Reply};
+use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, Script, reason_number};
+use super::whereabouts::{Clue, Whereabouts};
+use crate::Error;
+use crate::contract::{Ended, Heartbeat, Live};
+
+/// What a script found of a session.
+struct Met {
+    pool: PoolId,
+    preamble: Preamble,
+    /// One of [`LIVE`], [`GONE`], [`LEFT`], [`MISSING`].
+    what: i64,
+    reply: Reply,
+}
+
+impl RedisRegistry {
+    pub(super) async fn renew_session(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
+        let met = self.meet(&SCRIPTS.heartbeat, id, who, |call| call).await?;
+        let Some(Met { pool, preamble, what, mut reply }) = met else { return Ok(Heartbeat::Missing) };
+        match what {
+            LIVE => {
+                let live = reply.live(&pool, preamble.now)?;
+                self.renewals.note(id, live.session.last_heartbeat);
+                Ok(Heartbeat::Renewed(Box::new(live)))
+            }
+            GONE => {
+                self.renewals.forget(id);
+                let last_heartbeat = RegistryTime::from_millis(reply.number()?);
+                Ok(Heartbeat::Over { last_heartbeat, receipt: preamble.receipt(id.bucket()) })
+            }
+            MISSING => Ok(Heartbeat::Missing),
+            _ => Err(Garbled("what a heartbeat found").into()),
+        }
+    }
+
+    pub(super) async fn end_session(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<Ended, Error> {
+        let leaver = match (reason, &who.reach) {
+            (EndReason::Released, Reach::Own(user)) => user.as_str(),
+            _ => "",
+        };
+        let add = |call: Call| call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(leaver);
+        let met = self.meet(&SCRIPTS.end, id, who, add).await?;
+        let Some(Met { preamble, what, mut reply, .. }) = met else { return Ok(Ended::Missing) };
+        match what {
+            GONE => {
+                self.renewals.forget(id);
+                let reason = end_reason_of(reply.signed()?)?;
+                Ok(Ended::Now { reason, receipt: preamble.receipt(id.bucket()) })
+            }
+            LEFT => Ok(Ended::Left),
+            MISSING => Ok(Ended::Missing),
+            _ => Err(Garbled("what the end of a session found").into()),
+        }
+    }
+
+    pub(super) async fn show_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        let met = self.meet(&SCRIPTS.session, id, who, |call| call).await?;
+        let Some(Met { pool, preamble, what, mut reply }) = met else { return Ok(None) };
+        match what {
+            LIVE => Ok(Some(reply.live(&pool, preamble.now)?)),
+            MISSING => Ok(None),
+            _ => Err(Garbled("what a look at a session found").into()),
+        }
+    }
+
+    /// Calls a script on a session, wherever it is; none if it is nowhere, or not within the caller's reach.
+    async fn meet(
+        &self,
+        script: &'static Script,
+        id: SessionId,
+        who: &Authority,
+        add: impl Fn(Call) -> Call,
+    ) -> Result<Option<Met>, Error> {
+        let Some(Whereabouts { pool, mut clue }) = self.find(id, who).await? else { return Ok(None) };
+        let Some(reach) = reach_into(&pool, who) else { return Ok(None) };
+        let call = |clue: &Clue| {
+            let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
+            add(call)
+        };
+        let answered = match self.ask(call(&clue)).await? {
+            Answered::KeyNeeded => {
+                clue = self.search_large(&pool, id).await?;
+                self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
+                self.ask(call(&clue)).await?
+            }
+            answered @ Answered::Reply(..) => answered,
+        };
+        let (preamble, mut reply) = answered.told()?;
+        let what = reply.signed()?;
+        Ok(Some(Met { pool, preamble, what, reply }))
+    }
+}
+
+/// Whose sessions of a pool the caller may touch, in the scripts' words: all, or one user's; none if none of them.
+fn reach_into(pool: &PoolId, who: &Authority) -> Option<String> {
+    if who.kind.is_some_and(|kind| kind != pool.kind) {
+        return None;
+    }
+    if who.tenant != pool.tenant {
+        return who.abroad.as_ref().map(|user| format!("u{user}"));
+    }
+    Some(match &who.reach {
+        Reach::Own(user) => format!("u{user}"),
+        Reach::Tenant => "a".to_owned(),
+    })
+}

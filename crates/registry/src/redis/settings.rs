@@ -1,0 +1,108 @@
+//! How Redis is reached, and how much of this node's memory goes into it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use seatkeeper_core::Region;
+
+/// How to reach Redis, and how much to keep.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which servers, and how they hang together.
+    pub deployment: Deployment,
+    /// The user of the server's ACL; none: the default one.
+    pub username: Option<String>,
+    /// Where the password is. It is read again for each connection, so that it can be changed while this runs.
+    pub password: Password,
+    /// What secures the connections; none: they are in the clear.
+    pub tls: Option<Tls>,
+    /// The region that new sessions' ids carry.
+    pub region: Region,
+    /// How many events the journal takes, over all buckets, until no session is admitted.
+    pub journal_events_max: usize,
+    /// How old this node's knowledge may be of what other nodes wrote into the journal.
+    pub journal_poll: Duration,
+    /// How many sessions this node remembers the place of.
+    pub sessions_remembered_max: usize,
+    /// How long a call may take. Past it its outcome is unknown.
+    pub response_timeout: Duration,
+}
+
+/// Which servers, and how they hang together. Each is a host and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deployment {
+    /// One server.
+    Standalone(Address),
+    /// A primary and its replicas, which these Sentinels watch under this name.
+    Sentinel {
+        /// The Sentinels.
+        sentinels: Vec<Address>,
+        /// The name.
+        primary: String,
+    },
+    /// A cluster. Of its nodes, some.
+    Cluster(Vec<Address>),
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// The host's name or number.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// Where the password is.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Password {
+    /// Nowhere: none is asked for.
+    #[default]
+    None,
+    /// Here.
+    Text(String),
+    /// In a file, but for the end of its line.
+    File(PathBuf),
+}
+
+/// What secures the connections. All of it is in PEM files, which are read again for each connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Who vouches for the servers; none: those whom the system trusts.
+    pub ca: Option<PathBuf>,
+    /// The certificate that this node shows, and its key.
+    pub client: Option<(PathBuf, PathBuf)>,
+}
+
+impl Settings {
+    /// For one server on this machine's network, with everything else as it usually is.
+    pub fn new(deployment: Deployment) -> Self {
+        Self {
+            deployment,
+            username: None,
+            password: Password::None,
+            tls: None,
+            region: Region::default(),
+            journal_events_max: 100_000,
+            journal_poll: Duration::from_millis(200),
+            sessions_remembered_max: 200_000,
+            response_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl std::fmt::Debug for Password {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Text(_) => f.write_str("Text(…)"),
+            Self::File(path) => write!(f, "File({})", path.display()),
+        }
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}

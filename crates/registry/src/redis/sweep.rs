@@ -1,0 +1,59 @@
+//! The clock, and what it brings about.
+
+use futures_util::future::join_all;
+use seatkeeper_core::{Bucket, RegistryTime, Span};
+
+use super::RedisRegistry;
+use super::call::{Call, warn_of_step};
+use super::codec::Garbled;
+use super::keys::{Key, PoolKeys};
+use super::link::failed;
+use super::reply::Reply;
+use super::scripts::SCRIPTS;
+use crate::Error;
+use crate::contract::Swept;
+
+impl RedisRegistry {
+    /// The time, whether anything is served or not. Where servers differ, it is that of the first bucket's.
+    pub(super) async fn time(&self) -> Result<RegistryTime, Error> {
+        let Some(bucket) = Bucket::all().next() else { return Err(Garbled("there is no bucket").into()) };
+        let link = self.router.link(bucket).await?;
+        let up = link.up().await?;
+        let call = Call::on(&SCRIPTS.now, bucket, [&self.keys.of(bucket).head].into_iter());
+        let mut reply = Reply::of(link.run(&up, &SCRIPTS.now, call.command()).await.map_err(failed)?)?;
+        let now = reply.time()?;
+        warn_of_step(Span::from_millis(reply.number()?));
+        Ok(now)
+    }
+
+    pub(super) async fn due_next(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        let call = Call::on_bucket(&SCRIPTS.due_next, bucket, self.keys.of(bucket));
+        let (_, mut reply) = self.told(call).await?;
+        if reply.is_at_end() { Ok(None) } else { Ok(Some(reply.time_text()?)) }
+    }
+
+    /// Sweeps the pools that are due, each in a step of its own.
+    pub(super) async fn sweep_bucket(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
+        let due = Call::on_bucket(&SCRIPTS.due_now, bucket, self.keys.of(bucket)).arg(max.saturating_add(1));
+        let (_, mut reply) = self.told(due).await?;
+        let mut due = Vec::new();
+        while !reply.is_at_end() {
+            let reference = reply.bytes()?;
+            due.push(Key::try_from(&*reference).map_err(|_| Garbled("a name in the due-index"))?);
+        }
+        let more = due.len() > max;
+        due.truncate(max);
+        let swept = join_all(due.into_iter().map(|reference| self.sweep_pool(bucket, reference))).await;
+        swept.into_iter().try_fold(Swept { ended: 0, more }, |sum, swept| {
+            let swept = swept?;
+            Ok(Swept { ended: sum.ended + swept.ended, more: sum.more || swept.more })
+        })
+    }
+
+    async fn sweep_pool(&self, bucket: Bucket, reference: Key) -> Result<Swept, Error> {
+        let keys = PoolKeys::in_bucket(bucket, reference);
+        let call = Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), &keys);
+        let (_, mut reply) = self.told(call).await?;
+        Ok(Swept { ended: reply.number()? as usize, more: reply.number()? > 0 })
+    }
+}

@@ -1,0 +1,10 @@
+//! The registry in Redis keeps the contract.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod redis_harness;
+
+use redis_harness::Nodes;
+use seatkeeper_registry::conformance_suite;
+
+conformance_suite!(one_node, Nodes<1>);
+conformance_suite!(two_nodes, Nodes<2>);

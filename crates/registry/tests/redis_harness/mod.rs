@@ -1,0 +1,90 @@
+//! The registry in Redis, put to the test on servers of its own, whose clock is turned by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use seatkeeper_core::{Bucket, Span};
+use seatkeeper_registry::conformance::Harness;
+use seatkeeper_registry::redis::{Address, Deployment, NoRecord, RedisRegistry, Settings};
+use seatkeeper_registry::{Epochs, Rebuild, Registry};
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
+use tokio::time::Instant;
+
+const EPOCH: u64 = 1;
+
+/// How long a node may take to reach its servers.
+const REACHED_MAX: Duration = Duration::from_secs(30);
+
+/// Servers, their clock, and so many nodes, which take turns.
+pub(crate) struct Nodes<const COUNT: usize> {
+    nodes: Vec<Arc<RedisRegistry>>,
+    turn: AtomicUsize,
+    clock: Arc<Clock>,
+    _redis: Redis,
+}
+
+impl<const COUNT: usize> Harness for Nodes<COUNT> {
+    async fn start(journal_events_max: usize) -> Self {
+        let clock = Arc::new(Clock::new());
+        let redis = RedisSetup::default().clock(&clock).start();
+        let address = Address { host: "127.0.0.1".to_owned(), port: redis.port() };
+        let mut settings = Settings { journal_events_max, ..Settings::new(Deployment::Standalone(address)) };
+        if COUNT > 1 {
+            // What one node did the next one sees.
+            settings.journal_poll = Duration::ZERO;
+        }
+        let nodes = served_by(COUNT, &settings).await;
+        Self { nodes, turn: AtomicUsize::new(0), clock, _redis: redis }
+    }
+
+    fn registry(&self) -> Arc<dyn Registry> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        Arc::clone(&self.nodes[turn % COUNT]) as _
+    }
+
+    async fn let_pass(&self, span: Span) {
+        self.clock.advance(Duration::from_millis(span.as_millis()));
+    }
+
+    fn ttl(&self) -> Span {
+        Span::from_secs(30)
+    }
+
+    async fn set_clock_back(&self, span: Span) -> bool {
+        self.clock.set_back(Duration::from_millis(span.as_millis()));
+        true
+    }
+}
+
+/// So many nodes, which serve every bucket of servers that were empty.
+pub(crate) async fn served_by(nodes: usize, settings: &Settings) -> Vec<Arc<RedisRegistry>> {
+    let epochs = Arc::new(Epochs::default());
+    let node = || Arc::new(RedisRegistry::new(settings.clone(), Arc::clone(&epochs), Arc::new(NoRecord)));
+    let nodes: Vec<_> = (0..nodes).map(|_| node()).collect();
+    fill_with_nothing(&nodes[0]).await;
+    for bucket in Bucket::all() {
+        epochs.set(bucket, EPOCH);
+    }
+    nodes
+}
+
+async fn fill_with_nothing(node: &RedisRegistry) {
+    let started = Instant::now();
+    let conditions = loop {
+        let conditions = node.conditions().await;
+        if conditions.iter().all(|condition| condition.server.is_some()) {
+            break conditions;
+        }
+        assert!(started.elapsed() < REACHED_MAX, "not all servers can be reached: {conditions:?}");
+    };
+    join_all(conditions.iter().map(|condition| async {
+        let bucket = condition.bucket;
+        node.rebuild_begin(bucket, EPOCH).await.expect("nobody else rebuilds");
+        node.rebuild_clear(bucket, EPOCH).await.expect("it has begun");
+        node.rebuild_finish(bucket, EPOCH, condition.server.as_ref()).await.expect("it has begun");
+    }))
+    .await;
+}
