@@ -4,7 +4,8 @@
 mod redis_harness;
 
 use redis_harness::Nodes;
-use seatkeeper_registry::conformance_suite;
+use seatkeeper_registry::{conformance_suite, rebuilding_suite};
 
 conformance_suite!(one_node, Nodes<1>);
 conformance_suite!(two_nodes, Nodes<2>);
+rebuilding_suite!(rebuilt, Nodes<2>);

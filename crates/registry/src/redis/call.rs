@@ -153,7 +153,9 @@ impl RedisRegistry {
             now => {
                 let preamble = reply.preamble(epoch, now)?;
                 warn_of_step(preamble.behind);
-                self.backlog.note(preamble.receipt(bucket), preamble.acknowledged);
+                if stage == Stage::Serving {
+                    self.backlog.note(preamble.receipt(bucket), preamble.acknowledged);
+                }
                 Ok(Answered::Reply(preamble, reply))
             }
         }

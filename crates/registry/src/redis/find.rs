@@ -45,7 +45,7 @@ impl RedisRegistry {
     async fn search_journal(&self, id: SessionId) -> Result<Option<Whereabouts>, Error> {
         let mut after = None;
         loop {
-            let entries = self.read_journal(id.bucket(), after, JOURNAL_PAGE).await?;
+            let entries = self.read_journal_after(id.bucket(), after, JOURNAL_PAGE).await?;
             let Some(last) = entries.last() else { return Ok(None) };
             after = Some(last.receipt);
             let began = entries.iter().find_map(|entry| began_as(&entry.event, id));

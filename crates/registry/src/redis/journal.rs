@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use super::RedisRegistry;
 use super::call::{Call, Stage, head_of};
 use super::codec::{Garbled, event_of};
-use super::link::failed;
 use super::scripts::SCRIPTS;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
 use crate::{Epochs, Error};
@@ -34,7 +33,7 @@ impl RedisRegistry {
         // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
         let share = max.div_ceil(waiting.len().max(1));
         let mut entries = Vec::new();
-        for read in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, None, share))).await {
+        for read in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, share))).await {
             entries.extend(read?);
         }
         let acknowledged = self.served().map(|bucket| self.backlog.acknowledged(bucket));
@@ -44,8 +43,18 @@ impl RedisRegistry {
         })
     }
 
-    /// The oldest events of a bucket, or those behind `after`.
-    pub(super) async fn read_journal(
+    /// The oldest events of a bucket that is served; none of another.
+    async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
+        let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket));
+        match self.told(read.arg(count(max))).await {
+            Ok((_, mut reply)) => entries_of(bucket, reply.array()?),
+            Err(Error::NotServing { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The oldest events of a bucket behind `after`, whether it is served or not.
+    pub(super) async fn read_journal_after(
         &self,
         bucket: Bucket,
         after: Option<Receipt>,
@@ -53,19 +62,9 @@ impl RedisRegistry {
     ) -> Result<Vec<JournalEntry>, Error> {
         let from =
             after.map_or_else(|| "-".to_owned(), |after| format!("({}-{}", after.epoch, after.position));
-        let link = self.router.link(bucket).await?;
-        let up = link.up().await?;
         let mut range = redis::cmd("XRANGE");
-        range
-            .arg(&self.keys.of(bucket).journal)
-            .arg(from)
-            .arg("+")
-            .arg("COUNT")
-            .arg(max.min(i64::MAX as usize));
-        let Value::Array(entries) = link.send(&up, &range).await.map_err(failed)? else {
-            return Err(Garbled("a stream is no array").into());
-        };
-        entries.into_iter().map(|entry| Ok(entry_of(bucket, entry)?)).collect()
+        range.arg(&self.keys.of(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
+        entries_of(bucket, self.query(bucket, &range).await?)
     }
 
     pub(super) async fn acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -118,6 +117,15 @@ impl RedisRegistry {
     fn served(&self) -> impl Iterator<Item = Bucket> {
         Bucket::all().filter(|&bucket| self.epochs.of(bucket) != Epochs::NONE)
     }
+}
+
+/// As many as Redis can count to.
+fn count(max: usize) -> usize {
+    max.min(i64::MAX as usize)
+}
+
+fn entries_of(bucket: Bucket, entries: Vec<Value>) -> Result<Vec<JournalEntry>, Error> {
+    entries.into_iter().map(|entry| Ok(entry_of(bucket, entry)?)).collect()
 }
 
 /// An entry of a stream: its id, and one field with its value.

@@ -48,7 +48,7 @@ impl Rebuild for RedisRegistry {
     ) -> Result<Vec<JournalEntry>, Error> {
         let stands = Call::on_bucket(&SCRIPTS.journal_end, bucket, self.keys.of(bucket));
         self.ask_in(Stage::Rebuilding, epoch, stands).await?;
-        self.read_journal(bucket, after, max).await
+        self.read_journal_after(bucket, after, max).await
     }
 
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
@@ -100,9 +100,9 @@ impl Rebuild for RedisRegistry {
         epoch: u64,
         identity: Option<&Identity>,
     ) -> Result<(), Error> {
-        let Some(identity) = identity else { return Err(Error::NotServing { bucket }) };
-        let call = Call::on_bucket(&SCRIPTS.rebuild_finish, bucket, self.keys.of(bucket));
-        let call = call.arg(stamp(Stage::Serving, epoch, identity));
+        let here = self.router.link(bucket).await?.up().await?;
+        let served = stamp(Stage::Serving, epoch, identity.unwrap_or(&here.identity));
+        let call = Call::on_bucket(&SCRIPTS.rebuild_finish, bucket, self.keys.of(bucket)).arg(served);
         self.ask_in(Stage::Rebuilding, epoch, call).await?;
         Ok(())
     }

@@ -83,6 +83,14 @@ impl Reply {
         }
     }
 
+    /// An array within the reply.
+    pub(super) fn array(&mut self) -> Result<Vec<Value>, Garbled> {
+        match self.0.next() {
+            Some(Value::Array(values)) => Ok(values),
+            _ => Err(Garbled("a reply lacks an array")),
+        }
+    }
+
     /// A session as a script shows it: id, last heartbeat, TTL, expiry, body.
     pub(super) fn live(&mut self, pool: &PoolId, now: RegistryTime) -> Result<Live, Garbled> {
         let id = self.bytes()?;

@@ -115,6 +115,7 @@ scripts! {
     heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record",
         "lib/denials", "lib/due", "heartbeat"];
     journal_end = ["lib/bucket", "journal_end"];
+    journal_read = ["lib/bucket", "journal_read"];
     now = ["now"];
     open = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
         "lib/due", "lib/rule", "open", "lib/restore"];

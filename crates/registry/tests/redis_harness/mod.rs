@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use seatkeeper_core::{Bucket, Span};
 use seatkeeper_registry::conformance::Harness;
+use seatkeeper_registry::conformance::rebuilding::Rebuildable;
 use seatkeeper_registry::redis::{Address, Deployment, NoRecord, RedisRegistry, Settings};
 use seatkeeper_registry::{Epochs, Rebuild, Registry};
 use seatkeeper_testbed::clock::Clock;
@@ -21,6 +22,7 @@ const REACHED_MAX: Duration = Duration::from_secs(30);
 /// Servers, their clock, and so many nodes, which take turns.
 pub(crate) struct Nodes<const COUNT: usize> {
     nodes: Vec<Arc<RedisRegistry>>,
+    epochs: Arc<Epochs>,
     turn: AtomicUsize,
     clock: Arc<Clock>,
     _redis: Redis,
@@ -36,13 +38,13 @@ impl<const COUNT: usize> Harness for Nodes<COUNT> {
             // What one node did the next one sees.
             settings.journal_poll = Duration::ZERO;
         }
-        let nodes = served_by(COUNT, &settings).await;
-        Self { nodes, turn: AtomicUsize::new(0), clock, _redis: redis }
+        let epochs = Arc::new(Epochs::default());
+        let nodes = served_by(COUNT, &settings, &epochs).await;
+        Self { nodes, epochs, turn: AtomicUsize::new(0), clock, _redis: redis }
     }
 
     fn registry(&self) -> Arc<dyn Registry> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        Arc::clone(&self.nodes[turn % COUNT]) as _
+        self.node()
     }
 
     async fn let_pass(&self, span: Span) {
@@ -59,10 +61,30 @@ impl<const COUNT: usize> Harness for Nodes<COUNT> {
     }
 }
 
+impl<const COUNT: usize> Rebuildable for Nodes<COUNT> {
+    fn rebuild(&self) -> Arc<dyn Rebuild> {
+        self.node()
+    }
+
+    async fn know(&self, bucket: Bucket, epoch: u64) {
+        self.epochs.set(bucket, epoch);
+    }
+}
+
+impl<const COUNT: usize> Nodes<COUNT> {
+    fn node(&self) -> Arc<RedisRegistry> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        Arc::clone(&self.nodes[turn % COUNT])
+    }
+}
+
 /// So many nodes, which serve every bucket of servers that were empty.
-pub(crate) async fn served_by(nodes: usize, settings: &Settings) -> Vec<Arc<RedisRegistry>> {
-    let epochs = Arc::new(Epochs::default());
-    let node = || Arc::new(RedisRegistry::new(settings.clone(), Arc::clone(&epochs), Arc::new(NoRecord)));
+pub(crate) async fn served_by(
+    nodes: usize,
+    settings: &Settings,
+    epochs: &Arc<Epochs>,
+) -> Vec<Arc<RedisRegistry>> {
+    let node = || Arc::new(RedisRegistry::new(settings.clone(), Arc::clone(epochs), Arc::new(NoRecord)));
     let nodes: Vec<_> = (0..nodes).map(|_| node()).collect();
     fill_with_nothing(&nodes[0]).await;
     for bucket in Bucket::all() {
