@@ -69,32 +69,47 @@ pub(crate) struct SettingsArgs {
     /// Keep the ledger and the token key here [default: ./seatkeeper-data]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<String>,
-    /// Keep live sessions here: memory
+    /// Keep live sessions here: memory, or redis://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub registry: Option<String>,
-    /// Keep records here: sqlite:DIR, the same as --data-dir DIR
-    #[arg(long, value_name = "URL", conflicts_with = "data_dir", value_parser = sqlite_dir)]
-    pub ledger: Option<String>,
+    /// Keep records here: postgres://HOST/DATABASE, or sqlite:DIR, the same as --data-dir DIR
+    #[arg(long, value_name = "URL", value_parser = ledger_flag)]
+    pub ledger: Option<LedgerFlag>,
 }
 
-fn sqlite_dir(url: &str) -> Result<String, &'static str> {
+/// Where records are kept.
+#[derive(Clone, Debug)]
+pub(crate) enum LedgerFlag {
+    /// In this directory.
+    Directory(String),
+    /// In this database.
+    Postgres(String),
+}
+
+fn ledger_flag(url: &str) -> Result<LedgerFlag, &'static str> {
     match url.strip_prefix("sqlite:") {
-        Some(dir) if !dir.is_empty() => Ok(dir.to_owned()),
-        Some(_) | None => Err("want sqlite:DIR"),
+        Some(dir) if !dir.is_empty() => Ok(LedgerFlag::Directory(dir.to_owned())),
+        None if url.starts_with("postgres") => Ok(LedgerFlag::Postgres(url.to_owned())),
+        Some(_) | None => Err("want sqlite:DIR or postgres://HOST/DATABASE"),
     }
 }
 
 impl SettingsArgs {
     /// These arguments, above the environment and the file.
     pub(crate) fn sources(&self) -> Sources {
+        let (ledger_key, ledger) = match &self.ledger {
+            Some(LedgerFlag::Directory(dir)) => ("ledger.data_dir", Some(dir)),
+            Some(LedgerFlag::Postgres(url)) => ("ledger.url", Some(url)),
+            None => ("ledger.url", None),
+        };
         let flags = [
-            ("--listen", "server.listen", &self.listen),
-            ("--data-dir", "ledger.data_dir", &self.data_dir),
-            ("--registry", "registry.url", &self.registry),
-            ("--ledger", "ledger.data_dir", &self.ledger),
+            ("--listen", "server.listen", self.listen.as_ref()),
+            ("--data-dir", "ledger.data_dir", self.data_dir.as_ref()),
+            ("--registry", "registry.url", self.registry.as_ref()),
+            ("--ledger", ledger_key, ledger),
         ];
-        let given = |(name, key, value): (_, _, &Option<String>)| {
-            value.clone().map(|value| Flag { name, key, value })
+        let given = |(name, key, value): (_, _, Option<&String>)| {
+            value.cloned().map(|value| Flag { name, key, value })
         };
         Sources {
             file: self.config.clone(),

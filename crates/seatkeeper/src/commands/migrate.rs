@@ -2,15 +2,22 @@
 
 use std::process::ExitCode;
 
-use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::{Ledger, Location};
 
 use super::Error;
 use crate::cli::DataDirArgs;
 use crate::{output, settings};
 
 pub(super) async fn run(args: &DataDirArgs) -> Result<ExitCode, Error> {
-    let data_dir = settings::load(&args.sources())?.ledger.data_dir;
-    let version = Ledger::migrate(&data_dir).await?;
-    output::line(format_args!("the ledger in {} is at version {version}", data_dir.display()))?;
+    let ledger = settings::load(&args.sources())?.ledger.location().map_err(settings::Error::Misfit)?;
+    let version = Ledger::migrate(ledger.clone()).await?;
+    match ledger {
+        Location::Directory(dir) => {
+            output::line(format_args!("the ledger in {} is at version {version}", dir.display()))?;
+        }
+        Location::Postgres(url) => {
+            output::line(format_args!("the ledger in {url} is at version {version}"))?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

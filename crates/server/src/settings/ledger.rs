@@ -1,15 +1,20 @@
 use std::path::PathBuf;
 
 use seatkeeper_core::Span;
+use seatkeeper_ledger::{Location, PostgresUrl};
 use serde::{Deserialize, Serialize};
 
-use super::{Misfit, within};
+use super::{Misfit, Secret, within};
 
 /// `[ledger]`: the system of record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerSettings {
-    /// Where the ledger and the token key are kept. One process at a time. Default `./seatkeeper-data`.
+    /// The PostgreSQL database that holds the ledger: `postgres://user:password@host/database`. Absent: SQLite, in
+    /// `data_dir`.
+    pub url: Option<Secret>,
+    /// Where the token key is kept, and the ledger unless it is elsewhere. One process at a time. Default
+    /// `./seatkeeper-data`.
     pub data_dir: PathBuf,
     /// How long ended sessions and audit records are kept, in days: 0 keeps them for ever. Default 0.
     pub retention_days: u64,
@@ -23,6 +28,7 @@ pub struct LedgerSettings {
 impl Default for LedgerSettings {
     fn default() -> Self {
         Self {
+            url: None,
             data_dir: PathBuf::from("./seatkeeper-data"),
             retention_days: 0,
             heartbeat_flush_seconds: 10,
@@ -39,7 +45,19 @@ impl LedgerSettings {
         (seconds > 0).then_some(Span::from_secs(seconds))
     }
 
+    /// The database.
+    pub fn location(&self) -> Result<Location, Misfit> {
+        let Some(url) = &self.url else { return Ok(Location::from(&self.data_dir)) };
+        let url: PostgresUrl = url.reveal().parse().map_err(|_| Misfit {
+            key: "ledger.url",
+            got: "another text".to_owned(),
+            want: "want postgres://user:password@host/database",
+        })?;
+        Ok(url.into())
+    }
+
     pub(super) fn check(&self) -> Result<(), Misfit> {
+        self.location()?;
         within("ledger.retention_days", self.retention_days, 0..=36_500, "want 0 to 36,500 days")?;
         within(
             "ledger.heartbeat_flush_seconds",

@@ -1,12 +1,11 @@
 //! `seatkeeper audit verify`: the proof, from the audit log alone.
 
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use seatkeeper_ledger::{Error as LedgerError, Finding, Ledger, Proof, Verdict};
+use seatkeeper_ledger::{Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
 use serde_json::{Value, json};
 
 use crate::cli::DataDirArgs;
@@ -23,10 +22,10 @@ pub(crate) struct VerifyArgs {
 }
 
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
-    let data_dir = settings::load(&args.data.sources())?.ledger.data_dir;
+    let ledger = settings::load(&args.data.sources())?.ledger.location().map_err(settings::Error::Misfit)?;
     // On the standard error output, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner();
-    let verdict = verify(&data_dir, |proof| {
+    let verdict = verify(ledger, |proof| {
         spinner.set_message(format!("{} records of {} pools hold so far", proof.records, proof.pools));
         spinner.tick();
     })
@@ -40,12 +39,12 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
     Ok(exit_code(&verdict))
 }
 
-/// Replays the audit log in a data directory, also beside the server that writes to it.
+/// Replays the audit log of a ledger, also beside the servers that write to it.
 pub(crate) async fn verify(
-    data_dir: &Path,
+    ledger: impl Into<Location>,
     progress: impl FnMut(&Proof) + Send,
 ) -> Result<Verdict, LedgerError> {
-    let ledger = Ledger::open_read_only(data_dir).await?;
+    let ledger = Ledger::open_read_only(ledger).await?;
     let verdict = ledger.verify(progress).await;
     ledger.close().await;
     verdict
