@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, SessionId, Terms};
-use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::{BucketMode, Ledger, LivePool};
 use seatkeeper_registry::{
-    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Heartbeat, Live, PoolView, Receipt, Registry,
-    Request,
+    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
+    Registry, Request,
 };
 
 use crate::error::Error;
+use crate::failover::Bearings;
 use crate::settings::Durability;
 pub(crate) use commits::{Commits, Overtaken};
 pub(crate) use endings::{Endings, Listener};
@@ -31,6 +32,7 @@ pub(crate) struct Engine {
     ledger: Ledger,
     commits: Arc<Commits>,
     endings: Arc<Endings>,
+    bearings: Arc<Bearings>,
     commit_timeout: Duration,
 }
 
@@ -50,13 +52,18 @@ impl Engine {
         ledger: Ledger,
         commits: Arc<Commits>,
         endings: Arc<Endings>,
+        bearings: Arc<Bearings>,
         commit_timeout: Duration,
     ) -> Self {
-        Self { registry, ledger, commits, endings, commit_timeout }
+        Self { registry, ledger, commits, endings, bearings, commit_timeout }
     }
 
-    /// An error unless admissions can be put on record at present.
+    /// An error unless this server should be asked. One that is alone must be able to put admissions on record. One of
+    /// several must reach the registry; a ledger that is out of reach is so for the others as well, and heartbeats go on.
     pub(crate) async fn is_ready(&self) -> Result<(), Error> {
+        if let Some(is_ready) = self.bearings.are_served() {
+            return if is_ready { Ok(()) } else { Err(Error::OutOfStep) };
+        }
         if self.commits.are_failing() {
             return Err(Error::NotDurable);
         }
@@ -71,11 +78,17 @@ impl Engine {
     /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
     /// finds it waits for that as well.
     pub(crate) async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
+        let bucket = request.pool.bucket();
         for _ in 0..OPENINGS_PER_CALL_MAX {
+            let epoch = self.bearings.epoch(bucket);
             match self.registry.claim(request).await {
                 Ok(claimed) => {
-                    if matches!(claimed.answer, Answer::Granted { .. }) {
+                    if let Answer::Granted { how, .. } = claimed.answer {
                         self.settled(claimed.receipt, durability).await?;
+                        // An admission on record is one of its epoch; a seat that was held already may be none by now.
+                        if (how, durability) != (Granted::Admitted, Durability::Ledger) {
+                            self.bearings.still(bucket, epoch).await?;
+                        }
                     }
                     return Ok(claimed);
                 }
@@ -93,8 +106,15 @@ impl Engine {
         who: &Authority,
         origin: &Origin,
     ) -> Result<Beat, Error> {
+        let epoch = self.bearings.epoch(id.bucket());
+        if self.bearings.mode(id.bucket()) == BucketMode::Deny {
+            return self.beat_on_record(id, who).await;
+        }
         match self.registry.heartbeat(id, who, origin).await? {
-            Heartbeat::Renewed(live) => Ok(Beat::Renewed(live)),
+            Heartbeat::Renewed(live) => {
+                self.bearings.still(id.bucket(), epoch).await?;
+                Ok(Beat::Renewed(live))
+            }
             Heartbeat::Over { last_heartbeat, receipt } => {
                 self.durable(receipt).await?;
                 Ok(Beat::Ended(Past::expired(last_heartbeat)))
@@ -123,7 +143,12 @@ impl Engine {
             Ended::Left => Ok(true),
             Ended::Missing => {
                 // What ended it must be on record before anyone is told that it is over.
-                self.settled(self.registry.journal_end(id.bucket()).await?, durability).await?;
+                match durability {
+                    Durability::Ledger => self.past(id, who).await.map(drop)?,
+                    Durability::Journal => {
+                        self.settled(self.registry.journal_end(id.bucket()).await?, durability).await?;
+                    }
+                }
                 Ok(false)
             }
         }
@@ -186,8 +211,9 @@ impl Engine {
     }
 
     async fn open(&self, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
-        let seq = self.ledger.pool_seq(pool).await.map_err(Error::Ledger)?;
-        Ok(self.registry.open(pool, seq, terms, Vec::new()).await?)
+        // Number and sessions of one instant: what is decided in this pool then follows on the record, or is refused by it.
+        let LivePool { seq, sessions, .. } = self.ledger.pool_head(pool).await.map_err(Error::Ledger)?;
+        Ok(self.registry.open(pool, seq, terms, sessions).await?)
     }
 
     /// Waits for what an answer of this durability rests on.

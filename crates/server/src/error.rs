@@ -74,6 +74,8 @@ pub(crate) enum Error {
     ReconciliationUnderWay,
     #[error("a capacity was denied to its own user")]
     CapacityDenied,
+    #[error("this server does not reach the registry, or does not know yet where things stand")]
+    OutOfStep,
     #[error("the registry has no answer")]
     Registry(#[from] seatkeeper_registry::Error),
     #[error("the ledger has no answer")]

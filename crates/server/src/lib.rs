@@ -12,6 +12,7 @@ mod devices;
 mod engine;
 mod entitlements;
 mod error;
+mod failover;
 mod http;
 mod jobs;
 mod licenses;

@@ -198,6 +198,7 @@ impl From<Error> for Problem {
             Error::Registry(_)
             | Error::OthersUnreachable(_)
             | Error::NotDurable
+            | Error::OutOfStep
             | Error::TimedOut
             | Error::LimitUnknown
             | Error::TooManyStreams

@@ -1,14 +1,15 @@
 //! Builds the server. Only here is a backend of the registry named.
 
+mod embedded;
+mod shared;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::serve::ListenerExt;
-use futures_util::TryStreamExt;
-use seatkeeper_core::{Region, RegistryTime};
-use seatkeeper_ledger::{Ledger, LivePool};
-use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_core::RegistryTime;
+use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::{MonotonicClock, Registry, TimeSource};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -19,14 +20,14 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
 use crate::engine::{Commits, Endings, Engine};
-use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers, terms_of_pool, to_others};
+use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers, to_others};
+use crate::failover::Bearings;
 use crate::http::router;
 use crate::jobs;
 use crate::settings::{Misfit, Settings};
-use crate::times::registry_time_of;
 use crate::usage::{HttpSink, Metering};
-use crate::wall_clock;
 use crate::workers::{Crew, Drain, Flush, Sweep};
+use shared::Shared;
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -99,24 +100,36 @@ async fn start_by<C: TimeSource>(
     clock: impl FnOnce(RegistryTime) -> C,
 ) -> Result<Running, StartError> {
     settings.check()?;
-    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(&settings.ledger.data_dir)).await?;
+    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(settings.ledger.location()?)).await?;
     let verifier = Verifier::new(&settings)?;
-    let recorded = ledger.last_time().await?.unwrap_or_default();
-    let registry = filled_registry(&settings, &ledger, clock(first_time(recorded))).await?;
     let address = settings.server.listen;
     let listener =
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
     let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
 
     let commits = Arc::new(Commits::new(settings.registry.journal_events_max));
+    let upkeep = Crew::new();
+    let shared = settings.registry.shared().map(|url| Shared::new(&settings, url, &ledger)).transpose()?;
+    let (registry, bearings): (Arc<dyn Registry>, _) = match &shared {
+        Some(shared) => {
+            shared.start(&settings, &ledger, &commits, &upkeep).await;
+            (Arc::clone(&shared.registry) as _, Arc::clone(&shared.bearings))
+        }
+        None => {
+            let recorded = ledger.last_time().await?.unwrap_or_default();
+            let clock = clock(embedded::first_time(recorded));
+            (embedded::filled_registry(&settings, &ledger, clock).await?, Arc::new(Bearings::alone()))
+        }
+    };
     let endings = Arc::new(Endings::default());
     let drain = Drain {
         registry: Arc::clone(&registry),
         ledger: ledger.clone(),
         commits: Arc::clone(&commits),
         endings: Arc::clone(&endings),
+        bearings: Arc::clone(&bearings),
     };
-    let (upkeep, drainage) = workers(&settings, &registry, &ledger, drain).await?;
+    let drainage = workers(&settings, &registry, &ledger, drain, &upkeep).await?;
     let now = registry.now().await?;
     let mut jobs = jobs::start(&settings, &registry, &ledger, &upkeep, now).await?;
     if let Some(sink) = HttpSink::of(&settings.usage)? {
@@ -135,7 +148,7 @@ async fn start_by<C: TimeSource>(
     let entitlements = entitlements(&settings, &ledger, &upkeep)?;
     let app = App::new(Parts {
         verifier,
-        engine: Engine::new(registry, ledger.clone(), commits, endings, commit_timeout),
+        engine: Engine::new(registry, ledger.clone(), commits, endings, bearings, commit_timeout),
         entitlements,
         jobs,
         reconciliation: Semaphore::new(1),
@@ -151,32 +164,12 @@ async fn start_by<C: TimeSource>(
         writes.wait().await;
         upkeep.stop().await;
         drainage.stop().await;
+        if let Some(shared) = shared {
+            shared.presence.left().await;
+        }
         ledger.close().await;
     });
     Ok(Running { addr, served })
-}
-
-/// A registry with every session that the ledger knows as live, each with a full TTL.
-async fn filled_registry(
-    settings: &Settings,
-    ledger: &Ledger,
-    clock: impl TimeSource,
-) -> Result<Arc<dyn Registry>, StartError> {
-    let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
-    let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
-    let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
-    let (began, mut sessions) = (Instant::now(), 0);
-    let mut pools = std::pin::pin!(ledger.live_sessions());
-    while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
-        sessions += live.len();
-        // As they were when it was last heard of: what ended since then, while nobody served, ends its
-        // sessions as it would have done. Whoever came after that end was heard of after it.
-        let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
-        let terms = terms_of_pool(&pool, ledger, settings, heard).await?;
-        registry.open(&pool, seq, terms, live).await?;
-    }
-    tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
-    Ok(Arc::new(registry))
 }
 
 /// What is remembered of entitlements, and what nodes tell one another of them if there are several.
@@ -198,26 +191,15 @@ fn entitlements(
     Ok(entitlements)
 }
 
-/// Where the registry's clock starts: at the wall clock, but never before what is on record.
-fn first_time(recorded: RegistryTime) -> RegistryTime {
-    let wall = registry_time_of(wall_clock::now());
-    if recorded > wall {
-        tracing::warn!(
-            ahead_ms = recorded.since(wall).as_millis(),
-            "the wall clock is behind the ledger's last record; registry time goes on from the record"
-        );
-    }
-    wall.max(recorded)
-}
-
 /// The workers that look after sessions and history, and the one that brings their changes to the ledger.
 async fn workers(
     settings: &Settings,
     registry: &Arc<dyn Registry>,
     ledger: &Ledger,
     drain: Drain,
-) -> Result<(Crew, Crew), StartError> {
-    let (upkeep, drainage) = (Crew::new(), Crew::new());
+    upkeep: &Crew,
+) -> Result<Crew, StartError> {
+    let drainage = Crew::new();
     drainage.start(drain);
     let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
     upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval, registry.now().await?));
@@ -225,7 +207,7 @@ async fn workers(
         let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
         upkeep.start(Sweep { registry: Arc::clone(registry), interval });
     }
-    Ok((upkeep, drainage))
+    Ok(drainage)
 }
 
 /// Serves until `shutdown`, then answers what was accepted, for at most `drain_timeout`.

@@ -137,7 +137,7 @@ impl House {
     /// Proves the audit log, and fails the test with the finding if it cannot be proved.
     pub(crate) fn prove(&self) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
-        let output = run(&["audit", "verify", "--data-dir", data_dir]);
+        let output = run_with(&self.variables, &["audit", "verify", "--data-dir", data_dir]);
         assert!(output.status.success(), "{}{}", output.stdout, output.stderr);
         output.stdout
     }

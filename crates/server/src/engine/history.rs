@@ -1,10 +1,13 @@
 //! Sessions that are no longer live: the ledger tells of them.
 
-use seatkeeper_core::{Authority, EndReason, PoolId, RegistryTime, SessionId};
+use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
 use seatkeeper_ledger::SessionRecord;
+use seatkeeper_registry::{Error as RegistryError, Live};
 
-use super::Engine;
+use super::{Beat, Engine};
 use crate::error::Error;
+use crate::times::registry_time_of;
+use crate::wall_clock;
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,19 +17,54 @@ pub(crate) struct Past {
 }
 
 impl Past {
+    fn of(record: &SessionRecord) -> Option<Self> {
+        let reason = record.ended.as_ref()?.reason;
+        Some(Self { reason, last_heartbeat: record.session.last_heartbeat })
+    }
+
     pub(super) fn expired(last_heartbeat: RegistryTime) -> Self {
         Self { reason: EndReason::Expired, last_heartbeat }
     }
 }
 
 impl Engine {
-    /// How a session that is not live ended; none if it never was, or is not the caller's.
+    /// How a session ended that the registry does not have for this caller; none if it never was, or is not the
+    /// caller's. A registry that has not what is live on record has lost it, and then there is no answer.
     pub(super) async fn past(&self, id: SessionId, who: &Authority) -> Result<Option<Past>, Error> {
-        let record = self.record(id, who).await?;
-        Ok(record.and_then(|record| {
-            let reason = record.ended?.reason;
-            Some(Past { reason, last_heartbeat: record.session.last_heartbeat })
-        }))
+        let Some(record) = self.record(id, who).await? else { return Ok(None) };
+        if let Some(past) = Past::of(&record) {
+            return Ok(Some(past));
+        }
+        let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant);
+        if self.registry.session(id, &anyone).await?.is_some() {
+            // The caller is no longer one of those who share it.
+            return Ok(None);
+        }
+        // It may have ended since the record was read.
+        if let Some(past) = self.record(id, who).await?.as_ref().and_then(Past::of) {
+            return Ok(Some(past));
+        }
+        self.bearings.suspect(id.bucket());
+        Err(RegistryError::NotServing { bucket: id.bucket() }.into())
+    }
+
+    /// A heartbeat while no registry serves the session's bucket: whoever is live on record is, for nothing ends
+    /// before one serves again, and then each has a full TTL.
+    pub(super) async fn beat_on_record(&self, id: SessionId, who: &Authority) -> Result<Beat, Error> {
+        let record = self.ledger.session(id).await.map_err(Error::Ledger)?;
+        let Some(record) = record.filter(|record| who.covers(&record.pool, &record.session)) else {
+            // It may be in a journal that cannot be read now.
+            return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+        };
+        if let Some(past) = Past::of(&record) {
+            return Ok(Beat::Ended(past));
+        }
+        let (session, pool) = (record.session, record.pool);
+        // No registry tells the time; nothing is decided by this one.
+        let now = registry_time_of(wall_clock::now());
+        let (expires, expires_in) = (now + session.ttl, session.ttl);
+        let session = Session { last_heartbeat: now, ..session };
+        Ok(Beat::Renewed(Box::new(Live { session, pool, expires, expires_in })))
     }
 
     /// What the ledger knows of a session, all that happened to it until now included; none if it never

@@ -6,7 +6,8 @@ use super::{Misfit, within};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RegistrySettings {
-    /// Where live sessions are: `memory`, this process's own.
+    /// Where live sessions are: `memory`, this process's own, or `redis://user:password@host:port`, which any number
+    /// of nodes share.
     pub url: String,
     /// How often seats of silent holders are put on record as expired, in milliseconds: 0 turns the sweeper
     /// off, at most 60,000. Default 500. A seat is free the moment its TTL is over all the same.
@@ -30,8 +31,9 @@ impl RegistrySettings {
     }
 
     pub(super) fn check(&self) -> Result<(), Misfit> {
-        if self.url != "memory" {
-            return Err(Misfit { key: "registry.url", got: self.url.clone(), want: "want memory" });
+        if self.url != "memory" && self.shared().is_none_or(|url| redis::Client::open(url).is_err()) {
+            let want = "want memory or redis://host:port";
+            return Err(Misfit { key: "registry.url", got: "another text".to_owned(), want });
         }
         within(
             "registry.sweep_interval_milliseconds",

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use seatkeeper_core::Event;
-use seatkeeper_ledger::Ledger;
+use seatkeeper_core::{Bucket, Event};
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use seatkeeper_registry::{JournalEntry, Receipt, Registry};
 
 use super::driver::{Left, Worker};
 use crate::engine::{Commits, Endings};
 use crate::error::Error;
+use crate::failover::Bearings;
 
 /// Events in one commit. Only a ledger that is behind has so many at once, and it catches up the faster the
 /// more there are: pages that many of them touch are written once. It is a fraction of a second's work, for
@@ -32,6 +33,7 @@ pub(crate) struct Drain {
     pub(crate) ledger: Ledger,
     pub(crate) commits: Arc<Commits>,
     pub(crate) endings: Arc<Endings>,
+    pub(crate) bearings: Arc<Bearings>,
 }
 
 #[async_trait]
@@ -57,10 +59,15 @@ impl Worker for Drain {
         if read.entries.is_empty() {
             return Ok(Left::Nothing);
         }
-        let (receipts, events) = split(read.entries);
-        let applied = self.ledger.apply(&events).await;
-        self.commits.tried(applied.is_err());
-        applied.map_err(Error::Ledger)?;
+        let (mut receipts, mut events) = split(read.entries);
+        while let Some(bucket) = self.apply(&events).await? {
+            // The others' records do not wait for what becomes of this one.
+            receipts.retain(|receipt| receipt.bucket != bucket);
+            events.retain(|event| event.pool.bucket() != bucket);
+        }
+        if events.is_empty() {
+            return Ok(Left::Nothing);
+        }
         for receipt in receipts {
             self.registry.journal_acknowledge(receipt).await?;
             self.commits.advance(receipt);
@@ -79,6 +86,28 @@ impl Worker for Drain {
 }
 
 impl Drain {
+    /// Puts events on record, or names a bucket whose events are refused. Its registry serves it no more, or must not:
+    /// who waits for one of them is told so when the bucket's epoch has been read again.
+    async fn apply(&self, events: &[Event]) -> Result<Option<Bucket>, Error> {
+        let applied = self.ledger.apply(events).await;
+        let refused = match &applied {
+            Err(LedgerError::StaleEpoch { buckets }) => {
+                self.bearings.read_again();
+                buckets.first().map(|stale| stale.bucket)
+            }
+            Err(LedgerError::Contradiction { pool, .. }) => {
+                self.bearings.suspect(pool.bucket());
+                Some(pool.bucket())
+            }
+            Ok(()) | Err(_) => None,
+        };
+        self.commits.tried(applied.is_err() && refused.is_none());
+        if refused.is_none() {
+            applied.map_err(Error::Ledger)?;
+        }
+        Ok(refused)
+    }
+
     /// What to do after a batch. While events come faster than they can be put on record, and the journal has
     /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
     /// most of what the drainer would take of the machine.

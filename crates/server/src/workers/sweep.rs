@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::Bucket;
-use seatkeeper_registry::Registry;
+use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_registry::{Error as RegistryError, Registry};
 
 use super::driver::{Left, Worker};
 use crate::error::Error;
@@ -33,16 +33,26 @@ impl Worker for Sweep {
     }
 }
 
-/// Sweeps each bucket that is due, a step each, and says whether more is due already.
+/// Sweeps each bucket that is due, a step each, and says whether more is due already. A bucket that is not served at
+/// present has its turn later.
 pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
     let now = registry.now().await?;
     let mut left = Left::Nothing;
     for bucket in Bucket::all() {
-        if registry.due(bucket).await?.is_some_and(|due| due <= now)
-            && registry.sweep(bucket, SWEEP_POOLS_MAX).await?.more
-        {
-            left = Left::More;
+        match sweep_if_due(registry, bucket, now).await {
+            Ok(true) => left = Left::More,
+            Ok(false) | Err(RegistryError::NotServing { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(left)
+}
+
+async fn sweep_if_due(
+    registry: &dyn Registry,
+    bucket: Bucket,
+    now: RegistryTime,
+) -> Result<bool, RegistryError> {
+    let is_due = registry.due(bucket).await?.is_some_and(|due| due <= now);
+    Ok(is_due && registry.sweep(bucket, SWEEP_POOLS_MAX).await?.more)
 }

@@ -1,0 +1,119 @@
+//! Nodes that see different things: two primaries, or none, or nothing for a while.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use seatkeeper_testbed::proxy::{Network, Proxy};
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
+
+use super::support::{Nodes, answered, renewed, seat};
+
+/// Longer than any lease, and than a node counts as live.
+const LONG: Duration = Duration::from_secs(8);
+
+#[tokio::test]
+async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
+    let old = Redis::start();
+    let mut nodes = Nodes::over(&[old.url(), old.url()]);
+    let license = nodes.houses[0].license(2).await;
+    let ann = seat(&nodes.clients()[0], &license, "ann").await;
+    let replica = RedisSetup::default().setting(&format!("replicaof 127.0.0.1 {}", old.port())).start();
+    // It has copied nothing yet, or all: both must do.
+    let mut promotion = redis::cmd("REPLICAOF");
+    promotion.arg("NO").arg("ONE");
+    replica.ask::<()>(promotion);
+
+    // Three new nodes find the new primary. The first of them is no majority.
+    nodes.add(&replica.url());
+    nodes.add(&replica.url());
+    nodes.add(&replica.url());
+    let clients = nodes.clients();
+    renewed(&clients[2], &ann).await;
+    let bob = answered(async || clients[3].acquire(&license["license_key"], "bob").await).await.expect(201);
+    for client in &clients {
+        for machine in ["carl", "dora"] {
+            let answer = client.acquire(&license["license_key"], machine).await;
+            assert!([403, 503].contains(&answer.status), "{:#}", answer.body);
+        }
+    }
+    // Who is at the old primary is told nothing, and no load balancer sends anybody there.
+    tokio::time::sleep(LONG).await;
+    renewed(&clients[4], &bob["session_id"]).await;
+    renewed(&clients[4], &ann).await;
+    clients[2].get("/readyz").await.expect(200);
+    for stray in &clients[..2] {
+        stray.get("/readyz").await.expect(503);
+        stray.heartbeat(&ann).await.expect(503);
+    }
+    nodes.close();
+}
+
+#[tokio::test]
+async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
+    let mut redis = Redis::start();
+    let nodes = Nodes::over(&[redis.url(), redis.url()]);
+    let (license, clients) = (nodes.houses[0].license(1).await, nodes.clients());
+    let ann = seat(&clients[0], &license, "ann").await;
+    let frozen = Pid::from_raw(nodes.houses[0].pid().cast_signed()).expect("a process id");
+    kill_process(frozen, Signal::STOP).expect("it can be stopped");
+
+    redis.kill();
+    redis.start_again(seatkeeper_testbed::redis::Memory::Lost);
+    renewed(&clients[1], &ann).await;
+    clients[1].release(&ann).await.expect(204);
+    let bob = seat(&clients[1], &license, "bob").await;
+
+    kill_process(frozen, Signal::CONT).expect("it goes on");
+    answered(async || clients[0].heartbeat(&ann).await).await.expect(410);
+    renewed(&clients[0], &bob).await;
+    clients[0].acquire(&license["license_key"], "carl").await.expect(403);
+    nodes.close();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
+    let redis = Redis::start();
+    let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 1).await;
+    let cut_off = format!("redis://{}", proxy.address());
+    let nodes = Nodes::over(&[cut_off, redis.url(), redis.url()]);
+    let (license, clients) = (nodes.houses[0].license(2).await, nodes.clients());
+    let ann = seat(&clients[0], &license, "ann").await;
+
+    proxy.set(Network::Cut);
+    tokio::time::sleep(LONG).await;
+    clients[0].get("/readyz").await.expect(503);
+    clients[0].heartbeat(&ann).await.expect(503);
+    clients[1].get("/readyz").await.expect(200);
+    clients[1].heartbeat(&ann).await.expect(200);
+    let bob = seat(&clients[2], &license, "bob").await;
+
+    proxy.set(Network::Well);
+    answered(async || clients[0].get("/readyz").await).await.expect(200);
+    clients[0].heartbeat(&bob).await.expect(200);
+    clients[0].acquire(&license["license_key"], "carl").await.expect(403);
+    nodes.close();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_no_node_reaches_redis_nobody_is_admitted_and_nobody_loses_a_seat() {
+    let redis = Redis::start();
+    let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 1).await;
+    let through = format!("redis://{}", proxy.address());
+    let nodes = Nodes::over(&[through.clone(), through.clone(), through]);
+    let (license, clients) = (nodes.houses[0].license(2).await, nodes.clients());
+    let ann = seat(&clients[0], &license, "ann").await;
+
+    proxy.set(Network::Cut);
+    for client in &clients {
+        renewed(client, &ann).await;
+        client.get("/readyz").await.expect(200);
+        client.acquire(&license["license_key"], "bob").await.expect(503);
+    }
+
+    proxy.set(Network::Well);
+    let bob = answered(async || clients[1].acquire(&license["license_key"], "bob").await).await.expect(201);
+    clients[2].heartbeat(&bob["session_id"]).await.expect(200);
+    renewed(&clients[0], &ann).await;
+    clients[0].acquire(&license["license_key"], "carl").await.expect(403);
+    nodes.close();
+}

@@ -1,0 +1,75 @@
+//! Nodes over one Redis and one ledger, and waiting until they serve.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::postgres::{self, Database};
+use serde_json::Value;
+
+use crate::house::{Answer, Client, House};
+
+/// How long a bucket may go without being served.
+const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Several nodes that share a ledger in PostgreSQL, and the key of their tokens.
+pub(crate) struct Nodes {
+    pub(crate) houses: Vec<House>,
+    database: Database,
+}
+
+impl Nodes {
+    /// One node over each of these registries.
+    pub(crate) fn over(registries: &[String]) -> Self {
+        let mut nodes = Self { houses: Vec::new(), database: postgres::database() };
+        registries.iter().for_each(|registry| nodes.add(registry));
+        nodes
+    }
+
+    /// Adds a node over this registry.
+    pub(crate) fn add(&mut self, registry: &str) {
+        self.houses.push(House::open_with(&[
+            ("REGISTRY_URL", registry),
+            ("LEDGER_URL", &self.database.url()),
+            ("AUTH_ALGORITHM", "HS256"),
+            ("AUTH_SECRET", "a secret that all nodes of a test know"),
+        ]));
+    }
+
+    /// A client at each node.
+    pub(crate) fn clients(&self) -> Vec<Client> {
+        self.houses.iter().map(|house| house.client("crowd")).collect()
+    }
+
+    /// Stops all nodes, whatever they logged, and proves the audit log.
+    pub(crate) fn close(mut self) {
+        for house in &mut self.houses {
+            let (status, log) = house.stop();
+            assert_eq!(status.code(), Some(0), "{log}");
+        }
+        self.houses[0].prove();
+    }
+}
+
+/// The seat that a machine got.
+pub(crate) async fn seat(client: &Client, license: &Value, machine: &str) -> Value {
+    client.acquire(&license["license_key"], machine).await.expect(201)["session_id"].clone()
+}
+
+/// Asks until the answer is no 503.
+pub(crate) async fn answered(ask: impl AsyncFn() -> Answer) -> Answer {
+    let started = Instant::now();
+    loop {
+        let answer = ask().await;
+        if answer.status != 503 {
+            return answer;
+        }
+        assert!(started.elapsed() < SERVED_WAIT_MAX, "not served: {:#}", answer.body);
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Waits until a session is served again: anything but a renewal or a 503 fails the test.
+pub(crate) async fn renewed(client: &Client, session: &Value) {
+    answered(async || client.heartbeat(session).await).await.expect(200);
+}

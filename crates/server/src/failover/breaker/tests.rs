@@ -1,0 +1,39 @@
+use std::time::{Duration, Instant};
+
+use super::{Breaker, CLOSES_AFTER, OPENS_AFTER};
+
+const TRY_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Tries for so long, and says when anything changed.
+fn tries(breaker: &mut Breaker, at: &mut Instant, went_well: bool, time: Duration) -> bool {
+    let end = *at + time;
+    let mut changed = false;
+    while *at < end {
+        changed |= breaker.note(went_well, *at);
+        *at += TRY_INTERVAL;
+    }
+    changed
+}
+
+#[test]
+fn single_failures_change_nothing() {
+    let (mut breaker, mut at) = (Breaker::default(), Instant::now());
+    for _ in 0..20 {
+        assert!(!tries(&mut breaker, &mut at, false, OPENS_AFTER - TRY_INTERVAL));
+        assert!(!tries(&mut breaker, &mut at, true, TRY_INTERVAL));
+    }
+    assert!(!breaker.is_open());
+}
+
+#[test]
+fn a_server_that_fails_for_a_while_is_out_of_reach_until_it_has_gone_well_for_a_while() {
+    let (mut breaker, mut at) = (Breaker::default(), Instant::now());
+    assert!(tries(&mut breaker, &mut at, false, OPENS_AFTER + TRY_INTERVAL));
+    assert!(breaker.is_open());
+    assert!(!tries(&mut breaker, &mut at, true, CLOSES_AFTER - TRY_INTERVAL));
+    assert!(!tries(&mut breaker, &mut at, false, TRY_INTERVAL), "a failure starts the time anew");
+    assert!(!tries(&mut breaker, &mut at, true, CLOSES_AFTER - TRY_INTERVAL));
+    assert!(breaker.is_open());
+    assert!(tries(&mut breaker, &mut at, true, 3 * TRY_INTERVAL));
+    assert!(!breaker.is_open());
+}

@@ -1,0 +1,149 @@
+//! Which buckets must be rebuilt, and for what.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use seatkeeper_core::{Bucket, BucketSet};
+use seatkeeper_ledger::{BucketMode, BucketRow, NodeRow};
+use seatkeeper_registry::{Condition, Identity, State};
+use tokio::sync::Notify;
+
+/// A bucket that must be raised to a new epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub(super) bucket: Bucket,
+    /// The epoch in which the need was seen.
+    pub(super) epoch: u64,
+    /// The mode of the next one.
+    pub(super) mode: BucketMode,
+    /// The server that is to serve then; in a mode in which none does, the one that last did.
+    pub(super) identity: Option<Identity>,
+    /// Whether the bucket looks well all the same.
+    pub(super) is_hidden: bool,
+}
+
+/// What is seen of a bucket from here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) row: &'a BucketRow,
+    pub(super) condition: &'a Condition,
+    /// More than half of the nodes cannot reach its registry.
+    pub(super) is_cut: bool,
+    /// More than half of them reach it, and have for a while.
+    pub(super) is_back: bool,
+    /// More than half of them have not reached it for long.
+    pub(super) is_lost: bool,
+    pub(super) is_suspect: bool,
+}
+
+/// Whether this node reaches a server that others have left for another one, and that lives on as it was then. It is
+/// not for this node to take the bucket back: for the others its server may be out of reach.
+pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
+    let State::Serving { epoch, identity } = &condition.state else { return false };
+    let is_as_it_was = *identity == condition.server;
+    let Some(now_at) = &row.identity else { return false };
+    is_as_it_was && *epoch < row.epoch && identity.as_ref().is_some_and(|Identity(text)| **text != **now_at)
+}
+
+impl Seen<'_> {
+    /// What must be done; `when_down` is the mode of a bucket whose registry is out of reach.
+    pub(super) fn need(&self, when_down: BucketMode) -> Option<Need> {
+        let Self { row, condition, .. } = *self;
+        let is_hidden = self.is_suspect;
+        let to =
+            |mode, identity| Some(Need { bucket: row.bucket, epoch: row.epoch, mode, identity, is_hidden });
+        let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
+        // Where most nodes are left with it, it serves again.
+        let may_serve = if is_superseded(row, condition) { self.is_lost } else { self.is_back };
+        match row.mode {
+            BucketMode::Registry if self.is_cut => to(when_down, last_served()),
+            BucketMode::Registry if is_served(row, condition) && !self.is_suspect => None,
+            BucketMode::Registry if is_superseded(row, condition) => None,
+            BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if !may_serve => None,
+            BucketMode::Registry | BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny => {
+                match condition.state {
+                    // This node is not the one to do it.
+                    State::Unreachable => None,
+                    State::Missing | State::Rebuilding { .. } | State::Serving { .. } => {
+                        to(BucketMode::Registry, condition.server.clone())
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the bucket is served as the ledger says, on the server that it was filled on.
+fn is_served(row: &BucketRow, condition: &Condition) -> bool {
+    match &condition.state {
+        State::Serving { epoch, identity } => {
+            let is_the_ledgers = identity.as_ref().map(|Identity(text)| &**text) == row.identity.as_deref();
+            *epoch == row.epoch && *identity == condition.server && is_the_ledgers
+        }
+        State::Unreachable | State::Missing | State::Rebuilding { .. } => false,
+    }
+}
+
+impl Need {
+    /// Whether nobody has seen to it yet, as things stand now.
+    pub(super) fn is_left(&self, row: &BucketRow, condition: &Condition) -> bool {
+        let is_done = row.mode == self.mode && is_served(row, condition) && !self.is_hidden;
+        row.epoch == self.epoch && !is_done
+    }
+}
+
+/// The buckets that more than half of these nodes cannot reach.
+pub(super) fn cut(nodes: &[NodeRow]) -> BucketSet {
+    let is_cut = |bucket: &Bucket| {
+        let votes = nodes.iter().filter(|node| node.unreachable.contains(*bucket)).count();
+        votes * 2 > nodes.len()
+    };
+    Bucket::all().filter(is_cut).collect()
+}
+
+/// The buckets that more than half of these nodes can reach.
+pub(super) fn reached(nodes: &[NodeRow]) -> BucketSet {
+    let is_reached = |bucket: &Bucket| {
+        let votes = nodes.iter().filter(|node| !node.unreachable.contains(*bucket)).count();
+        votes * 2 > nodes.len()
+    };
+    Bucket::all().filter(is_reached).collect()
+}
+
+/// The latest list of what must be done, from who sees it to who does it.
+#[derive(Default)]
+pub(crate) struct Needs {
+    list: Mutex<Vec<Need>>,
+    added: Notify,
+    are_met: AtomicBool,
+}
+
+impl Needs {
+    /// Replaces the list.
+    pub(super) fn set(&self, list: Vec<Need>) {
+        let is_empty = list.is_empty();
+        self.are_met.store(is_empty, Relaxed);
+        *self.list.lock() = list;
+        if !is_empty {
+            self.added.notify_one();
+        }
+    }
+
+    /// Whether there was nothing to do when this node last looked.
+    pub(crate) fn are_met(&self) -> bool {
+        self.are_met.load(Relaxed)
+    }
+
+    /// Takes the list.
+    pub(super) fn take(&self) -> Vec<Need> {
+        std::mem::take(&mut *self.list.lock())
+    }
+
+    /// Returns when there may be something on it.
+    pub(super) async fn added(&self) {
+        self.added.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+use seatkeeper_core::{Bucket, BucketSet};
+use seatkeeper_ledger::{BucketMode, BucketRow, NodeRow};
+use seatkeeper_registry::{Condition, Identity, State};
+use uuid::Uuid;
+
+use super::{Need, Seen, cut, is_superseded, reached};
+
+const EPOCH: u64 = 7;
+
+fn bucket() -> Bucket {
+    Bucket::new(3).expect("a bucket")
+}
+
+fn server(name: &str) -> Option<Identity> {
+    Some(Identity(name.into()))
+}
+
+fn row(mode: BucketMode) -> BucketRow {
+    BucketRow { bucket: bucket(), epoch: EPOCH, mode, identity: Some("redis-1".to_owned()) }
+}
+
+fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
+    let state = State::Serving { epoch, identity: server(filled_on) };
+    Condition { bucket: bucket(), server: server(is_now), state }
+}
+
+fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> Seen<'a> {
+    Seen { row, condition, is_cut: false, is_back: false, is_lost: false, is_suspect: false }
+}
+
+fn need_of(row: &BucketRow, condition: &Condition) -> Option<Need> {
+    seen(row, condition).need(BucketMode::Deny)
+}
+
+fn to(mode: BucketMode, identity: Option<Identity>) -> Option<Need> {
+    Some(Need { bucket: bucket(), epoch: EPOCH, mode, identity, is_hidden: false })
+}
+
+#[test]
+fn a_bucket_that_is_as_the_ledger_says_needs_nothing() {
+    assert_eq!(need_of(&row(BucketMode::Registry), &serving(EPOCH, "redis-1", "redis-1")), None);
+}
+
+#[test]
+fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
+    let row = row(BucketMode::Registry);
+    let nothing = Condition { bucket: bucket(), server: server("redis-2"), state: State::Missing };
+    let half = Condition { state: State::Rebuilding { epoch: EPOCH }, ..nothing.clone() };
+    let older = serving(EPOCH - 1, "redis-1", "redis-1");
+    let newer = serving(EPOCH + 1, "redis-1", "redis-1");
+    let restarted = serving(EPOCH, "redis-1", "redis-2");
+    let filled_elsewhere = serving(EPOCH, "redis-2", "redis-2");
+    for condition in [nothing, half, older, newer, restarted, filled_elsewhere] {
+        let expected = to(BucketMode::Registry, condition.server.clone());
+        assert_eq!(need_of(&row, &condition), expected, "{condition:?}");
+    }
+}
+
+#[test]
+fn an_old_primary_that_lives_on_takes_nothing_back() {
+    let row = BucketRow { identity: Some("redis-2".to_owned()), ..row(BucketMode::Registry) };
+    let old_primary = serving(EPOCH - 1, "redis-1", "redis-1");
+    assert!(is_superseded(&row, &old_primary));
+    assert_eq!(need_of(&row, &old_primary), None);
+    let demoted_and_promoted = serving(EPOCH, "redis-2", "redis-1");
+    assert!(!is_superseded(&row, &demoted_and_promoted));
+    assert_eq!(need_of(&row, &demoted_and_promoted), to(BucketMode::Registry, server("redis-1")));
+}
+
+#[test]
+fn a_suspect_is_rebuilt_though_it_looks_well() {
+    let (row, condition) = (row(BucketMode::Registry), serving(EPOCH, "redis-1", "redis-1"));
+    let suspect = Seen { is_suspect: true, ..seen(&row, &condition) };
+    let need = suspect.need(BucketMode::Deny).expect("a need");
+    assert_eq!((need.mode, &need.identity), (BucketMode::Registry, &server("redis-1")));
+    assert!(need.is_left(&row, &condition), "that it looks well tells nothing");
+}
+
+#[test]
+fn a_need_that_somebody_else_has_seen_to_is_none_any_more() {
+    let half =
+        Condition { bucket: bucket(), server: server("redis-1"), state: State::Rebuilding { epoch: EPOCH } };
+    let need = need_of(&row(BucketMode::Registry), &half).expect("a need");
+    assert!(need.is_left(&row(BucketMode::Registry), &half));
+    assert!(!need.is_left(&row(BucketMode::Registry), &serving(EPOCH, "redis-1", "redis-1")));
+    let raised = BucketRow { epoch: EPOCH + 1, ..row(BucketMode::Registry) };
+    assert!(!need.is_left(&raised, &half));
+}
+
+#[test]
+fn the_mode_changes_when_most_nodes_are_cut_off_and_not_when_one_is() {
+    let row = row(BucketMode::Registry);
+    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    assert_eq!(need_of(&row, &gone), None, "one node alone changes nothing");
+    let cut = Seen { is_cut: true, ..seen(&row, &gone) };
+    assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
+}
+
+#[test]
+fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
+    let row = row(BucketMode::Deny);
+    let well = serving(EPOCH - 1, "redis-1", "redis-1");
+    assert_eq!(need_of(&row, &well), None, "most do not see it yet");
+    let back = |condition| Seen { is_back: true, ..seen(&row, condition) };
+    assert_eq!(back(&well).need(BucketMode::Deny), to(BucketMode::Registry, server("redis-1")));
+    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    assert_eq!(back(&gone).need(BucketMode::Deny), None);
+}
+
+#[test]
+fn an_old_primary_serves_again_only_where_most_nodes_were_left_with_it_for_long() {
+    let row = row(BucketMode::Deny);
+    let old_primary = serving(EPOCH - 2, "redis-0", "redis-0");
+    let back = Seen { is_back: true, ..seen(&row, &old_primary) };
+    assert_eq!(back.need(BucketMode::Deny), None, "most are elsewhere");
+    let lost = Seen { is_lost: true, ..seen(&row, &old_primary) };
+    assert_eq!(lost.need(BucketMode::Deny), to(BucketMode::Registry, server("redis-0")));
+}
+
+#[test]
+fn half_of_the_nodes_are_no_majority() {
+    let node = |unreachable| NodeRow { id: Uuid::new_v4(), name: "node".to_owned(), unreachable };
+    let (well, cut_off) = (BucketSet::default(), BucketSet::ALL);
+    for (nodes, is_cut, is_reached) in [
+        (vec![], false, false),
+        (vec![well], false, true),
+        (vec![cut_off], true, false),
+        (vec![well, cut_off], false, false),
+        (vec![well, well, cut_off], false, true),
+        (vec![well, cut_off, cut_off], true, false),
+    ] {
+        let nodes: Vec<_> = nodes.into_iter().map(node).collect();
+        assert_eq!(cut(&nodes).contains(bucket()), is_cut, "{nodes:?}");
+        assert_eq!(reached(&nodes).contains(bucket()), is_reached, "{nodes:?}");
+    }
+}

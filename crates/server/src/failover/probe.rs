@@ -1,0 +1,173 @@
+//! Looks how the buckets are in the registry, and what must be done about it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
+use seatkeeper_ledger::BucketMode;
+use seatkeeper_registry::{Condition, Rebuild, State};
+
+use super::breaker::Breaker;
+use super::needs::{self, Need, Needs, Seen, is_superseded};
+use super::{Bearings, POLL_INTERVAL};
+use crate::error::Error;
+use crate::workers::{Left, Worker};
+
+/// How long the registry may take to tell how it is. Past it, it counts as out of reach.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// For how long more than half of the nodes must have reached a registry again before it is used again.
+const BACK_AFTER: Duration = Duration::from_secs(10);
+
+/// For how long more than half of them have not reached it when it counts as lost. Those who reach it, if there are
+/// any, had their turn by then.
+const LOST_AFTER: Duration = Duration::from_secs(20);
+
+/// Which buckets' registry this node reaches.
+pub(crate) struct Reach(Mutex<Box<[Breaker]>>);
+
+impl Default for Reach {
+    /// All, until it is known better.
+    fn default() -> Self {
+        Self(Mutex::new((0..BUCKETS).map(|_| Breaker::default()).collect()))
+    }
+}
+
+impl Reach {
+    /// Those that it does not reach.
+    pub(crate) fn unreachable(&self) -> BucketSet {
+        let breakers = self.0.lock();
+        Bucket::all()
+            .zip(breakers.iter())
+            .filter(|(_, breaker)| breaker.is_open())
+            .map(|(bucket, _)| bucket)
+            .collect()
+    }
+
+    /// Notes which buckets are reached; says how many went out of reach now, and how many came back.
+    fn note(&self, reached: BucketSet, now: Instant) -> (usize, usize) {
+        let mut breakers = self.0.lock();
+        let (mut lost, mut back) = (0, 0);
+        for (bucket, breaker) in Bucket::all().zip(breakers.iter_mut()) {
+            if breaker.note(reached.contains(bucket), now) {
+                *(if breaker.is_open() { &mut lost } else { &mut back }) += 1;
+            }
+        }
+        (lost, back)
+    }
+}
+
+pub(crate) struct Probe {
+    registry: Arc<dyn Rebuild>,
+    bearings: Arc<Bearings>,
+    reach: Arc<Reach>,
+    needs: Arc<Needs>,
+    when_down: BucketMode,
+    /// Of which buckets more than half of the nodes reach the registry, and of which they do not.
+    reached: Mutex<Lasting>,
+    cut: Mutex<Lasting>,
+}
+
+/// Since when each bucket is in a set without a break.
+struct Lasting(Box<[Option<Instant>]>);
+
+impl Lasting {
+    fn new() -> Self {
+        Self((0..BUCKETS).map(|_| None).collect())
+    }
+
+    /// Those of `now_in` that have been in for so long.
+    fn note(&mut self, now_in: BucketSet, now: Instant, time: Duration) -> BucketSet {
+        let lasts = |(bucket, since): (Bucket, &mut Option<Instant>)| {
+            if !now_in.contains(bucket) {
+                *since = None;
+                return None;
+            }
+            (now.duration_since(*since.get_or_insert(now)) >= time).then_some(bucket)
+        };
+        Bucket::all().zip(self.0.iter_mut()).filter_map(lasts).collect()
+    }
+}
+
+#[async_trait]
+impl Worker for Probe {
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn rest(&self) -> Duration {
+        POLL_INTERVAL
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        let conditions = tokio::time::timeout(LOOK_MAX, self.registry.conditions()).await;
+        let conditions = conditions.unwrap_or_else(|_| Bucket::all().map(unreachable).collect());
+        let now = Instant::now();
+        let (lost, back) = self.reach.note(self.reached(&conditions), now);
+        if lost > 0 {
+            tracing::error!(buckets = lost, "the registry is out of reach from here");
+        }
+        if back > 0 {
+            tracing::info!(buckets = back, "the registry can be reached again from here");
+        }
+        if let Some(needs) = self.needs(&conditions, now) {
+            self.needs.set(needs);
+        }
+        Ok(Left::Nothing)
+    }
+}
+
+impl Probe {
+    /// `when_down` is the mode of buckets whose registry is out of reach.
+    pub(crate) fn new(
+        registry: Arc<dyn Rebuild>,
+        bearings: Arc<Bearings>,
+        reach: Arc<Reach>,
+        needs: Arc<Needs>,
+        when_down: BucketMode,
+    ) -> Self {
+        let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
+        Self { registry, bearings, reach, needs, when_down, reached, cut }
+    }
+
+    /// The buckets whose registry this node reaches, and not one that the others have left.
+    fn reached(&self, conditions: &[Condition]) -> BucketSet {
+        let rows = self.bearings.rows();
+        let is_reached = |condition: &&Condition| {
+            let row = rows.get(usize::from(condition.bucket.number()));
+            condition.state != State::Unreachable && !row.is_some_and(|row| is_superseded(row, condition))
+        };
+        conditions.iter().filter(is_reached).map(|condition| condition.bucket).collect()
+    }
+
+    /// What must be done; none if that cannot be told, for the ledger is out of reach.
+    fn needs(&self, conditions: &[Condition], now: Instant) -> Option<Vec<Need>> {
+        let (rows, nodes) = (self.bearings.rows(), self.bearings.nodes());
+        if rows.is_empty() || !self.bearings.reaches_ledger() {
+            return None;
+        }
+        let cut = needs::cut(&nodes);
+        let back = self.reached.lock().note(needs::reached(&nodes), now, BACK_AFTER);
+        let lost = self.cut.lock().note(cut, now, LOST_AFTER);
+        let suspects = self.bearings.take_suspects();
+        let need = |(row, condition): (_, &Condition)| {
+            let bucket = condition.bucket;
+            let seen = Seen {
+                row,
+                condition,
+                is_cut: cut.contains(bucket),
+                is_back: back.contains(bucket),
+                is_lost: lost.contains(bucket),
+                is_suspect: suspects.contains(bucket),
+            };
+            seen.need(self.when_down)
+        };
+        Some(rows.iter().zip(conditions).filter_map(need).collect())
+    }
+}
+
+fn unreachable(bucket: Bucket) -> Condition {
+    Condition { bucket, server: None, state: State::Unreachable }
+}

@@ -1,0 +1,51 @@
+//! A registry of this process's own: its memory, filled from the ledger at the start.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::TryStreamExt;
+use seatkeeper_core::{Region, RegistryTime};
+use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_registry::{Registry, TimeSource};
+
+use super::StartError;
+use crate::entitlements::terms_of_pool;
+use crate::settings::Settings;
+use crate::times::registry_time_of;
+use crate::wall_clock;
+
+/// A registry with every session that the ledger knows as live, each with a full TTL.
+pub(super) async fn filled_registry(
+    settings: &Settings,
+    ledger: &Ledger,
+    clock: impl TimeSource,
+) -> Result<Arc<dyn Registry>, StartError> {
+    let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
+    let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
+    let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
+    let (began, mut sessions) = (Instant::now(), 0);
+    let mut pools = std::pin::pin!(ledger.live_sessions());
+    while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
+        sessions += live.len();
+        // As they were when it was last heard of: what ended since then, while nobody served, ends its
+        // sessions as it would have done. Whoever came after that end was heard of after it.
+        let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
+        let terms = terms_of_pool(&pool, ledger, settings, heard).await?;
+        registry.open(&pool, seq, terms, live).await?;
+    }
+    tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
+    Ok(Arc::new(registry))
+}
+
+/// Where the registry's clock starts: at the wall clock, but never before what is on record.
+pub(super) fn first_time(recorded: RegistryTime) -> RegistryTime {
+    let wall = registry_time_of(wall_clock::now());
+    if recorded > wall {
+        tracing::warn!(
+            ahead_ms = recorded.since(wall).as_millis(),
+            "the wall clock is behind the ledger's last record; registry time goes on from the record"
+        );
+    }
+    wall.max(recorded)
+}
