@@ -97,9 +97,12 @@ async fn carry(
         }
         // What was read while the network is silent waits here, and what comes after it in the kernel.
         let now = *network.wait_for(|now| *now != Network::Silent).await.map_err(io::Error::other)?;
-        if let (Network::SwallowsAnswers(part), Some(dice)) = (now, &mut dice)
-            && dice.random_bool(part)
-        {
+        let lost = match (now, &mut dice) {
+            (Network::Cut, _) => true,
+            (Network::SwallowsAnswers(part), Some(dice)) => dice.random_bool(part),
+            (Network::SwallowsAnswers(_), None) | (Network::Well | Network::Silent, _) => false,
+        };
+        if lost {
             return Ok(());
         }
         to.write_all(&buffer[..length]).await?;
