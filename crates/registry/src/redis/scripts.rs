@@ -1,5 +1,6 @@
 //! The scripts, in files of their own, and the numbers that both sides go by.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
@@ -66,6 +67,18 @@ pub(super) const fn reason_number(reason: EndReason) -> i64 {
     }
 }
 
+// Flags of a pool as it is kept.
+pub(super) const HAS_TERMS: u8 = 1;
+pub(super) const IS_LARGE: u8 = 2;
+pub(super) const HAS_DENIALS: u8 = 4;
+pub(super) const IS_EMPTY: u8 = 8;
+
+/// Bytes of terms.
+pub(super) const TERMS_BYTES: usize = 24;
+
+/// Added to the number of a session's users where its start follows.
+pub(super) const START_FOLLOWS: u8 = 16;
+
 /// Stands for the key of a session that is known not to be in a pool.
 pub(super) const NO_KEY: &[u8] = b"-";
 
@@ -77,12 +90,29 @@ pub(super) struct Script {
 }
 
 impl Script {
-    fn of(parts: &[&str]) -> Self {
-        let source = [constants().as_str(), &parts.concat()].concat();
+    /// Each name in capitals becomes what it stands for: a script that made variables of them would make them
+    /// anew at each call.
+    fn of(files: &[&str], words: &HashMap<&str, String>) -> Self {
+        let source = with_words(&files.concat(), words);
         let sha = digest(&SHA1_FOR_LEGACY_USE_ONLY, source.as_bytes());
         let sha = sha.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { source, sha }
     }
+}
+
+fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
+    let is_part = |at: char| at.is_ascii_alphanumeric() || at == '_';
+    let mut written = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(start) = rest.find(is_part) {
+        let length = rest[start..].find(|at| !is_part(at)).unwrap_or(rest.len() - start);
+        let (before, word) = (&rest[..start], &rest[start..start + length]);
+        written.push_str(before);
+        written.push_str(words.get(word).map_or(word, String::as_str));
+        rest = &rest[start + length..];
+    }
+    written.push_str(rest);
+    written
 }
 
 macro_rules! scripts {
@@ -93,7 +123,8 @@ macro_rules! scripts {
 
         impl Scripts {
             fn new() -> Self {
-                Self { $($name: Script::of(&[$(include_str!(concat!("scripts/", $file, ".lua"))),+]),)+ }
+                let words = words();
+                Self { $($name: Script::of(&[$(include_str!(concat!("scripts/", $file, ".lua"))),+], &words),)+ }
             }
         }
     };
@@ -104,36 +135,36 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 scripts! {
     acknowledge = ["lib/bucket", "acknowledge"];
-    claim = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "lib/rule", "claim"];
+    claim = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "claim"];
     due_next = ["lib/bucket", "due_next"];
     due_now = ["lib/bucket", "due_now"];
-    end = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "end"];
-    end_all = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "lib/rule", "end_all"];
-    heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record",
-        "lib/denials", "lib/due", "heartbeat"];
+    end = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
+        "lib/record", "lib/denials", "lib/due", "end"];
+    end_all = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all"];
+    heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "heartbeat"];
     journal_end = ["lib/bucket", "journal_end"];
     journal_read = ["lib/bucket", "journal_read"];
     now = ["now"];
-    open = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "lib/rule", "open", "lib/restore"];
+    open = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "open", "lib/restore"];
     rebuild_begin = ["rebuild_begin"];
     rebuild_clear = ["lib/bucket", "rebuild_clear"];
-    rebuild_fill = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record",
-        "lib/denials", "lib/due", "lib/rule", "fill", "lib/restore"];
+    rebuild_fill = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "fill", "lib/restore"];
     rebuild_finish = ["lib/bucket", "rebuild_finish"];
-    session = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "lib/rule", "session"];
-    sweep = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "lib/rule", "sweep"];
-    view = ["lib/bucket", "lib/pool", "lib/session", "lib/find", "lib/change", "lib/record", "lib/denials",
-        "lib/due", "lib/rule", "view"];
+    session = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "session"];
+    sweep = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "sweep"];
+    view = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "view"];
 }
 
-/// The first lines of every script: what this side and that one, and the rule, agree upon.
-fn constants() -> String {
+/// What the names in capitals stand for: numbers that this side, that one and the rule agree upon, and the keys.
+fn words() -> HashMap<&'static str, String> {
     let numbers: &[(&str, i64)] = &[
         ("NOT_SERVING", NOT_SERVING),
         ("NOT_OPEN", NOT_OPEN),
@@ -166,17 +197,23 @@ fn constants() -> String {
         ("TTLS_MAX", TTLS_MAX as i64),
         ("USERS_MAX", USERS_PER_SESSION_MAX as i64),
         ("KEY_BYTES", KEY_BYTES as i64),
-        ("TERMS_BYTES", 24),
+        ("TERMS_BYTES", TERMS_BYTES as i64),
+        ("START_FOLLOWS", i64::from(START_FOLLOWS)),
+        ("HAS_TERMS", i64::from(HAS_TERMS)),
+        ("IS_LARGE", i64::from(IS_LARGE)),
+        ("HAS_DENIALS", i64::from(HAS_DENIALS)),
+        ("IS_EMPTY", i64::from(IS_EMPTY)),
+        ("RANGE", 1 << 42),
         ("MARK_LAG_MS", MARK_LAG_MILLIS as i64),
         ("DENIAL_WINDOW_MS", DENIAL_WINDOW.as_millis() as i64),
         ("DENIALS_RECORDED_MAX", i64::from(DENIALS_RECORDED_PER_WINDOW_MAX)),
         ("EMPTY_KEPT_MS", EMPTY_KEPT.as_millis() as i64),
         ("CLOSING_PAUSE_MS", CLOSING_PAUSE.as_millis() as i64),
     ];
-    let mut lines = String::new();
-    for (name, number) in numbers {
-        lines.push_str(&format!("local {name} = {number}\n"));
-    }
-    lines.push_str("local NO_KEY, NO_VERSION = '-', string.rep('\\0', 8)\n");
-    lines
+    let keys = ["HEAD", "DUE", "JOURNAL", "POOL", "SESSIONS", "ORDER"];
+    let mut words: HashMap<_, _> = numbers.iter().map(|&(name, number)| (name, number.to_string())).collect();
+    words.extend(keys.into_iter().zip(1..).map(|(name, place)| (name, format!("KEYS[{place}]"))));
+    words.insert("NO_KEY", format!("'{}'", NO_KEY.escape_ascii()));
+    words.insert("NO_VERSION", format!("'{}'", "\\0".repeat(8)));
+    words
 }

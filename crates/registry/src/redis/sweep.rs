@@ -13,6 +13,9 @@ use super::scripts::SCRIPTS;
 use crate::Error;
 use crate::contract::Swept;
 
+/// Pools that are looked up at a time, whatever was asked for.
+const DUE_READ_MAX: usize = 1_000;
+
 impl RedisRegistry {
     /// The time, whether anything is served or not. Where servers differ, it is that of the first bucket's.
     pub(super) async fn time(&self) -> Result<RegistryTime, Error> {
@@ -34,7 +37,8 @@ impl RedisRegistry {
 
     /// Sweeps the pools that are due, each in a step of its own.
     pub(super) async fn sweep_bucket(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
-        let due = Call::on_bucket(&SCRIPTS.due_now, bucket, self.keys.of(bucket)).arg(max.saturating_add(1));
+        let max = max.min(DUE_READ_MAX);
+        let due = Call::on_bucket(&SCRIPTS.due_now, bucket, self.keys.of(bucket)).arg(max + 1);
         let (_, mut reply) = self.told(due).await?;
         let mut due = Vec::new();
         while !reply.is_at_end() {

@@ -5,15 +5,10 @@ use seatkeeper_core::{PoolId, Session};
 use super::bytes::{Garbled, Reader};
 use super::pool_id::pool_id_of;
 use super::session::kept_sessions_of;
-
-const HAS_TERMS: u8 = 1;
-const IS_LARGE: u8 = 2;
-const HAS_DENIALS: u8 = 4;
-const IS_EMPTY: u8 = 8;
+use crate::redis::scripts::{HAS_DENIALS, HAS_TERMS, IS_EMPTY, IS_LARGE, TERMS_BYTES};
 
 const SEQ_BYTES: usize = 6;
 const TIME_BYTES: usize = 6;
-const TERMS_BYTES: usize = 24;
 
 /// What a search looks at.
 pub(in crate::redis) struct KeptPool {

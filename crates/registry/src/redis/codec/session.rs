@@ -4,9 +4,8 @@ use seatkeeper_core::{Holder, RegistryTime, Session, SessionId, Span, Tier, User
 use uuid::Uuid;
 
 use super::bytes::{Garbled, Put as _, Reader, at_most};
+use crate::redis::scripts::START_FOLLOWS;
 
-/// Added to the number of users where the start follows.
-const START_FOLLOWS: u8 = 16;
 const ID_BYTES: usize = 16;
 
 /// The body of a session; its start is left out where its id tells it.

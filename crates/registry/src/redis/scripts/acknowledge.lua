@@ -4,8 +4,9 @@
 -- Reply the time, …
 local through = math.min(tonumber(ARGV[1]), last)
 if through > acknowledged then
-  acknowledged = through
-  call('XTRIM', JOURNAL, 'MINID', EPOCH .. '-' .. through + 1)
-  call('SET', HEAD, STAMP .. pack('>I6I6I6', now, last, acknowledged))
+  acknowledged, must_keep_head = through, true
+  local epoch = struct.unpack('>I6', stamp, 3)
+  redis.call('XTRIM', JOURNAL, 'MINID', epoch .. '-' .. through + 1)
 end
+keep_head()
 return reply()

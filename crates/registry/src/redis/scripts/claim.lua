@@ -21,59 +21,58 @@ end
 if not load_pool() then
   return { NOT_OPEN }
 end
+find_members()
 -- Who names a session that must be the holder's own names it by the holder.
 if when_named == 'h' then
   named_key = holder_key
 end
-if needs_key(named_id, named_key) or needs_key(replace_id, replace_key) then
+if members.needs_key(named_id, named_key) or members.needs_key(replace_id, replace_key) then
   return { KEY_NEEDED }
 end
 -- While sessions of known terms are in, one more is not due before the pool already is.
-local is_due_in_time = count > 0 and terms ~= '' and (told == '' or told == terms)
+local is_due_in_time = pool.count > 0 and pool.terms ~= '' and (told == '' or told == pool.terms)
+
+-- Sessions that are live.
+local function live()
+  return pool.count - pool.overdue
+end
 
 -- What is over is not here, even if there was too much to end it before.
 local function unless_over(s)
   if s and is_over(s) then
-    take_out(s, over_for(s))
-    overdue = overdue - 1
+    take_out_all({ s })
+    pool.overdue = pool.overdue - 1
     return nil
   end
   return s
 end
 
-local function device_of(text)
-  local at = text:find('-', 1, true)
-  return at and text:sub(1, at - 1) or text
-end
-
 -- The session that the claim names, if it is live here and belongs to the holder.
 local function named_own()
-  local s = named_id ~= '' and unless_over(by_id(named_id, named_key))
+  local s = named_id ~= '' and unless_over(members.by_id(named_id, named_key))
   if not s then
     return nil
   end
   local its_holder = read_body(s).holder
-  local own
   if when_named == 'h' then
-    own = its_holder == holder
-  else
-    own = device_of(its_holder) == device_of(holder)
+    return its_holder == holder and s or nil
   end
-  return own and s or nil
+  -- The part of a fingerprint that tells the device from others wherever it is.
+  return its_holder:match('^[^-]*') == holder:match('^[^-]*') and s or nil
 end
 
 local function go_on(s)
-  renew(s, ttl or ttl_default)
+  renew(s, pool.ttl or ttl_default)
   join(s, user)
   return s
 end
 
 local function evict_below_limit()
-  while live() >= limit do
-    local s = unless_over(stalest())
+  while live() >= pool.limit do
+    local s = unless_over(members.stalest())
     if s then
-      take_out(s, EVICTED)
-    elseif count == 0 then
+      take_out_all({ s }, EVICTED)
+    elseif pool.count == 0 then
       return
     end
   end
@@ -82,11 +81,11 @@ end
 local admitted
 local function take_seat()
   -- What is over must be on record as ended before the next admission, where its seat is needed.
-  while overdue > 0 and count >= limit do
+  while pool.overdue > 0 and pool.count >= pool.limit do
     forget_over()
   end
-  local id = pack('>I5B', floor(now / 16), now % 16 * 16 + ARGV[16]:byte(1)) .. ARGV[16]:sub(2)
-  admitted = { id = id, key = holder_key, heartbeat = now, ttl = ttl or ttl_default, body = ARGV[17] }
+  local id = struct.pack('>I5B', math.floor(now / 16), now % 16 * 16 + ARGV[16]:byte(1)) .. ARGV[16]:sub(2)
+  admitted = { id = id, key = holder_key, heartbeat = now, ttl = pool.ttl or ttl_default, body = ARGV[17] }
   insert(admitted)
   return ADMITTED, admitted
 end
@@ -94,42 +93,31 @@ end
 -- A new session takes the holder's seat, if that leaves the pool within its limit: it may have been lowered since,
 -- and then others must go as well. If they may not, the old one stays, for the holder is never told "full".
 local function swap(held, reason)
-  local evicts = when_full == 'e' and told ~= '' and limit > 0
-  if live() > limit and not evicts then
+  local evicts = when_full == 'e' and told ~= '' and pool.limit > 0
+  if live() > pool.limit and not evicts then
     if when_held == 'u' then
       return EXISTING, held
     end
     return RESUMED, go_on(held)
   end
-  take_out(held, reason)
+  take_out_all({ held }, reason)
   evict_below_limit()
   return take_seat()
 end
 
--- The holder is in already.
-local function still_in(held)
-  if when_held == 'r' then
-    return RESUMED, go_on(held)
-  end
-  if when_held == 's' then
-    return swap(held, SUPERSEDED)
-  end
-  if held.tier < tier then
-    return swap(held, UPGRADED)
-  end
-  return EXISTING, held
-end
-
 -- Every seat is taken. Unknown terms never evict.
 local function full()
-  local replaced = replace_id ~= '' and unless_over(by_id(replace_id, replace_key)) or nil
-  local one_is_enough = replaced and live() == limit
-  if limit == 0 or told == '' or not (when_full == 'e' or one_is_enough) then
-    local free_at = below_limit_at()
-    return FULL, free_at < NEVER and math.max(0, free_at - now) or NEVER
+  local replaced = replace_id ~= '' and unless_over(members.by_id(replace_id, replace_key)) or nil
+  local one_is_enough = replaced and live() == pool.limit
+  if pool.limit == 0 then
+    return FULL, NEVER
+  end
+  if told == '' or not (when_full == 'e' or one_is_enough) then
+    local free_at = math.min(members.silent_at(pool.count - pool.limit), pool.ends_at)
+    return FULL, math.max(0, free_at - now)
   end
   if replaced then
-    take_out(replaced, EVICTED)
+    take_out_all({ replaced }, EVICTED)
   end
   evict_below_limit()
   return take_seat()
@@ -142,11 +130,11 @@ local function admit()
   else
     revise(told)
   end
-  if closed then
+  if pool.closed then
     return CLOSED, 0
   end
-  if ends_at <= now then
-    return OVER, ends_at
+  if pool.ends_at <= now then
+    return OVER, pool.ends_at
   end
   -- 2. The holder's own session, named.
   local own = named_own()
@@ -154,16 +142,25 @@ local function admit()
     return REFRESHED, go_on(own)
   end
   -- 3. The holder is in already.
-  local held = unless_over(by_holder(holder, holder_key))
+  local held = unless_over(members.by_holder(holder, holder_key))
   if held and read_body(held).holder ~= holder then
-    -- Two holders of one key: a hash broken on purpose wins no seat.
+    -- Two holders of one key: a hash that was broken on purpose wins no seat.
     return FULL, NEVER
   end
+  if held and when_held == 'r' then
+    return RESUMED, go_on(held)
+  end
+  if held and when_held == 's' then
+    return swap(held, SUPERSEDED)
+  end
+  if held and held.tier < tier then
+    return swap(held, UPGRADED)
+  end
   if held then
-    return still_in(held)
+    return EXISTING, held
   end
   -- 4. A seat is free.
-  if live() < limit then
+  if live() < pool.limit then
     return take_seat()
   end
   -- 5. Full.
@@ -175,16 +172,16 @@ record_ends(origin, admitted and 1 or 0)
 local answer
 if outcome >= FULL then
   local due_before = denials_due()
-  record_denial(holder, outcome, found, origin)
+  denials_of_pool().add(holder, outcome, found, origin)
   is_due_in_time = is_due_in_time and denials_due() == due_before
-  answer = reply(live(), limit, outcome, found)
+  answer = reply(live(), pool.limit, outcome, found)
 else
   if admitted then
     local s = admitted
-    record_event(BEGAN, count, origin,
-      pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
+    record_event(BEGAN, pool.count, origin,
+      struct.pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
   end
-  answer = reply(live(), limit, outcome, shown(found))
+  answer = reply(live(), pool.limit, outcome, shown(found))
   for _, ending in ipairs(ended) do
     if ending.reason ~= EXPIRED then
       answer[#answer + 1] = ending.session.id
@@ -193,7 +190,7 @@ else
   end
 end
 save_pool()
-if not is_due_in_time or count == 0 or overdue > 0 then
+if not is_due_in_time or pool.count == 0 or pool.overdue > 0 then
   keep_due()
 end
 keep_head()

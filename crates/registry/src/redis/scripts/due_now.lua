@@ -2,4 +2,4 @@
 --
 -- ARGV  1 how many at most
 -- Reply the time, …, and what they are called in the due-index
-return reply(unpack(call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', 0, ARGV[1])))
+return reply(unpack(redis.call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', 0, ARGV[1])))

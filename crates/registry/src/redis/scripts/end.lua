@@ -7,25 +7,25 @@ local id, key, who, origin, reason, leaver = ARGV[2], ARGV[3], ARGV[4], ARGV[5],
 if not load_pool() then
   return reply(MISSING)
 end
-if needs_key(id, key) then
+find_members()
+if members.needs_key(id, key) then
   return { KEY_NEEDED }
 end
-local s = by_id(id, key)
+local s = members.by_id(id, key)
 if not s or not covers(who, s) then
   return reply(MISSING)
 end
-if is_over(s) then
-  reason = over_for(s)
-elseif leaver ~= '' and leave(s, leaver) then
+local over = is_over(s)
+if not over and leaver ~= '' and leave(s, leaver) then
   save_pool()
   keep_head()
   return reply(LEFT)
 end
-take_out(s, reason)
-record_ends(origin, 0)
+take_out_all({ s }, not over and reason or nil)
+record_ends(over and '' or origin, 0)
 save_pool()
-if count == 0 then
+if pool.count == 0 then
   keep_due()
 end
 keep_head()
-return reply(GONE, reason)
+return reply(GONE, ended[1].reason)

@@ -6,6 +6,7 @@ local origin, reason = ARGV[2], tonumber(ARGV[3])
 if not load_pool() then
   return { NOT_OPEN }
 end
+find_members()
 if reason then
   end_all(reason)
 else
@@ -15,4 +16,4 @@ record_ends(origin, 0)
 save_pool()
 keep_due()
 keep_head()
-return reply(#ended, (reason or closed) and count or overdue)
+return reply(#ended, (reason or pool.closed) and pool.count or pool.overdue)

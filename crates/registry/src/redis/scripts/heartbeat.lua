@@ -6,26 +6,26 @@ local id, key, who = ARGV[2], ARGV[3], ARGV[4]
 if not load_pool() then
   return reply(MISSING)
 end
-if needs_key(id, key) then
+find_members()
+if members.needs_key(id, key) then
   return { KEY_NEEDED }
 end
-local s = by_id(id, key)
+local s = members.by_id(id, key)
 if not s or not covers(who, s) then
   return reply(MISSING)
 end
-if is_over(s) then
-  local reason = over_for(s)
-  take_out(s, reason)
-  record_ends('', 0)
+if not is_over(s) then
+  renew(s, pool.ttl or s.ttl)
   save_pool()
-  keep_due()
   keep_head()
-  if reason ~= EXPIRED then
-    return reply(MISSING)
-  end
+  return reply(LIVE, shown(s))
+end
+take_out_all({ s })
+record_ends('', 0)
+save_pool()
+keep_due()
+keep_head()
+if ended[1].reason == EXPIRED then
   return reply(GONE, s.heartbeat)
 end
-renew(s, ttl or s.ttl)
-save_pool()
-keep_head()
-return reply(LIVE, shown(s))
+return reply(MISSING)

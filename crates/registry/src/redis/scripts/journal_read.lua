@@ -2,4 +2,4 @@
 --
 -- ARGV  1 how many at most
 -- Reply the time, …, and the entries of the stream as they are
-return reply(call('XRANGE', JOURNAL, '-', '+', 'COUNT', ARGV[1]))
+return reply(redis.call('XRANGE', JOURNAL, '-', '+', 'COUNT', ARGV[1]))

@@ -6,7 +6,7 @@
 -- ARGV  1 the new stamp: that of a bucket which is being rebuilt
 -- Reply 1, or NOT_SERVING if the bucket is or was in a higher epoch, or served in this one
 local head = redis.call('GET', KEYS[1])
-local numbers = struct.pack('>I6I6I6', 0, 0, 0)
+local numbers = string.rep('\0', 18)
 if head then
   local format, state, epoch = struct.unpack('>BBI6', head)
   local next_format, next_state, next_epoch = struct.unpack('>BBI6', ARGV[1])

@@ -3,12 +3,13 @@
 -- KEYS  from 4 on those of some pools · ARGV  but for the last: what they are called in the due-index
 -- Reply the time, …, and how many pools are left
 if #KEYS > 3 then
-  call('UNLINK', unpack(KEYS, 4))
-  call('ZREM', DUE, unpack(ARGV, 1, #ARGV - 1))
+  redis.call('UNLINK', unpack(KEYS, 4))
+  redis.call('ZREM', DUE, unpack(ARGV, 1, #ARGV - 1))
 end
-local left = call('ZCARD', DUE)
+local left = redis.call('ZCARD', DUE)
 if left == 0 then
-  call('UNLINK', DUE, JOURNAL)
-  call('SET', HEAD, STAMP .. pack('>I6I6I6', now, 0, 0))
+  redis.call('UNLINK', DUE, JOURNAL)
+  last, acknowledged, must_keep_head = 0, 0, true
+  keep_head()
 end
 return reply(left)

@@ -2,5 +2,6 @@
 --
 -- ARGV  1 the new stamp
 -- Reply the time, …
-call('SET', HEAD, ARGV[1] .. pack('>I6I6I6', now, last, acknowledged))
+stamp, must_keep_head = ARGV[1], true
+keep_head()
 return reply()

@@ -6,10 +6,11 @@ local id, key, who = ARGV[2], ARGV[3], ARGV[4]
 if not load_pool() then
   return reply(MISSING)
 end
-if needs_key(id, key) then
+find_members()
+if members.needs_key(id, key) then
   return { KEY_NEEDED }
 end
-local s = by_id(id, key)
+local s = members.by_id(id, key)
 if not s or not covers(who, s) then
   return reply(MISSING)
 end

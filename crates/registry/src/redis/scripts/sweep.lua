@@ -3,20 +3,21 @@
 --
 -- Reply the time, …, how many sessions ended, and 1 if more are over already
 if not load_pool() then
-  call('ZREM', DUE, REF)
+  redis.call('ZREM', DUE, ARGV[1])
   return reply(0, 0)
 end
+find_members()
 revise('')
 record_ends('', 0)
-flush_denials()
-local unused = empty_since and now >= empty_since + EMPTY_KEPT_MS
-if unused and denials == '' and last_event <= acknowledged then
-  call('DEL', POOL)
-  call('ZREM', DUE, REF)
+denials_of_pool().flush()
+local unused = pool.empty_since and now >= pool.empty_since + EMPTY_KEPT_MS
+if unused and pool.denials == '' and pool.last_event <= acknowledged then
+  redis.call('DEL', POOL)
+  redis.call('ZREM', DUE, ARGV[1])
 else
   save_pool()
-  call('ZADD', DUE, next_due(), REF)
+  redis.call('ZADD', DUE, next_due(), ARGV[1])
 end
 keep_head()
-local more = overdue > 0 or (closed and count > 0)
+local more = pool.overdue > 0 or (pool.closed and pool.count > 0)
 return reply(#ended, more and 1 or 0)

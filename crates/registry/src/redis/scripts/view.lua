@@ -6,6 +6,7 @@ local max = tonumber(ARGV[2])
 if not load_pool() then
   return { NOT_OPEN }
 end
+find_members()
 forget_over()
 record_ends('', 0)
 save_pool()
@@ -14,32 +15,8 @@ if #ended > 0 then
 end
 keep_head()
 
--- As many of the stalest sessions as it takes, and those that are tied with the last of them.
-local function candidates()
-  if not large then
-    return sessions
-  end
-  local found = {}
-  for n in ipairs(ttls) do
-    local scored = stalest_of(n, RANGE, max)
-    local last_score = scored[#scored]
-    if #scored == 2 * max then
-      while #scored > 0 and scored[#scored] == last_score do
-        scored[#scored], scored[#scored - 1] = nil, nil
-      end
-      for _, each in ipairs(tied_at(last_score)) do
-        scored[#scored + 1] = each
-      end
-    end
-    for _, s in ipairs(read_scored(scored)) do
-      found[#found + 1] = s
-    end
-  end
-  return found
-end
-
-local answer = reply(live(), terms)
-local found = max > 0 and candidates() or {}
+local answer = reply(pool.count - pool.overdue, pool.terms)
+local found = max > 0 and members.some_stalest(max) or {}
 table.sort(found, before)
 for _, s in ipairs(found) do
   if max > 0 and not is_over(s) then

@@ -1,126 +1,96 @@
--- One open pool: what it knows, and how it is kept. Follows bucket.lua.
+-- What a pool knows. Follows bucket.lua.
 --
 -- A small pool is one string (POOL): what it knows, then its sessions. That takes least memory and fewest calls.
 -- Once it has had more than SMALL_MAX sessions, and until it is empty, it is large: then SESSIONS is a hash of them
 -- by key, and ORDER a sorted set of the keys, scored by the last heartbeat in milliseconds. A key is the first bytes of
 -- a hash of the holder. So no step looks at more sessions than it ends.
 --
--- The order of last heartbeats is also the order of expiry among sessions of one TTL. A large pool has the list of
--- TTLs in use; sessions of the n-th are scored by (n - 1) * RANGE + last heartbeat. Nearly always there is one.
-local RANGE = 2 ^ 42
-local HAS_TERMS, IS_LARGE, HAS_DENIALS, IS_EMPTY = 1, 2, 4, 8
+-- What a pool knows: flags (1 byte), number of its last event (6), that event's place in the journal (6), since when
+-- it is empty (6, if it is), its id (after its length in 2), terms (TERMS_BYTES, if any), denials (after their length in
+-- 2, if it has just denied: see denials.lua). Then, in a large pool, the TTLs in use (5 each).
+--
+-- Functions that few steps need are made by a function, for what is made costs time in each of them.
+local pool = {}
 
-local seq, last_event, empty_since, pool_id                             -- its place in the record
-local terms, version_high, version_low, limit, ttl, ends_at, closed     -- the newest terms it has seen
-local denials                                                           -- see denials.lua
-local large, ttls, sessions, count                                      -- who is in
-local changed = false    -- whether it must be written as a whole
-local overdue = 0        -- sessions that are over, but were too many to be ended in this step
-
-local function know(told)
-  terms = told
-  version_high, version_low, limit, ttl, ends_at, closed = parse('>I4I4I4I5I6B', told)
-  closed = closed == 1
-end
-
--- A pool of which nothing was ever known has one seat.
-local function know_nothing()
-  terms, limit, ttl, ends_at, closed = '', 1, nil, NEVER, false
-end
-
--- Takes over terms if they are newer than what is known, and says whether they are.
-local function learn(told)
-  if terms ~= '' then
-    local high, low = parse('>I4I4', told)
-    if high < version_high or (high == version_high and low <= version_low) then
-      return false
-    end
+-- Takes over terms, or knows none if they are ''. A pool of which nothing was ever known has one seat.
+local function know(terms)
+  pool.terms = terms
+  if terms == '' then
+    pool.limit, pool.ttl, pool.ends_at, pool.closed = 1, nil, NEVER, false
+    return
   end
-  know(told)
-  changed = true
-  return true
+  local closed
+  pool.limit, pool.ttl, pool.ends_at, closed = struct.unpack('>I4I5I6B', terms, 9)
+  pool.closed = closed == 1
 end
 
 -- Reads the pool; false if it is not open.
 local function load_pool()
-  local raw = call('GET', POOL)
+  local raw = redis.call('GET', POOL)
   if not raw then
     return false
   end
   local flags, at
-  flags, seq, last_event, at = parse('>BI6I6', raw)
+  flags, pool.seq, pool.last_event, at = struct.unpack('>BI6I6', raw)
   if flags % (2 * IS_EMPTY) >= IS_EMPTY then
-    empty_since, at = parse('>I6', raw, at)
+    pool.empty_since, at = struct.unpack('>I6', raw, at)
   end
-  pool_id, at = parse('>Hc0', raw, at)
+  pool.id, at = struct.unpack('>Hc0', raw, at)
+  local terms = ''
   if flags % (2 * HAS_TERMS) >= HAS_TERMS then
-    know(raw:sub(at, at + TERMS_BYTES - 1))
+    terms = raw:sub(at, at + TERMS_BYTES - 1)
     at = at + TERMS_BYTES
-  else
-    know_nothing()
   end
-  denials = ''
+  know(terms)
+  pool.denials = ''
   if flags % (2 * HAS_DENIALS) >= HAS_DENIALS then
-    denials, at = parse('>Hc0', raw, at)
+    pool.denials, at = struct.unpack('>Hc0', raw, at)
   end
-  large = flags % (2 * IS_LARGE) >= IS_LARGE
-  if large then
-    ttls = {}
+  pool.overdue, pool.sessions = 0, {}
+  if flags % (2 * IS_LARGE) >= IS_LARGE then
+    pool.ttls = {}
     while at <= #raw do
-      ttls[#ttls + 1], at = parse('>I5', raw, at)
+      pool.ttls[#pool.ttls + 1], at = struct.unpack('>I5', raw, at)
     end
-    count = call('ZCARD', ORDER)
+    pool.count = redis.call('ZCARD', ORDER)
     return true
   end
-  sessions, count = {}, 0
+  local count = 0
   while at <= #raw do
-    local s = { at = at + 16 }
-    s.id, s.heartbeat, s.ttl, s.body, at = parse('>c16I6I5Hc0', raw, at)
+    local s = { at = at + 15 }
+    s.id, s.heartbeat, s.ttl, s.body, at = struct.unpack('>c16I6I5Hc0', raw, at)
     count = count + 1
-    sessions[count] = s
+    pool.sessions[count] = s
   end
+  pool.count = count
   return true
-end
-
--- A pool that nobody is in yet.
-local function new_pool(id, number, told)
-  seq, last_event, pool_id, denials = number, 0, id, ''
-  if told == '' then
-    know_nothing()
-  else
-    know(told)
-  end
-  large, sessions, count, changed = false, {}, 0, true
 end
 
 -- Writes what changed: of a small pool in which sessions were renewed and nothing else happened, only when.
 local function save_pool()
-  if not changed then
-    for _, s in ipairs(sessions or {}) do
+  if not pool.changed then
+    for _, s in ipairs(pool.sessions) do
       if s.renewed then
-        call('SETRANGE', POOL, s.at - 1, pack('>I6', s.heartbeat))
+        redis.call('SETRANGE', POOL, s.at, struct.pack('>I6', s.heartbeat))
       end
     end
     return
   end
-  empty_since = count == 0 and (empty_since or now) or nil
-  local flags = (terms ~= '' and HAS_TERMS or 0) + (large and IS_LARGE or 0)
-    + (denials ~= '' and HAS_DENIALS or 0) + (empty_since and IS_EMPTY or 0)
+  pool.empty_since = pool.count == 0 and (pool.empty_since or now) or nil
+  local flags = (pool.terms ~= '' and HAS_TERMS or 0) + (pool.ttls and IS_LARGE or 0)
+    + (pool.denials ~= '' and HAS_DENIALS or 0) + (pool.empty_since and IS_EMPTY or 0)
   local parts = {
-    pack('>BI6I6', flags, seq, last_event),
-    empty_since and pack('>I6', empty_since) or '',
-    pack('>Hc0', #pool_id, pool_id),
-    terms,
-    denials ~= '' and pack('>Hc0', #denials, denials) or '',
+    struct.pack('>BI6I6', flags, pool.seq, pool.last_event),
+    pool.empty_since and struct.pack('>I6', pool.empty_since) or '',
+    struct.pack('>Hc0', #pool.id, pool.id),
+    pool.terms,
+    pool.denials ~= '' and struct.pack('>Hc0', #pool.denials, pool.denials) or '',
   }
-  if large then
-    for _, its_ttl in ipairs(ttls) do
-      parts[#parts + 1] = pack('>I5', its_ttl)
-    end
-  else
-    for _, s in ipairs(sessions) do
-      parts[#parts + 1] = pack('>c16I6I5Hc0', s.id, s.heartbeat, s.ttl, #s.body, s.body)
-    end
+  for _, ttl in ipairs(pool.ttls or {}) do
+    parts[#parts + 1] = struct.pack('>I5', ttl)
   end
-  call('SET', POOL, table.concat(parts))
+  for _, s in ipairs(pool.sessions) do
+    parts[#parts + 1] = struct.pack('>c16I6I5Hc0', s.id, s.heartbeat, s.ttl, #s.body, s.body)
+  end
+  redis.call('SET', POOL, table.concat(parts))
 end

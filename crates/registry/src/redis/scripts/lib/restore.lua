@@ -5,12 +5,12 @@
 local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
 while at <= #known do
   local s = {}
-  s.id, s.heartbeat, s.ttl, s.body, at = parse('>c16I6I5Hc0', known, at)
+  s.id, s.heartbeat, s.ttl, s.body, at = struct.unpack('>c16I6I5Hc0', known, at)
   s.key = key_of(read_body(s).holder)
   if has_heartbeats then
-    s.heartbeat, s.ttl = now, ttl or s.ttl
+    s.heartbeat, s.ttl = now, pool.ttl or s.ttl
   end
-  if not by_holder(s.holder, s.key) and not by_id(s.id, s.key) then
+  if not members.by_holder(s.holder, s.key) and not members.by_id(s.id, s.key) then
     insert(s)
   end
 end

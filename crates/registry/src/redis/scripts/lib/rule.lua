@@ -3,75 +3,42 @@
 -- One step ends about ENDS_MAX sessions at most, for nobody else is served meanwhile. What is over, and was too much
 -- to be ended, takes no seat (see `overdue`), and the sweeper comes for it at once.
 
--- Sessions that are live.
-local function live()
-  return count - overdue
-end
-
--- How many sessions of a large pool were silent for their TTL.
-local function count_silent()
-  local silent = 0
-  for n, its_ttl in ipairs(ttls) do
-    if now >= its_ttl then
-      local base = (n - 1) * RANGE
-      silent = silent + call('ZCOUNT', ORDER, base, base + now - its_ttl)
-    end
-  end
-  return silent
-end
-
--- Sessions that are over: of a large pool at most ENDS_MAX.
-local function some_over()
-  local over = {}
-  if not large then
-    for _, s in ipairs(sessions) do
-      if expiry_of(s) <= now then
-        over[#over + 1] = s
-      end
-    end
-    return over
-  end
-  if ends_at <= now then
-    return read_scored(call('ZRANGE', ORDER, 0, ENDS_MAX - 1, 'WITHSCORES'))
-  end
-  for n, its_ttl in ipairs(ttls) do
-    for _, s in ipairs(read_scored(stalest_of(n, now - its_ttl, ENDS_MAX - #over))) do
-      over[#over + 1] = s
-    end
-  end
-  return over
-end
-
 -- Ends what is over.
 local function forget_over()
-  local over = some_over()
+  local over = members.over()
   take_out_all(over, EXPIRED)
-  overdue = 0
-  if large and #over == ENDS_MAX then
-    overdue = ends_at <= now and count or count_silent()
-  end
+  pool.overdue = #over == ENDS_MAX and members.count_over() or 0
 end
 
 -- Ends every session for a reason, those that were over before as expired.
 local function end_all(reason)
   forget_over()
-  if overdue > 0 then
-    return
+  if pool.overdue == 0 then
+    take_out_all(members.some_stalest(ENDS_MAX), reason)
   end
-  if large then
-    take_out_all(read_scored(call('ZRANGE', ORDER, 0, ENDS_MAX - 1, 'WITHSCORES')), reason)
-  else
-    take_out_all(sessions, reason)
+end
+
+-- Takes over terms if they are newer than what is known, and says whether they are.
+local function learn(told)
+  if pool.terms ~= '' then
+    local high, low = struct.unpack('>I4I4', told)
+    local known_high, known_low = struct.unpack('>I4I4', pool.terms)
+    if high < known_high or (high == known_high and low <= known_low) then
+      return false
+    end
   end
+  know(told)
+  pool.changed = true
+  return true
 end
 
 -- Lets the pool learn terms ('' for none), and ends what is over under the old or the new, and all if it is closed.
 local function revise(told)
   forget_over()
-  if told ~= '' and learn(told) then
+  if told ~= '' and told ~= pool.terms and learn(told) then
     forget_over()
   end
-  if closed then
+  if pool.closed then
     end_all(ENTITLEMENT_ENDED)
   end
 end

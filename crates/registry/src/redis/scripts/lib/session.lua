@@ -1,35 +1,28 @@
 -- One session: a table of id, heartbeat, ttl, body, and in a large pool its key. Follows pool.lua.
 --
--- The body is: tier (1 byte), how many users (1; + 16 if the start follows, which otherwise the id tells),
+-- The body is: tier (1 byte), how many users (1; + START_FOLLOWS if the start follows, which otherwise the id tells),
 -- start (6), then holder and users (each 2 bytes of length and text). Texts are compared and never looked into.
-local START_FOLLOWS = 16
-
-local function key_of(holder)
-  local hex = redis.sha1hex(holder):sub(1, 2 * KEY_BYTES)
-  return (hex:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
-end
 
 -- Reads what the body says, but for the names of the users.
 local function read_body(s)
-  if s.holder then
-    return s
+  if not s.holder then
+    local at
+    s.tier, s.users, at = struct.unpack('>BB', s.body)
+    if s.users >= START_FOLLOWS then
+      s.users, s.start_follows = s.users - START_FOLLOWS, true
+      s.started, at = struct.unpack('>I6', s.body, at)
+    else
+      s.started = math.floor(struct.unpack('>I6', s.id) / 16)
+    end
+    s.holder, s.users_at = struct.unpack('>Hc0', s.body, at)
   end
-  local at
-  s.tier, s.users, at = parse('>BB', s.body)
-  if s.users >= START_FOLLOWS then
-    s.users, s.start_follows = s.users - START_FOLLOWS, true
-    s.started, at = parse('>I6', s.body, at)
-  else
-    s.started = floor(parse('>I6', s.id) / 16)
-  end
-  s.holder, s.users_at = parse('>Hc0', s.body, at)
   return s
 end
 
 local function users_of(s)
   local users, at = {}, read_body(s).users_at
   for i = 1, s.users do
-    users[i], at = parse('>Hc0', s.body, at)
+    users[i], at = struct.unpack('>Hc0', s.body, at)
   end
   return users
 end
@@ -50,16 +43,12 @@ end
 
 -- When a session is over unless renewed.
 local function expiry_of(s)
-  return math.min(s.heartbeat + s.ttl, ends_at, NEVER)
+  return math.min(s.heartbeat + s.ttl, pool.ends_at, NEVER)
 end
 
 -- Whether a session is over, or ought to be: closed terms end all, but not in one step if there are many.
 local function is_over(s)
-  return closed or expiry_of(s) <= now
-end
-
-local function over_for(s)
-  return expiry_of(s) <= now and EXPIRED or ENTITLEMENT_ENDED
+  return pool.closed or expiry_of(s) <= now
 end
 
 -- What a reply says of a session: id, last heartbeat, TTL, expiry, body.
@@ -75,8 +64,8 @@ local function before(a, b)
   if read_body(a).started ~= read_body(b).started then
     return a.started < b.started
   end
-  local a1, a2, a3 = parse('>I6I6I4', a.id)
-  local b1, b2, b3 = parse('>I6I6I4', b.id)
+  local a1, a2, a3 = struct.unpack('>I6I6I4', a.id)
+  local b1, b2, b3 = struct.unpack('>I6I6I4', b.id)
   if a1 ~= b1 then
     return a1 < b1
   end

@@ -1,0 +1,198 @@
+-- The members of a large pool: see pool.lua. They are written at once. Follows small.lua, and offers the same.
+--
+-- The order of last heartbeats is also the order of expiry among sessions of one TTL. Those of the n-th TTL in use are
+-- scored by (n - 1) * RANGE + last heartbeat. Nearly always there is one.
+local function large_members()
+  local function member(key, score, value)
+    local n = math.floor(score / RANGE)
+    return {
+      key = key, id = value:sub(1, 16), body = value:sub(17), heartbeat = score - n * RANGE, ttl = pool.ttls[n + 1],
+    }
+  end
+
+  -- The members with these keys and scores, which alternate.
+  local function members_of(scored)
+    local found = {}
+    for from = 1, #scored, 2 * READ_MAX do
+      local keys = {}
+      for i = from, math.min(#scored, from + 2 * READ_MAX - 1), 2 do
+        keys[#keys + 1] = scored[i]
+      end
+      for i, value in ipairs(redis.call('HMGET', SESSIONS, unpack(keys))) do
+        found[#found + 1] = member(keys[i], tonumber(scored[from + 2 * i - 1]), value)
+      end
+    end
+    return found
+  end
+
+  -- Keys and scores of those of the n-th TTL that were renewed by then, the stalest first, at most `max`.
+  local function renewed_by(n, by, max)
+    if by < 0 then
+      return {}
+    end
+    local base = (n - 1) * RANGE
+    return redis.call('ZRANGEBYSCORE', ORDER, base, base + math.min(by, RANGE - 1), 'WITHSCORES', 'LIMIT', 0, max)
+  end
+
+  local function tied_at(score)
+    return redis.call('ZRANGEBYSCORE', ORDER, score, score, 'WITHSCORES', 'LIMIT', 0, TIED_MAX)
+  end
+
+  local function by_key(key)
+    local value = redis.call('HGET', SESSIONS, key)
+    return value and member(key, tonumber(redis.call('ZSCORE', ORDER, key)), value) or nil
+  end
+
+  -- The place of a TTL among those in use. Should there be more of them than a pool may have, which takes as many
+  -- changes of its terms within one TTL, the longest that is not longer serves.
+  local function place_of(ttl)
+    local ttls = pool.ttls
+    for n, known in ipairs(ttls) do
+      if known == ttl then
+        return n
+      end
+    end
+    pool.changed = true
+    for n = 1, #ttls do
+      local base = (n - 1) * RANGE
+      if redis.call('ZCOUNT', ORDER, base, base + RANGE - 1) == 0 then
+        ttls[n] = ttl
+        return n
+      end
+    end
+    if #ttls < TTLS_MAX then
+      ttls[#ttls + 1] = ttl
+      return #ttls
+    end
+    local nearest = 1
+    for n, known in ipairs(ttls) do
+      if known < ttl and (known > ttls[nearest] or ttls[nearest] > ttl) then
+        nearest = n
+      end
+    end
+    return nearest
+  end
+
+  local function put_in_order(s, ttl)
+    local n = place_of(ttl)
+    s.ttl = pool.ttls[n]
+    redis.call('ZADD', ORDER, (n - 1) * RANGE + s.heartbeat, s.key)
+  end
+
+  local function rewrite(s)
+    redis.call('HSET', SESSIONS, s.key, s.id .. s.body)
+  end
+
+  return {
+    needs_key = function(id, key)
+      return id ~= '' and key == ''
+    end,
+
+    -- By its key; NO_KEY says that there is no such session.
+    by_id = function(id, key)
+      local s = key ~= NO_KEY and by_key(key)
+      return s and s.id == id and s or nil
+    end,
+
+    -- The caller compares the holder.
+    by_holder = function(_, key)
+      return by_key(key)
+    end,
+
+    -- Of those that were renewed in one millisecond no more than TIED_MAX are compared.
+    stalest = function()
+      local firsts = {}
+      for n in ipairs(pool.ttls) do
+        local scored = renewed_by(n, RANGE, 1)
+        if #scored > 0 then
+          firsts[#firsts + 1] = least(members_of(tied_at(scored[2])))
+        end
+      end
+      return least(firsts)
+    end,
+
+    -- With the first that are left out all that are tied with them are in.
+    some_stalest = function(max)
+      local found = {}
+      for n in ipairs(pool.ttls) do
+        local scored = renewed_by(n, RANGE, max)
+        if #scored == 2 * max then
+          local score = scored[#scored]
+          while #scored > 0 and scored[#scored] == score do
+            scored[#scored], scored[#scored - 1] = nil, nil
+          end
+          for _, each in ipairs(tied_at(score)) do
+            scored[#scored + 1] = each
+          end
+        end
+        for _, s in ipairs(members_of(scored)) do
+          found[#found + 1] = s
+        end
+      end
+      return found
+    end,
+
+    -- At most ENDS_MAX.
+    over = function()
+      if pool.ends_at <= now then
+        return members_of(redis.call('ZRANGE', ORDER, 0, ENDS_MAX - 1, 'WITHSCORES'))
+      end
+      local over = {}
+      for n, ttl in ipairs(pool.ttls) do
+        for _, s in ipairs(members_of(renewed_by(n, now - ttl, ENDS_MAX - #over))) do
+          over[#over + 1] = s
+        end
+      end
+      return over
+    end,
+
+    count_over = function()
+      if pool.ends_at <= now then
+        return pool.count
+      end
+      local over = 0
+      for n, ttl in ipairs(pool.ttls) do
+        if now >= ttl then
+          local base = (n - 1) * RANGE
+          over = over + redis.call('ZCOUNT', ORDER, base, base + now - ttl)
+        end
+      end
+      return over
+    end,
+
+    -- Where several TTLs are in use no more than TIED_MAX are looked at: the time is then too early.
+    silent_at = function(nth)
+      local ttls = pool.ttls
+      if #ttls == 1 then
+        return redis.call('ZRANGE', ORDER, nth, nth, 'WITHSCORES')[2] + ttls[1]
+      end
+      nth = math.min(nth, TIED_MAX)
+      local silent = {}
+      for n, ttl in ipairs(ttls) do
+        local scored = renewed_by(n, RANGE, nth + 1)
+        for i = 2, #scored, 2 do
+          silent[#silent + 1] = scored[i] % RANGE + ttl
+        end
+      end
+      table.sort(silent)
+      return silent[nth + 1]
+    end,
+
+    put = function(s)
+      rewrite(s)
+      put_in_order(s, s.ttl)
+    end,
+
+    take = function(gone)
+      local keys = {}
+      for i, s in ipairs(gone) do
+        keys[i] = s.key
+      end
+      redis.call('ZREM', ORDER, unpack(keys))
+      redis.call('HDEL', SESSIONS, unpack(keys))
+    end,
+
+    renew = put_in_order,
+    rewrite = rewrite,
+  }
+end

@@ -1,0 +1,51 @@
+-- Who is in the pool, however it is kept. Follows large.lua.
+local members    -- small_members or large_members, once the pool is loaded
+
+local function find_members()
+  members = pool.ttls and large_members() or small_members()
+end
+
+-- What a holder goes by in a large pool.
+local function key_of(holder)
+  local hex = redis.sha1hex(holder):sub(1, 2 * KEY_BYTES)
+  return (hex:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
+end
+
+-- Adds a session; neither its id nor its holder is in.
+local function insert(s)
+  pool.count, pool.changed = pool.count + 1, true
+  members.put(s)
+  if not pool.ttls and pool.count > SMALL_MAX then
+    local all = pool.sessions
+    pool.ttls, pool.sessions = {}, {}
+    find_members()
+    for _, each in ipairs(all) do
+      each.key = each.key or key_of(read_body(each).holder)
+      members.put(each)
+    end
+  end
+end
+
+-- Takes sessions out.
+local function remove_all(gone)
+  if #gone == 0 then
+    return
+  end
+  pool.count, pool.changed = pool.count - #gone, true
+  members.take(gone)
+  if pool.count == 0 and pool.ttls then
+    pool.ttls, pool.sessions = nil, {}
+    find_members()
+  end
+end
+
+-- Renews a session now, for this TTL.
+local function renew(s, ttl)
+  s.heartbeat = math.max(s.heartbeat, now)
+  members.renew(s, ttl)
+end
+
+-- When the next session is over unless renewed; NEVER if nobody is in.
+local function next_expiry()
+  return pool.count > 0 and math.min(members.silent_at(0), pool.ends_at) or NEVER
+end

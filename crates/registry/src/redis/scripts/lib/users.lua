@@ -1,0 +1,38 @@
+-- Users who share a session. Follows members.lua.
+
+-- Writes the users of a session anew.
+local function set_users(s, users)
+  local parts = {
+    struct.pack('>BB', s.tier, #users + (s.start_follows and START_FOLLOWS or 0)),
+    s.start_follows and struct.pack('>I6', s.started) or '',
+    struct.pack('>Hc0', #s.holder, s.holder),
+  }
+  s.users, s.users_at = #users, #parts[1] + #parts[2] + #parts[3] + 1
+  for i, user in ipairs(users) do
+    parts[3 + i] = struct.pack('>Hc0', #user, user)
+  end
+  s.body = table.concat(parts)
+  members.rewrite(s)
+end
+
+-- Lets a user share a session. Past USERS_MAX the latest to join gives way.
+local function join(s, user)
+  if not has_user(s, user) then
+    local users = users_of(s)
+    users[math.min(#users + 1, USERS_MAX)] = user
+    set_users(s, users)
+  end
+end
+
+-- Takes a user out of a session that others share, and says whether it did.
+local function leave(s, user)
+  local users = users_of(s)
+  for i, each in ipairs(users) do
+    if each == user and #users > 1 then
+      table.remove(users, i)
+      set_users(s, users)
+      return true
+    end
+  end
+  return false
+end
