@@ -33,4 +33,4 @@ mod suite;
 pub mod sweeping;
 pub mod terms;
 
-pub use harness::{Harness, JOURNAL_EVENTS_MAX};
+pub use harness::{Clause, Harness, JOURNAL_EVENTS_MAX, Run};

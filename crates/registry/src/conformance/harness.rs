@@ -1,6 +1,7 @@
 //! What a backend supplies to be put to the test.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use seatkeeper_core::{RegistryTime, Span};
@@ -11,6 +12,12 @@ use crate::Registry;
 
 /// How many events the journal of a clause's registry takes.
 pub const JOURNAL_EVENTS_MAX: usize = 300;
+
+/// A clause that runs.
+pub type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A clause by its name, and what starts it.
+pub type Clause = (&'static str, fn() -> Run);
 
 /// One backend under test. Each clause starts one of its own.
 pub trait Harness: Sized + Send + Sync {
