@@ -11,6 +11,7 @@
 mod backlog;
 mod call;
 mod claim;
+mod cluster;
 mod codec;
 mod connect;
 mod find;
@@ -21,12 +22,15 @@ mod pools;
 mod rebuild;
 mod renewals;
 mod reply;
-mod router;
+mod script;
 mod scripts;
+mod servers;
 mod sessions;
 mod settings;
+mod slot;
 mod sweep;
 mod target;
+mod url;
 mod whereabouts;
 
 use std::sync::Arc;
@@ -45,18 +49,21 @@ use crate::{Epochs, Error};
 use backlog::Backlog;
 use keys::AllKeys;
 use renewals::Renewals;
-use router::Router;
-pub use settings::{Address, Deployment, Password, Settings, Tls};
+pub use script::Script;
+pub use servers::Servers;
+pub use settings::{Address, Deployment, Password, ServerSettings, Settings, Tls};
+use slot::BucketSlots;
 use whereabouts::Remembered;
 pub use whereabouts::{FindSession, Found, NoRecord};
 
 /// Live sessions in Redis.
 pub struct RedisRegistry {
-    settings: Arc<Settings>,
+    servers: Servers,
+    settings: Settings,
     epochs: Arc<Epochs>,
     finder: Arc<dyn FindSession>,
-    router: Router,
     keys: AllKeys,
+    slots: BucketSlots,
     backlog: Backlog,
     /// When the journals of all buckets were last looked at.
     journals_seen: Mutex<Option<Instant>>,
@@ -67,11 +74,16 @@ pub struct RedisRegistry {
 impl RedisRegistry {
     /// The registry on these servers, which it reaches as soon as it can. It serves the buckets in the epochs
     /// that it is told, and asks `finder` for sessions that other nodes admitted.
-    pub fn new(settings: Settings, epochs: Arc<Epochs>, finder: Arc<dyn FindSession>) -> Self {
-        let settings = Arc::new(settings);
+    pub fn new(
+        servers: Servers,
+        settings: Settings,
+        epochs: Arc<Epochs>,
+        finder: Arc<dyn FindSession>,
+    ) -> Self {
         Self {
-            router: Router::new(&settings),
+            servers,
             keys: AllKeys::new(),
+            slots: BucketSlots::new(),
             backlog: Backlog::new(),
             journals_seen: Mutex::new(None),
             renewals: Renewals::new(),

@@ -69,7 +69,8 @@ pub(crate) struct SettingsArgs {
     /// Keep the ledger and the token key here [default: ./seatkeeper-data]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<String>,
-    /// Keep live sessions here: memory, or redis://HOST:PORT
+    /// Keep live sessions here: memory, redis://HOST:PORT, redis+sentinel://HOST:PORT,HOST:PORT/NAME or
+    /// redis+cluster://HOST:PORT,HOST:PORT
     #[arg(long, value_name = "URL")]
     pub registry: Option<String>,
     /// Keep records here: postgres://HOST/DATABASE, or sqlite:DIR, the same as --data-dir DIR

@@ -9,13 +9,13 @@ mod subscribers;
 
 use std::sync::Arc;
 
-use redis::aio::ConnectionManager;
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::redis::Servers;
 
 use crate::settings::Settings;
 pub(crate) use announcements::{Changed, Listening};
-pub(crate) use bulletin::{Listener, to_others};
+pub(crate) use bulletin::Listener;
 pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
@@ -25,7 +25,7 @@ pub(crate) struct Entitlements {
     pub(crate) licenses: Licenses,
     pub(crate) subscribers: Subscribers,
     /// None: there are no others.
-    pub(crate) others: Option<ConnectionManager>,
+    pub(crate) others: Option<Servers>,
 }
 
 impl Entitlements {
@@ -35,7 +35,7 @@ impl Entitlements {
         self.subscribers.forget_shared(&changed).await;
         self.forget(changed.clone());
         if let Some(others) = &self.others
-            && let Err(error) = bulletin::tell(others.clone(), &changed).await
+            && let Err(error) = bulletin::tell(others, &changed).await
         {
             let causes = error.with_causes();
             tracing::warn!(%causes, "the other nodes were not told of a change; they will see it for themselves");

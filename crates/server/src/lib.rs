@@ -30,7 +30,7 @@ pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, Durability, LedgerSettings,
-    LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, Secret, ServerSettings, Settings,
-    SinkFormat, UsageSettings,
+    LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, RegistryUrl, Secret, ServerSettings,
+    Settings, SinkFormat, UsageSettings,
 };
 pub use start::{Running, StartError, start, start_with_clock};

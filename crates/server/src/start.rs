@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::serve::ListenerExt;
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::redis::Servers;
 use seatkeeper_registry::{MonotonicClock, Registry, TimeSource};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -20,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
 use crate::engine::{Commits, Endings, Engine};
-use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers, to_others};
+use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers};
 use crate::failover::Bearings;
 use crate::http::router;
 use crate::jobs;
@@ -42,8 +43,8 @@ pub enum StartError {
     #[error("the live sessions could not be put back")]
     Registry(#[from] seatkeeper_registry::Error),
     /// What nodes share cannot be used.
-    #[error("the Redis that nodes share cannot be used")]
-    Shared(#[source] redis::RedisError),
+    #[error("the Redis that nodes share cannot be used: {0}")]
+    Unfit(String),
     /// There is no key to check tokens with.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
@@ -109,7 +110,11 @@ async fn start_by<C: TimeSource>(
 
     let commits = Arc::new(Commits::new(settings.registry.journal_events_max));
     let upkeep = Crew::new();
-    let shared = settings.registry.shared().map(|url| Shared::new(&settings, url, &ledger)).transpose()?;
+    let servers = settings.registry.shared()?.map(Servers::new);
+    let shared = match &servers {
+        Some(servers) => Some(Shared::new(&settings, servers.clone(), &ledger).await?),
+        None => None,
+    };
     let (registry, bearings): (Arc<dyn Registry>, _) = match &shared {
         Some(shared) => {
             shared.start(&settings, &ledger, &commits, &upkeep).await;
@@ -145,7 +150,7 @@ async fn start_by<C: TimeSource>(
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
-    let entitlements = entitlements(&settings, &ledger, &upkeep)?;
+    let entitlements = entitlements(&settings, servers, &ledger, &upkeep);
     let app = App::new(Parts {
         verifier,
         engine: Engine::new(registry, ledger.clone(), commits, endings, bearings, commit_timeout),
@@ -175,20 +180,18 @@ async fn start_by<C: TimeSource>(
 /// What is remembered of entitlements, and what nodes tell one another of them if there are several.
 fn entitlements(
     settings: &Settings,
+    others: Option<Servers>,
     ledger: &Ledger,
     upkeep: &Crew,
-) -> Result<Arc<Entitlements>, StartError> {
-    let shared = settings.registry.shared();
-    let others = shared.map(to_others).transpose().map_err(StartError::Shared)?;
+) -> Arc<Entitlements> {
     let licenses = Licenses::new(ledger.clone(), Duration::from_secs(settings.licenses.cache_seconds));
     let remember_for = Duration::from_secs(settings.devices.plan_cache_seconds);
     let subscribers = Subscribers::new(ledger.clone(), remember_for, others.clone());
-    let entitlements = Arc::new(Entitlements { licenses, subscribers, others });
-    if let Some(url) = shared {
-        let listener = Listener::new(url, Arc::clone(&entitlements), upkeep.stopping());
-        upkeep.start(listener.map_err(StartError::Shared)?);
+    let entitlements = Arc::new(Entitlements { licenses, subscribers, others: others.clone() });
+    if let Some(others) = others {
+        upkeep.start(Listener::new(others, Arc::clone(&entitlements), upkeep.stopping()));
     }
-    Ok(entitlements)
+    entitlements
 }
 
 /// The workers that look after sessions and history, and the one that brings their changes to the ledger.

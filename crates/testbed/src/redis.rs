@@ -2,6 +2,7 @@
 
 mod cluster;
 mod process;
+mod sentinel;
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::clock::Clock;
 use crate::port;
 pub use cluster::RedisCluster;
 use process::Process;
+pub use sentinel::Sentinel;
 
 /// How long a server may take to answer after its start, on a machine that does much else.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -27,6 +29,7 @@ const STARTS_MAX: usize = 5;
 pub struct RedisSetup {
     settings: Vec<String>,
     clock: Option<Arc<Clock>>,
+    is_sentinel: bool,
 }
 
 /// A server, killed and deleted when this is dropped, and also when the process ends without that.
@@ -161,7 +164,8 @@ impl Redis {
     /// Starts the process and waits until it answers; false if it ends instead.
     fn try_to_start(&mut self) -> bool {
         let conf = self.write_configuration();
-        let mut process = Process::start(&conf, &self.log_file(), self.setup.clock.as_deref());
+        let mode = self.setup.is_sentinel.then_some("--sentinel");
+        let mut process = Process::start(&conf, &self.log_file(), mode, self.setup.clock.as_deref());
         let started = Instant::now();
         while !process.has_ended() {
             if self.answers() {
@@ -181,16 +185,18 @@ impl Redis {
     }
 
     fn write_configuration(&self) -> PathBuf {
-        let ours = [
+        let mut lines = vec![
             format!("port {}", self.port),
-            format!("cluster-port {}", self.bus_port),
             format!("dir {}", self.dir.path().display()),
             "bind 127.0.0.1".to_owned(),
-            "save \"\"".to_owned(),
             "daemonize no".to_owned(),
         ];
+        if !self.setup.is_sentinel {
+            lines.extend([format!("cluster-port {}", self.bus_port), "save \"\"".to_owned()]);
+        }
+        lines.extend_from_slice(&self.setup.settings);
         let conf = self.dir.path().join("redis.conf");
-        let text = [&ours[..], &self.setup.settings[..]].concat().join("\n") + "\n";
+        let text = lines.join("\n") + "\n";
         fs::write(&conf, text).expect("the directory is writable");
         conf
     }

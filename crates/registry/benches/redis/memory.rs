@@ -16,7 +16,7 @@ pub(crate) async fn measure(sessions: usize) {
     let shapes = [
         ("4 devices per subscriber", Kind::Household { devices: 4 }, 4, 180.0),
         ("1,000 seats per license", Kind::License { seats: 1_000 }, 1_000, 260.0),
-        ("1 session per pool", Kind::Capacity, 1, 400.0),
+        ("1 seat per license", Kind::License { seats: 1 }, 1, 400.0),
     ];
     for (name, kind, per_pool, most) in shapes {
         let stage = Arc::new(Stage::start().await);

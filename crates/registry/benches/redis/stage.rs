@@ -6,9 +6,9 @@ use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use seatkeeper_core::{
     Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach,
-    RequestId, Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    RequestId, Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
-use seatkeeper_registry::redis::{Address, Deployment, NoRecord, RedisRegistry, Settings};
+use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Servers, Settings};
 use seatkeeper_registry::{Answer, Claimed, Epochs, Heartbeat, Rebuild as _, Registry as _, Request};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
@@ -29,21 +29,18 @@ pub(crate) enum Kind {
     Household { devices: u32 },
     /// A license: machines with UUIDs, users with short names.
     License { seats: u32 },
-    /// A (user, capacity) of a tenant, all of them UUIDs.
-    Capacity,
 }
 
 impl Stage {
     pub(crate) async fn start() -> Self {
         let server = Redis::start();
-        let address = Address { host: "127.0.0.1".to_owned(), port: server.port() };
         let settings = Settings {
             journal_events_max: usize::MAX >> 16,
             sessions_remembered_max: 2_000_000,
-            ..Settings::new(Deployment::Standalone(address))
+            ..Settings::default()
         };
-        let epochs = Arc::new(Epochs::default());
-        let node = RedisRegistry::new(settings, Arc::clone(&epochs), Arc::new(NoRecord));
+        let (servers, epochs) = (Servers::new(server.url().parse().unwrap()), Arc::new(Epochs::default()));
+        let node = RedisRegistry::new(servers, settings, Arc::clone(&epochs), Arc::new(NoRecord));
         let registry = &node;
         join_all(Bucket::all().map(|bucket| async move {
             while registry.rebuild_begin(bucket, EPOCH).await.is_err() {}
@@ -140,23 +137,12 @@ impl Kind {
         let (kind, name) = match self {
             Self::Household { .. } => (PoolKind::Subscriber, format!("user-{number:08}")),
             Self::License { .. } => (PoolKind::License, uuid(1, number).to_string()),
-            Self::Capacity => (PoolKind::Capacity, format!("{}/{}", uuid(2, number), uuid(3, number % 100))),
         };
-        PoolId::new(kind, self.tenant(), name)
-    }
-
-    fn tenant(self) -> TenantId {
-        match self {
-            Self::Household { .. } | Self::License { .. } => "acme".into(),
-            Self::Capacity => TenantId::new(uuid(4, 1).to_string()),
-        }
+        PoolId::new(kind, "acme".into(), name)
     }
 
     fn terms(self) -> Terms {
-        let limit = match self {
-            Self::Household { devices: seats } | Self::License { seats } => seats,
-            Self::Capacity => 1,
-        };
+        let (Self::Household { devices: limit } | Self::License { seats: limit }) = self;
         Terms {
             version: u64::from(limit),
             limit: Seats(limit),
@@ -170,7 +156,6 @@ impl Kind {
         let (when_named, when_full, when_held) = match self {
             Self::Household { .. } => (WhenNamed::SameDevice, WhenFull::Evict, WhenHeld::Supersede),
             Self::License { .. } => (WhenNamed::SameHolder, WhenFull::Deny, WhenHeld::Resume),
-            Self::Capacity => (WhenNamed::SameHolder, WhenFull::Deny, WhenHeld::Upgrade),
         };
         Policy { terms: Some(self.terms()), ttl_default: TTL, when_named, when_full, when_held }
     }
@@ -183,10 +168,6 @@ impl Kind {
                 (format!("{}-{hex}", &hex[16..]), pool.name.to_string())
             }
             Self::License { .. } => (name.to_string(), format!("user-{:06}", holder % 1_000_000)),
-            Self::Capacity => {
-                let user = pool.name.split('/').next().unwrap_or_default().to_owned();
-                (user.clone(), user)
-            }
         };
         Claim {
             holder: holder.as_str().into(),

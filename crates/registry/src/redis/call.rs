@@ -1,14 +1,17 @@
 //! One script on one bucket: what it is told, and what there is if it has no answer.
 
-use redis::{Cmd, ToRedisArgs};
+use std::borrow::Cow;
+
+use redis::{Cmd, ToRedisArgs, Value};
 use seatkeeper_core::{Bucket, PoolId, Span};
 
 use super::RedisRegistry;
 use super::codec::{Garbled, Reader};
 use super::keys::{BucketKeys, PoolKeys};
-use super::link::failed;
+use super::link::{Up, failed};
 use super::reply::{Preamble, Reply};
-use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING, Script};
+use super::script::Script;
+use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
@@ -16,10 +19,6 @@ const STEP_NOTABLE: Span = Span::from_secs(1);
 
 /// The numbers at the end of a head: the clock's high-water mark, and two places in the journal.
 const HEAD_NUMBERS_BYTES: usize = 18;
-
-/// What most calls have room in.
-const ARGS_USUAL: usize = 32;
-const CALL_BYTES_USUAL: usize = 1_024;
 
 /// Whether a bucket is served, as its head says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,17 +102,7 @@ impl Call {
         bucket: Bucket,
         keys: impl ExactSizeIterator<Item = &'k String>,
     ) -> Self {
-        let mut command = Cmd::with_capacity(ARGS_USUAL, CALL_BYTES_USUAL);
-        command.arg("EVALSHA").arg(&script.sha).arg(keys.len());
-        for key in keys {
-            command.arg(key);
-        }
-        Self { script, bucket, command }
-    }
-
-    /// The command as it is so far.
-    pub(super) const fn command(&self) -> &Cmd {
-        &self.command
+        Self { script, bucket, command: script.call(keys) }
     }
 
     pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
@@ -139,11 +128,14 @@ impl RedisRegistry {
 
     /// Calls a script on a bucket that is in this stage of this epoch.
     pub(super) async fn ask_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Answered, Error> {
-        let bucket = call.bucket;
-        let link = self.router.link(bucket).await?;
-        let up = link.up().await?;
-        let call = call.arg(stamp(stage, epoch, &up.identity));
-        let value = link.run(&up, call.script, &call.command).await.map_err(failed)?;
+        let Call { bucket, script, command } = call;
+        let stamped = |up: &Up| {
+            let mut command = command.clone();
+            command.arg(stamp(stage, epoch, &up.identity));
+            Cow::Owned(command)
+        };
+        let answered = self.servers.ask(self.slots.of(bucket), Some(script), stamped).await;
+        let (_, value) = answered.map_err(failed)?;
         let mut reply = Reply::of(value)?;
         match reply.signed()? {
             NOT_SERVING => Err(Error::NotServing { bucket }),
@@ -159,6 +151,13 @@ impl RedisRegistry {
                 Ok(Answered::Reply(preamble, reply))
             }
         }
+    }
+
+    /// Calls a script on a bucket, however that is.
+    pub(super) async fn run(&self, call: &Call) -> Result<Value, Error> {
+        let slot = self.slots.of(call.bucket);
+        let asked = self.servers.ask(slot, Some(call.script), |_| Cow::Borrowed(&call.command)).await;
+        asked.map(|(_, value)| value).map_err(failed)
     }
 
     /// A call of a script on a pool that is known by its name.

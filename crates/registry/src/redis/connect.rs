@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::TcpSettings;
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ErrorKind, IntoConnectionInfo as _,
     RedisConnectionInfo, RedisError, RedisResult, TlsCertificates,
 };
 
-use super::settings::{Address, Password, Settings, Tls};
+use super::settings::{Address, Password, ServerSettings, Tls};
 use crate::Identity;
 
 /// How long a connection may take to come about.
@@ -21,15 +21,26 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Characters of each of the two names that make a server's identity.
 const IDENTITY_PART_CHARS: usize = 20;
 
+/// What a server must do when its memory is full: refuse to take more in, rather than forget a session.
+const POLICY_FIT: &str = "noeviction";
+
 /// Connects to a server. Password and certificates are read anew, for they may have been changed.
-pub(super) async fn connect(settings: &Settings, address: &Address) -> RedisResult<MultiplexedConnection> {
+pub(super) async fn connect(
+    settings: &ServerSettings,
+    address: &Address,
+) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_MAX))
         .set_response_timeout(Some(settings.response_timeout));
     client(settings, address)?.get_multiplexed_async_connection_with_config(&config).await
 }
 
-fn client(settings: &Settings, address: &Address) -> RedisResult<Client> {
+/// Connects to a server to hear messages.
+pub(super) async fn pubsub(settings: &ServerSettings, address: &Address) -> RedisResult<PubSub> {
+    client(settings, address)?.get_async_pubsub().await
+}
+
+fn client(settings: &ServerSettings, address: &Address) -> RedisResult<Client> {
     let Address { host, port } = address.clone();
     let addr = match settings.tls {
         None => ConnectionAddr::Tcp(host, port),
@@ -73,6 +84,13 @@ fn certificates(tls: &Tls) -> RedisResult<TlsCertificates> {
 
 fn unreadable(path: &Path, error: &io::Error) -> RedisError {
     (ErrorKind::InvalidClientConfig, "a file cannot be read", format!("{}: {error}", path.display())).into()
+}
+
+/// Why a server would end sessions by itself; none if it would not.
+pub(super) async fn unfit(connection: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
+    let told = info(connection, &["memory"]).await?;
+    let policy = field(&told, "maxmemory_policy").unwrap_or(POLICY_FIT);
+    Ok((policy != POLICY_FIT).then(|| format!("its maxmemory-policy is {policy}, and must be {POLICY_FIT}")))
 }
 
 /// Which server is at the other end: its run, and the history of data that it has. Either changes when it may know other things

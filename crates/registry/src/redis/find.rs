@@ -1,6 +1,7 @@
 //! Finding the pool of a session: remembered, told by the record, found in the journal, or searched for.
 
-use redis::Value;
+use std::borrow::Cow;
+
 use seatkeeper_core::{Authority, Bucket, Change, Event, PoolId, Session, SessionId};
 
 use super::RedisRegistry;
@@ -121,9 +122,8 @@ impl RedisRegistry {
         bucket: Bucket,
         command: &redis::Cmd,
     ) -> Result<T, Error> {
-        let link = self.router.link(bucket).await?;
-        let up = link.up().await?;
-        let value: Value = link.send(&up, command).await.map_err(failed)?;
+        let asked = self.servers.ask(self.slots.of(bucket), None, |_| Cow::Borrowed(command)).await;
+        let (_, value) = asked.map_err(failed)?;
         T::from_redis_value(value).map_err(|_| Garbled("an answer is of another kind").into())
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct BucketKeys {
 
 impl BucketKeys {
     pub(super) fn of(bucket: Bucket) -> Self {
-        let key = |part| format!("{}:{part}", tag(bucket));
+        let key = |part| format!("{}:{part}", bucket_tag(bucket));
         Self { head: key("head"), due: key("due"), journal: key("journal") }
     }
 }
@@ -45,7 +45,7 @@ impl PoolKeys {
     /// The keys of a pool that is known by what it is called in the due-index.
     pub(super) fn in_bucket(bucket: Bucket, reference: Key) -> Self {
         let name = base64(&reference);
-        let key = |part| format!("{}:{part}{name}", tag(bucket));
+        let key = |part| format!("{}:{part}{name}", bucket_tag(bucket));
         Self { reference, pool: key('p'), sessions: key('s'), order: key('o') }
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn holder_key(holder: &Holder) -> Key {
 }
 
 /// The hash tag of a bucket, with what tells Seatkeeper's keys from others.
-fn tag(bucket: Bucket) -> String {
+pub(super) fn bucket_tag(bucket: Bucket) -> String {
     format!("sk:{{b{:03}}}", bucket.number())
 }
 

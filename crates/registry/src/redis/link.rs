@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisError, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::connect::{connect, identity};
-use super::scripts::Script;
-use super::settings::{Address, Settings};
+use super::connect::{connect, identity, unfit};
+use super::script::Script;
+use super::settings::{Address, ServerSettings};
 use super::target::Target;
 use crate::{Error, Identity};
 
@@ -19,11 +19,19 @@ const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
 /// How long a call waits for a connection that is being made.
-const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(1);
+pub(super) const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How often it is made sure that the server is still the one that the link should lead to.
+const PLACE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often it is made sure that the server is still fit for seats.
+const FITNESS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The way to one server.
 #[derive(Debug)]
 pub(super) struct Link {
+    settings: Arc<ServerSettings>,
+    target: Target,
     state: watch::Sender<State>,
     keeper: JoinHandle<()>,
 }
@@ -42,67 +50,74 @@ pub(super) struct Up {
     pub(super) identity: Identity,
 }
 
+impl Up {
+    /// The connection, which many may use at once.
+    pub(super) fn connection(&self) -> MultiplexedConnection {
+        self.connection.clone()
+    }
+}
+
 impl Link {
-    pub(super) fn new(settings: Arc<Settings>, target: Target) -> Arc<Self> {
+    pub(super) fn new(settings: Arc<ServerSettings>, target: Target) -> Arc<Self> {
         let (state, seen) = watch::channel(State::Down("it was never reached".into()));
-        let keeper = tokio::spawn(keep(settings, target, state.clone(), seen));
-        Arc::new(Self { state, keeper })
+        let keeper = tokio::spawn(keep(Arc::clone(&settings), target.clone(), state.clone(), seen));
+        Arc::new(Self { settings, target, state, keeper })
+    }
+
+    /// Where it leads at present.
+    pub(super) async fn address(&self) -> RedisResult<Address> {
+        self.target.address(&self.settings).await
+    }
+
+    /// The connection, if there is one.
+    pub(super) fn up_now(&self) -> Option<Arc<Up>> {
+        match &*self.state.borrow() {
+            State::Up(up) => Some(Arc::clone(up)),
+            State::Down(_) => None,
+        }
     }
 
     /// The connection, once there is one.
-    pub(super) async fn up(&self) -> Result<Arc<Up>, Error> {
-        if let State::Up(up) = &*self.state.borrow() {
-            return Ok(Arc::clone(up));
+    pub(super) async fn up(&self) -> RedisResult<Arc<Up>> {
+        if let Some(up) = self.up_now() {
+            return Ok(up);
         }
         let mut state = self.state.subscribe();
         let up =
             tokio::time::timeout(CONNECTION_WAIT_MAX, state.wait_for(|state| matches!(state, State::Up(_))));
         match up.await.map(|waited| waited.map(|state| state.clone())) {
             Ok(Ok(State::Up(up))) => Ok(up),
-            _ => Err(self.unavailable()),
+            _ => Err(self.down()),
         }
     }
 
-    /// Runs a script on a connection of this link, after it has been loaded if need be.
-    pub(super) async fn run(&self, up: &Arc<Up>, script: &Script, call: &Cmd) -> Result<Value, RedisError> {
-        match self.send(up, call).await {
-            Err(error) if is(&error, ServerErrorKind::NoScript) => {
+    /// Sends a command on a connection of this link, after its script has been loaded if need be.
+    pub(super) async fn run(&self, up: &Arc<Up>, script: Option<&Script>, call: &Cmd) -> RedisResult<Value> {
+        match (self.send(up, call).await, script) {
+            (Err(error), Some(script)) if is(&error, ServerErrorKind::NoScript) => {
                 self.send(up, redis::cmd("SCRIPT").arg("LOAD").arg(&script.source)).await?;
                 self.send(up, call).await
             }
-            other => other,
+            (answer, _) => answer,
         }
     }
 
-    /// Sends a command on a connection of this link.
-    pub(super) async fn send(&self, up: &Arc<Up>, command: &Cmd) -> Result<Value, RedisError> {
-        let answer = up.connection.clone().send_packed_command(command).await;
+    async fn send(&self, up: &Arc<Up>, command: &Cmd) -> RedisResult<Value> {
+        let answer = up.connection().send_packed_command(command).await;
         let answer = answer.and_then(Value::extract_error);
         if let Err(error) = &answer
             && is_end_of_connection(error)
         {
-            self.lost(up, error);
+            lose(&self.state, up, error);
         }
         answer
     }
 
-    /// Gives a connection up, so that another is made.
-    pub(super) fn lost(&self, up: &Arc<Up>, why: &impl ToString) {
-        self.state.send_if_modified(|state| {
-            let is_it = matches!(state, State::Up(current) if Arc::ptr_eq(current, up));
-            if is_it {
-                *state = State::Down(why.to_string().into());
-            }
-            is_it
-        });
-    }
-
-    fn unavailable(&self) -> Error {
-        let why = match &*self.state.borrow() {
-            State::Up(_) => "it has just come back".into(),
-            State::Down(why) => Arc::clone(why),
-        };
-        Error::Unavailable(why.as_ref().into())
+    fn down(&self) -> RedisError {
+        match &*self.state.borrow() {
+            State::Up(_) => not_reached("it has just come back"),
+            State::Down(why) => not_reached(why),
+        }
     }
 }
 
@@ -112,9 +127,20 @@ impl Drop for Link {
     }
 }
 
+/// Gives a connection up, so that another is made.
+fn lose(state: &watch::Sender<State>, up: &Arc<Up>, why: &dyn std::fmt::Display) {
+    state.send_if_modified(|state| {
+        let is_it = matches!(state, State::Up(current) if Arc::ptr_eq(current, up));
+        if is_it {
+            *state = State::Down(why.to_string().into());
+        }
+        is_it
+    });
+}
+
 /// Connects, and again whenever the connection is lost.
 async fn keep(
-    settings: Arc<Settings>,
+    settings: Arc<ServerSettings>,
     target: Target,
     state: watch::Sender<State>,
     mut seen: watch::Receiver<State>,
@@ -125,9 +151,16 @@ async fn keep(
             Ok((address, up)) => {
                 tracing::info!(redis = %address, "connected to Redis");
                 pause = RETRY_MIN;
-                state.send_replace(State::Up(Arc::new(up)));
-                // The channel is never closed, for this holds one end of it.
-                let _ = seen.wait_for(|state| matches!(state, State::Down(_))).await;
+                let up = Arc::new(up);
+                state.send_replace(State::Up(Arc::clone(&up)));
+                tokio::select! {
+                    // The channel is never closed, for this holds one end of it.
+                    _ = seen.wait_for(|state| matches!(state, State::Down(_))) => {}
+                    () = until_elsewhere(&settings, &target, &address) => {
+                        lose(&state, &up, &"another server is the primary now");
+                    }
+                    () = warn_while_unfit(&up) => {}
+                }
             }
             Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "Redis cannot be reached");
@@ -139,11 +172,31 @@ async fn keep(
     }
 }
 
-async fn reach(settings: &Settings, target: &Target) -> Result<(Address, Up), RedisError> {
+async fn reach(settings: &ServerSettings, target: &Target) -> RedisResult<(Address, Up)> {
     let address = target.address(settings).await?;
     let mut connection = connect(settings, &address).await?;
     let identity = identity(&mut connection).await?;
     Ok((address, Up { connection, identity }))
+}
+
+/// Returns once the target is at another address. While nobody says where it is, it stays where it was.
+async fn until_elsewhere(settings: &ServerSettings, target: &Target, address: &Address) {
+    loop {
+        tokio::time::sleep(PLACE_CHECK_INTERVAL).await;
+        if target.address(settings).await.is_ok_and(|now| now != *address) {
+            return;
+        }
+    }
+}
+
+/// Says for ever, as long as it is so, that the server would end sessions by itself.
+async fn warn_while_unfit(up: &Up) {
+    loop {
+        if let Ok(Some(why)) = unfit(&mut up.connection()).await {
+            tracing::error!("Redis is not fit for seats: {why}");
+        }
+        tokio::time::sleep(FITNESS_CHECK_INTERVAL).await;
+    }
 }
 
 /// Between half of a pause and all of it, so that nodes do not come back in one instant.
@@ -161,7 +214,17 @@ fn is_end_of_connection(error: &RedisError) -> bool {
 }
 
 fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
-    error.kind() == redis::ErrorKind::Server(kind)
+    error.kind() == ErrorKind::Server(kind)
+}
+
+/// Whether another server has the slot, or will soon; nothing was done.
+pub(super) fn is_moved(error: &RedisError) -> bool {
+    is(error, ServerErrorKind::Moved)
+}
+
+/// There is no connection, for this reason.
+pub(super) fn not_reached(why: &str) -> RedisError {
+    (ErrorKind::Io, "Redis cannot be reached", why.to_owned()).into()
 }
 
 /// The error as a registry's: whether or not what was asked for was done.

@@ -1,5 +1,7 @@
 //! How buckets are, and the steps by which they are filled anew.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use redis::from_redis_value;
@@ -28,12 +30,9 @@ impl Rebuild for RedisRegistry {
     }
 
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        let link = self.router.link(bucket).await?;
-        let up = link.up().await?;
         let call = Call::on(&SCRIPTS.rebuild_begin, bucket, [&self.keys.of(bucket).head].into_iter())
-            .arg(stamp(Stage::Rebuilding, epoch, &up.identity));
-        let value = link.run(&up, &SCRIPTS.rebuild_begin, call.command()).await.map_err(failed)?;
-        match Reply::of(value)?.signed()? {
+            .arg(stamp(Stage::Rebuilding, epoch, &Identity("".into())));
+        match Reply::of(self.run(&call).await?)?.signed()? {
             NOT_SERVING => Err(Error::NotServing { bucket }),
             _ => Ok(()),
         }
@@ -100,8 +99,11 @@ impl Rebuild for RedisRegistry {
         epoch: u64,
         identity: Option<&Identity>,
     ) -> Result<(), Error> {
-        let here = self.router.link(bucket).await?.up().await?;
-        let served = stamp(Stage::Serving, epoch, identity.unwrap_or(&here.identity));
+        let identity = match identity {
+            Some(identity) => identity.clone(),
+            None => self.look_at_head(bucket).await?.0,
+        };
+        let served = stamp(Stage::Serving, epoch, &identity);
         let call = Call::on_bucket(&SCRIPTS.rebuild_finish, bucket, self.keys.of(bucket)).arg(served);
         self.ask_in(Stage::Rebuilding, epoch, call).await?;
         Ok(())
@@ -126,9 +128,9 @@ impl RedisRegistry {
     }
 
     async fn look_at_head(&self, bucket: Bucket) -> Result<(Identity, Option<Head>), Error> {
-        let link = self.router.link(bucket).await?;
-        let up = link.up().await?;
-        let read = link.send(&up, redis::cmd("GET").arg(&self.keys.of(bucket).head)).await.map_err(failed)?;
+        let look = redis::cmd("GET").arg(&self.keys.of(bucket).head).take();
+        let asked = self.servers.ask(self.slots.of(bucket), None, |_| Cow::Borrowed(&look)).await;
+        let (up, read) = asked.map_err(failed)?;
         let head: Option<Vec<u8>> = from_redis_value(read).map_err(|_| Garbled("the head of a bucket"))?;
         Ok((up.identity.clone(), head_of(head.as_deref())?))
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use seatkeeper_core::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, EndReason, USERS_PER_SESSION_MAX};
 
 use super::keys::KEY_BYTES;
+use super::script::Script;
 use crate::open_pool::{CLOSING_PAUSE, EMPTY_KEPT};
 
 /// The format of all that is kept in Redis. Another one is not served: see [`stamp`](super::stamp).
@@ -82,22 +82,10 @@ pub(super) const START_FOLLOWS: u8 = 16;
 /// Stands for the key of a session that is known not to be in a pool.
 pub(super) const NO_KEY: &[u8] = b"-";
 
-/// A script, ready to be called by its digest.
-#[derive(Debug)]
-pub(super) struct Script {
-    pub(super) source: String,
-    pub(super) sha: String,
-}
-
-impl Script {
-    /// Each name in capitals becomes what it stands for: a script that made variables of them would make them
-    /// anew at each call.
-    fn of(files: &[&str], words: &HashMap<&str, String>) -> Self {
-        let source = with_words(&files.concat(), words);
-        let sha = digest(&SHA1_FOR_LEGACY_USE_ONLY, source.as_bytes());
-        let sha = sha.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { source, sha }
-    }
+/// A script made of files. Each name in capitals becomes what it stands for: a script that made variables of them would
+/// make them anew at each call.
+fn script(files: &[&str], words: &HashMap<&str, String>) -> Script {
+    Script::new(with_words(&files.concat(), words))
 }
 
 fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
@@ -124,7 +112,7 @@ macro_rules! scripts {
         impl Scripts {
             fn new() -> Self {
                 let words = words();
-                Self { $($name: Script::of(&[$(include_str!(concat!("scripts/", $file, ".lua"))),+], &words),)+ }
+                Self { $($name: script(&[$(include_str!(concat!("scripts/", $file, ".lua"))),+], &words),)+ }
             }
         }
     };

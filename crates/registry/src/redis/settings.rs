@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use seatkeeper_core::Region;
 
-/// How to reach Redis, and how much to keep.
+/// How Redis is reached.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Which servers, and how they hang together.
     pub deployment: Deployment,
     /// The user of the server's ACL; none: the default one.
@@ -16,6 +16,13 @@ pub struct Settings {
     pub password: Password,
     /// What secures the connections; none: they are in the clear.
     pub tls: Option<Tls>,
+    /// How long a call may take. Past it its outcome is unknown.
+    pub response_timeout: Duration,
+}
+
+/// How much is kept.
+#[derive(Clone, Debug)]
+pub struct Settings {
     /// The region that new sessions' ids carry.
     pub region: Region,
     /// How many events the journal takes, over all buckets, until no session is admitted.
@@ -24,8 +31,6 @@ pub struct Settings {
     pub journal_poll: Duration,
     /// How many sessions this node remembers the place of.
     pub sessions_remembered_max: usize,
-    /// How long a call may take. Past it its outcome is unknown.
-    pub response_timeout: Duration,
 }
 
 /// Which servers, and how they hang together. Each is a host and a port.
@@ -74,19 +79,31 @@ pub struct Tls {
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
-impl Settings {
-    /// For one server on this machine's network, with everything else as it usually is.
-    pub fn new(deployment: Deployment) -> Self {
+impl ServerSettings {
+    /// In the clear and without a password.
+    pub const fn new(deployment: Deployment) -> Self {
         Self {
             deployment,
             username: None,
             password: Password::None,
             tls: None,
+            response_timeout: Duration::from_secs(5),
+        }
+    }
+
+    /// The same, but nobody is told a password.
+    pub(super) fn without_password(&self) -> Self {
+        Self { username: None, password: Password::None, ..self.clone() }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
             region: Region::default(),
             journal_events_max: 100_000,
             journal_poll: Duration::from_millis(200),
             sessions_remembered_max: 200_000,
-            response_timeout: Duration::from_secs(5),
         }
     }
 }

@@ -7,7 +7,6 @@ use super::RedisRegistry;
 use super::call::{Call, warn_of_step};
 use super::codec::Garbled;
 use super::keys::{Key, PoolKeys};
-use super::link::failed;
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
 use crate::Error;
@@ -20,10 +19,8 @@ impl RedisRegistry {
     /// The time, whether anything is served or not. Where servers differ, it is that of the first bucket's.
     pub(super) async fn time(&self) -> Result<RegistryTime, Error> {
         let Some(bucket) = Bucket::all().next() else { return Err(Garbled("there is no bucket").into()) };
-        let link = self.router.link(bucket).await?;
-        let up = link.up().await?;
         let call = Call::on(&SCRIPTS.now, bucket, [&self.keys.of(bucket).head].into_iter());
-        let mut reply = Reply::of(link.run(&up, &SCRIPTS.now, call.command()).await.map_err(failed)?)?;
+        let mut reply = Reply::of(self.run(&call).await?)?;
         let now = reply.time()?;
         warn_of_step(Span::from_millis(reply.number()?));
         Ok(now)

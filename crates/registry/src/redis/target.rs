@@ -1,9 +1,17 @@
 //! Where a link leads.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
 use redis::{ErrorKind, RedisResult};
 
 use super::connect::connect;
-use super::settings::{Address, Settings};
+use super::link::not_reached;
+use super::settings::{Address, ServerSettings};
+
+/// How long a Sentinel may take to answer: those who do are waited for no longer.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// Where a link leads.
 #[derive(Clone, Debug)]
@@ -16,7 +24,7 @@ pub(super) enum Target {
 
 impl Target {
     /// Where that is now.
-    pub(super) async fn address(&self, settings: &Settings) -> RedisResult<Address> {
+    pub(super) async fn address(&self, settings: &ServerSettings) -> RedisResult<Address> {
         match self {
             Self::Fixed(address) => Ok(address.clone()),
             Self::Primary { sentinels, name } => primary(settings, sentinels, name).await,
@@ -24,22 +32,37 @@ impl Target {
     }
 }
 
-/// The primary, as the first Sentinel has it that answers.
-async fn primary(settings: &Settings, sentinels: &[Address], name: &str) -> RedisResult<Address> {
+/// The primary, as most of the Sentinels have it that answer.
+async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -> RedisResult<Address> {
+    let mut votes = HashMap::<Address, usize>::new();
     let mut failed = (ErrorKind::EmptySentinelList, "no Sentinel is known").into();
-    for sentinel in sentinels {
-        match ask(settings, sentinel, name).await {
-            Ok(Some((host, port))) => return Ok(Address { host, port }),
+    for answer in join_all(sentinels.iter().map(|sentinel| ask(settings, sentinel, name))).await {
+        match answer {
+            Ok(Some((host, port))) => *votes.entry(Address { host, port }).or_default() += 1,
             Ok(None) => {
                 failed = (ErrorKind::MasterNameNotFoundBySentinel, "a Sentinel knows no such primary").into()
             }
             Err(error) => failed = error,
         }
     }
-    Err(failed)
+    votes.into_iter().max_by_key(|&(_, votes)| votes).map(|(address, _)| address).ok_or(failed)
 }
 
-async fn ask(settings: &Settings, sentinel: &Address, name: &str) -> RedisResult<Option<(String, u16)>> {
-    let mut connection = connect(settings, sentinel).await?;
-    redis::cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut connection).await
+/// What one Sentinel says. Some have the servers' password, and some none.
+async fn ask(
+    settings: &ServerSettings,
+    sentinel: &Address,
+    name: &str,
+) -> RedisResult<Option<(String, u16)>> {
+    let asked = async {
+        let mut connection = match connect(settings, sentinel).await {
+            Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
+                connect(&settings.without_password(), sentinel).await?
+            }
+            other => other?,
+        };
+        redis::cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut connection).await
+    };
+    let asked = tokio::time::timeout(ANSWER_MAX, asked).await;
+    asked.map_err(|_| not_reached("a Sentinel does not answer"))?
 }

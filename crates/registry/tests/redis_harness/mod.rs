@@ -1,5 +1,7 @@
 //! The registry in Redis, put to the test on servers of its own, whose clock is turned by hand.
 
+mod place;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,39 +10,36 @@ use futures_util::future::join_all;
 use seatkeeper_core::{Bucket, Span};
 use seatkeeper_registry::conformance::Harness;
 use seatkeeper_registry::conformance::rebuilding::Rebuildable;
-use seatkeeper_registry::redis::{Address, Deployment, NoRecord, RedisRegistry, Settings};
+use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Servers, Settings};
 use seatkeeper_registry::{Epochs, Rebuild, Registry};
-use seatkeeper_testbed::clock::Clock;
-use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use tokio::time::Instant;
+
+pub(crate) use place::{OneServer, Place};
 
 const EPOCH: u64 = 1;
 
 /// How long a node may take to reach its servers.
 const REACHED_MAX: Duration = Duration::from_secs(30);
 
-/// Servers, their clock, and so many nodes, which take turns.
-pub(crate) struct Nodes<const COUNT: usize> {
+/// Servers, and so many nodes, which take turns.
+pub(crate) struct Nodes<const COUNT: usize, P: Place = OneServer> {
     nodes: Vec<Arc<RedisRegistry>>,
     epochs: Arc<Epochs>,
     turn: AtomicUsize,
-    clock: Arc<Clock>,
-    _redis: Redis,
+    place: P,
 }
 
-impl<const COUNT: usize> Harness for Nodes<COUNT> {
+impl<const COUNT: usize, P: Place> Harness for Nodes<COUNT, P> {
     async fn start(journal_events_max: usize) -> Self {
-        let clock = Arc::new(Clock::new());
-        let redis = RedisSetup::default().clock(&clock).start();
-        let address = Address { host: "127.0.0.1".to_owned(), port: redis.port() };
-        let mut settings = Settings { journal_events_max, ..Settings::new(Deployment::Standalone(address)) };
+        let place = P::start();
+        let mut settings = Settings { journal_events_max, ..Settings::default() };
         if COUNT > 1 {
             // What one node did the next one sees.
             settings.journal_poll = Duration::ZERO;
         }
         let epochs = Arc::new(Epochs::default());
-        let nodes = served_by(COUNT, &settings, &epochs).await;
-        Self { nodes, epochs, turn: AtomicUsize::new(0), clock, _redis: redis }
+        let nodes = served_by(COUNT, &place.url(), &settings, &epochs).await;
+        Self { nodes, epochs, turn: AtomicUsize::new(0), place }
     }
 
     fn registry(&self) -> Arc<dyn Registry> {
@@ -48,7 +47,7 @@ impl<const COUNT: usize> Harness for Nodes<COUNT> {
     }
 
     async fn let_pass(&self, span: Span) {
-        self.clock.advance(Duration::from_millis(span.as_millis()));
+        self.place.clock().advance(Duration::from_millis(span.as_millis()));
     }
 
     fn ttl(&self) -> Span {
@@ -56,12 +55,12 @@ impl<const COUNT: usize> Harness for Nodes<COUNT> {
     }
 
     async fn set_clock_back(&self, span: Span) -> bool {
-        self.clock.set_back(Duration::from_millis(span.as_millis()));
+        self.place.clock().set_back(Duration::from_millis(span.as_millis()));
         true
     }
 }
 
-impl<const COUNT: usize> Rebuildable for Nodes<COUNT> {
+impl<const COUNT: usize, P: Place> Rebuildable for Nodes<COUNT, P> {
     fn rebuild(&self) -> Arc<dyn Rebuild> {
         self.node()
     }
@@ -71,7 +70,7 @@ impl<const COUNT: usize> Rebuildable for Nodes<COUNT> {
     }
 }
 
-impl<const COUNT: usize> Nodes<COUNT> {
+impl<const COUNT: usize, P: Place> Nodes<COUNT, P> {
     fn node(&self) -> Arc<RedisRegistry> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         Arc::clone(&self.nodes[turn % COUNT])
@@ -81,10 +80,14 @@ impl<const COUNT: usize> Nodes<COUNT> {
 /// So many nodes, which serve every bucket of servers that were empty.
 pub(crate) async fn served_by(
     nodes: usize,
+    url: &str,
     settings: &Settings,
     epochs: &Arc<Epochs>,
 ) -> Vec<Arc<RedisRegistry>> {
-    let node = || Arc::new(RedisRegistry::new(settings.clone(), Arc::clone(epochs), Arc::new(NoRecord)));
+    let node = || {
+        let servers = Servers::new(url.parse().expect("a URL"));
+        Arc::new(RedisRegistry::new(servers, settings.clone(), Arc::clone(epochs), Arc::new(NoRecord)))
+    };
     let nodes: Vec<_> = (0..nodes).map(|_| node()).collect();
     fill_with_nothing(&nodes[0]).await;
     for bucket in Bucket::all() {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
-use redis::AsyncCommands as _;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig, PubSub};
+use redis::aio::PubSub;
+use seatkeeper_registry::redis::Servers;
 use tokio_util::sync::CancellationToken;
 
 use super::{Changed, Entitlements};
@@ -32,38 +32,27 @@ pub(super) const TELLING_MAX: Duration = Duration::from_secs(1);
 const STILL_THERE: Duration = Duration::from_secs(5);
 
 /// Tells the other nodes.
-pub(super) async fn tell(mut others: ConnectionManager, changed: &Changed) -> Result<(), Error> {
-    let told = others.publish::<_, _, ()>(CHANNEL, Message::of(changed).to_text());
+pub(super) async fn tell(others: &Servers, changed: &Changed) -> Result<(), Error> {
+    let publish = redis::cmd("PUBLISH").arg(CHANNEL).arg(Message::of(changed).to_text()).take();
+    let told = others.query::<()>(CHANNEL, &publish);
     Ok(tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)??)
-}
-
-/// A connection to publish by, to the Redis at `url`. It is made when it is first used.
-pub(crate) fn to_others(url: &str) -> redis::RedisResult<ConnectionManager> {
-    let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(ANSWER_TIMEOUT))
-        .set_response_timeout(Some(ANSWER_TIMEOUT));
-    ConnectionManager::new_lazy_with_config(redis::Client::open(url)?, config)
 }
 
 /// Hears what other nodes tell.
 pub(crate) struct Listener {
-    client: redis::Client,
+    others: Servers,
     entitlements: Arc<Entitlements>,
     stopping: CancellationToken,
 }
 
 impl Listener {
-    /// Listens at the Redis at `url` until `stopping` is cancelled.
-    pub(crate) fn new(
-        url: &str,
-        entitlements: Arc<Entitlements>,
-        stopping: CancellationToken,
-    ) -> redis::RedisResult<Self> {
-        Ok(Self { client: redis::Client::open(url)?, entitlements, stopping })
+    /// Listens until `stopping` is cancelled.
+    pub(crate) fn new(others: Servers, entitlements: Arc<Entitlements>, stopping: CancellationToken) -> Self {
+        Self { others, entitlements, stopping }
     }
 
     async fn subscribed(&self) -> redis::RedisResult<PubSub> {
-        let mut connection = self.client.get_async_pubsub().await?;
+        let mut connection = self.others.pubsub().await?;
         connection.subscribe(CHANNEL).await?;
         Ok(connection)
     }

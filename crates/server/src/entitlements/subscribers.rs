@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quick_cache::Equivalent;
-use redis::aio::ConnectionManager;
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::{Ledger, Subscriber};
+use seatkeeper_registry::redis::Servers;
 
 use super::announcements::{Announcements, Changed, Listening};
 use super::memory::Memory;
@@ -48,7 +48,7 @@ impl Equivalent<Key> for KeyRef<'_> {
 impl Subscribers {
     /// What is read from the ledger counts for `remember_for`, unless it is said to have changed.
     /// Nodes that are not alone share through `others` what they read.
-    pub(crate) fn new(ledger: Ledger, remember_for: Duration, others: Option<ConnectionManager>) -> Self {
+    pub(crate) fn new(ledger: Ledger, remember_for: Duration, others: Option<Servers>) -> Self {
         Self {
             ledger,
             remembered: Memory::new(SUBSCRIBERS_REMEMBERED_MAX, remember_for),

@@ -1,14 +1,28 @@
+use std::path::PathBuf;
+
+use seatkeeper_registry::redis::{Password, ServerSettings, Tls};
 use serde::{Deserialize, Serialize};
 
-use super::{Misfit, within};
+use super::{Misfit, RegistryUrl, within};
+
+const MEMORY: &str = "memory";
 
 /// `[registry]`: the live sessions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RegistrySettings {
-    /// Where live sessions are: `memory`, this process's own, or `redis://user:password@host:port`, which any number
-    /// of nodes share.
-    pub url: String,
+    /// Where live sessions are: `memory`, this process's own, or a Redis that any number of nodes share:
+    /// `redis://user:password@host:port`, `redis+sentinel://user:password@host:port,host:port/name` or
+    /// `redis+cluster://user:password@host:port,host:port`; with `rediss` for `redis` by TLS.
+    pub url: RegistryUrl,
+    /// The file that holds Redis's password, which is read again for each connection. Absent: the one in `url`.
+    pub password_file: Option<PathBuf>,
+    /// The file of the certificates, in PEM, that vouch for Redis's. Absent: those that the system trusts.
+    pub tls_ca_file: Option<PathBuf>,
+    /// The file of the certificate, in PEM, that is shown to Redis. Absent: none. Its key goes with it.
+    pub tls_cert_file: Option<PathBuf>,
+    /// The file of that certificate's key, in PEM.
+    pub tls_key_file: Option<PathBuf>,
     /// How often seats of silent holders are put on record as expired, in milliseconds: 0 turns the sweeper
     /// off, at most 60,000. Default 500. A seat is free the moment its TTL is over all the same.
     pub sweep_interval_milliseconds: u64,
@@ -19,22 +33,57 @@ pub struct RegistrySettings {
 
 impl Default for RegistrySettings {
     fn default() -> Self {
-        Self { url: "memory".into(), sweep_interval_milliseconds: 500, journal_events_max: 400_000 }
+        Self {
+            url: RegistryUrl::new(MEMORY),
+            password_file: None,
+            tls_ca_file: None,
+            tls_cert_file: None,
+            tls_key_file: None,
+            sweep_interval_milliseconds: 500,
+            journal_events_max: 400_000,
+        }
     }
 }
 
 impl RegistrySettings {
-    /// The Redis that nodes share, if this one is not alone.
-    pub(crate) fn shared(&self) -> Option<&str> {
-        let is_redis = self.url.starts_with("redis://") || self.url.starts_with("rediss://");
-        is_redis.then_some(self.url.as_str())
+    /// How the Redis is reached that nodes share; none if this one is alone.
+    pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, Misfit> {
+        let url = self.url.reveal();
+        if url == MEMORY {
+            return Ok(None);
+        }
+        let misfit = |key, want| Misfit { key, got: "another text".to_owned(), want };
+        let mut servers: ServerSettings = url.parse().map_err(|_| {
+            misfit(
+                "registry.url",
+                "want memory, or redis://host:port, redis+sentinel://… or redis+cluster://…",
+            )
+        })?;
+        if let Some(path) = &self.password_file {
+            servers.password = Password::File(path.clone());
+        }
+        let client = match (&self.tls_cert_file, &self.tls_key_file) {
+            (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
+            (None, None) => None,
+            _ => {
+                return Err(misfit(
+                    "registry.tls_key_file",
+                    "want tls_cert_file and tls_key_file, or neither",
+                ));
+            }
+        };
+        match &mut servers.tls {
+            Some(tls) => *tls = Tls { ca: self.tls_ca_file.clone(), client },
+            None if self.tls_ca_file.is_some() || client.is_some() => {
+                return Err(misfit("registry.url", "want rediss://… where there are certificates"));
+            }
+            None => {}
+        }
+        Ok(Some(servers))
     }
 
     pub(super) fn check(&self) -> Result<(), Misfit> {
-        if self.url != "memory" && self.shared().is_none_or(|url| redis::Client::open(url).is_err()) {
-            let want = "want memory or redis://host:port";
-            return Err(Misfit { key: "registry.url", got: "another text".to_owned(), want });
-        }
+        self.shared()?;
         within(
             "registry.sweep_interval_milliseconds",
             self.sweep_interval_milliseconds,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[serde(transparent)]
 pub struct Secret(String);
 
-const MASK: &str = "********";
+pub(super) const MASK: &str = "********";
 
 impl Secret {
     /// Keeps `text`.

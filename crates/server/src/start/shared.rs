@@ -3,14 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::{ConnectionAddr, ErrorKind, IntoConnectionInfo as _};
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, SessionId};
 use seatkeeper_ledger::{BucketMode, Ledger};
 use seatkeeper_registry::Epochs;
-use seatkeeper_registry::redis::{
-    self, Address, Deployment, FindSession, Found, Password, RedisRegistry, Tls,
-};
+use seatkeeper_registry::redis::{self, FindSession, Found, RedisRegistry, Servers};
 
 use super::StartError;
 use crate::engine::Commits;
@@ -20,6 +17,9 @@ use crate::workers::Crew;
 
 /// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long it waits for a server that may be unfit.
+const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// How often it looks.
 const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -33,12 +33,20 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The Redis at `url`.
-    pub(super) fn new(settings: &Settings, url: &str, ledger: &Ledger) -> Result<Self, StartError> {
+    /// These servers, if they are fit for it. Those that cannot be reached are given the benefit of the doubt.
+    pub(super) async fn new(
+        settings: &Settings,
+        servers: Servers,
+        ledger: &Ledger,
+    ) -> Result<Self, StartError> {
+        if let Some(why) = servers.unfit(FITNESS_WAIT_MAX).await.into_iter().next() {
+            return Err(StartError::Unfit(why));
+        }
         let epochs = Arc::new(Epochs::default());
         let finder = Arc::new(OnRecord(ledger.clone()));
-        let registry =
-            Arc::new(RedisRegistry::new(redis_settings(settings, url)?, Arc::clone(&epochs), finder));
+        let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
+        let kept = redis::Settings { journal_events_max, ..redis::Settings::default() };
+        let registry = Arc::new(RedisRegistry::new(servers, kept, Arc::clone(&epochs), finder));
         let reach = Arc::new(Reach::default());
         let name = settings.server.listen.to_string();
         Ok(Self {
@@ -84,25 +92,6 @@ impl Shared {
             tracing::error!("not all buckets are served yet; requests are answered 503 until they are");
         }
     }
-}
-
-fn redis_settings(settings: &Settings, url: &str) -> Result<redis::Settings, StartError> {
-    let info = url.into_connection_info().map_err(StartError::Shared)?;
-    let redis = info.redis_settings();
-    let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) = info.addr() else {
-        return Err(StartError::Shared(
-            (ErrorKind::InvalidClientConfig, "a Redis has a host and a port").into(),
-        ));
-    };
-    let address = Address { host: host.clone(), port: *port };
-    let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
-    Ok(redis::Settings {
-        username: redis.username().map(str::to_owned),
-        password: redis.password().map_or(Password::None, |password| Password::Text(password.to_owned())),
-        tls: matches!(info.addr(), ConnectionAddr::TcpTls { .. }).then(Tls::default),
-        journal_events_max,
-        ..redis::Settings::new(Deployment::Standalone(address))
-    })
 }
 
 /// Tells the pool of a session by the record.

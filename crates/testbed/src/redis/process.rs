@@ -21,7 +21,7 @@ pub(super) struct Process {
 const GUARD: &str = r#"
     trap '' INT TERM HUP
     command -v redis-server >&2 || { echo missing; exit; }
-    redis-server "$1" >"$2" 2>&1 </dev/null &
+    redis-server "$1" $3 >"$2" 2>&1 </dev/null &
     echo $!
     exec >&-
     read -r signal
@@ -31,10 +31,11 @@ const GUARD: &str = r#"
 "#;
 
 impl Process {
-    pub(super) fn start(conf: &Path, log: &Path, clock: Option<&Clock>) -> Self {
+    /// Starts a server, or with `mode` what else the program can be.
+    pub(super) fn start(conf: &Path, log: &Path, mode: Option<&str>, clock: Option<&Clock>) -> Self {
         File::create(log).expect("the directory is writable");
         let mut command = Command::new("sh");
-        command.args(["-c", GUARD, "guard"]).arg(conf).arg(log);
+        command.args(["-c", GUARD, "guard"]).arg(conf).arg(log).args(mode);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         if let Some(clock) = clock {
             clock.lend_to(&mut command);

@@ -44,11 +44,11 @@ impl Node {
     fn start(ledger: &Ledger, url: &str) -> Self {
         let for_an_hour = Duration::from_secs(3_600);
         let licenses = Licenses::new(ledger.clone(), for_an_hour);
-        let others = to_others(url).expect("a URL");
+        let others = Servers::new(url.parse().expect("a URL"));
         let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(others.clone()));
-        let entitlements = Arc::new(Entitlements { licenses, subscribers, others: Some(others) });
+        let entitlements = Arc::new(Entitlements { licenses, subscribers, others: Some(others.clone()) });
         let crew = Crew::new();
-        crew.start(Listener::new(url, Arc::clone(&entitlements), crew.stopping()).expect("a URL"));
+        crew.start(Listener::new(others, Arc::clone(&entitlements), crew.stopping()));
         Self { entitlements, crew }
     }
 

@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
-use redis::{RedisResult, Script};
+use redis::RedisResult;
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::Subscriber;
+use seatkeeper_registry::redis::{Script, Servers};
 
 use crate::entitlements::Changed;
 use crate::entitlements::bulletin::TELLING_MAX;
@@ -23,8 +23,9 @@ const GENERATION_SECONDS: i64 = 3_600;
 
 /// The entries.
 pub(super) struct Shared {
-    redis: ConnectionManager,
+    redis: Servers,
     put: Script,
+    forget_tenant: Script,
     patience: Duration,
 }
 
@@ -37,17 +38,21 @@ pub(super) enum Found {
 
 impl Shared {
     /// Redis has `patience` to say what it keeps, before the ledger is asked instead.
-    pub(super) fn new(redis: ConnectionManager, patience: Duration) -> Self {
-        Self { redis, put: Script::new(include_str!("shared/put.lua")), patience }
+    pub(super) fn new(redis: Servers, patience: Duration) -> Self {
+        Self {
+            redis,
+            put: Script::new(include_str!("shared/put.lua")),
+            forget_tenant: Script::new(include_str!("shared/forget_tenant.lua")),
+            patience,
+        }
     }
 
     /// What is kept of a subscriber; none if Redis does not say.
     pub(super) async fn get(&self, tenant: &TenantId, user: &UserId) -> Option<Found> {
-        let keys = (generation_key(tenant), entry_key(tenant, user));
-        let mut redis = self.redis.clone();
-        let asked = redis::cmd("MGET").arg(keys).take();
+        let generation = generation_key(tenant);
+        let asked = redis::cmd("MGET").arg(&generation).arg(entry_key(tenant, user)).take();
         let answer: RedisResult<(Option<u64>, Option<String>)> =
-            tokio::time::timeout(self.patience, asked.query_async(&mut redis)).await.ok()?;
+            tokio::time::timeout(self.patience, self.redis.query(&generation, &asked)).await.ok()?;
         let (generation, entry) = answer.inspect_err(unsaid).ok()?;
         let generation = generation.unwrap_or_default();
         let counts = entry.as_deref().and_then(|entry| entry.strip_prefix(&format!("{generation} ")));
@@ -56,35 +61,40 @@ impl Shared {
 
     /// Keeps what was read after nothing was found in this generation, unless it may have changed since.
     pub(super) async fn put(&self, tenant: &TenantId, user: &UserId, generation: u64, read: &Subscriber) {
-        let mut redis = self.redis.clone();
-        let mut call = self.put.key(generation_key(tenant));
-        call.key(entry_key(tenant, user)).arg(generation).arg(read.to_text()).arg(KEPT_SECONDS);
-        if let Ok(Err(error)) = tokio::time::timeout(self.patience, call.invoke_async::<()>(&mut redis)).await
-        {
+        let keys = [generation_key(tenant), entry_key(tenant, user)];
+        let mut call = self.put.call(keys.iter());
+        call.arg(generation).arg(read.to_text()).arg(KEPT_SECONDS);
+        let put = self.redis.run::<()>(&keys[0], &self.put, &call);
+        if let Ok(Err(error)) = tokio::time::timeout(self.patience, put).await {
             unsaid(&error);
         }
     }
 
     /// Sees to it that nothing counts any more that was read before a change.
     pub(super) async fn forget(&self, changed: &Changed) {
-        let mut forget = redis::pipe();
-        match changed {
-            Changed::Subscriber(tenant, user) => {
-                forget.set_ex(entry_key(tenant, user), "", KEPT_SECONDS);
-            }
-            Changed::Tenant(tenant) => {
-                let generation = generation_key(tenant);
-                forget.incr(&generation, 1).expire(&generation, GENERATION_SECONDS);
-            }
-            Changed::License(..) | Changed::Anything => return,
-        }
-        let mut redis = self.redis.clone();
-        match tokio::time::timeout(TELLING_MAX, forget.exec_async(&mut redis)).await {
+        match tokio::time::timeout(TELLING_MAX, self.try_to_forget(changed)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => unsaid(&error),
             Err(_) => {
                 tracing::warn!("Redis did not answer; what it keeps of subscribers may be old for a while")
             }
+        }
+    }
+
+    async fn try_to_forget(&self, changed: &Changed) -> RedisResult<()> {
+        match changed {
+            Changed::Subscriber(tenant, user) => {
+                let entry = entry_key(tenant, user);
+                let close = redis::cmd("SETEX").arg(&entry).arg(KEPT_SECONDS).arg("").take();
+                self.redis.query(&entry, &close).await
+            }
+            Changed::Tenant(tenant) => {
+                let generation = generation_key(tenant);
+                let mut call = self.forget_tenant.call([&generation].into_iter());
+                call.arg(GENERATION_SECONDS);
+                self.redis.run(&generation, &self.forget_tenant, &call).await
+            }
+            Changed::License(..) | Changed::Anything => Ok(()),
         }
     }
 }

@@ -1,7 +1,6 @@
 use seatkeeper_testbed::redis::Redis;
 
 use super::*;
-use crate::entitlements::bulletin::to_others;
 
 struct Scene {
     redis: Redis,
@@ -11,7 +10,7 @@ struct Scene {
 impl Scene {
     fn new(patience: Duration) -> Self {
         let redis = Redis::start();
-        let shared = Shared::new(to_others(&redis.url()).expect("a URL"), patience);
+        let shared = Shared::new(Servers::new(redis.url().parse().expect("a URL")), patience);
         Self { redis, shared }
     }
 

@@ -1,0 +1,122 @@
+//! The servers, and this node's ways to them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::PubSub;
+use redis::{Cmd, FromRedisValue, RedisResult, Value};
+
+use super::cluster::Cluster;
+use super::connect;
+use super::link::{Link, Up, is_moved};
+use super::script::Script;
+use super::settings::{Deployment, ServerSettings};
+use super::slot::Slot;
+use super::target::Target;
+
+/// How often a call is sent on to where its slot has moved to, or is said to.
+const MOVES_MAX: usize = 3;
+
+/// The servers, and this node's ways to them, which clones share: one connection to each server, used by all at once and
+/// made again for ever.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    settings: Arc<ServerSettings>,
+    ways: Ways,
+}
+
+#[derive(Clone, Debug)]
+enum Ways {
+    /// All is on one server.
+    One(Arc<Link>),
+    Cluster(Arc<Cluster>),
+}
+
+impl Servers {
+    /// These servers. Each is reached as soon as it can be. Must be called in a runtime.
+    pub fn new(settings: ServerSettings) -> Self {
+        let settings = Arc::new(settings);
+        let one = |target| Ways::One(Link::new(Arc::clone(&settings), target));
+        let ways = match &settings.deployment {
+            Deployment::Standalone(address) => one(Target::Fixed(address.clone())),
+            Deployment::Sentinel { sentinels, primary } => {
+                one(Target::Primary { sentinels: sentinels.clone(), name: primary.clone() })
+            }
+            Deployment::Cluster(nodes) => {
+                Ways::Cluster(Arc::new(Cluster::new(Arc::clone(&settings), nodes.clone())))
+            }
+        };
+        Self { settings, ways }
+    }
+
+    /// What the server that has a key answers to a command.
+    pub async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> RedisResult<T> {
+        let (_, value) = self.ask(Slot::of(key), None, |_| Cow::Borrowed(command)).await?;
+        Ok(T::from_redis_value(value)?)
+    }
+
+    /// What the server that has a script's keys answers to a [call](Script::call) of it.
+    pub async fn run<T: FromRedisValue>(&self, key: &str, script: &Script, call: &Cmd) -> RedisResult<T> {
+        let (_, value) = self.ask(Slot::of(key), Some(script), |_| Cow::Borrowed(call)).await?;
+        Ok(T::from_redis_value(value)?)
+    }
+
+    /// A connection on which messages are heard, to one of the servers: of a cluster, any tells what any is told.
+    pub async fn pubsub(&self) -> RedisResult<PubSub> {
+        let address = match &self.ways {
+            Ways::One(link) => link.address().await?,
+            Ways::Cluster(cluster) => cluster.any_address().await?,
+        };
+        connect::pubsub(&self.settings, &address).await
+    }
+
+    /// Why Redis would end sessions by itself, for each server that would: only if it never evicts a key is it fit for
+    /// seats. Servers that are not reached within `patience` are left out.
+    pub async fn unfit(&self, patience: Duration) -> Vec<String> {
+        let links = match &self.ways {
+            Ways::One(link) => vec![Arc::clone(link)],
+            Ways::Cluster(cluster) => cluster.links(patience).await,
+        };
+        let mut unfit = Vec::new();
+        for link in links {
+            if let Ok(Ok(up)) = tokio::time::timeout(patience, link.up()).await
+                && let Ok(Some(why)) = connect::unfit(&mut up.connection()).await
+            {
+                unfit.push(why);
+            }
+        }
+        unfit
+    }
+
+    /// Sends a command to the server that has a slot, and loads its script there if need be. The command may depend on
+    /// which server that is. Says who answered.
+    pub(super) async fn ask<'c>(
+        &self,
+        slot: Slot,
+        script: Option<&Script>,
+        command: impl Fn(&Up) -> Cow<'c, Cmd>,
+    ) -> RedisResult<(Arc<Up>, Value)> {
+        let mut moves = 0;
+        loop {
+            let link = self.link(slot).await?;
+            let up = link.up().await?;
+            match link.run(&up, script, &command(&up)).await {
+                Ok(value) => return Ok((up, value)),
+                // It was not done.
+                Err(error) if is_moved(&error) && moves < MOVES_MAX => moves += 1,
+                Err(error) => return Err(error),
+            }
+            if let Ways::Cluster(cluster) = &self.ways {
+                cluster.look_again().await;
+            }
+        }
+    }
+
+    async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
+        match &self.ways {
+            Ways::One(link) => Ok(Arc::clone(link)),
+            Ways::Cluster(cluster) => cluster.link(slot).await,
+        }
+    }
+}

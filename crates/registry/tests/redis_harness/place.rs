@@ -1,0 +1,34 @@
+//! Servers, whose clock is turned by hand.
+
+use std::sync::Arc;
+
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
+
+/// Empty servers.
+pub(crate) trait Place: Send + Sync {
+    fn start() -> Self;
+    fn url(&self) -> String;
+    fn clock(&self) -> &Clock;
+}
+
+/// One server.
+pub(crate) struct OneServer {
+    redis: Redis,
+    clock: Arc<Clock>,
+}
+
+impl Place for OneServer {
+    fn start() -> Self {
+        let clock = Arc::new(Clock::new());
+        Self { redis: RedisSetup::default().clock(&clock).start(), clock }
+    }
+
+    fn url(&self) -> String {
+        self.redis.url()
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}

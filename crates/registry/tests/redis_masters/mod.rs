@@ -1,0 +1,57 @@
+//! A cluster, whose clock is turned by hand.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::redis::{RedisCluster, RedisSetup};
+
+use crate::redis_harness::Place;
+
+/// A cluster of three masters, which takes seconds to come about: whoever needs it no more leaves it to the next.
+pub(crate) struct Masters(Option<Cluster>);
+
+struct Cluster {
+    masters: RedisCluster,
+    clock: Arc<Clock>,
+}
+
+static LEFT: Mutex<Vec<Cluster>> = Mutex::new(Vec::new());
+
+impl Masters {
+    fn cluster(&self) -> &Cluster {
+        self.0.as_ref().expect("it is left when this is dropped")
+    }
+}
+
+impl Place for Masters {
+    fn start() -> Self {
+        let left = LEFT.lock().pop();
+        let cluster = left.unwrap_or_else(|| {
+            let clock = Arc::new(Clock::new());
+            Cluster { masters: RedisCluster::start(3, &RedisSetup::default().clock(&clock)), clock }
+        });
+        for master in cluster.masters.nodes() {
+            master.ask::<()>(redis::cmd("FLUSHALL"));
+        }
+        Self(Some(cluster))
+    }
+
+    fn url(&self) -> String {
+        // One is enough to find the others.
+        self.cluster().masters.urls()[0]
+            .replacen("redis", "redis+cluster", 1)
+            .trim_end_matches('/')
+            .to_owned()
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.cluster().clock
+    }
+}
+
+impl Drop for Masters {
+    fn drop(&mut self) {
+        LEFT.lock().extend(self.0.take());
+    }
+}

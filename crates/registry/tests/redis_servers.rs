@@ -1,0 +1,11 @@
+//! The ways to Redis: what is lost, changed or refused on them, and how a registry finds back.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "redis_servers/connection.rs"]
+mod connection;
+#[path = "redis_servers/node.rs"]
+mod node;
+#[path = "redis_servers/secured.rs"]
+mod secured;
+#[path = "redis_servers/sentinel.rs"]
+mod sentinel;

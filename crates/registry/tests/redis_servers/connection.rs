@@ -1,0 +1,64 @@
+//! Connections that end, and scripts and settings that a server has changed.
+
+use std::time::Duration;
+
+use seatkeeper_testbed::redis::{Memory, Redis};
+
+use crate::node::Node;
+
+async fn node(redis: &Redis) -> Node {
+    Node::over(redis.url().parse().expect("a URL")).await
+}
+
+#[tokio::test]
+async fn a_connection_that_is_killed_is_made_again() {
+    let redis = Redis::start();
+    let node = node(&redis).await;
+    let pool = node.pool().await;
+    let ann = node.admit(&pool, "ann").await;
+    for _ in 0..3 {
+        redis.ask::<u32>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").take());
+        node.renew_soon(ann).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_away_for_a_while_is_found_again() {
+    let mut redis = Redis::start();
+    let node = node(&redis).await;
+    let pool = node.pool().await;
+    node.admit(&pool, "ann").await;
+    redis.kill();
+    for _ in 0..3 {
+        assert!(node.claim(&pool, "ann").await.is_err(), "nobody is there");
+    }
+    redis.start_again(Memory::Lost);
+    node.serve(2).await;
+    let pool = node.pool().await;
+    node.admit(&pool, "bob").await;
+}
+
+#[tokio::test]
+async fn scripts_that_a_server_has_forgotten_are_loaded_again() {
+    let redis = Redis::start();
+    let node = node(&redis).await;
+    let pool = node.pool().await;
+    let ann = node.admit(&pool, "ann").await;
+    redis.ask::<()>(redis::cmd("SCRIPT").arg("FLUSH").take());
+    node.renew(ann).await.expect("the script is loaded");
+    redis.ask::<()>(redis::cmd("SCRIPT").arg("FLUSH").take());
+    assert_eq!(node.admit(&pool, "ann").await, ann);
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_keys_when_its_memory_is_full_is_not_fit() {
+    let redis = Redis::start();
+    let node = node(&redis).await;
+    let patience = Duration::from_secs(30);
+    assert_eq!(node.servers.unfit(patience).await, Vec::<String>::new());
+    for policy in ["volatile-ttl", "allkeys-lru", "volatile-lru", "allkeys-random"] {
+        redis.ask::<()>(redis::cmd("CONFIG").arg("SET").arg("maxmemory-policy").arg(policy).take());
+        let unfit = node.servers.unfit(patience).await;
+        assert!(unfit.len() == 1 && unfit[0].contains(policy), "{unfit:?}");
+    }
+}

@@ -1,0 +1,100 @@
+//! A node over some servers, which has all to itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use seatkeeper_core::{
+    Authority, Bucket, Claim, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Seats, SessionId, Span,
+    Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+};
+use seatkeeper_registry::redis::{NoRecord, RedisRegistry, ServerSettings, Servers, Settings};
+use seatkeeper_registry::{Answer, Claimed, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request};
+
+/// How long it may take to reach a server, on a machine that does much else.
+pub(crate) const REACHED_MAX: Duration = Duration::from_secs(30);
+
+const TTL: Span = Span::from_secs(3_600);
+
+pub(crate) struct Node {
+    pub(crate) registry: RedisRegistry,
+    pub(crate) servers: Servers,
+    epochs: Arc<Epochs>,
+}
+
+impl Node {
+    /// Serves every bucket of these servers.
+    pub(crate) async fn over(settings: ServerSettings) -> Self {
+        let (servers, epochs) = (Servers::new(settings), Arc::new(Epochs::default()));
+        let finder = Arc::new(NoRecord);
+        let registry = RedisRegistry::new(servers.clone(), Settings::default(), Arc::clone(&epochs), finder);
+        let node = Self { registry, servers, epochs };
+        node.serve(1).await;
+        node
+    }
+
+    /// Empties every bucket, and serves it in this epoch.
+    pub(crate) async fn serve(&self, epoch: u64) {
+        let started = Instant::now();
+        join_all(Bucket::all().map(|bucket| async move {
+            while let Err(error) = self.registry.rebuild_begin(bucket, epoch).await {
+                assert!(started.elapsed() < REACHED_MAX, "no server is reached: {error:?}");
+            }
+            self.registry.rebuild_clear(bucket, epoch).await.expect("it has begun");
+            self.registry.rebuild_finish(bucket, epoch, None).await.expect("it has begun");
+            self.epochs.set(bucket, epoch);
+        }))
+        .await;
+    }
+
+    /// A pool of one seat.
+    pub(crate) async fn pool(&self) -> PoolId {
+        let pool = PoolId::new(PoolKind::License, "acme".into(), "photo");
+        self.registry.open(&pool, 0, Some(terms()), Vec::new()).await.expect("it can be opened");
+        pool
+    }
+
+    pub(crate) async fn claim(&self, pool: &PoolId, holder: &str) -> Result<Claimed, Error> {
+        let claim =
+            Claim { holder: holder.into(), user: holder.into(), tier: Tier(1), session: None, replace: None };
+        let policy = Policy {
+            terms: Some(terms()),
+            ttl_default: TTL,
+            when_named: WhenNamed::SameHolder,
+            when_full: WhenFull::Deny,
+            when_held: WhenHeld::Resume,
+        };
+        let particulars = Particulars::default();
+        let (claim, policy, origin, particulars) = (&claim, &policy, &Origin::SYSTEM, &particulars);
+        self.registry.claim(Request { pool, claim, policy, origin, particulars }).await
+    }
+
+    /// The session that a holder gets, who must get one.
+    pub(crate) async fn admit(&self, pool: &PoolId, holder: &str) -> SessionId {
+        match self.claim(pool, holder).await {
+            Ok(Claimed { answer: Answer::Granted { session, .. }, .. }) => session.session.id,
+            other => panic!("{holder} gets no seat: {other:?}"),
+        }
+    }
+
+    pub(crate) async fn renew(&self, id: SessionId) -> Result<Heartbeat, Error> {
+        let who = Authority::new("acme".into(), Reach::Tenant);
+        self.registry.heartbeat(id, &who, &Origin::SYSTEM).await
+    }
+
+    /// Renews a session as soon as the servers are reached again.
+    pub(crate) async fn renew_soon(&self, id: SessionId) {
+        let started = Instant::now();
+        loop {
+            match self.renew(id).await {
+                Ok(Heartbeat::Renewed(_)) => return,
+                Ok(other) => panic!("it is live: {other:?}"),
+                Err(error) => assert!(started.elapsed() < REACHED_MAX, "it is not reached again: {error:?}"),
+            }
+        }
+    }
+}
+
+fn terms() -> Terms {
+    Terms { version: 1, limit: Seats(1), ttl: TTL, ends_at: None, standing: Standing::Open }
+}

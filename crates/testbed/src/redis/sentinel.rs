@@ -1,0 +1,71 @@
+//! A Sentinel that watches a primary and, when it is gone, promotes its replica.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Redis, RedisSetup};
+
+/// How long it may take to know a replica.
+const KNOWN_MAX: Duration = Duration::from_secs(30);
+
+/// A Sentinel, which is of one mind with itself.
+#[derive(Debug)]
+pub struct Sentinel {
+    process: Redis,
+    name: String,
+}
+
+impl Sentinel {
+    /// Watches a primary under a name, and waits until it knows its replica. A primary that is silent for half a second
+    /// is gone.
+    pub fn watch(primary: &Redis, name: &str) -> Self {
+        let mut setup = RedisSetup { is_sentinel: true, ..RedisSetup::default() };
+        for line in [
+            format!("sentinel monitor {name} 127.0.0.1 {} 1", primary.port()),
+            format!("sentinel down-after-milliseconds {name} 500"),
+            format!("sentinel failover-timeout {name} 3000"),
+        ] {
+            setup = setup.setting(&line);
+        }
+        let sentinel = Self { process: setup.start(), name: name.to_owned() };
+        let started = Instant::now();
+        while sentinel.replicas() == 0 {
+            assert!(started.elapsed() < KNOWN_MAX, "the Sentinel does not find the replica");
+            thread::sleep(Duration::from_millis(20));
+        }
+        sentinel
+    }
+
+    /// Where to ask for the primary.
+    pub fn url(&self) -> String {
+        format!("redis+sentinel://127.0.0.1:{}/{}", self.process.port(), self.name)
+    }
+
+    /// How many replicas it knows that it could promote.
+    fn replicas(&self) -> usize {
+        let mut ask = redis::cmd("SENTINEL");
+        ask.arg("REPLICAS").arg(&self.name);
+        let told: Vec<Vec<String>> = self.process.ask(ask);
+        let can_be_promoted = |replica: &&Vec<String>| {
+            let linked = replica.windows(2).any(|pair| pair[0] == "master-link-status" && pair[1] == "ok");
+            linked && !replica.windows(2).any(|pair| pair[0] == "flags" && pair[1].contains("down"))
+        };
+        told.iter().filter(can_be_promoted).count()
+    }
+}
+
+impl Redis {
+    /// Starts a replica of a server, and waits until it has what that one has.
+    pub fn replica_of(primary: &Self) -> Self {
+        let line = format!("replicaof 127.0.0.1 {}", primary.port());
+        let replica = RedisSetup::default().setting(&line).setting("repl-diskless-sync-delay 0").start();
+        let started = Instant::now();
+        let mut role = redis::cmd("INFO");
+        role.arg("replication");
+        while !replica.ask::<String>(role.clone()).contains("master_link_status:up") {
+            assert!(started.elapsed() < KNOWN_MAX, "the replica does not reach its primary");
+            thread::sleep(Duration::from_millis(20));
+        }
+        replica
+    }
+}
