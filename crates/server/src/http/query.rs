@@ -4,6 +4,7 @@ use std::error::Error as _;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, MatchedPath, Path};
+use axum::http::Uri;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -11,15 +12,32 @@ use uuid::Uuid;
 use super::body::field_of;
 use crate::error::Error;
 
-/// A query string whose every parameter is as it must be. Unknown ones are ignored.
+/// A query string whose every parameter is as it must be. Unknown ones are ignored, but for a NUL in them.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         let query = axum::extract::Query::try_from_uri(&parts.uri);
-        query.map(|axum::extract::Query(value)| Self(value)).map_err(|error| refused(&error))
+        let axum::extract::Query(value) = query.map_err(|error| refused(&error))?;
+        match holds_nul(&parts.uri) {
+            Some(name) => Err(Error::field(name, "must not hold NUL characters")),
+            None => Ok(Self(value)),
+        }
     }
+}
+
+/// The name of a parameter with a NUL: not every database can look for that.
+fn holds_nul(uri: &Uri) -> Option<String> {
+    if !uri.query()?.contains("%00") {
+        return None;
+    }
+    let parameters = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+    parameters
+        .0
+        .into_iter()
+        .find(|(name, value)| name.contains('\0') || value.contains('\0'))
+        .map(|(name, _)| name)
 }
 
 /// The rejection's cause knows the parameter; without it the whole query string is blamed.

@@ -24,12 +24,17 @@ async fn a_parameter_that_is_wrong_is_named() {
         (PLANS, "cursor", &["Basic", "", "a%20b", "%00", "%FF", &long]),
         (SUBSCRIPTIONS, "status", &["x", "Active", "", "retired", "active%00"]),
         (SUBSCRIPTIONS, "plan", &["Basic", "", "a%20b", "%00", "%FF", &long]),
+        (SUBSCRIPTIONS, "user", &["%00", "ann%00"]),
         (SUBSCRIPTIONS, "cursor", &["x", "", "1", "%00", "%FF", &long]),
         (SESSIONS, "pool_kind", &["x", "License", ""]),
+        (SESSIONS, "pool", &["%00"]),
+        (SESSIONS, "holder", &["%00"]),
+        (SESSIONS, "user", &["%00", "ann%00"]),
         (SESSIONS, "ip", &["x", "", "127.0.0.1.1", "256.0.0.1", "127.0.0.1:80", "::g"]),
         (SESSIONS, "live", &["x", "1", "TRUE", ""]),
         (SESSIONS, "cursor", &["x", "", "1", "00000000-0000-0000-0000-000000000000"]),
         (AUDIT, "action", &["x", "", "Admitted", "admitted%00"]),
+        (AUDIT, "pool", &["%00"]),
         (AUDIT, "session", &["x", "", "1"]),
         (AUDIT, "from", &["x", "", "2026-01-01", "2026-13-01T00:00:00Z", "1e9", &long]),
         (AUDIT, "to", &["x", "2026-02-30T00:00:00Z", "99999999999-01-01T00:00:00Z"]),
@@ -115,7 +120,7 @@ async fn a_parameter_that_is_there_twice_or_missing_is_named() {
 async fn odd_parameters_find_nothing_and_harm_nothing() {
     let siege = Siege::begin().await;
     let long = "x".repeat(8_000);
-    for value in ["", "%00", "%FF", "%", "%zz", "'%20OR%20''='", "%25", "*", &long] {
+    for value in ["", "%FF", "%", "%zz", "'%20OR%20''='", "%25", "*", &long] {
         for parameter in ["pool", "holder", "user"] {
             let query = format!("{SESSIONS}?{parameter}={value}");
             let found = siege.desk.admin().get(&query).await.expect(200);
