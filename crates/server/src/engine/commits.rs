@@ -91,13 +91,14 @@ impl Commits {
     }
 
     /// Notes that all up to `receipt` is in the ledger, and so that its epoch is the bucket's: what was waited for in
-    /// an older one is not to come.
-    pub(crate) fn advance(&self, receipt: Receipt) {
+    /// an older one is not to come. Says whether that was not known yet.
+    pub(crate) fn advance(&self, receipt: Receipt) -> bool {
         let mut progress = self.of(receipt.bucket).lock();
         progress.enter(receipt.epoch);
         if receipt.epoch < progress.epoch {
-            return;
+            return false;
         }
+        let is_news = receipt.position > progress.committed;
         progress.committed = progress.committed.max(receipt.position);
         let waiting = std::mem::take(&mut progress.waiting);
         for (awaited, waiter) in waiting {
@@ -108,6 +109,7 @@ impl Commits {
                 let _ = waiter.send(());
             }
         }
+        is_news
     }
 
     /// Resolves once all up to `receipt` is in the ledger, or will never be.

@@ -1,12 +1,13 @@
 //! Tells who listens that a session has ended.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seatkeeper_core::{Change, Event, SessionId};
+use seatkeeper_core::{Bucket, Change, Event, SessionId};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The sessions that somebody listens for.
 #[derive(Default)]
@@ -22,7 +23,10 @@ struct Listeners {
 /// Who listens for one session.
 #[derive(Default)]
 struct Waiting {
+    /// Rings when the session has ended.
     bell: watch::Sender<()>,
+    /// Rings when it may have.
+    rumour: watch::Sender<()>,
     count: usize,
 }
 
@@ -34,6 +38,7 @@ pub(crate) struct Listener {
     endings: Arc<Endings>,
     id: SessionId,
     ended: watch::Receiver<()>,
+    rumoured: watch::Receiver<()>,
 }
 
 impl Endings {
@@ -48,8 +53,8 @@ impl Endings {
         listeners.count += 1;
         let waiting = listeners.by_session.entry(id).or_default();
         waiting.count += 1;
-        let ended = waiting.bell.subscribe();
-        Some(Listener { endings: Arc::clone(self), id, ended })
+        let (ended, rumoured) = (waiting.bell.subscribe(), waiting.rumour.subscribe());
+        Some(Listener { endings: Arc::clone(self), id, ended, rumoured })
     }
 
     /// Tells the listeners of sessions whose end is on record now.
@@ -66,14 +71,29 @@ impl Endings {
             }
         }
     }
+
+    /// Tells the listeners of sessions in these buckets that another node has put something on record there, which
+    /// this one has not seen.
+    pub(crate) fn tell_of_buckets(&self, buckets: &HashSet<Bucket>) {
+        if buckets.is_empty() {
+            return;
+        }
+        let listeners = self.0.lock();
+        let there = listeners.by_session.iter().filter(|(id, _)| buckets.contains(&id.bucket()));
+        there.for_each(|(_, waiting)| waiting.rumour.send_replace(()));
+    }
 }
 
 impl Listener {
-    /// Resolves once the session's end is on record, if that came after the listener was made. To drop the
-    /// future loses nothing.
-    pub(crate) async fn ended(&mut self) {
-        // The sender stays for as long as this listener does.
-        let _ = self.ended.changed().await;
+    /// Resolves once the session's end is on record, if that came after the listener was made; or may be, but then
+    /// not before `paced`. To drop the future loses nothing.
+    pub(crate) async fn heard(&mut self, paced: Instant) {
+        let Self { ended, rumoured, .. } = self;
+        // The senders stay for as long as this listener does.
+        tokio::select! {
+            _ = ended.changed() => {}
+            _ = async { tokio::time::sleep_until(paced).await; rumoured.changed().await } => {}
+        }
     }
 }
 

@@ -53,9 +53,8 @@ impl Worker for Drain {
     async fn activate(&self) -> Result<Left, Error> {
         let (started, depth_before) = (Instant::now(), self.registry.journal_depth());
         let read = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
-        for receipt in read.acknowledged {
-            self.commits.advance(receipt);
-        }
+        let by_others = read.acknowledged.into_iter().filter(|receipt| self.commits.advance(*receipt));
+        self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
         if read.entries.is_empty() {
             return Ok(Left::Nothing);
         }

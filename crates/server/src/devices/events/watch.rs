@@ -21,6 +21,9 @@ use crate::error::Error;
 /// How long to wait before looking again when there was no answer.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// How long between two looks for what is only rumoured: other sessions of the bucket end all the time.
+const RUMOUR_PACE: Duration = Duration::from_millis(250);
+
 /// How long one stream lasts at most, whatever its token says: then the client comes back.
 const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
 
@@ -109,8 +112,9 @@ impl Watch {
                     self.look_again_in = RETRY;
                 }
             }
+            let paced = Instant::now() + RUMOUR_PACE;
             tokio::select! {
-                () = self.ends.ended() => {}
+                () = self.ends.heard(paced) => {}
                 () = self.changes.changed() => {}
                 () = tokio::time::sleep(self.look_again_in) => {}
                 () = tokio::time::sleep_until(self.until) => return None,

@@ -1,4 +1,6 @@
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use seatkeeper_core::{
@@ -34,11 +36,12 @@ fn end_of(session: SessionId) -> Event {
 }
 
 fn hears(listener: &mut super::Listener) -> bool {
-    listener.ended().now_or_never().is_some()
+    let paced = tokio::time::Instant::now() + Duration::from_secs(60);
+    listener.heard(paced).now_or_never().is_some()
 }
 
-#[test]
-fn all_who_listen_for_a_session_hear_of_its_end_and_nobody_else() {
+#[tokio::test]
+async fn all_who_listen_for_a_session_hear_of_its_end_and_nobody_else() {
     let endings = Arc::new(Endings::default());
     let listen = |number| endings.listen(id(number), 9).unwrap();
     let (mut one, mut two, mut other) = (listen(1), listen(1), listen(2));
@@ -46,6 +49,20 @@ fn all_who_listen_for_a_session_hear_of_its_end_and_nobody_else() {
     assert!(hears(&mut one));
     assert!(hears(&mut two), "told before it waited");
     assert!(!hears(&mut other));
+}
+
+#[tokio::test]
+async fn who_listens_in_a_bucket_hears_of_a_rumour_there_once_and_not_too_soon() {
+    let endings = Arc::new(Endings::default());
+    let mut listener = endings.listen(id(1), 9).unwrap();
+    let paced = || tokio::time::Instant::now() + Duration::from_millis(20);
+    let long = Duration::from_millis(100);
+    endings.tell_of_buckets(&HashSet::from([Bucket::new(1).unwrap()]));
+    assert!(tokio::time::timeout(long, listener.heard(paced())).await.is_err());
+    endings.tell_of_buckets(&HashSet::from([Bucket::new(0).unwrap(), Bucket::new(1).unwrap()]));
+    assert!(listener.heard(paced()).now_or_never().is_none(), "too soon");
+    listener.heard(paced()).await;
+    assert!(tokio::time::timeout(long, listener.heard(paced())).await.is_err());
 }
 
 #[test]
