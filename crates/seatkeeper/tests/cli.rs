@@ -3,6 +3,8 @@
 
 mod house;
 
+const TOPOLOGY: house::Topology = house::Topology::Embedded;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};

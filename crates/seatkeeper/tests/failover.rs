@@ -3,6 +3,9 @@
 
 mod house;
 
+// A node is a house of its own, over what the tests give it.
+const TOPOLOGY: house::Topology = house::Topology::Embedded;
+
 mod failover {
     mod support;
 

@@ -1,4 +1,4 @@
-//! The HTTP API of a real server. The modules mirror the tree of URLs.
+//! The HTTP API of a real server that needs nothing else.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,19 +9,10 @@
 
 mod house;
 
-mod http {
-    pub(crate) mod books;
-    pub(crate) mod desk;
-    pub(crate) mod exchange;
-    pub(crate) mod shown;
-    pub(crate) mod until;
+#[path = "http/mod.rs"]
+mod http;
 
-    mod admin;
-    mod authorization;
-    mod capacities;
-    mod devices;
-    mod hostile;
-    mod licenses;
-    mod operations;
-    mod tokens;
-}
+#[path = "http/embedded/mod.rs"]
+mod embedded;
+
+const TOPOLOGY: house::Topology = house::Topology::Embedded;

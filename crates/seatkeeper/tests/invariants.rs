@@ -11,6 +11,8 @@
 
 mod house;
 
+const TOPOLOGY: house::Topology = house::Topology::Embedded;
+
 mod invariants {
     mod support;
 

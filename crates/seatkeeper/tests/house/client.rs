@@ -1,5 +1,7 @@
 //! The HTTP API as tests see it: a status and a body.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reqwest::Method;
@@ -9,10 +11,14 @@ use serde_json::{Value, json};
 /// Longer than any answer takes; a test that waits so long has failed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Speaks to one server with one token.
+/// Where the nodes of a server listen, of which there is always a next one.
+#[derive(Clone, Default)]
+pub(crate) struct Doors(Arc<(Vec<String>, AtomicUsize)>);
+
+/// Speaks to one server with one token; to the next of its nodes by each request.
 #[derive(Clone)]
 pub(crate) struct Client {
-    pub(crate) url: String,
+    pub(crate) doors: Doors,
     pub(crate) token: String,
     pub(crate) http: reqwest::Client,
 }
@@ -26,10 +32,46 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
+impl Doors {
+    pub(crate) fn new(urls: impl IntoIterator<Item = String>) -> Self {
+        Self(Arc::new((urls.into_iter().collect(), AtomicUsize::new(0))))
+    }
+
+    pub(crate) fn all(&self) -> &[String] {
+        &self.0.0
+    }
+
+    /// `http://127.0.0.1:PORT`, all in turn.
+    pub(crate) fn next(&self) -> &str {
+        let (urls, turn) = &*self.0;
+        assert!(!urls.is_empty(), "no server runs");
+        &urls[turn.fetch_add(1, Ordering::Relaxed) % urls.len()]
+    }
+}
+
 impl Client {
     pub(crate) fn new(url: &str, token: String) -> Self {
+        Self::at(Doors::new([url.to_owned()]), token)
+    }
+
+    pub(crate) fn at(doors: Doors, token: String) -> Self {
         let http = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build().expect("a client");
-        Self { url: url.to_owned(), token, http }
+        Self::with(http, doors, token)
+    }
+
+    /// One that shares its connections with others.
+    pub(crate) fn with(http: reqwest::Client, doors: Doors, token: String) -> Self {
+        Self { doors, token, http }
+    }
+
+    /// One that speaks to one node alone.
+    pub(crate) fn at_one_node(&self) -> Self {
+        Self { doors: Doors::new([self.url().to_owned()]), ..self.clone() }
+    }
+
+    /// Where the next request goes.
+    pub(crate) fn url(&self) -> &str {
+        self.doors.next()
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -80,7 +122,7 @@ impl Client {
         path: &str,
         body: Option<Value>,
     ) -> reqwest::Result<Answer> {
-        let mut request = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
+        let mut request = self.http.request(method, format!("{}{path}", self.url())).bearer_auth(&self.token);
         if let Some(body) = &body {
             request = request.json(body);
         }

@@ -42,7 +42,7 @@ struct Block {
 impl EventStream {
     /// Opens a stream and waits until the server watches; or gives the answer that is none.
     pub(crate) async fn open(client: &Client, path: &str, last_id: Option<&str>) -> Result<Self, Answer> {
-        let mut request = client.http.get(format!("{}{path}", client.url)).bearer_auth(&client.token);
+        let mut request = client.http.get(format!("{}{path}", client.url())).bearer_auth(&client.token);
         if let Some(id) = last_id {
             request = request.header("Last-Event-ID", id);
         }

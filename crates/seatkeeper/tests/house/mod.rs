@@ -1,6 +1,7 @@
-//! A real server for a test: the binary itself, on a free port, with a data directory of its own.
+//! A real server for a test: the binary itself, on a free port, with a data directory of its own; or several
+//! of it over a Redis and a database.
 //!
-//! Every test file includes this module and uses some of it.
+//! Every test file includes this module and uses some of it. It says by `TOPOLOGY` what a server is there.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of the house")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a house that cannot be built fails the test")]
 
@@ -9,30 +10,41 @@ mod event_stream;
 mod eventually;
 mod process;
 pub(crate) mod sink;
+mod topology;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::thread;
+
+use seatkeeper_ledger::Location;
+use seatkeeper_server::Settings;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub(crate) use client::{Answer, Client};
+pub(crate) use client::{Answer, Client, Doors};
 pub(crate) use event_stream::{EventStream, Heard};
 pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, command, run, run_with};
+pub(crate) use topology::{Backing, Topology};
+
+use crate::TOPOLOGY;
 
 /// The tenant of whoever does not care.
 pub(crate) const TENANT: &str = "default";
 
-/// A server under test.
+/// A server under test: one process, or nodes that are one to their clients.
 ///
 /// When a test that went well is over, the house is checked as it is dropped: the server stops when it is
 /// asked to, it has logged no error, and the audit log is proved. Whatever happened, no process stays.
 pub(crate) struct House {
-    dir: TempDir,
+    servers: Vec<Server>,
+    doors: Doors,
     variables: Vec<(String, String)>,
-    server: Option<Server>,
+    // After the servers: what they use goes when they are gone.
+    backing: Option<Backing>,
+    dir: TempDir,
 }
 
 impl House {
@@ -43,12 +55,16 @@ impl House {
 
     /// A server with settings of its own: `("LICENSES_TTL_SECONDS", "2")`.
     pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
-        let variables = settings.iter();
-        let variables = variables.map(|(name, value)| (format!("SEATKEEPER_{name}"), (*value).to_owned()));
+        let backing = TOPOLOGY.backing();
+        let shared = backing.iter().flat_map(Backing::settings);
+        let shared = shared.map(|(name, value)| (variable(name), value));
+        let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
         let mut house = Self {
+            servers: Vec::new(),
+            doors: Doors::default(),
+            variables: shared.chain(own).collect(),
+            backing,
             dir: tempfile::tempdir().expect("a directory"),
-            variables: variables.collect(),
-            server: None,
         };
         house.start();
         house
@@ -56,38 +72,83 @@ impl House {
 
     /// Starts the server again, after [`kill`](Self::kill) or [`stop`](Self::stop).
     pub(crate) fn start(&mut self) {
-        assert!(self.server.is_none(), "the server runs already");
-        self.server = Some(Server::start(self.data_dir(), &self.variables));
+        assert!(self.servers.is_empty(), "the server runs already");
+        let dirs = (0..TOPOLOGY.nodes()).map(|node| self.dir_of(node));
+        let variables = &self.variables;
+        self.servers = thread::scope(|scope| {
+            let starting: Vec<_> =
+                dirs.map(|dir| scope.spawn(move || Server::start(&dir, variables))).collect();
+            starting.into_iter().map(|server| server.join().expect("a server that starts")).collect()
+        });
+        self.doors = Doors::new(self.servers.iter().map(|server| server.url.clone()));
     }
 
-    /// Ends it as a power cut would.
+    /// Ends it as a power cut would: all its nodes, but not what they share.
     pub(crate) fn kill(&mut self) {
-        self.server.take().expect("a running server").kill();
+        assert!(!self.servers.is_empty(), "a running server");
+        self.servers.drain(..).for_each(Server::kill);
     }
 
-    /// Asks it to stop with SIGTERM and waits until it has. Gives how it exited and what it logged.
+    /// Asks it to stop with SIGTERM and waits until it has. Gives how it exited, the worst of its nodes, and
+    /// what it logged.
     pub(crate) fn stop(&mut self) -> (ExitStatus, String) {
-        self.server.take().expect("a running server").stop()
+        let ends: Vec<_> = thread::scope(|scope| {
+            let stopping: Vec<_> =
+                self.servers.drain(..).map(|server| scope.spawn(|| server.stop())).collect();
+            stopping.into_iter().map(|end| end.join().expect("a server that stops")).collect()
+        });
+        let log = ends.iter().map(|(_, log)| log.as_str()).collect();
+        let status = ends.into_iter().map(|(status, _)| status).max_by_key(|status| !status.success());
+        (status.expect("a running server"), log)
     }
 
-    /// Where it listens: `http://127.0.0.1:PORT`.
+    /// Where it listens: `http://127.0.0.1:PORT`. Each call gives the next of its nodes.
     pub(crate) fn url(&self) -> &str {
-        &self.server.as_ref().expect("a running server").url
+        self.doors.next()
     }
 
-    /// The id of its process.
+    /// Where its nodes listen.
+    pub(crate) fn doors(&self) -> &Doors {
+        &self.doors
+    }
+
+    /// The id of its process: of the first, if it has several.
     pub(crate) fn pid(&self) -> u32 {
-        self.server.as_ref().expect("a running server").pid()
+        self.servers.first().expect("a running server").pid()
     }
 
-    /// Its data directory.
+    /// Its data directory: of the first node, if it has several.
     pub(crate) fn data_dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A file beside nothing of the server's.
+    fn dir_of(&self, node: usize) -> PathBuf {
+        if node == 0 { self.data_dir().to_owned() } else { self.path(&format!("node-{node}")) }
+    }
+
+    /// A file of its data directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// What nodes share, if they share anything.
+    pub(crate) fn backing(&mut self) -> Option<&mut Backing> {
+        self.backing.as_mut()
+    }
+
+    /// Where its ledger is.
+    pub(crate) fn ledger(&self) -> Location {
+        self.backing.as_ref().map_or_else(|| Location::from(self.data_dir()), Backing::ledger)
+    }
+
+    /// What its tokens are made with.
+    pub(crate) fn token_settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.ledger.data_dir = self.data_dir().to_owned();
+        if let Some(backing) = &self.backing {
+            backing.believe(&mut settings.auth);
+        }
+        settings
     }
 
     /// A token for a user of the usual tenant.
@@ -106,12 +167,17 @@ impl House {
 
     /// A client that speaks for a user of the usual tenant.
     pub(crate) fn client(&self, user: &str) -> Client {
-        Client::new(self.url(), self.token(user))
+        self.client_with(self.token(user))
     }
 
     /// A client that speaks for an admin of the usual tenant.
     pub(crate) fn admin(&self) -> Client {
-        Client::new(self.url(), self.token_of(TENANT, "ops", "admin"))
+        self.client_with(self.token_of(TENANT, "ops", "admin"))
+    }
+
+    /// A client with this token; each of its requests goes to the next node.
+    pub(crate) fn client_with(&self, token: String) -> Client {
+        Client::at(self.doors.clone(), token)
     }
 
     /// Makes a license of so many seats and gives it as the API shows it.
@@ -131,7 +197,7 @@ impl House {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let mut all = args.to_vec();
         all.extend(["--server", self.url(), "--data-dir", data_dir]);
-        run(&all)
+        run_with(&self.variables, &all)
     }
 
     /// Proves the audit log, and fails the test with the finding if it cannot be proved.
@@ -143,13 +209,17 @@ impl House {
     }
 }
 
+fn variable(setting: &str) -> String {
+    format!("SEATKEEPER_{setting}")
+}
+
 impl Drop for House {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
         }
-        if let Some(server) = self.server.take() {
-            let (status, log) = server.stop();
+        if !self.servers.is_empty() {
+            let (status, log) = self.stop();
             assert_eq!(status.code(), Some(0), "{log}");
             assert!(!log.contains("\"level\":\"ERROR\""), "{log}");
             self.prove();

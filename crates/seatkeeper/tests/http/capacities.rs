@@ -1,8 +1,7 @@
 mod abroad;
 mod over;
-mod place;
+pub(crate) mod place;
 mod put;
 mod read_and_find;
 mod release;
 mod restart;
-mod unrecorded;

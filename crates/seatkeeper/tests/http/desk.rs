@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder};
-use seatkeeper_server::Settings;
 use seatkeeper_server::auth::{TokenRequest, mint};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -82,10 +81,9 @@ impl Desk {
 
     /// A token of the tenant.
     pub(crate) fn token(&self, user: &str, scopes: &str) -> String {
-        let mut settings = Settings::default();
-        settings.ledger.data_dir = self.house.data_dir().to_owned();
         let (tenant, user, scopes) = (self.tenant.clone(), user.to_owned(), scopes.to_owned());
-        mint(&settings, &TokenRequest { tenant, user, scopes, ttl: TOKEN_TTL }).expect("a token")
+        mint(&self.house.token_settings(), &TokenRequest { tenant, user, scopes, ttl: TOKEN_TTL })
+            .expect("a token")
     }
 
     pub(crate) fn user(&self, name: &str) -> Client {
@@ -98,7 +96,7 @@ impl Desk {
 
     /// A client with any text for a token.
     pub(crate) fn client(&self, token: String) -> Client {
-        Client { url: self.house.url().to_owned(), token, http: self.http.clone() }
+        Client::with(self.http.clone(), self.house.doors().clone(), token)
     }
 
     /// A request without a token.

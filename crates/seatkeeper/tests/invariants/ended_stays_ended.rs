@@ -35,7 +35,7 @@ async fn an_end_that_someone_was_told_of_outlives_a_killed_server() {
         tell(&client, &license, &session, told).await;
         house.kill();
         house.start();
-        client.url = house.url().to_owned();
+        client.doors = house.doors().clone();
         is_over(&house, &client, &session).await;
     }
 }
@@ -75,6 +75,6 @@ async fn tell(client: &Client, license: &License, session: &Value, told: Told) {
 async fn is_over(house: &House, client: &Client, session: &Value) {
     let told = client.heartbeat(session).await.expect(410);
     assert_eq!(told["reason"], "expired");
-    let books = Books::of(house.data_dir()).await;
+    let books = Books::of(&house.ledger()).await;
     assert_eq!(books.story(&text(session)).reason(), Some("expired"));
 }

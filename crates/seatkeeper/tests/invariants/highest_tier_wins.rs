@@ -38,10 +38,10 @@ async fn of_eight_racing_requests_the_highest_tier_wins_and_one_session_stands()
     assert!([created, upgraded, existing, released].into_iter().all(|count| count > 0), "{told:?}");
     assert_eq!(created + upgraded + existing, told.rounds * AT_ONCE as u64);
 
-    let proof = proof_of(house.data_dir()).await;
+    let proof = proof_of(&house.ledger()).await;
     println!("{proof:?}");
     assert_eq!(proof.admissions, created + upgraded, "each was answered, and to one request");
-    let books = Books::of_tenant(house.data_dir(), TENANT).await;
+    let books = Books::of_tenant(&house.ledger(), TENANT).await;
     let mut of_pool: BTreeMap<&str, Vec<(&str, &Story)>> = BTreeMap::new();
     for (id, story) in books.stories() {
         of_pool.entry(&story.pool).or_default().push((id, story));

@@ -40,9 +40,9 @@ async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_ans
         crowd = at_work.gather().await;
         let killed_at = wall_clock();
         house.start();
-        (admin.url, client.url) = (house.url().to_owned(), house.url().to_owned());
+        (admin.doors, client.doors) = (house.doors().clone(), house.doors().clone());
 
-        books.catch_up(house.data_dir()).await;
+        books.catch_up(&house.ledger()).await;
         for machine in &mut crowd.machines {
             let missing = missing_of(machine, &books);
             assert_eq!(missing, None, "cycle {cycle}: {machine:?}");
@@ -54,7 +54,7 @@ async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_ans
             seats_are_right(license, &crowd, &books, &admin).await;
         }
     }
-    let proof = proof_of(house.data_dir()).await;
+    let proof = proof_of(&house.ledger()).await;
     println!("{cycles} cycles, {unanswered} requests without an answer: {proof:?}");
     assert!(unanswered > 0, "the server was never killed while it worked");
 }
@@ -69,7 +69,7 @@ async fn the_time_without_a_server_does_not_count_against_the_holders() {
     house.kill();
     tokio::time::sleep(std::time::Duration::from_secs(SHORT_TTL_SECONDS)).await;
     house.start();
-    client.url = house.url().to_owned();
+    client.doors = house.doors().clone();
     client.acquire(&license.key, "rival").await.expect(403);
     client.heartbeat(&session).await.expect(200);
 }

@@ -101,7 +101,7 @@ fn never_together(ours: &[Screen], theirs: &[Screen]) {
 
 /// Books see to it that no holder is admitted while it is in.
 async fn on_record(house: &House, subscriber: &Subscriber, admissions: usize) {
-    let books = Books::of(house.data_dir()).await;
+    let books = Books::of(&house.ledger()).await;
     let stories: Vec<_> = books.stories().filter(|(_, story)| story.pool == subscriber.user).collect();
     let superseded = stories.iter().filter(|(_, story)| story.reason() == Some("superseded")).count();
     assert_eq!((stories.len(), superseded), (admissions, admissions - 1));

@@ -84,7 +84,7 @@ async fn fifty_requests_into_a_killed_server_and_fifty_after_its_restart_create_
         house.kill();
         told.extend(asking.join_all().await);
         house.start();
-        client.url = house.url().to_owned();
+        client = capacity::client(&house);
         for (capacity, answers) in told {
             unanswered += AT_ONCE - answers.len();
             let (session, created) = the_one_session_of(&put_at_once(&client, capacity).await);
@@ -159,7 +159,7 @@ async fn put_and_hang_up(client: &Client, capacity: Capacity, pause: Duration) {
 
 /// Each of the capacities began once, and is live.
 async fn one_each_on_record(house: &House, capacities: &[Capacity]) {
-    let books = Books::of_tenant(house.data_dir(), TENANT).await;
+    let books = Books::of_tenant(&house.ledger(), TENANT).await;
     let stories: Vec<_> = books.stories().map(|(_, story)| story).collect();
     assert!(stories.iter().all(|story| story.end.is_none() && story.tier == 2), "{stories:?}");
     let mut pools: Vec<_> = stories.iter().map(|story| story.pool.clone()).collect();

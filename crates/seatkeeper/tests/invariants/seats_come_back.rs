@@ -74,7 +74,7 @@ async fn the_sweeper_puts_a_silent_holders_end_on_record_within_five_seconds() {
         looks.tick().await;
         let waited = silent.answered.elapsed();
         assert!(waited < TTL + ON_RECORD_WITHIN, "not on record {waited:?} after its last sign");
-        books.catch_up(house.data_dir()).await;
+        books.catch_up(&house.ledger()).await;
         if let Some(end) = &books.story(&session).end {
             break end;
         }
@@ -136,7 +136,7 @@ async fn take_when_free(client: &Client, license: &License, machine: &str, silen
 
 /// The log tells the same to the millisecond, and that it was the claim that ended the silent session.
 async fn ended_by_the_claim(house: &House, silent: &Silent, taken: &Value) {
-    let books = Books::of(house.data_dir()).await;
+    let books = Books::of(&house.ledger()).await;
     let (old, new) = (books.story(&text(&silent.session)), books.story(&text(taken)));
     let end = old.end.as_ref().expect("an end");
     assert_eq!(end.reason, "expired");

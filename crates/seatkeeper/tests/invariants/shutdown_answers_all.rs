@@ -28,9 +28,9 @@ async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
         let (status, log) = house.stop();
         assert_eq!(status.code(), Some(0), "{log}");
         crowd = at_work.gather().await;
-        all_on_record_was_answered(time, &crowd, &Books::of(house.data_dir()).await);
+        all_on_record_was_answered(time, &crowd, &Books::of(&house.ledger()).await);
         house.start();
-        client.url = house.url().to_owned();
+        client.doors = house.doors().clone();
     }
     for machine in &crowd.machines {
         if let Seat::Held(session) = &machine.seat {
@@ -49,7 +49,7 @@ async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answere
     slow.answered(100).await;
 
     let stopping = tokio::task::spawn_blocking(move || (house.stop(), house));
-    let address = client.url.strip_prefix("http://").expect("plain HTTP");
+    let address = client.url().strip_prefix("http://").expect("plain HTTP");
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -57,7 +57,7 @@ async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answere
     slow.answered(201).await;
     let ((status, log), house) = stopping.await.expect("a server that stops");
     assert_eq!(status.code(), Some(0), "{log}");
-    assert_eq!(Books::of(house.data_dir()).await.live(&license.id).len(), 1);
+    assert_eq!(Books::of(&house.ledger()).await.live(&license.id).len(), 1);
 }
 
 /// Whoever had no answer was not served: a request that was is on record and answered.

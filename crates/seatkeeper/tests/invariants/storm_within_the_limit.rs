@@ -71,11 +71,11 @@ fn everything_happened(seen: &Statistics, rounds: u32) {
 
 /// From the audit log: by the product's proof, by the records one by one, and by their times alone.
 async fn on_record(house: &House, licenses: &[License], seen: &Statistics) {
-    let proof = proof_of(house.data_dir()).await;
+    let proof = proof_of(&house.ledger()).await;
     println!("{proof:?}");
     assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
 
-    let books = Books::of(house.data_dir()).await;
+    let books = Books::of(&house.ledger()).await;
     assert_eq!(books.stories().count() as u64, proof.admissions);
     for license in licenses {
         let most = books.most_at_once(&license.id);

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::plans::limit_of;
+use super::plans::limit_becomes;
 use crate::http::desk::{AUDIT, Desk, PLANS, SUBSCRIPTIONS, subscription_path};
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 use crate::http::shown::shown;
@@ -47,14 +47,14 @@ async fn a_subscription_has_what_was_asked_for() {
 #[tokio::test]
 async fn who_has_none_has_one_screen_and_a_new_one_counts_at_once() {
     let desk = Desk::open();
-    assert_eq!(limit_of(&desk, "ann").await, 1);
+    limit_becomes(&desk, "ann", 1).await;
     let made = desk.subscription("ann", "premium").await;
-    assert_eq!(limit_of(&desk, "ann").await, 4);
+    limit_becomes(&desk, "ann", 4).await;
     let to_standard = json!({ "plan": "standard" });
     desk.admin().patch(&subscription_path(&made), Some(to_standard)).await.expect(200);
-    assert_eq!(limit_of(&desk, "ann").await, 2);
+    limit_becomes(&desk, "ann", 2).await;
     desk.admin().delete(&subscription_path(&made)).await.expect(204);
-    assert_eq!(limit_of(&desk, "ann").await, 1);
+    limit_becomes(&desk, "ann", 1).await;
 }
 
 #[tokio::test]
@@ -84,11 +84,11 @@ async fn one_that_is_past_its_end_has_expired_by_itself() {
     });
     let made = desk.admin().post(SUBSCRIPTIONS, ask).await.expect(201);
     assert_eq!(made["status"], "expired");
-    assert_eq!(limit_of(&desk, "ann").await, 1);
+    limit_becomes(&desk, "ann", 1).await;
     assert_eq!(listed(&desk, "?status=expired").await, ["ann"]);
     assert_eq!(listed(&desk, "?status=active").await, [] as [&str; 0]);
     desk.subscription("ann", "standard").await;
-    assert_eq!(limit_of(&desk, "ann").await, 2);
+    limit_becomes(&desk, "ann", 2).await;
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ async fn the_network_is_the_connection_s_whatever_a_header_says() {
     desk.subscription("ann", "premium").await;
     let tv = Player::new(&desk, "ann", "tv");
     let before = tv.watch().await;
-    let request = tv.client.http.post(format!("{}{DEVICES}", tv.client.url)).bearer_auth(&tv.client.token);
+    let request = tv.client.http.post(format!("{}{DEVICES}", tv.client.url())).bearer_auth(&tv.client.token);
     let request = request.header("X-Forwarded-For", "203.0.113.9").header("Forwarded", "for=203.0.113.9");
     let ask = json!({ "device_id": "tv", "device_type": "tv" });
     let answer = crate::http::exchange::exchange(request.json(&ask)).await.expect(201);

@@ -11,21 +11,21 @@ use crate::http::desk::{DEVICES, Desk, PLANS, SUBSCRIPTIONS, subscription_path, 
 /// The network on which devices are unless a test says otherwise: a /24.
 const HOME: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 /// Another one.
-pub(super) const ROAD: Ipv4Addr = Ipv4Addr::new(127, 0, 9, 1);
+pub(crate) const ROAD: Ipv4Addr = Ipv4Addr::new(127, 0, 9, 1);
 
 /// The registry counts milliseconds; this is longer than one.
 const TICK: Duration = Duration::from_millis(2);
 
 /// A device of a user's: what it says of itself, and where it is.
 #[derive(Clone)]
-pub(super) struct Player {
-    pub(super) client: Client,
+pub(crate) struct Player {
+    pub(crate) client: Client,
     id: String,
 }
 
 impl Player {
     /// A TV at home.
-    pub(super) fn new(desk: &Desk, user: &str, device_id: &str) -> Self {
+    pub(crate) fn new(desk: &Desk, user: &str, device_id: &str) -> Self {
         Self::of(desk.client(desk.token(user, "")), device_id, HOME, "player/1")
     }
 
@@ -36,17 +36,22 @@ impl Player {
     }
 
     /// The same device with another address or user agent.
-    pub(super) fn moved(&self, address: impl Into<IpAddr>, user_agent: &str) -> Self {
+    pub(crate) fn moved(&self, address: impl Into<IpAddr>, user_agent: &str) -> Self {
         Self::of(self.client.clone(), &self.id, address, user_agent)
     }
 
+    /// The same device, which speaks to one node alone.
+    pub(crate) fn at_one_node(self) -> Self {
+        Self { client: self.client.at_one_node(), ..self }
+    }
+
     /// Asks for a screen.
-    pub(super) async fn ask(&self) -> Answer {
+    pub(crate) async fn ask(&self) -> Answer {
         self.ask_with(json!({})).await
     }
 
     /// Asks for a screen, with these fields besides.
-    pub(super) async fn ask_with(&self, more: Value) -> Answer {
+    pub(crate) async fn ask_with(&self, more: Value) -> Answer {
         let mut ask = json!({ "device_id": self.id, "device_type": "tv", "device_name": self.id });
         ask.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let answer = self.client.post(DEVICES, ask).await;
@@ -56,50 +61,50 @@ impl Player {
     }
 
     /// Takes a screen, and gives the session's id.
-    pub(super) async fn watch(&self) -> Value {
+    pub(crate) async fn watch(&self) -> Value {
         self.ask().await.expect(201)["session_id"].clone()
     }
 
-    pub(super) async fn beat(&self, session: &Value) -> Answer {
+    pub(crate) async fn beat(&self, session: &Value) -> Answer {
         beat(&self.client, session).await
     }
 }
 
 /// Says that a session's device is still there.
-pub(super) async fn beat(client: &Client, session: &Value) -> Answer {
+pub(crate) async fn beat(client: &Client, session: &Value) -> Answer {
     client.post(&format!("{DEVICES}/heartbeat"), json!({ "session_id": session })).await
 }
 
 /// Where a session is.
-pub(super) fn path(session: &Value) -> String {
+pub(crate) fn path(session: &Value) -> String {
     format!("{DEVICES}/{}", text(session))
 }
 
 /// The user's live sessions, the one that heartbeat last first.
-pub(super) async fn live(client: &Client) -> Vec<Value> {
+pub(crate) async fn live(client: &Client) -> Vec<Value> {
     let page = client.get(DEVICES).await.expect(200);
     page["items"].as_array().unwrap().iter().map(|item| item["session_id"].clone()).collect()
 }
 
 /// Makes a plan of the tenant's; gives its name.
-pub(super) async fn plan(desk: &Desk, name: &str, devices: u32, when_full: &str) {
+pub(crate) async fn plan(desk: &Desk, name: &str, devices: u32, when_full: &str) {
     let ask = json!({ "name": name, "device_limit": devices, "when_full": when_full });
     desk.admin().post(PLANS, ask).await.expect(201);
 }
 
 /// Changes a plan of the tenant's.
-pub(super) async fn change_plan(desk: &Desk, name: &str, change: Value) {
+pub(crate) async fn change_plan(desk: &Desk, name: &str, change: Value) {
     desk.admin().patch(&format!("{PLANS}/{name}"), Some(change)).await.expect(200);
 }
 
 /// Subscribes a user to a plan from one time to another; gives where the subscription is.
-pub(super) async fn subscribe(desk: &Desk, user: &str, plan: &str, ends_at: Option<&str>) -> String {
+pub(crate) async fn subscribe(desk: &Desk, user: &str, plan: &str, ends_at: Option<&str>) -> String {
     let ask = json!({ "user": user, "plan": plan, "ends_at": ends_at });
     subscription_path(&desk.admin().post(SUBSCRIPTIONS, ask).await.expect(201))
 }
 
 /// So many milliseconds after a time of an answer's.
-pub(super) fn after(time: &Value, millis: i64) -> String {
+pub(crate) fn after(time: &Value, millis: i64) -> String {
     let time = chrono::DateTime::parse_from_rfc3339(text(time)).unwrap();
     (time + chrono::Duration::milliseconds(millis)).to_rfc3339()
 }

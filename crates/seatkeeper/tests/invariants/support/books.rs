@@ -2,10 +2,9 @@
 //! replay.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use seatkeeper_core::TenantId;
-use seatkeeper_ledger::{Action, AuditFilter, AuditRecord, Ledger, Proof, Stream, Verdict};
+use seatkeeper_ledger::{Action, AuditFilter, AuditRecord, Ledger, Location, Proof, Stream, Verdict};
 
 use crate::house::TENANT;
 
@@ -66,21 +65,21 @@ impl Books {
     }
 
     /// Books of all that is on record of the usual tenant.
-    pub(crate) async fn of(data_dir: &Path) -> Self {
-        Self::of_tenant(data_dir, TENANT).await
+    pub(crate) async fn of(ledger: &Location) -> Self {
+        Self::of_tenant(ledger, TENANT).await
     }
 
     /// Books of all that is on record of a tenant.
-    pub(crate) async fn of_tenant(data_dir: &Path, tenant: &str) -> Self {
+    pub(crate) async fn of_tenant(ledger: &Location, tenant: &str) -> Self {
         let mut books = Self::empty(tenant);
-        books.catch_up(data_dir).await;
+        books.catch_up(ledger).await;
         books
     }
 
     /// Reads what came since the last time. Fails the test if a record is missing, there twice, or above
     /// the limit.
-    pub(crate) async fn catch_up(&mut self, data_dir: &Path) {
-        for record in records_after(data_dir, &self.tenant, self.last_id).await {
+    pub(crate) async fn catch_up(&mut self, ledger: &Location) {
+        for record in records_after(ledger, &self.tenant, self.last_id).await {
             assert!(record.id > self.last_id, "records out of order: {record:?}");
             self.last_id = record.id;
             if record.stream == Stream::Session {
@@ -192,8 +191,8 @@ impl End {
 }
 
 /// The product's own proof, on the log as it stands; fails the test with the finding if there is none.
-pub(crate) async fn proof_of(data_dir: &Path) -> Proof {
-    let ledger = Ledger::open_read_only(data_dir).await.expect("a ledger");
+pub(crate) async fn proof_of(ledger: &Location) -> Proof {
+    let ledger = Ledger::open_read_only(ledger.clone()).await.expect("a ledger");
     let verdict = ledger.verify(|_| ()).await.expect("a verdict");
     ledger.close().await;
     match verdict {
@@ -202,8 +201,8 @@ pub(crate) async fn proof_of(data_dir: &Path) -> Proof {
     }
 }
 
-async fn records_after(data_dir: &Path, tenant: &TenantId, last_id: u64) -> Vec<AuditRecord> {
-    let ledger = Ledger::open_read_only(data_dir).await.expect("a ledger");
+async fn records_after(ledger: &Location, tenant: &TenantId, last_id: u64) -> Vec<AuditRecord> {
+    let ledger = Ledger::open_read_only(ledger.clone()).await.expect("a ledger");
     let filter = AuditFilter::default();
     let (mut newest_first, mut cursor) = (Vec::new(), None);
     loop {

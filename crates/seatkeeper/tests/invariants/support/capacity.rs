@@ -14,7 +14,7 @@ pub(crate) const PATH: &str = "/api/v1/capacities/sessions";
 
 /// A client that asks for them.
 pub(crate) fn client(house: &House) -> Client {
-    Client::new(house.url(), house.token_of(TENANT, "portal", ""))
+    house.client_with(house.token_of(TENANT, "portal", ""))
 }
 
 /// One user on one capacity.

@@ -17,7 +17,7 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) async fn to(client: &Client) -> Self {
-        let address = client.url.strip_prefix("http://").expect("plain HTTP");
+        let address = client.url().strip_prefix("http://").expect("plain HTTP");
         let stream = TcpStream::connect(address).await.expect("a connection");
         stream.set_nodelay(true).expect("a connection");
         let token = &client.token;

@@ -23,7 +23,7 @@ impl RawRequest {
 
     /// Connects; nothing is sent yet. `what` is the method and the path.
     pub(crate) async fn connect(client: &Client, what: &str, body: &Value, header: &str) -> Self {
-        let address = client.url.strip_prefix("http://").expect("plain HTTP");
+        let address = client.url().strip_prefix("http://").expect("plain HTTP");
         let body = body.to_string();
         let head = format!(
             "{what} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\

@@ -12,7 +12,8 @@ use crate::http::until::until;
 #[tokio::test]
 async fn a_stream_too_many_is_refused_until_another_is_closed() {
     let desk = Desk::open_with(&[("DEVICES_EVENT_STREAMS_MAX", "2")]);
-    let tv = Player::new(&desk, "ann", "tv");
+    // Each node has so many.
+    let tv = Player::new(&desk, "ann", "tv").at_one_node();
     let (session, first) = watch_and_listen(&tv).await;
     let second = listen(&tv.client, &session, None).await;
     let refused = EventStream::open(&tv.client, &events_path(&session), None).await.expect_err("no stream");
@@ -52,7 +53,7 @@ async fn proxies_are_told_to_pass_events_on_as_they_come() {
     let desk = Desk::open();
     let tv = Player::new(&desk, "ann", "tv");
     let session = tv.watch().await;
-    let url = format!("{}{}", tv.client.url, events_path(&session));
+    let url = format!("{}{}", tv.client.url(), events_path(&session));
     let answer = tv.client.http.get(url).bearer_auth(&tv.client.token).send().await.unwrap();
     assert_eq!(answer.headers()["x-accel-buffering"], "no");
     assert_eq!(answer.headers()["cache-control"], "no-cache");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
-use super::place::{Place, path_of};
+use crate::http::capacities::place::{Place, path_of};
 use crate::http::desk::Desk;
 use crate::http::exchange::assert_problem;
 use crate::http::until::until;

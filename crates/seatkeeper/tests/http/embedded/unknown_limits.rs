@@ -4,8 +4,8 @@ use serde_json::json;
 use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
-use super::player::{Player, live, path};
 use crate::http::desk::Desk;
+use crate::http::devices::player::{Player, live, path};
 use crate::http::exchange::assert_problem;
 
 /// A server that looks plans up for each claim.

@@ -1,0 +1,8 @@
+//! What is so only where a server is one process and its ledger is a file.
+
+/// Which tokens a process believes by which key: no other process has a say in it.
+mod tokens;
+/// The ledger is the only place that knows plans; nodes keep them in Redis as well.
+mod unknown_limits;
+/// The ledger stands still because its file is locked. PostgreSQL is stopped in `failover`.
+mod unrecorded;

@@ -1,0 +1,15 @@
+//! What the HTTP API promises. The modules mirror the tree of URLs. All of it holds in every topology.
+
+pub(crate) mod books;
+pub(crate) mod desk;
+pub(crate) mod exchange;
+pub(crate) mod shown;
+pub(crate) mod until;
+
+mod admin;
+mod authorization;
+pub(crate) mod capacities;
+pub(crate) mod devices;
+mod hostile;
+mod licenses;
+mod operations;
