@@ -33,8 +33,9 @@ pub use statistics::Statistics;
 /// One storm.
 #[derive(Clone, Debug)]
 pub struct Storm {
-    /// The server, and who its licenses are asked for by.
-    pub target: Target,
+    /// The nodes of the server, at least one, and who its licenses are asked for by. Each request goes to the next
+    /// of them.
+    pub nodes: Vec<Target>,
     /// The pools, at least one for each lane; the more, the longer crashed clients have to lose their seats.
     pub pools: Vec<Pool>,
     /// Rounds in all.
@@ -78,10 +79,13 @@ impl Storm {
         if self.lanes == 0 {
             return Err(Error::EmptyPlan { missing: "lane" });
         }
+        if self.nodes.is_empty() {
+            return Err(Error::EmptyPlan { missing: "node" });
+        }
         if self.pools.len() < self.lanes {
             return Err(Error::EmptyPlan { missing: "pool for each lane" });
         }
-        let exchange = Arc::new(Exchange::new(Arc::new(self.target)));
+        let exchange = Arc::new(Exchange::new(self.nodes));
         let stopwatch = Stopwatch::start();
         let lane = || Lane::new(exchange.clone(), stopwatch, self.seed);
         let mut lanes: Vec<Lane> = std::iter::repeat_with(lane).take(self.lanes).collect();

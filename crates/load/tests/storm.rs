@@ -24,7 +24,7 @@ async fn storm(fault: Fault, rounds: u32) -> Verdict {
         operator: None,
     };
     let storm = Storm {
-        target: server.target(),
+        nodes: vec![server.target()],
         pools: [2, 3, 4, 6, 8, 12].map(pool).to_vec(),
         rounds,
         lanes: 2,

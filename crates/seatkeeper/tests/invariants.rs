@@ -11,22 +11,10 @@
 
 mod house;
 
+#[path = "invariants/mod.rs"]
+mod invariants;
+
+#[path = "invariants/embedded/mod.rs"]
+mod embedded;
+
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
-
-mod invariants {
-    mod support;
-
-    mod billed_exactly;
-    mod devices_within_the_limit;
-    mod ended_stays_ended;
-    mod highest_tier_wins;
-    mod nobody_on_time_is_ended;
-    mod nothing_answered_is_lost;
-    mod one_holder_one_seat;
-    mod one_identity_one_screen;
-    mod one_process_a_directory;
-    mod one_request_one_capacity;
-    mod seats_come_back;
-    mod shutdown_answers_all;
-    mod storm_within_the_limit;
-}

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::support::books::{Books, Story, proof_of};
 use super::support::knobs;
 use super::support::scene::patient;
-use super::support::storm::raging;
+use super::support::storm::{nodes, raging};
 use super::support::subscriber::Subscriber;
 use crate::house::House;
 
@@ -57,7 +57,7 @@ async fn a_storm_never_brings_a_subscriber_above_its_limit_and_evicts_the_stales
     let house = patient(&[("DEVICES_TTL_SECONDS", &TTL_SECONDS.to_string())]);
     let players = players(&house).await;
     let storm = Storm {
-        target: Target::new(house.url(), None).expect("a target"),
+        nodes: nodes(&house, None),
         pools: players.iter().map(|player| player.pool(&house)).collect(),
         rounds,
         lanes: LANES,

@@ -11,7 +11,8 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::support::knobs;
 use super::support::scene::{License, patient};
-use super::support::storm::raging;
+use super::support::storm::{nodes, raging};
+use crate::TOPOLOGY;
 use crate::house::{Client, House};
 
 /// Connections that take, renew and give back seats of other licenses as fast as they can.
@@ -73,7 +74,7 @@ async fn nobody_is_denied_while_a_seat_is_free_or_ended_early_in_a_storm_beside_
         pools.push(Pool { door: Door::Licenses { key: license.key() }, seats, ttl, operator: None });
     }
     let load = full_load(&house, Duration::from_secs(knobs::load_seconds()) / 4).await;
-    let storm = Storm { target: target(&house, "storm"), pools, rounds: 200, lanes: 2, seed };
+    let storm = Storm { nodes: nodes(&house, Some("storm")), pools, rounds: 200, lanes: 2, seed };
     let verdict = raging(storm).await;
     assert!(verdict.statistics.denied > 0 && verdict.statistics.renewed > 0, "{:?}", verdict.statistics);
     well_loaded(&load.await.expect("a load"));
@@ -125,5 +126,6 @@ fn target(house: &House, user: &str) -> Target {
 /// The load was one, and saw nothing wrong either.
 fn well_loaded(report: &Report) {
     assert_eq!((report.violations.count, report.errors_total()), (0, 0), "{report:?}");
-    assert!(report.requests > 1_000, "{report:?}");
+    let enough = if TOPOLOGY.nodes() == 1 { 1_000 } else { 100 };
+    assert!(report.requests > enough, "{report:?}");
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use seatkeeper_load::Target;
 use seatkeeper_load::storm::{Door, Pool, Statistics, Storm, Verdict};
 
 use super::support::books::{Books, proof_of};
 use super::support::knobs;
 use super::support::scene::{License, patient};
-use super::support::storm::raging;
+use super::support::storm::{nodes, raging};
 use crate::house::{Client, House};
 
 /// Short, so that the seats of clients that crashed come free while the storm goes on.
@@ -43,14 +42,13 @@ async fn licenses(admin: &Client) -> Vec<License> {
 }
 
 async fn storm(house: &House, licenses: &[License], rounds: u32, seed: u64) -> Verdict {
-    let token = house.token("storm");
     let ttl = Duration::from_secs(TTL_SECONDS);
     let pool = |license: &License| {
         let door = Door::Licenses { key: license.key() };
         Pool { door, seats: license.seats, ttl, operator: None }
     };
     let storm = Storm {
-        target: Target::new(house.url(), Some(&token)).expect("a target"),
+        nodes: nodes(house, Some("storm")),
         pools: licenses.iter().map(pool).collect(),
         rounds,
         lanes: LANES,

@@ -1,13 +1,14 @@
 //! What the tests share.
+#![allow(dead_code, reason = "not every topology uses all of it")]
 
-pub(super) mod books;
-pub(super) mod capacity;
-pub(super) mod crowd;
-pub(super) mod dice;
-pub(super) mod knobs;
-pub(super) mod line;
-pub(super) mod machine;
-pub(super) mod raw;
-pub(super) mod scene;
-pub(super) mod storm;
-pub(super) mod subscriber;
+pub(crate) mod books;
+pub(crate) mod capacity;
+pub(crate) mod crowd;
+pub(crate) mod dice;
+pub(crate) mod knobs;
+pub(crate) mod line;
+pub(crate) mod machine;
+pub(crate) mod raw;
+pub(crate) mod scene;
+pub(crate) mod storm;
+pub(crate) mod subscriber;

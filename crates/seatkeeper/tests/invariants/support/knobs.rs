@@ -2,14 +2,17 @@
 
 use uuid::Uuid;
 
+use crate::TOPOLOGY;
+
 /// Rounds of the storm.
 pub(crate) fn storm_rounds() -> u32 {
-    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(10_000)).expect("a number of rounds")
+    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(10_000, 500)))
+        .expect("a number of rounds")
 }
 
 /// Rounds of racing for capacities.
 pub(crate) fn race_rounds() -> u64 {
-    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(10_000)
+    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(alone_or_nodes(10_000, 500))
 }
 
 /// Times that the server is killed in the middle of load.
@@ -19,7 +22,7 @@ pub(crate) fn kill_cycles() -> u64 {
 
 /// Seconds of full load.
 pub(crate) fn load_seconds() -> u64 {
-    number("SEATKEEPER_LOAD_SECONDS").unwrap_or(20)
+    number("SEATKEEPER_LOAD_SECONDS").unwrap_or(alone_or_nodes(20, 8))
 }
 
 /// Steps in which ninety days of usage pass; most end with a window.
@@ -32,6 +35,11 @@ pub(crate) fn seed() -> u64 {
     let seed = number("SEATKEEPER_SEED").unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
     println!("SEATKEEPER_SEED={seed}");
     seed
+}
+
+/// Nodes that go by a Redis and a PostgreSQL on the same machine take longer for the same.
+fn alone_or_nodes(alone: u64, nodes: u64) -> u64 {
+    if TOPOLOGY.nodes() == 1 { alone } else { nodes }
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -1,6 +1,16 @@
 //! A storm on a real server.
 
+use seatkeeper_load::Target;
 use seatkeeper_load::storm::{Storm, Verdict};
+
+use crate::house::House;
+
+/// The nodes of a server, asked by this user; or only told who asks by each request.
+pub(crate) fn nodes(house: &House, user: Option<&str>) -> Vec<Target> {
+    let token = user.map(|user| house.token(user));
+    let urls = house.doors().all().iter();
+    urls.map(|url| Target::new(url, token.as_deref()).expect("a target")).collect()
+}
 
 /// Lets it rage, and fails the test with the first promises that clients saw broken.
 pub(crate) async fn raging(storm: Storm) -> Verdict {

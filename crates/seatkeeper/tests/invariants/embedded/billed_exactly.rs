@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Span};
 
-use super::support::dice::Dice;
-use super::support::knobs;
 use crate::house::sink::{Do, Record, Sink, Taken};
+use crate::invariants::support::dice::Dice;
+use crate::invariants::support::knobs;
 use lives::Lives;
 use office::{Office, TERM};
 

@@ -5,13 +5,13 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 
-use super::support::books::{Books, proof_of};
-use super::support::crowd::Crowd;
-use super::support::dice::Dice;
-use super::support::knobs;
-use super::support::machine::{Machine, Seat};
-use super::support::scene::{License, patient, text};
 use crate::house::Client;
+use crate::invariants::support::books::{Books, proof_of};
+use crate::invariants::support::crowd::Crowd;
+use crate::invariants::support::dice::Dice;
+use crate::invariants::support::knobs;
+use crate::invariants::support::machine::{Machine, Seat};
+use crate::invariants::support::scene::{License, patient, text};
 
 /// Long enough that nobody expires while the tests run.
 const TTL_SECONDS: u64 = 3_600;

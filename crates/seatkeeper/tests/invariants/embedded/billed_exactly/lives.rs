@@ -10,10 +10,10 @@ use seatkeeper_core::RegistryTime;
 use serde_json::{Value, json};
 use uuid::{Builder, Uuid};
 
-use super::super::support::dice::Dice;
-use super::super::support::scene::text;
 use super::office::{Office, TERM};
 use crate::house::sink::Record;
+use crate::invariants::support::dice::Dice;
+use crate::invariants::support::scene::text;
 
 const SESSIONS: &str = "/api/v1/capacities/sessions";
 

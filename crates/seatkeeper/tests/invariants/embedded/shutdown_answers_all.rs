@@ -2,12 +2,12 @@
 
 use tokio::net::TcpStream;
 
-use super::support::books::Books;
-use super::support::crowd::Crowd;
-use super::support::knobs;
-use super::support::machine::Seat;
-use super::support::raw::RawRequest;
-use super::support::scene::{License, patient};
+use crate::invariants::support::books::Books;
+use crate::invariants::support::crowd::Crowd;
+use crate::invariants::support::knobs;
+use crate::invariants::support::machine::Seat;
+use crate::invariants::support::raw::RawRequest;
+use crate::invariants::support::scene::{License, patient};
 
 /// Stops and starts.
 const TIMES: u64 = 5;
