@@ -1,6 +1,8 @@
 //! How many events a second the ledger puts on record, durably, and how fast it gives them back.
 //!
-//! `cargo bench -p seatkeeper-ledger` writes a ledger into a temporary directory (`TMPDIR`).
+//! `cargo bench -p seatkeeper-ledger --bench apply` writes a ledger into a temporary directory (`TMPDIR`); with
+//! `-- postgres` the ledger is on a PostgreSQL of its own there, which waits for the disk, and then also on one that
+//! several nodes share.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
 use std::time::Instant;
@@ -10,42 +12,94 @@ use seatkeeper_core::{
     Actor, Change, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime,
     Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
 };
-use seatkeeper_ledger::{Ledger, Settings};
+use seatkeeper_ledger::{Ledger, Location, PostgresUrl, Settings};
+use seatkeeper_testbed::postgres::Postgres;
 
 const POOLS: u64 = 1_000;
 const TTL: Span = Span::from_secs(360);
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let postgres = std::env::args().any(|arg| arg == "postgres").then(|| Postgres::start_with(&[]));
+    let place = &Place { postgres };
     runtime.block_on(async {
-        for batch in [1, 16, 128, 1_024, 4_096] {
-            commits(batch, 40_000.min(batch * 2_000)).await;
+        for batch in [1, 16, 128, 512, 1_024, 4_096, 8_192] {
+            commits(place, batch, 100_000.min(batch * 2_000)).await;
         }
-        live_sessions(1_000_000).await;
+        if place.postgres.is_some() {
+            for nodes in [2, 3] {
+                shared(place, nodes, 4_096, 100_000).await;
+            }
+        }
+        live_sessions(place, 1_000_000).await;
     });
 }
 
-/// Sessions that begin in one batch and end in the next.
-async fn commits(batch: u64, events: u64) {
-    let (_dir, ledger) = fresh().await;
-    let mut pools = Pools::default();
+/// Where ledgers are made.
+struct Place {
+    postgres: Option<Postgres>,
+}
+
+impl Place {
+    async fn fresh(&self) -> (Option<tempfile::TempDir>, Ledger) {
+        let (dir, location) = match &self.postgres {
+            Some(server) => (None, server.url(&server.add_database()).parse::<PostgresUrl>().unwrap().into()),
+            None => {
+                let dir = tempfile::tempdir().unwrap();
+                let location = Location::from(&dir);
+                (Some(dir), location)
+            }
+        };
+        let ledger = Ledger::open(Settings::new(location)).await.unwrap();
+        assert_eq!(ledger.raise_epoch("memory").await.unwrap(), 1);
+        (dir, ledger)
+    }
+}
+
+/// Sessions that begin in one batch and end in the next, of nodes that have pools of their own.
+async fn shared(place: &Place, nodes: u64, batch: u64, events: u64) {
+    let (_dir, ledger) = place.fresh().await;
     let started = Instant::now();
+    let mut running = Vec::new();
+    for node in 0..nodes {
+        let ledger = ledger.clone();
+        running.push(tokio::spawn(async move {
+            cycles(&ledger, &mut Pools { first: node * POOLS, ..Pools::default() }, batch, events).await
+        }));
+    }
+    let mut done = 0;
+    for node in running {
+        done += node.await.unwrap();
+    }
+    let rate = done as f64 / started.elapsed().as_secs_f64();
+    println!("{nodes} nodes, batches of {batch:>5} events: {rate:>8.0} events/s");
+}
+
+/// Sessions that begin in one batch and end in the next.
+async fn commits(place: &Place, batch: u64, events: u64) {
+    let (_dir, ledger) = place.fresh().await;
+    let started = Instant::now();
+    let done = cycles(&ledger, &mut Pools::default(), batch, events).await;
+    let rate = done as f64 / started.elapsed().as_secs_f64();
+    println!("batches of {batch:>5} events: {rate:>8.0} events/s");
+}
+
+async fn cycles(ledger: &Ledger, pools: &mut Pools, batch: u64, events: u64) -> u64 {
     let mut done = 0;
     while done < events {
-        let begun: Vec<_> = (0..batch.div_ceil(2)).map(|_| pools.begin()).collect();
+        let begun: Vec<_> = (0..batch).map(|_| pools.begin()).collect();
         let ended: Vec<_> = begun.iter().map(|event| pools.end(event)).collect();
         done += (begun.len() + ended.len()) as u64;
         for half in [begun, ended] {
             ledger.apply(&half).await.unwrap();
         }
     }
-    let rate = done as f64 / started.elapsed().as_secs_f64();
-    println!("batches of {:>5} events: {rate:>8.0} events/s", batch.div_ceil(2));
+    done
 }
 
 /// A large ledger: filled, its heartbeats flushed, read back for a restart, and verified.
-async fn live_sessions(sessions: u64) {
-    let (_dir, ledger) = fresh().await;
+async fn live_sessions(place: &Place, sessions: u64) {
+    let (_dir, ledger) = place.fresh().await;
     let mut pools = Pools::default();
     let mut ids = Vec::new();
     let started = Instant::now();
@@ -70,16 +124,11 @@ async fn live_sessions(sessions: u64) {
     println!("verified in {:.2} s: {verdict:?}", started.elapsed().as_secs_f64());
 }
 
-async fn fresh() -> (tempfile::TempDir, Ledger) {
-    let dir = tempfile::tempdir().unwrap();
-    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
-    assert_eq!(ledger.raise_epoch("memory").await.unwrap(), 1);
-    (dir, ledger)
-}
-
 /// Pools that take turns; every session has a holder of its own.
 #[derive(Default)]
 struct Pools {
+    /// The number of the first.
+    first: u64,
     now: RegistryTime,
     ids: u64,
     seqs: std::collections::HashMap<u64, (u64, u32)>,
@@ -89,11 +138,15 @@ impl Pools {
     fn begin(&mut self) -> Event {
         self.ids += 1;
         self.now = RegistryTime::from_millis(1_800_000_000_000 + self.ids);
-        let pool = PoolId::new(PoolKind::Subscriber, TenantId::from("acme"), (self.ids % POOLS).to_string());
+        let name = self.first + self.ids % POOLS;
+        let pool = PoolId::new(PoolKind::Subscriber, TenantId::from("acme"), name.to_string());
         // Holders in no order, as machines have none.
-        let holder = Holder::new(format!("{:016x}", self.ids.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let holder = Holder::new(format!(
+            "{:016x}",
+            (self.first << 32 | self.ids).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ));
         let session = Session {
-            id: SessionId::mint(self.now, pool.bucket(), Region::default(), self.ids),
+            id: SessionId::mint(self.now, pool.bucket(), Region::default(), self.first << 32 | self.ids),
             holder,
             users: Users::one(UserId::from("ann")),
             started: self.now,

@@ -13,10 +13,11 @@ use chrono::{DateTime, Utc};
 use sea_query::SelectStatement;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{PgPool, Sqlite, SqlitePool, Transaction};
 
 pub(crate) use dialect::Dialect;
-pub(crate) use postgres::open as open_postgres;
+use postgres::PgTx;
+pub(crate) use postgres::{migrate as migrate_postgres, open as open_postgres};
 use query::On;
 pub(crate) use query::Query;
 pub(crate) use sqlite::{open_readers as open_sqlite_readers, open_writer as open_sqlite_writer, own};
@@ -41,7 +42,7 @@ pub(crate) enum Access {
 /// A transaction. Dropped before it is committed, it changes nothing.
 pub(crate) enum Tx {
     Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(PgTx),
 }
 
 impl Pool {
@@ -65,7 +66,7 @@ impl Pool {
     pub(crate) async fn begin(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pool) => Tx::Sqlite(sqlite::begin_write(pool).await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Tx::Postgres(PgTx::begin(pool, "BEGIN").await?),
         })
     }
 
@@ -73,18 +74,8 @@ impl Pool {
     pub(crate) async fn begin_snapshot(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin().await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin_with(postgres::SNAPSHOT).await?),
+            Self::Postgres(pool) => Tx::Postgres(PgTx::begin(pool, postgres::SNAPSHOT).await?),
         })
-    }
-
-    /// Brings the tables to this program's version. Of several processes that ask for it at once, one does
-    /// it and the others wait.
-    pub(crate) async fn migrate(&self) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(pool) => sqlite::MIGRATIONS.run(pool).await,
-            Self::Postgres(pool) => postgres::MIGRATIONS.run(pool).await,
-        }
-        .map_err(Error::Migrate)
     }
 
     /// The version of this program's tables.
@@ -120,7 +111,7 @@ impl Tx {
     pub(crate) fn query(&mut self, statement: &'static str) -> Query<'_> {
         match self {
             Self::Sqlite(tx) => Query::of_sqlite(statement, On::Transaction(&mut **tx)),
-            Self::Postgres(tx) => Query::of_postgres(statement, On::Transaction(&mut **tx)),
+            Self::Postgres(tx) => Query::of_postgres(statement, On::Transaction(tx.connection())),
         }
     }
 

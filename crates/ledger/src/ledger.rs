@@ -42,13 +42,12 @@ impl Ledger {
             Location::Directory(dir) => {
                 let lock = database::own(dir)?;
                 let writer = database::open_sqlite_writer(dir).await?;
-                writer.migrate().await?;
                 let readers = database::open_sqlite_readers(dir, connections_max).await?;
                 Ok(Self { writer, readers, _lock: Some(Arc::new(lock)) })
             }
             Location::Postgres(url) => {
+                database::migrate_postgres(url).await?;
                 let writer = database::open_postgres(url, connections_max, Access::Write).await?;
-                writer.migrate().await?;
                 let readers = database::open_postgres(url, connections_max, Access::Read).await?;
                 Ok(Self { writer, readers, _lock: None })
             }

@@ -37,6 +37,15 @@ impl FromStr for PostgresUrl {
     }
 }
 
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(dir) => fmt::Display::fmt(&dir.display(), f),
+            Self::Postgres(url) => fmt::Display::fmt(url, f),
+        }
+    }
+}
+
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (user, host, port) = (self.0.get_username(), self.0.get_host(), self.0.get_port());

@@ -29,7 +29,7 @@ pub(crate) enum Command {
     /// Print the effective settings as TOML, secrets masked
     Config(SettingsArgs),
     /// Bring the ledger's tables up to date, and stop
-    Migrate(DataDirArgs),
+    Migrate(LedgerArgs),
     /// Create, read, change and end licenses
     #[command(subcommand)]
     License(license::LicenseCommand),
@@ -136,6 +136,24 @@ impl DataDirArgs {
     pub(crate) fn sources(&self) -> Sources {
         let Self { config, data_dir } = self.clone();
         SettingsArgs { config, data_dir, ..SettingsArgs::default() }.sources()
+    }
+}
+
+/// Which ledger, and nothing else of the settings.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct LedgerArgs {
+    #[command(flatten)]
+    data: DataDirArgs,
+    /// The ledger: postgres://HOST/DATABASE, or sqlite:DIR, the same as --data-dir DIR
+    #[arg(long, value_name = "URL", value_parser = ledger_flag)]
+    ledger: Option<LedgerFlag>,
+}
+
+impl LedgerArgs {
+    /// These arguments, above the environment and the file.
+    pub(crate) fn sources(&self) -> Sources {
+        let DataDirArgs { config, data_dir } = self.data.clone();
+        SettingsArgs { config, data_dir, ledger: self.ledger.clone(), ..SettingsArgs::default() }.sources()
     }
 }
 

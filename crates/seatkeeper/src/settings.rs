@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use config::builder::DefaultState;
 use config::{Config, ConfigBuilder, ConfigError, File, FileFormat, FileSourceString};
+use seatkeeper_ledger::Location;
 use seatkeeper_server::{Misfit, Settings};
 
 type Builder = ConfigBuilder<DefaultState>;
@@ -92,6 +93,11 @@ pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
     let settings = settings_of(all).map_err(Error::Together)?;
     settings.check().map_err(Error::Misfit)?;
     Ok(settings)
+}
+
+/// Where the ledger is that these sources name.
+pub(crate) fn ledger(sources: &Sources) -> Result<Location, Error> {
+    load(sources)?.ledger.location().map_err(Error::Misfit)
 }
 
 /// The process's environment, as [`Sources`] takes it. What is not Unicode cannot name a setting.

@@ -1,4 +1,4 @@
-//! What becomes of seats when Redis fails, on real servers: `docs/failover.md`, one module a failure.
+//! What becomes of seats when Redis or PostgreSQL fails, on real servers: `docs/failover.md`, one module a failure.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod house;
@@ -9,6 +9,7 @@ const TOPOLOGY: house::Topology = house::Topology::Embedded;
 mod failover {
     mod support;
 
+    mod ledger_in_postgres;
     mod lost_memory;
     mod several_nodes;
 }

@@ -135,10 +135,15 @@ impl Postgres {
 
     /// A fresh, empty database.
     pub fn database(&'static self) -> Database {
+        Database { server: self, name: self.add_database() }
+    }
+
+    /// Likewise, its name alone: it stays until the cluster is gone.
+    pub fn add_database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         self.on_server("createdb", &[&name]);
-        Database { server: self, name }
+        name
     }
 
     /// Runs one of PostgreSQL's clients against the server.

@@ -1,9 +1,13 @@
 //! All that is PostgreSQL's alone: how it is connected to, and how an error reads.
 
+use std::io;
 use std::time::Duration;
 
 use sqlx::migrate::Migrator;
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgPoolOptions, PgSeverity};
+use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, Postgres};
+use tokio::time::timeout;
 
 use super::{Access, Pool};
 use crate::{Error, PostgresUrl};
@@ -13,8 +17,16 @@ pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 /// How long a caller waits for a connection before the ledger counts as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a statement may take before it counts as unanswered: a network may lose what it was given, and
+/// nobody would ever tell.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the end of a transaction that was given up may take, before its connection is given up as well.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
+/// A connection that was idle for so long is tried before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
 /// What every connection asks of the server. Whoever holds locks and says nothing, because its process or
-/// its machine stands still, loses them after some seconds; and nobody waits for a lock any longer.
+/// its machine stands still, loses them after some seconds; and nobody waits for a lock for long.
 const SESSION: [(&str, &str); 5] = [
     ("lock_timeout", "5s"),
     ("idle_in_transaction_session_timeout", "3s"),
@@ -22,6 +34,9 @@ const SESSION: [(&str, &str); 5] = [
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
 ];
+/// Those that only write have been given up by then; who reads much at once may take its time.
+const WRITING: [(&str, &str); 1] = [("statement_timeout", "15s")];
+const READING: [(&str, &str); 1] = [("default_transaction_read_only", "on")];
 
 /// What was committed is on disk when the answer comes, however the server is configured otherwise.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
@@ -29,16 +44,89 @@ const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
 
 /// Connections to a database, at most `connections_max` at a time.
 pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access) -> Result<Pool, Error> {
-    let options = PgConnectOptions::clone(&url.0).application_name("seatkeeper").options(SESSION);
+    let options = options(url).options(SESSION);
     let options = match access {
-        Access::Read => options.options([("default_transaction_read_only", "on")]),
-        Access::Write => options,
+        Access::Read => options.options(READING),
+        Access::Write => options.options(WRITING),
     };
-    let pool =
-        PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT).after_connect(
-            |connection, _| Box::pin(async { sqlx::query(DURABLE).execute(connection).await.map(|_| ()) }),
-        );
+    let pool = PgPoolOptions::new()
+        .max_connections(connections_max)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|connection, known| {
+            Box::pin(async move {
+                if known.idle_for > TRUSTED_IDLE {
+                    within(connection.ping()).await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_connect(|connection, _| {
+            Box::pin(async { sqlx::query(DURABLE).execute(connection).await.map(|_| ()) })
+        });
     Ok(Pool::Postgres(pool.connect_with(options).await?))
+}
+
+/// Brings the tables to this program's version, for which it takes as long as it takes. Of several processes
+/// that ask for it at once one does it, and the others wait.
+pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
+    let alone = PgPoolOptions::new().max_connections(1).connect_with(options(url)).await?;
+    MIGRATIONS.run(&alone).await.map_err(Error::Migrate)?;
+    alone.close().await;
+    Ok(())
+}
+
+fn options(url: &PostgresUrl) -> PgConnectOptions {
+    PgConnectOptions::clone(&url.0).application_name("seatkeeper")
+}
+
+/// Waits for an answer of the server, but not for ever.
+pub(super) async fn within<T>(
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    let late = |_| Err(sqlx::Error::Io(io::Error::from(io::ErrorKind::TimedOut)));
+    timeout(STATEMENT_TIMEOUT, answer).await.unwrap_or_else(late)
+}
+
+/// A transaction. Dropped before it is committed, it changes nothing, and its connection goes on if that can be told
+/// to the server soon.
+pub(crate) struct PgTx {
+    /// Taken as it is committed or dropped.
+    connection: Option<PoolConnection<Postgres>>,
+}
+
+impl PgTx {
+    pub(super) async fn begin(pool: &PgPool, statement: &'static str) -> Result<Self, sqlx::Error> {
+        let mut tx = Self { connection: Some(pool.acquire().await?) };
+        within(tx.connection().execute(statement)).await?;
+        Ok(tx)
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "whoever takes it has the transaction to itself, and it is gone then"
+    )]
+    pub(super) fn connection(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect("a transaction that goes on")
+    }
+
+    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        within(self.connection().execute("COMMIT")).await?;
+        self.connection = None;
+        Ok(())
+    }
+}
+
+impl Drop for PgTx {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        tokio::spawn(async move {
+            let told = timeout(ROLLBACK_TIMEOUT, connection.execute("ROLLBACK")).await;
+            if !matches!(told, Ok(Ok(_))) {
+                connection.close_on_drop();
+            }
+        });
+    }
 }
 
 /// Begins a transaction that reads all as of one instant.

@@ -2,12 +2,14 @@
 
 use std::ops::{Deref, DerefMut};
 
-use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use sea_query::{PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder};
 use sea_query_sqlx::SqlxBinder as _;
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Database, IntoArguments, Postgres, Sqlite};
 
+use super::postgres::within;
 use super::value::Readable;
 use super::{Dialect, Row, Value};
 
@@ -60,7 +62,11 @@ impl<'c> Query<'c> {
     pub(crate) async fn execute(self) -> Result<u64, sqlx::Error> {
         Ok(match self {
             Self::Sqlite(text, on) => text.execute(&mut *on.connection().await?).await?.rows_affected(),
-            Self::Postgres(text, on) => text.execute(&mut *on.connection().await?).await?.rows_affected(),
+            Self::Postgres(text, on) => {
+                let mut connection = on.connection().await?;
+                let done = within(text.execute(&mut *connection)).await;
+                connection.settled(done)?.rows_affected()
+            }
         })
     }
 
@@ -71,7 +77,9 @@ impl<'c> Query<'c> {
                 text.fetch_optional(&mut *on.connection().await?).await?.map(Row::Sqlite)
             }
             Self::Postgres(text, on) => {
-                text.fetch_optional(&mut *on.connection().await?).await?.map(Row::Postgres)
+                let mut connection = on.connection().await?;
+                let row = within(text.fetch_optional(&mut *connection)).await;
+                connection.settled(row)?.map(Row::Postgres)
             }
         })
     }
@@ -89,8 +97,9 @@ impl<'c> Query<'c> {
                 rows.into_iter().map(Row::Sqlite).collect()
             }
             Self::Postgres(text, on) => {
-                let rows = text.fetch_all(&mut *on.connection().await?).await?;
-                rows.into_iter().map(Row::Postgres).collect()
+                let mut connection = on.connection().await?;
+                let rows = within(text.fetch_all(&mut *connection)).await;
+                connection.settled(rows)?.into_iter().map(Row::Postgres).collect()
             }
         })
     }
@@ -100,8 +109,8 @@ impl<'c> Query<'c> {
         match self {
             Self::Sqlite(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Sqlite).boxed(),
             Self::Sqlite(text, On::Transaction(tx)) => text.fetch(tx).map_ok(Row::Sqlite).boxed(),
-            Self::Postgres(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Postgres).boxed(),
-            Self::Postgres(text, On::Transaction(tx)) => text.fetch(tx).map_ok(Row::Postgres).boxed(),
+            Self::Postgres(text, On::Pool(pool)) => in_time(text.fetch(pool)),
+            Self::Postgres(text, On::Transaction(tx)) => in_time(text.fetch(tx)),
         }
     }
 
@@ -121,6 +130,15 @@ impl<'c> Query<'c> {
     }
 }
 
+/// Each row in its time, or none.
+fn in_time<'c>(rows: BoxStream<'c, Result<PgRow, sqlx::Error>>) -> BoxStream<'c, Result<Row, sqlx::Error>> {
+    stream::try_unfold(rows, async |mut rows| {
+        let row = within(rows.try_next()).await?;
+        Ok(row.map(|row| (Row::Postgres(row), rows)))
+    })
+    .boxed()
+}
+
 /// A connection that a statement runs on.
 enum Connection<'c, DB: Database> {
     Pooled(PoolConnection<DB>),
@@ -133,6 +151,16 @@ impl<'c, DB: Database> On<'c, DB> {
             Self::Pool(pool) => pool.acquire().await.map(Connection::Pooled),
             Self::Transaction(tx) => Ok(Connection::InTransaction(tx)),
         }
+    }
+}
+
+impl<DB: Database> Connection<'_, DB> {
+    /// Takes note of what came of a statement. A connection on which nothing was answered is nobody's any more.
+    fn settled<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        if let (Self::Pooled(connection), Err(sqlx::Error::Io(_))) = (self, &done) {
+            connection.close_on_drop();
+        }
+        done
     }
 }
 

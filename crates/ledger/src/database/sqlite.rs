@@ -53,7 +53,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
-/// The one connection that writes.
+/// The one connection that writes. It brings the tables to this program's version.
 pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
     let options = SqliteConnectOptions::new()
         .filename(data_dir.join(DATABASE_FILE))
@@ -73,7 +73,9 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         // When the disk fails, SQLite rolls back by itself, and the connection believes for ever that it
         // is still in that transaction.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
-    Ok(Pool::Sqlite(pool.connect_with(options).await?))
+    let pool = pool.connect_with(options).await?;
+    MIGRATIONS.run(&pool).await.map_err(Error::Migrate)?;
+    Ok(Pool::Sqlite(pool))
 }
 
 /// Connections that only read, also beside another process that writes.

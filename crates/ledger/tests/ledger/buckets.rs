@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use seatkeeper_core::{Bucket, Event, Span};
 use seatkeeper_ledger::{BucketMode, Error, Ledger, StaleBucket};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::story::{EPOCH, Story, ledger, licensed};
+
+/// How long anything may take on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 fn bucket(number: u16) -> Bucket {
     Bucket::new(number).unwrap()
@@ -65,10 +69,14 @@ async fn a_batch_with_events_of_another_epoch_is_refused_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
     const RAISES: u64 = 40;
+    /// Events that get on record between two raises: more than nodes, each of which may have been about to apply one.
+    const APPLIED_BETWEEN: u64 = 4;
     let (place, ledger) = ledger().await;
+    let all_applied = watch::Sender::new(0);
     let mut nodes = Vec::new();
     for _ in 0..3 {
         let (node, mut story) = (place.another(&ledger).await, Story::of(&licensed(&ledger, 9_999).await));
+        let all_applied = all_applied.clone();
         nodes.push(tokio::spawn(async move {
             let (mut applied, mut refused) = (0, 0);
             let mut epoch = EPOCH;
@@ -77,6 +85,7 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
                 match node.apply(&[Event { epoch, ..next.clone() }]).await {
                     Ok(()) => {
                         applied += 1;
+                        all_applied.send_modify(|all| *all += 1);
                         next = story.admit(&applied.to_string()).1;
                     }
                     Err(Error::StaleEpoch { buckets }) => {
@@ -96,7 +105,10 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
     let mut counted = Vec::new();
     let mut observer = place.connect().await;
     for epoch in EPOCH..EPOCH + RAISES {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        let before = *all_applied.borrow();
+        let go_on =
+            async { all_applied.subscribe().wait_for(|all| *all >= before + APPLIED_BETWEEN).await.is_ok() };
+        assert!(tokio::time::timeout(DEADLINE, go_on).await.expect("nodes that learn the epoch"));
         let all: Vec<_> = Bucket::all().map(|bucket| (bucket, epoch)).collect();
         assert_eq!(ledger.raise(&all, BucketMode::Registry, None).await.unwrap().len(), 256);
         counted.push(up_to(&mut observer, epoch).await);
@@ -106,7 +118,9 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
         let told = node.await.unwrap();
         (applied, refused) = (applied + told.0, refused + told.1);
     }
-    assert!(applied > 100 && refused >= 100, "{applied} applied, {refused} refused");
+    // Nothing is applied in an epoch before somebody was refused twice in the one before it.
+    assert!(applied >= RAISES * APPLIED_BETWEEN, "{applied} applied");
+    assert!(refused >= 2 * (RAISES - 1), "{refused} refused");
     for (epoch, then) in (EPOCH..).zip(counted) {
         assert_eq!(up_to(&mut observer, epoch).await, then, "records up to epoch {epoch}");
     }

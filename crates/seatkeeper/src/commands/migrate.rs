@@ -2,22 +2,15 @@
 
 use std::process::ExitCode;
 
-use seatkeeper_ledger::{Ledger, Location};
+use seatkeeper_ledger::Ledger;
 
 use super::Error;
-use crate::cli::DataDirArgs;
+use crate::cli::LedgerArgs;
 use crate::{output, settings};
 
-pub(super) async fn run(args: &DataDirArgs) -> Result<ExitCode, Error> {
-    let ledger = settings::load(&args.sources())?.ledger.location().map_err(settings::Error::Misfit)?;
+pub(super) async fn run(args: &LedgerArgs) -> Result<ExitCode, Error> {
+    let ledger = settings::ledger(&args.sources())?;
     let version = Ledger::migrate(ledger.clone()).await?;
-    match ledger {
-        Location::Directory(dir) => {
-            output::line(format_args!("the ledger in {} is at version {version}", dir.display()))?;
-        }
-        Location::Postgres(url) => {
-            output::line(format_args!("the ledger in {url} is at version {version}"))?;
-        }
-    }
+    output::line(format_args!("the ledger in {ledger} is at version {version}"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,21 +8,21 @@ use indicatif::ProgressBar;
 use seatkeeper_ledger::{Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
 use serde_json::{Value, json};
 
-use crate::cli::DataDirArgs;
+use crate::cli::LedgerArgs;
 use crate::commands::{EXIT_FAILED, Error};
 use crate::{output, settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
-    data: DataDirArgs,
+    ledger: LedgerArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
-    let ledger = settings::load(&args.data.sources())?.ledger.location().map_err(settings::Error::Misfit)?;
+    let ledger = settings::ledger(&args.ledger.sources())?;
     // On the standard error output, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner();
     let verdict = verify(ledger, |proof| {
