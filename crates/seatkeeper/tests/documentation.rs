@@ -10,6 +10,8 @@ use std::path::Path;
 use std::process::Command;
 
 use house::{BIN, House, run};
+use seatkeeper_testbed::redis::Redis;
+use seatkeeper_testbed::{port, postgres};
 use serde_json::{Value, json};
 
 fn page(path: &str) -> String {
@@ -64,6 +66,9 @@ fn the_pages_that_pages_link_to_exist() {
         ("docs/devices.md", "docs"),
         ("docs/capacities.md", "docs"),
         ("docs/durability.md", "docs"),
+        ("docs/configuration.md", "docs"),
+        ("docs/failover.md", "docs"),
+        ("docs/operations.md", "docs"),
     ] {
         let page = page(from);
         let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -139,6 +144,39 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     assert!(told.contains("none left its pool above its limit"), "{told}");
     // The tour killed it.
     house.kill();
+}
+
+/// But for what it installs: the test has servers of its own.
+#[test]
+fn the_three_nodes_of_the_page_on_operations_go_as_it_says() {
+    let (redis, database) = (Redis::start(), postgres::database());
+    let [setup, story, outage, ..] = &blocks(&page("docs/operations.md"), "sh")[..] else {
+        panic!("no blocks")
+    };
+    let setup = setup.lines().filter(|line| !line.starts_with("sudo ")).collect::<Vec<_>>().join("\n");
+    let mut script = format!("trap 'kill $(jobs -p); wait' EXIT\n{setup}\n{story}{outage}")
+        .replace("redis://127.0.0.1", &redis.url())
+        .replace("redis-cli", &format!("redis-cli -p {}", redis.port()))
+        .replace("postgres://seatkeeper:change-me@127.0.0.1/seatkeeper", &database.url());
+    for port in ["8081", "8082", "8083"] {
+        script = script.replace(port, &port::free().to_string());
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let programs = Path::new(BIN).parent().expect("a directory").display();
+    let output = Command::new("bash")
+        .args(["-euc", &format!("PATH={programs}:$PATH\n{script}")])
+        .current_dir(directory.path())
+        .output()
+        .expect("bash, curl and openssl");
+    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}{log}");
+
+    let answers = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let statuses: Vec<_> = answers.map(|answer| answer["status"].clone()).collect();
+    let (ready, seat, full) = (json!("ok"), json!("acquired"), json!(403));
+    let expected = [&ready, &ready, &ready, &seat, &seat, &full, &json!(503), &json!("resumed"), &full];
+    assert_eq!(statuses.iter().collect::<Vec<_>>(), expected, "{told}{log}");
+    assert!(told.contains("none left its pool above its limit"), "{told}");
 }
 
 #[test]
