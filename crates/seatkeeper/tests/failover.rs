@@ -1,14 +1,19 @@
 //! What becomes of seats when Redis or PostgreSQL fails, on real servers: `docs/failover.md`, one module a failure.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test that cannot go on fails")]
 
 mod house;
+
+#[path = "invariants/support/mod.rs"]
+mod support;
 
 // A node is a house of its own, over what the tests give it.
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 mod failover {
+    mod steady;
     mod support;
 
+    mod faults;
     mod ledger_in_postgres;
     mod lost_memory;
     mod several_nodes;

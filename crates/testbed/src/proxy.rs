@@ -31,6 +31,7 @@ pub enum Network {
 pub struct Proxy {
     address: SocketAddr,
     network: watch::Sender<Network>,
+    upstream: watch::Sender<SocketAddr>,
     listening: JoinHandle<()>,
 }
 
@@ -40,14 +41,15 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (network, state) = watch::channel(Network::Well);
+        let (upstream, towards) = watch::channel(upstream);
         let listening = tokio::spawn(async move {
             for connection in 0.. {
                 let Ok((client, _)) = listener.accept().await else { return };
                 let dice = StdRng::seed_from_u64(seed.wrapping_add(connection));
-                tokio::spawn(relay(client, upstream, state.clone(), dice));
+                tokio::spawn(relay(client, towards.clone(), state.clone(), dice));
             }
         });
-        Self { address, network, listening }
+        Self { address, network, upstream, listening }
     }
 
     /// Where it listens.
@@ -59,6 +61,11 @@ impl Proxy {
     pub fn set(&self, network: Network) {
         self.network.send_replace(network);
     }
+
+    /// Stands in front of another server from now on. Connections that are open are cut.
+    pub fn redirect(&self, upstream: SocketAddr) {
+        self.upstream.send_replace(upstream);
+    }
 }
 
 impl Drop for Proxy {
@@ -69,8 +76,14 @@ impl Drop for Proxy {
 }
 
 /// Joins a client with the server until either goes or the network cuts them off.
-async fn relay(client: TcpStream, upstream: SocketAddr, mut network: watch::Receiver<Network>, dice: StdRng) {
-    let Ok(server) = TcpStream::connect(upstream).await else { return };
+async fn relay(
+    client: TcpStream,
+    mut upstream: watch::Receiver<SocketAddr>,
+    mut network: watch::Receiver<Network>,
+    dice: StdRng,
+) {
+    let to = *upstream.borrow_and_update();
+    let Ok(server) = TcpStream::connect(to).await else { return };
     // Without it small messages are slow, not wrong.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let ((asked, answers), (answered, asks)) = (client.into_split(), server.into_split());
@@ -79,6 +92,7 @@ async fn relay(client: TcpStream, upstream: SocketAddr, mut network: watch::Rece
         _ = carry(asked, asks, there, None) => {}
         _ = carry(answered, answers, back, Some(dice)) => {}
         _ = network.wait_for(|now| *now == Network::Cut) => {}
+        _ = upstream.changed() => {}
     }
 }
 

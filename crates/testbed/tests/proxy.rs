@@ -34,6 +34,22 @@ async fn echo() -> (SocketAddr, mpsc::UnboundedReceiver<u8>) {
     (address, arrivals)
 }
 
+#[tokio::test]
+async fn a_proxy_that_is_redirected_cuts_what_is_open_and_leads_elsewhere() {
+    let ((one, mut at_one), (other, mut at_other)) = (echo().await, echo().await);
+    let proxy = Proxy::start(one, 1).await;
+    let mut before = TcpStream::connect(proxy.address()).await.unwrap();
+    assert_eq!(ask(&mut before, 1).await, Some(1));
+    proxy.redirect(other);
+    assert_eq!(ask(&mut before, 2).await, None);
+    let mut after = TcpStream::connect(proxy.address()).await.unwrap();
+    assert_eq!(ask(&mut after, 3).await, Some(3));
+    assert_eq!(
+        (at_one.recv().await, at_one.try_recv().ok(), at_other.recv().await),
+        (Some(1), None, Some(3))
+    );
+}
+
 /// What is answered to a byte, unless the connection is cut.
 async fn ask(stream: &mut TcpStream, byte: u8) -> Option<u8> {
     stream.write_u8(byte).await.ok()?;

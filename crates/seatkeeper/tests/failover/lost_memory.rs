@@ -50,5 +50,5 @@ async fn what_happened_after_a_snapshot_is_not_undone_by_it() {
     }
     clients[0].release(&bob).await.expect(204);
     seat(&clients[1], &license, "carl").await;
-    nodes.close();
+    drop(nodes.close());
 }

@@ -45,7 +45,7 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
         stray.get("/readyz").await.expect(503);
         stray.heartbeat(&ann).await.expect(503);
     }
-    nodes.close();
+    drop(nodes.close());
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
     answered(async || clients[0].heartbeat(&ann).await).await.expect(410);
     renewed(&clients[0], &bob).await;
     clients[0].acquire(&license["license_key"], "carl").await.expect(403);
-    nodes.close();
+    drop(nodes.close());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,7 +91,7 @@ async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
     answered(async || clients[0].get("/readyz").await).await.expect(200);
     clients[0].heartbeat(&bob).await.expect(200);
     clients[0].acquire(&license["license_key"], "carl").await.expect(403);
-    nodes.close();
+    drop(nodes.close());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,5 +115,5 @@ async fn when_no_node_reaches_redis_nobody_is_admitted_and_nobody_loses_a_seat()
     clients[2].heartbeat(&bob["session_id"]).await.expect(200);
     renewed(&clients[0], &ann).await;
     clients[0].acquire(&license["license_key"], "carl").await.expect(403);
-    nodes.close();
+    drop(nodes.close());
 }

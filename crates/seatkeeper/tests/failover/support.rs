@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use seatkeeper_ledger::{Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
 use serde_json::Value;
 
-use crate::house::{Answer, Client, House};
+use crate::house::{Answer, Client, Doors, House};
 
 /// How long a bucket may go without being served.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -41,14 +42,28 @@ impl Nodes {
         self.houses.iter().map(|house| house.client("crowd")).collect()
     }
 
-    /// Stops all nodes, whatever they logged, and proves the audit log.
-    pub(crate) fn close(mut self) {
+    /// Where they listen.
+    pub(crate) fn doors(&self) -> Doors {
+        Doors::new(self.houses.iter().map(|house| house.url().to_owned()))
+    }
+
+    /// Stops all nodes, whatever they logged, and proves the audit log. Gives the ledger, which is dropped with it.
+    pub(crate) fn close(mut self) -> Closed {
         for house in &mut self.houses {
             let (status, log) = house.stop();
             assert_eq!(status.code(), Some(0), "{log}");
         }
         self.houses[0].prove();
+        let ledger: PostgresUrl = self.database.url().parse().expect("the URL of a database");
+        Closed { ledger: ledger.into(), _database: self.database }
     }
+}
+
+/// What nodes leave behind.
+pub(crate) struct Closed {
+    pub(crate) ledger: Location,
+    // Dropped with this.
+    _database: Database,
 }
 
 /// The seat that a machine got.

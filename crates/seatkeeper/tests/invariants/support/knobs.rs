@@ -30,6 +30,16 @@ pub(crate) fn usage_steps() -> u64 {
     number("SEATKEEPER_USAGE_STEPS").unwrap_or(100)
 }
 
+/// How often each thing breaks beneath the nodes.
+pub(crate) fn fault_cycles() -> u64 {
+    number("SEATKEEPER_FAULT_CYCLES").unwrap_or(1)
+}
+
+/// For how long a node is frozen: longer than any lease.
+pub(crate) fn freeze_seconds() -> u64 {
+    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(6)
+}
+
 /// What is random is drawn from this; printed, for a run that failed is to be run again.
 pub(crate) fn seed() -> u64 {
     let seed = number("SEATKEEPER_SEED").unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);
