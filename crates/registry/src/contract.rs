@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use seatkeeper_core::{
-    Authority, Bucket, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId, RegistryTime,
-    Seats, Session, SessionId, Span, Terms,
+    Authority, Bucket, BucketSet, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId,
+    RegistryTime, Seats, Session, SessionId, Span, Terms,
 };
 
 use crate::Error;
@@ -65,6 +65,12 @@ pub trait Registry: Send + Sync + 'static {
 
     /// When the bucket will have something to sweep, at the earliest; none if nothing is in it.
     async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error>;
+
+    /// Returns buckets that have just become due, once there are some. It is a wake-up call that makes a sweep prompt, and
+    /// may never come; nobody may depend on it.
+    async fn due_stirred(&self) -> BucketSet {
+        std::future::pending().await
+    }
 
     /// The latest heartbeats of the bucket's sessions that were renewed after `since`.
     async fn renewed_since(

@@ -8,6 +8,7 @@
 //! To add an operation: a script in a file of its own, its line in `scripts.rs`, and a method here that names what it is
 //! told and what it replies.
 
+mod alarms;
 mod backlog;
 mod call;
 mod claim;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, Session, SessionId, Terms,
+    Authority, Bucket, BucketSet, EndReason, Origin, PoolId, RegistryTime, Session, SessionId, Terms,
 };
 use tokio::time::Instant;
 
@@ -46,6 +47,7 @@ use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
 use crate::{Epochs, Error};
+use alarms::Alarms;
 use backlog::Backlog;
 use keys::AllKeys;
 use renewals::Renewals;
@@ -65,6 +67,7 @@ pub struct RedisRegistry {
     keys: AllKeys,
     slots: BucketSlots,
     backlog: Backlog,
+    alarms: Alarms,
     /// When the journals of all buckets were last looked at.
     journals_seen: Mutex<Option<Instant>>,
     renewals: Renewals,
@@ -81,6 +84,7 @@ impl RedisRegistry {
         finder: Arc<dyn FindSession>,
     ) -> Self {
         Self {
+            alarms: Alarms::new(servers.clone()),
             servers,
             keys: AllKeys::new(),
             slots: BucketSlots::new(),
@@ -151,6 +155,10 @@ impl Registry for RedisRegistry {
 
     async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
         self.due_next(bucket).await
+    }
+
+    async fn due_stirred(&self) -> BucketSet {
+        self.alarms.rung().await
     }
 
     async fn renewed_since(

@@ -20,6 +20,7 @@ use seatkeeper_registry::conformance::{Harness, model};
 
 /// Also on Redis, whose scripts are another text of the rule.
 const STEPS_DEFAULT: u64 = 100_000;
+const RUNS_ON_REDIS: u64 = 4;
 /// PostgreSQL calls the rule itself, and a step takes several round trips.
 const STEPS_ON_POSTGRES: u64 = 3_000;
 
@@ -33,16 +34,28 @@ async fn a_random_run_on_postgres_and_on_the_rule_never_differs() {
     run::<PostgresHarness>(STEPS_ON_POSTGRES).await;
 }
 
-#[tokio::test]
-async fn a_random_run_on_redis_and_on_the_rule_never_differs() {
-    run::<Nodes<1>>(STEPS_DEFAULT).await;
+/// On several servers at once, for each step waits for its answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn random_runs_on_redis_and_on_the_rule_never_differ() {
+    let (seed, steps) = asked_for(STEPS_DEFAULT);
+    println!("{RUNS_ON_REDIS} runs, of an equal share of them each, by this seed and the next ones");
+    let run = |run| tokio::spawn(model::run::<Nodes<1>>(seed.wrapping_add(run), steps / RUNS_ON_REDIS));
+    for run in (0..RUNS_ON_REDIS).map(run).collect::<Vec<_>>() {
+        run.await.expect("no run differs");
+    }
 }
 
 async fn run<H: Harness>(steps_default: u64) {
+    let (seed, steps) = asked_for(steps_default);
+    model::run::<H>(seed, steps).await;
+}
+
+/// The seed, and how many steps.
+fn asked_for(steps_default: u64) -> (u64, u64) {
     let steps = number_from("SEATKEEPER_MODEL_STEPS").unwrap_or(steps_default);
     let seed = number_from("SEATKEEPER_MODEL_SEED").unwrap_or_else(rand::random);
     println!("seed {seed}, {steps} steps");
-    model::run::<H>(seed, steps).await;
+    (seed, steps)
 }
 
 fn number_from(variable: &str) -> Option<u64> {

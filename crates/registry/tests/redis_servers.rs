@@ -1,8 +1,14 @@
 //! The ways to Redis: what is lost, changed or refused on them, and how a registry finds back.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "redis_servers/alarms.rs"]
+mod alarms;
+#[path = "redis_servers/cluster.rs"]
+mod cluster;
 #[path = "redis_servers/connection.rs"]
 mod connection;
+#[path = "redis_servers/journal.rs"]
+mod journal;
 #[path = "redis_servers/node.rs"]
 mod node;
 #[path = "redis_servers/secured.rs"]

@@ -208,7 +208,7 @@ async fn workers(
     upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval, registry.now().await?));
     if settings.registry.sweep_interval_milliseconds > 0 {
         let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
-        upkeep.start(Sweep { registry: Arc::clone(registry), interval });
+        upkeep.start(Sweep::new(Arc::clone(registry), interval));
     }
     Ok(drainage)
 }

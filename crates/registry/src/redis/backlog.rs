@@ -1,6 +1,7 @@
 //! What this node knows of how much waits in each bucket's journal.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
@@ -22,6 +23,10 @@ struct Known {
     epoch: u64,
     last: u64,
     acknowledged: u64,
+    /// Up to there somebody at this node waits for it to be on record, or it is this node's doing.
+    own: u64,
+    /// Since when it waits without getting less.
+    since: Option<Instant>,
 }
 
 impl Known {
@@ -46,20 +51,30 @@ impl Backlog {
         if epoch < known.epoch {
             return;
         }
-        let before = known.waiting();
-        let grew = epoch > known.epoch || position > known.last;
+        let (before, acknowledged_before) = (known.waiting(), known.acknowledged);
         if epoch > known.epoch {
-            *known = Known { epoch, last: position, acknowledged };
+            *known = Known { epoch, last: position, acknowledged, own: 0, since: None };
         } else {
             known.last = known.last.max(position);
             known.acknowledged = known.acknowledged.max(acknowledged);
         }
+        if known.waiting() == 0 {
+            known.since = None;
+        } else if known.since.is_none() || known.acknowledged > acknowledged_before {
+            known.since = Some(Instant::now());
+        }
         // Under the lock, so that the sum is never below what it sums.
         self.depth.fetch_add(known.waiting(), Ordering::Relaxed);
         self.depth.fetch_sub(before, Ordering::Relaxed);
-        let waits = known.waiting() > 0;
-        drop(known);
-        if grew && waits {
+    }
+
+    /// Takes in that what the journal has up to `end` is to be on record as soon as can be, for somebody here waits for
+    /// it or did it.
+    pub(super) fn expect(&self, end: Receipt) {
+        let mut known = self.of(end.bucket).lock();
+        if end.epoch == known.epoch && end.position > known.own.max(known.acknowledged) {
+            known.own = end.position;
+            drop(known);
             self.stirred.notify_one();
         }
     }
@@ -68,9 +83,11 @@ impl Backlog {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// Whether events wait in a bucket.
-    pub(super) fn waits(&self, bucket: Bucket) -> bool {
-        self.of(bucket).lock().waiting() > 0
+    /// Whether events wait in a bucket that this node should bring to the ledger: its own, and others' that have
+    /// waited for so long.
+    pub(super) fn is_due(&self, bucket: Bucket, linger: Duration) -> bool {
+        let known = *self.of(bucket).lock();
+        known.own > known.acknowledged || known.since.is_some_and(|since| since.elapsed() >= linger)
     }
 
     /// How far a bucket is acknowledged.

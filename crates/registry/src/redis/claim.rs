@@ -8,6 +8,7 @@ use super::RedisRegistry;
 use super::call::{Answered, Call};
 use super::codec::{
     Garbled, body_of, denial_of, end_reason_of, id_of, origin_bytes, particulars_bytes, terms_bytes,
+    user_text,
 };
 use super::keys::holder_key;
 use super::reply::{Preamble, Reply};
@@ -68,20 +69,20 @@ impl RedisRegistry {
             .arg(when_held)
             .arg(claim.holder.as_str())
             .arg(&holder_key(&claim.holder))
-            .arg(claim.user.as_str())
+            .arg(&*user_text(pool, &claim.user))
             .arg(claim.tier.0)
             .arg(id_bytes(&claim.session))
             .arg(clues.session.bytes())
             .arg(id_bytes(&claim.replace))
             .arg(clues.replace.bytes())
             .arg(&undated.as_uuid().as_bytes()[ID_TIME_BYTES..])
-            .arg(fresh_body(claim, undated))
+            .arg(fresh_body(pool, claim, undated))
             .arg(particulars_bytes(particulars))
             .arg(self.settings.journal_events_max)
     }
 
     fn claimed(&self, request: Request<'_>, preamble: Preamble, mut reply: Reply) -> Result<Claimed, Error> {
-        let receipt = preamble.receipt(request.pool.bucket());
+        let receipt = self.expected(preamble, request.pool.bucket());
         let (live, limit) = (reply.number()? as u32, Seats(reply.number()? as u32));
         let answer = match reply.signed()? {
             ADMITTED => self.granted(Granted::Admitted, request.pool, preamble, reply)?,
@@ -132,8 +133,8 @@ fn id_bytes(id: &Option<SessionId>) -> &[u8] {
 }
 
 /// The body of the session that a claim may start, whose start the script writes into its id.
-fn fresh_body(claim: &Claim, undated: SessionId) -> Vec<u8> {
-    body_of(&Session {
+fn fresh_body(pool: &PoolId, claim: &Claim, undated: SessionId) -> Vec<u8> {
+    let session = Session {
         id: undated,
         holder: claim.holder.clone(),
         users: Users::one(claim.user.clone()),
@@ -141,5 +142,6 @@ fn fresh_body(claim: &Claim, undated: SessionId) -> Vec<u8> {
         last_heartbeat: RegistryTime::default(),
         ttl: Span::ZERO,
         tier: claim.tier,
-    })
+    };
+    body_of(pool, &session)
 }

@@ -8,6 +8,7 @@ mod kept_pool;
 mod pool_id;
 mod session;
 mod terms;
+mod user;
 
 pub(super) use bytes::{Garbled, Reader};
 pub(super) use event::{denial_of, end_reason_of, event_of, origin_bytes, particulars_bytes};
@@ -15,3 +16,4 @@ pub(super) use kept_pool::KeptPool;
 pub(super) use pool_id::pool_id_bytes;
 pub(super) use session::{body_of, id_of, known_session_bytes, session_of};
 pub(super) use terms::{terms_bytes, terms_of};
+pub(super) use user::user_text;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::RedisRegistry;
 use super::call::{Call, Stage, head_of};
 use super::codec::{Garbled, event_of};
+use super::reply::Preamble;
 use super::scripts::SCRIPTS;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
 use crate::{Epochs, Error};
@@ -29,7 +30,8 @@ impl RedisRegistry {
 
     pub(super) async fn read_journals(&self, max: usize) -> Result<JournalRead, Error> {
         self.look_at_journals(self.settings.journal_poll).await?;
-        let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.waits(bucket)).collect();
+        let linger = self.settings.journal_linger;
+        let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
         // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
         let share = max.div_ceil(waiting.len().max(1));
         let mut entries = Vec::new();
@@ -80,13 +82,20 @@ impl RedisRegistry {
     pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Error> {
         let call = Call::on_bucket(&SCRIPTS.journal_end, bucket, self.keys.of(bucket));
         let (preamble, _) = self.told(call).await?;
-        Ok(preamble.receipt(bucket))
+        Ok(self.expected(preamble, bucket))
     }
 
     /// Returns once this node has written an event, or another may have.
     pub(super) async fn stirred(&self) {
         // Whether it was this or that makes no difference.
         let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred()).await;
+    }
+
+    /// The place that an answer waits for, or that this node's own work has got to.
+    pub(super) fn expected(&self, preamble: Preamble, bucket: Bucket) -> Receipt {
+        let receipt = preamble.receipt(bucket);
+        self.backlog.expect(receipt);
+        receipt
     }
 
     /// Learns how much waits in every bucket that is served, unless that was done so short a time ago.

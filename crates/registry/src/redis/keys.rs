@@ -9,6 +9,12 @@ use super::codec::pool_id_bytes;
 /// cannot be found by chance, and who has them made wins nothing: a claim compares the names.
 pub(super) const KEY_BYTES: usize = 14;
 
+/// What Seatkeeper's keys begin with.
+const PREFIX: &str = "sk:";
+
+/// What the key of a bucket's alarm ends with.
+const ALARM: &str = "alarm";
+
 /// What a pool goes by in the due-index, or a holder in a large pool.
 pub(super) type Key = [u8; KEY_BYTES];
 
@@ -18,12 +24,13 @@ pub(super) struct BucketKeys {
     pub(super) head: String,
     pub(super) due: String,
     pub(super) journal: String,
+    pub(super) alarm: String,
 }
 
 impl BucketKeys {
     pub(super) fn of(bucket: Bucket) -> Self {
         let key = |part| format!("{}:{part}", bucket_tag(bucket));
-        Self { head: key("head"), due: key("due"), journal: key("journal") }
+        Self { head: key("head"), due: key("due"), journal: key("journal"), alarm: key(ALARM) }
     }
 }
 
@@ -55,9 +62,16 @@ pub(super) fn holder_key(holder: &Holder) -> Key {
     hash(holder.as_str().as_bytes())
 }
 
+/// The bucket whose alarm this key is, if it is one.
+pub(super) fn bucket_of_alarm(key: &[u8]) -> Option<Bucket> {
+    let name = std::str::from_utf8(key).ok()?.strip_prefix(PREFIX)?;
+    let number = name.strip_prefix("{b")?.strip_suffix(ALARM)?.strip_suffix("}:")?;
+    Bucket::new(number.parse().ok()?)
+}
+
 /// The hash tag of a bucket, with what tells Seatkeeper's keys from others.
 pub(super) fn bucket_tag(bucket: Bucket) -> String {
-    format!("sk:{{b{:03}}}", bucket.number())
+    format!("{PREFIX}{{b{:03}}}", bucket.number())
 }
 
 fn hash(bytes: &[u8]) -> Key {

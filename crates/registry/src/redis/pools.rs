@@ -20,7 +20,8 @@ impl RedisRegistry {
     ) -> Result<(), Error> {
         in_order(&mut live);
         let call = self.on_pool(&SCRIPTS.open, pool);
-        self.told(with_what_is_known(call, pool, seq, terms, &live)).await?;
+        let (preamble, _) = self.told(with_what_is_known(call, pool, seq, terms, &live)).await?;
+        self.expected(preamble, pool.bucket());
         self.remember_all(pool, &live);
         Ok(())
     }
@@ -44,7 +45,7 @@ impl RedisRegistry {
             let (preamble, mut reply) = self.told(call.arg(terms_bytes(terms.as_ref()))).await?;
             count += reply.number()? as usize;
             if reply.number()? == 0 {
-                return Ok(EndedAll { count, receipt: preamble.receipt(pool.bucket()) });
+                return Ok(EndedAll { count, receipt: self.expected(preamble, pool.bucket()) });
             }
         }
     }
@@ -52,6 +53,7 @@ impl RedisRegistry {
     pub(super) async fn view_pool(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
         let max = u32::try_from(max).unwrap_or(u32::MAX);
         let (preamble, mut reply) = self.told(self.on_pool(&SCRIPTS.view, pool).arg(max)).await?;
+        self.expected(preamble, pool.bucket());
         let (live, terms) = (reply.number()? as u32, terms_of(&reply.bytes()?)?);
         let mut sessions = Vec::new();
         while !reply.is_at_end() {
@@ -81,7 +83,7 @@ pub(super) fn with_what_is_known(
     terms: Option<Terms>,
     live: &[Session],
 ) -> Call {
-    let sessions: Vec<u8> = live.iter().flat_map(known_session_bytes).collect();
+    let sessions: Vec<u8> = live.iter().flat_map(|session| known_session_bytes(pool, session)).collect();
     call.arg(pool_id_bytes(pool))
         .arg(seq)
         .arg(terms_bytes(terms.as_ref()))

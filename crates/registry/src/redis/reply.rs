@@ -97,7 +97,7 @@ impl Reply {
         let last_heartbeat = self.time()?;
         let ttl = Span::from_millis(self.number()?);
         let expires = self.time()?;
-        let session: Session = session_of(&id, last_heartbeat, ttl, &self.bytes()?)?;
+        let session: Session = session_of(pool, &id, last_heartbeat, ttl, &self.bytes()?)?;
         Ok(Live { session, pool: pool.clone(), expires, expires_in: expires.since(now) })
     }
 }

@@ -25,6 +25,8 @@ const READ_MAX: usize = 1_000;
 const TIED_MAX: usize = 1_000;
 /// TTLs in use in one pool.
 const TTLS_MAX: usize = 64;
+/// How long before a bucket is due its alarm is set, at most: a little longer than between two looks.
+const ALARM_AHEAD_MILLIS: i64 = 1_000;
 /// How far the clock's high-water mark may lag behind what a heartbeat was told.
 const MARK_LAG_MILLIS: u64 = 250;
 
@@ -192,6 +194,7 @@ fn words() -> HashMap<&'static str, String> {
         ("HAS_DENIALS", i64::from(HAS_DENIALS)),
         ("IS_EMPTY", i64::from(IS_EMPTY)),
         ("RANGE", 1 << 42),
+        ("ALARM_AHEAD_MS", ALARM_AHEAD_MILLIS),
         ("MARK_LAG_MS", MARK_LAG_MILLIS as i64),
         ("DENIAL_WINDOW_MS", DENIAL_WINDOW.as_millis() as i64),
         ("DENIALS_RECORDED_MAX", i64::from(DENIALS_RECORDED_PER_WINDOW_MAX)),

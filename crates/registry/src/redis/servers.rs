@@ -9,7 +9,7 @@ use redis::{Cmd, FromRedisValue, RedisResult, Value};
 
 use super::cluster::Cluster;
 use super::connect;
-use super::link::{Link, Up, is_moved};
+use super::link::{CONNECTION_WAIT_MAX, Link, Up, is_moved};
 use super::script::Script;
 use super::settings::{Deployment, ServerSettings};
 use super::slot::Slot;
@@ -71,15 +71,20 @@ impl Servers {
         connect::pubsub(&self.settings, &address).await
     }
 
+    /// Likewise, one to each server.
+    pub(super) async fn pubsubs(&self) -> RedisResult<Vec<PubSub>> {
+        let mut pubsubs = Vec::new();
+        for link in self.links(CONNECTION_WAIT_MAX).await {
+            pubsubs.push(connect::pubsub(&self.settings, &link.address().await?).await?);
+        }
+        Ok(pubsubs)
+    }
+
     /// Why Redis would end sessions by itself, for each server that would: only if it never evicts a key is it fit for
     /// seats. Servers that are not reached within `patience` are left out.
     pub async fn unfit(&self, patience: Duration) -> Vec<String> {
-        let links = match &self.ways {
-            Ways::One(link) => vec![Arc::clone(link)],
-            Ways::Cluster(cluster) => cluster.links(patience).await,
-        };
         let mut unfit = Vec::new();
-        for link in links {
+        for link in self.links(patience).await {
             if let Ok(Ok(up)) = tokio::time::timeout(patience, link.up()).await
                 && let Ok(Some(why)) = connect::unfit(&mut up.connection()).await
             {
@@ -110,6 +115,14 @@ impl Servers {
             if let Ways::Cluster(cluster) = &self.ways {
                 cluster.look_again().await;
             }
+        }
+    }
+
+    /// The way to every server, once one is known.
+    async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
+        match &self.ways {
+            Ways::One(link) => vec![Arc::clone(link)],
+            Ways::Cluster(cluster) => cluster.links(patience).await,
         }
     }
 

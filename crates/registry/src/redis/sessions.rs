@@ -4,7 +4,7 @@ use seatkeeper_core::{Authority, EndReason, Origin, PoolId, Reach, RegistryTime,
 
 use super::RedisRegistry;
 use super::call::{Answered, Call};
-use super::codec::{Garbled, end_reason_of, origin_bytes};
+use super::codec::{Garbled, end_reason_of, origin_bytes, user_text};
 use super::reply::{Preamble, Reply};
 use super::script::Script;
 use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, reason_number};
@@ -23,7 +23,7 @@ struct Met {
 
 impl RedisRegistry {
     pub(super) async fn renew_session(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
-        let met = self.meet(&SCRIPTS.heartbeat, id, who, |call| call).await?;
+        let met = self.meet(&SCRIPTS.heartbeat, id, who, |_, call| call).await?;
         let Some(Met { pool, preamble, what, mut reply }) = met else { return Ok(Heartbeat::Missing) };
         match what {
             LIVE => {
@@ -34,7 +34,7 @@ impl RedisRegistry {
             GONE => {
                 self.renewals.forget(id);
                 let last_heartbeat = RegistryTime::from_millis(reply.number()?);
-                Ok(Heartbeat::Over { last_heartbeat, receipt: preamble.receipt(id.bucket()) })
+                Ok(Heartbeat::Over { last_heartbeat, receipt: self.expected(preamble, id.bucket()) })
             }
             MISSING => Ok(Heartbeat::Missing),
             _ => Err(Garbled("what a heartbeat found").into()),
@@ -48,18 +48,20 @@ impl RedisRegistry {
         reason: EndReason,
         origin: &Origin,
     ) -> Result<Ended, Error> {
-        let leaver = match (reason, &who.reach) {
-            (EndReason::Released, Reach::Own(user)) => user.as_str(),
-            _ => "",
+        let add = |pool: &PoolId, call: Call| {
+            let leaver = match (reason, &who.reach) {
+                (EndReason::Released, Reach::Own(user)) => user_text(pool, user),
+                _ => "".into(),
+            };
+            call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
         };
-        let add = |call: Call| call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(leaver);
         let met = self.meet(&SCRIPTS.end, id, who, add).await?;
         let Some(Met { preamble, what, mut reply, .. }) = met else { return Ok(Ended::Missing) };
         match what {
             GONE => {
                 self.renewals.forget(id);
                 let reason = end_reason_of(reply.signed()?)?;
-                Ok(Ended::Now { reason, receipt: preamble.receipt(id.bucket()) })
+                Ok(Ended::Now { reason, receipt: self.expected(preamble, id.bucket()) })
             }
             LEFT => Ok(Ended::Left),
             MISSING => Ok(Ended::Missing),
@@ -68,8 +70,9 @@ impl RedisRegistry {
     }
 
     pub(super) async fn show_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
-        let met = self.meet(&SCRIPTS.session, id, who, |call| call).await?;
+        let met = self.meet(&SCRIPTS.session, id, who, |_, call| call).await?;
         let Some(Met { pool, preamble, what, mut reply }) = met else { return Ok(None) };
+        self.expected(preamble, id.bucket());
         match what {
             LIVE => Ok(Some(reply.live(&pool, preamble.now)?)),
             MISSING => Ok(None),
@@ -83,13 +86,13 @@ impl RedisRegistry {
         script: &'static Script,
         id: SessionId,
         who: &Authority,
-        add: impl Fn(Call) -> Call,
+        add: impl Fn(&PoolId, Call) -> Call,
     ) -> Result<Option<Met>, Error> {
         let Some(Whereabouts { pool, mut clue }) = self.find(id, who).await? else { return Ok(None) };
         let Some(reach) = reach_into(&pool, who) else { return Ok(None) };
         let call = |clue: &Clue| {
             let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
-            add(call)
+            add(&pool, call)
         };
         let answered = match self.ask(call(&clue)).await? {
             Answered::KeyNeeded => {
@@ -111,10 +114,10 @@ fn reach_into(pool: &PoolId, who: &Authority) -> Option<String> {
         return None;
     }
     if who.tenant != pool.tenant {
-        return who.abroad.as_ref().map(|user| format!("u{user}"));
+        return who.abroad.as_ref().map(|user| format!("u{}", user_text(pool, user)));
     }
     Some(match &who.reach {
-        Reach::Own(user) => format!("u{user}"),
+        Reach::Own(user) => format!("u{}", user_text(pool, user)),
         Reach::Tenant => "a".to_owned(),
     })
 }

@@ -29,6 +29,8 @@ pub struct Settings {
     pub journal_events_max: usize,
     /// How old this node's knowledge may be of what other nodes wrote into the journal.
     pub journal_poll: Duration,
+    /// For how long what other nodes wrote into the journal is left to them to bring to the ledger. Then they may be gone.
+    pub journal_linger: Duration,
     /// How many sessions this node remembers the place of.
     pub sessions_remembered_max: usize,
 }
@@ -103,6 +105,7 @@ impl Default for Settings {
             region: Region::default(),
             journal_events_max: 100_000,
             journal_poll: Duration::from_millis(200),
+            journal_linger: Duration::from_secs(1),
             sessions_remembered_max: 200_000,
         }
     }

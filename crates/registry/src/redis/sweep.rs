@@ -6,7 +6,7 @@ use seatkeeper_core::{Bucket, RegistryTime, Span};
 use super::RedisRegistry;
 use super::call::{Call, warn_of_step};
 use super::codec::Garbled;
-use super::keys::{Key, PoolKeys};
+use super::keys::{BucketKeys, Key, PoolKeys};
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
 use crate::Error;
@@ -27,7 +27,8 @@ impl RedisRegistry {
     }
 
     pub(super) async fn due_next(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
-        let call = Call::on_bucket(&SCRIPTS.due_next, bucket, self.keys.of(bucket));
+        let BucketKeys { head, due, journal, alarm } = self.keys.of(bucket);
+        let call = Call::on(&SCRIPTS.due_next, bucket, [head, due, journal, alarm].into_iter());
         let (_, mut reply) = self.told(call).await?;
         if reply.is_at_end() { Ok(None) } else { Ok(Some(reply.time_text()?)) }
     }
@@ -54,7 +55,8 @@ impl RedisRegistry {
     async fn sweep_pool(&self, bucket: Bucket, reference: Key) -> Result<Swept, Error> {
         let keys = PoolKeys::in_bucket(bucket, reference);
         let call = Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), &keys);
-        let (_, mut reply) = self.told(call).await?;
+        let (preamble, mut reply) = self.told(call).await?;
+        self.expected(preamble, bucket);
         Ok(Swept { ended: reply.number()? as usize, more: reply.number()? > 0 })
     }
 }

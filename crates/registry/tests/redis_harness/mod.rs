@@ -36,6 +36,7 @@ impl<const COUNT: usize, P: Place> Harness for Nodes<COUNT, P> {
         if COUNT > 1 {
             // What one node did the next one sees.
             settings.journal_poll = Duration::ZERO;
+            settings.journal_linger = Duration::ZERO;
         }
         let epochs = Arc::new(Epochs::default());
         let nodes = served_by(COUNT, &place.url(), &settings, &epochs).await;

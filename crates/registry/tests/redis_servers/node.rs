@@ -25,12 +25,26 @@ pub(crate) struct Node {
 impl Node {
     /// Serves every bucket of these servers.
     pub(crate) async fn over(settings: ServerSettings) -> Self {
-        let (servers, epochs) = (Servers::new(settings), Arc::new(Epochs::default()));
-        let finder = Arc::new(NoRecord);
-        let registry = RedisRegistry::new(servers.clone(), Settings::default(), Arc::clone(&epochs), finder);
-        let node = Self { registry, servers, epochs };
+        Self::with(settings, Settings::default()).await
+    }
+
+    /// Likewise, with other settings.
+    pub(crate) async fn with(servers: ServerSettings, settings: Settings) -> Self {
+        let node = Self::new(servers, settings, Arc::new(Epochs::default()));
         node.serve(1).await;
         node
+    }
+
+    /// Another node over the same.
+    pub(crate) fn beside(&self, servers: ServerSettings, settings: Settings) -> Self {
+        Self::new(servers, settings, Arc::clone(&self.epochs))
+    }
+
+    fn new(servers: ServerSettings, settings: Settings, epochs: Arc<Epochs>) -> Self {
+        let servers = Servers::new(servers);
+        let finder = Arc::new(NoRecord);
+        let registry = RedisRegistry::new(servers.clone(), settings, Arc::clone(&epochs), finder);
+        Self { registry, servers, epochs }
     }
 
     /// Empties every bucket, and serves it in this epoch.
@@ -49,17 +63,25 @@ impl Node {
 
     /// A pool of one seat.
     pub(crate) async fn pool(&self) -> PoolId {
-        let pool = PoolId::new(PoolKind::License, "acme".into(), "photo");
-        self.registry.open(&pool, 0, Some(terms()), Vec::new()).await.expect("it can be opened");
+        self.pool_called("photo").await
+    }
+
+    pub(crate) async fn pool_called(&self, name: &str) -> PoolId {
+        let pool = PoolId::new(PoolKind::License, "acme".into(), name);
+        self.registry.open(&pool, 0, Some(terms(TTL)), Vec::new()).await.expect("it can be opened");
         pool
     }
 
     pub(crate) async fn claim(&self, pool: &PoolId, holder: &str) -> Result<Claimed, Error> {
+        self.claim_for(pool, holder, TTL).await
+    }
+
+    pub(crate) async fn claim_for(&self, pool: &PoolId, holder: &str, ttl: Span) -> Result<Claimed, Error> {
         let claim =
             Claim { holder: holder.into(), user: holder.into(), tier: Tier(1), session: None, replace: None };
         let policy = Policy {
-            terms: Some(terms()),
-            ttl_default: TTL,
+            terms: Some(terms(ttl)),
+            ttl_default: ttl,
             when_named: WhenNamed::SameHolder,
             when_full: WhenFull::Deny,
             when_held: WhenHeld::Resume,
@@ -95,6 +117,8 @@ impl Node {
     }
 }
 
-fn terms() -> Terms {
-    Terms { version: 1, limit: Seats(1), ttl: TTL, ends_at: None, standing: Standing::Open }
+fn terms(ttl: Span) -> Terms {
+    // The shorter, the newer.
+    let version = TTL.as_millis() + 1 - ttl.as_millis();
+    Terms { version, limit: Seats(1), ttl, ends_at: None, standing: Standing::Open }
 }

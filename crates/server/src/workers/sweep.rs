@@ -1,10 +1,12 @@
 //! Puts the seats of silent holders on record as expired. They were free before: this is for the record.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use seatkeeper_core::{Bucket, RegistryTime};
+use futures_util::{StreamExt as _, stream};
+use parking_lot::Mutex;
+use seatkeeper_core::{Bucket, BucketSet, RegistryTime};
 use seatkeeper_registry::{Error as RegistryError, Registry};
 
 use super::driver::{Left, Worker};
@@ -13,9 +15,27 @@ use crate::error::Error;
 /// Pools that one step on a bucket sweeps, while its claims and heartbeats wait.
 const SWEEP_POOLS_MAX: usize = 64;
 
+/// Buckets that are swept at the same time.
+const BUCKETS_AT_ONCE: usize = 16;
+
 pub(crate) struct Sweep {
-    pub(crate) registry: Arc<dyn Registry>,
-    pub(crate) interval: Duration,
+    registry: Arc<dyn Registry>,
+    interval: Duration,
+    /// Buckets that have just become due, and when all were last looked at. Nothing awaits while this lock is held.
+    next: Mutex<Next>,
+}
+
+#[derive(Default)]
+struct Next {
+    stirred: BucketSet,
+    all_seen: Option<Instant>,
+}
+
+impl Sweep {
+    /// Looks at every bucket once an interval, and at once at those that the registry says are due.
+    pub(crate) fn new(registry: Arc<dyn Registry>, interval: Duration) -> Self {
+        Self { registry, interval, next: Mutex::default() }
+    }
 }
 
 #[async_trait]
@@ -25,21 +45,43 @@ impl Worker for Sweep {
     }
 
     fn rest(&self) -> Duration {
-        self.interval
+        let seen = self.next.lock().all_seen;
+        seen.map_or(Duration::ZERO, |seen| self.interval.saturating_sub(seen.elapsed()))
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        sweep_due(&*self.registry).await
+        let Next { stirred, all_seen } = std::mem::take(&mut *self.next.lock());
+        let all_seen = all_seen.filter(|seen| seen.elapsed() < self.interval);
+        let began = Instant::now();
+        let left = match all_seen {
+            Some(_) => sweep(&*self.registry, stirred.iter()).await?,
+            None => sweep_due(&*self.registry).await?,
+        };
+        // Where more is left all are looked at again.
+        self.next.lock().all_seen = (left == Left::Nothing).then(|| all_seen.unwrap_or(began));
+        Ok(left)
+    }
+
+    async fn woken(&self) {
+        let stirred = self.registry.due_stirred().await;
+        let mut next = self.next.lock();
+        stirred.iter().for_each(|bucket| next.stirred.insert(bucket));
     }
 }
 
 /// Sweeps each bucket that is due, a step each, and says whether more is due already. A bucket that is not served at
 /// present has its turn later.
 pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
+    sweep(registry, Bucket::all()).await
+}
+
+async fn sweep(registry: &dyn Registry, buckets: impl Iterator<Item = Bucket>) -> Result<Left, Error> {
     let now = registry.now().await?;
+    let swept = buckets.map(|bucket| sweep_if_due(registry, bucket, now));
+    let mut swept = stream::iter(swept).buffer_unordered(BUCKETS_AT_ONCE);
     let mut left = Left::Nothing;
-    for bucket in Bucket::all() {
-        match sweep_if_due(registry, bucket, now).await {
+    while let Some(swept) = swept.next().await {
+        match swept {
             Ok(true) => left = Left::More,
             Ok(false) | Err(RegistryError::NotServing { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use seatkeeper_core::{
-    Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, RegistryTime,
-    RequestId, Seats, Span, Tier, UserId,
+    Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId,
+    RegistryTime, RequestId, Seats, Span, Tier, UserId,
 };
 
 use super::bytes::{Garbled, Put as _, Reader};
@@ -92,7 +92,7 @@ pub(in crate::redis) fn event_of(bytes: &[u8], epoch: u64) -> Result<Event, Garb
     let (live, limit, version) = (reader.u32()?, Seats(reader.u32()?), reader.number(8)?);
     let (pool, origin) = (pool_id_of(reader.part()?)?, origin_of(reader.part()?)?);
     let change = match kind {
-        scripts::BEGAN => admitted_of(reader, at)?,
+        scripts::BEGAN => admitted_of(&pool, reader, at)?,
         scripts::ENDED => ended_of(reader)?,
         scripts::DENIED => Change::Denied(denied_of(reader)?),
         _ => return Err(Garbled("a kind of event")),
@@ -100,11 +100,11 @@ pub(in crate::redis) fn event_of(bytes: &[u8], epoch: u64) -> Result<Event, Garb
     Ok(Event { pool, seq, epoch, at, live, limit, version, origin, change })
 }
 
-fn admitted_of(mut reader: Reader<'_>, at: RegistryTime) -> Result<Change, Garbled> {
+fn admitted_of(pool: &PoolId, mut reader: Reader<'_>, at: RegistryTime) -> Result<Change, Garbled> {
     let id = reader.take(16)?;
     let ttl = Span::from_millis(reader.number(5)?);
     let expires = time(&mut reader)?;
-    let session = Box::new(session_of(id, at, ttl, reader.part()?)?);
+    let session = Box::new(session_of(pool, id, at, ttl, reader.part()?)?);
     Ok(Change::Admitted { session, expires, particulars: Box::new(particulars_of(reader.rest())?) })
 }
 

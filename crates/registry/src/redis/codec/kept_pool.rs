@@ -33,7 +33,7 @@ impl KeptPool {
         if flags & HAS_DENIALS != 0 {
             reader.part()?;
         }
-        let sessions = (flags & IS_LARGE == 0).then(|| kept_sessions_of(reader)).transpose()?;
+        let sessions = (flags & IS_LARGE == 0).then(|| kept_sessions_of(&pool, reader)).transpose()?;
         Ok(Self { pool, sessions })
     }
 }

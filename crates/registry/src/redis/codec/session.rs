@@ -1,15 +1,16 @@
 //! Sessions: see `lib/session.lua` for the body, which says what a heartbeat does not change.
 
-use seatkeeper_core::{Holder, RegistryTime, Session, SessionId, Span, Tier, UserId, Users};
+use seatkeeper_core::{Holder, PoolId, RegistryTime, Session, SessionId, Span, Tier, Users};
 use uuid::Uuid;
 
 use super::bytes::{Garbled, Put as _, Reader, at_most};
+use super::user::{user_of, user_text};
 use crate::redis::scripts::START_FOLLOWS;
 
 const ID_BYTES: usize = 16;
 
 /// The body of a session; its start is left out where its id tells it.
-pub(in crate::redis) fn body_of(session: &Session) -> Vec<u8> {
+pub(in crate::redis) fn body_of(pool: &PoolId, session: &Session) -> Vec<u8> {
     let users: Vec<_> = session.users.iter().collect();
     let start_follows = session.id.started() != session.started;
     let mut bytes = vec![session.tier.0, users.len() as u8 + if start_follows { START_FOLLOWS } else { 0 }];
@@ -18,33 +19,37 @@ pub(in crate::redis) fn body_of(session: &Session) -> Vec<u8> {
     }
     bytes.put_part(session.holder.as_str().as_bytes());
     for user in users {
-        bytes.put_part(user.as_str().as_bytes());
+        bytes.put_part(user_text(pool, user).as_bytes());
     }
     bytes
 }
 
 /// A session that is put back: id, last heartbeat (6 bytes), TTL (5), body (after its length in 2).
-pub(in crate::redis) fn known_session_bytes(session: &Session) -> Vec<u8> {
+pub(in crate::redis) fn known_session_bytes(pool: &PoolId, session: &Session) -> Vec<u8> {
     let mut bytes = session.id.as_uuid().as_bytes().to_vec();
     bytes.put_number(at_most(session.last_heartbeat.as_millis(), 6), 6);
     bytes.put_number(at_most(session.ttl.as_millis(), 5), 5);
-    bytes.put_part(&body_of(session));
+    bytes.put_part(&body_of(pool, session));
     bytes
 }
 
 /// The sessions of a small pool, as they stand behind one another.
-pub(in crate::redis) fn kept_sessions_of(mut reader: Reader<'_>) -> Result<Vec<Session>, Garbled> {
+pub(in crate::redis) fn kept_sessions_of(
+    pool: &PoolId,
+    mut reader: Reader<'_>,
+) -> Result<Vec<Session>, Garbled> {
     let mut sessions = Vec::new();
     while !reader.is_at_end() {
         let id = reader.take(ID_BYTES)?;
         let last_heartbeat = RegistryTime::from_millis(reader.number(6)?);
         let ttl = Span::from_millis(reader.number(5)?);
-        sessions.push(session_of(id, last_heartbeat, ttl, reader.part()?)?);
+        sessions.push(session_of(pool, id, last_heartbeat, ttl, reader.part()?)?);
     }
     Ok(sessions)
 }
 
 pub(in crate::redis) fn session_of(
+    pool: &PoolId,
     id: &[u8],
     last_heartbeat: RegistryTime,
     ttl: Span,
@@ -57,9 +62,9 @@ pub(in crate::redis) fn session_of(
     let started =
         if users >= START_FOLLOWS { RegistryTime::from_millis(reader.number(6)?) } else { id.started() };
     let holder = Holder::new(reader.text()?);
-    let mut shared = Users::one(UserId::new(reader.text()?));
+    let mut shared = Users::one(user_of(pool, &mut reader)?);
     while !reader.is_at_end() {
-        shared.join(&UserId::new(reader.text()?));
+        shared.join(&user_of(pool, &mut reader)?);
     }
     Ok(Session { id, holder, users: shared, started, last_heartbeat, ttl, tier })
 }

@@ -1,7 +1,8 @@
 -- One session: a table of id, heartbeat, ttl, body, and in a large pool its key. Follows pool.lua.
 --
 -- The body is: tier (1 byte), how many users (1; + START_FOLLOWS if the start follows, which otherwise the id tells),
--- start (6), then holder and users (each 2 bytes of length and text). Texts are compared and never looked into.
+-- start (6), then holder and users (each 2 bytes of length and text). Texts are compared and never looked into: the node
+-- writes one byte for the user whom the pool is named after.
 
 -- Reads what the body says, but for the names of the users.
 local function read_body(s)

@@ -1,0 +1,49 @@
+//! In a cluster slots move, and the registry follows them.
+
+use std::time::Instant;
+
+use seatkeeper_registry::{Error, Rebuild as _};
+use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
+
+use crate::node::{Node, REACHED_MAX};
+
+#[tokio::test]
+async fn a_bucket_is_found_where_its_slot_has_moved_and_served_once_it_was_filled_there() {
+    let cluster = RedisCluster::start(3, &RedisSetup::default());
+    let url = cluster.urls()[0].replacen("redis", "redis+cluster", 1);
+    let node = Node::over(url.trim_end_matches('/').parse().expect("a URL")).await;
+    let pool = node.pool().await;
+    node.admit(&pool, "ann").await;
+    let at = usize::from(pool.bucket().number());
+    let before = node.registry.conditions().await[at].server.clone().expect("it is reached");
+
+    let head = format!("sk:{{b{:03}}}:head", pool.bucket().number());
+    let slot: u32 = cluster.nodes()[0].ask(redis::cmd("CLUSTER").arg("KEYSLOT").arg(head).take());
+    let holds = |node: &Redis| {
+        let command = redis::cmd("CLUSTER").arg("COUNTKEYSINSLOT").arg(slot).take();
+        node.ask::<u32>(command) > 0
+    };
+    let from = cluster.nodes().iter().position(holds).expect("a master has it");
+    let to = (from + 1) % cluster.nodes().len();
+    // As if it had lost what it had.
+    cluster.nodes()[from].ask::<()>(redis::cmd("FLUSHALL"));
+    let owner: String = cluster.nodes()[to].ask(redis::cmd("CLUSTER").arg("MYID").take());
+    let give = redis::cmd("CLUSTER").arg("SETSLOT").arg(slot).arg("NODE").arg(owner).take();
+    for n in [to, from] {
+        cluster.nodes()[n].ask::<()>(give.clone());
+    }
+
+    let refused = node.claim(&pool, "bob").await;
+    assert!(
+        matches!(refused, Err(Error::NotServing { .. })),
+        "it is sent on, and nothing is there: {refused:?}"
+    );
+    let started = Instant::now();
+    while node.registry.conditions().await[at].server.as_ref().is_none_or(|server| *server == before) {
+        assert!(started.elapsed() < REACHED_MAX, "the slot's new master is not found");
+    }
+    node.serve(2).await;
+    let pool = node.pool().await;
+    node.admit(&pool, "bob").await;
+    assert!(holds(&cluster.nodes()[to]));
+}
