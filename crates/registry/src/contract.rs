@@ -1,6 +1,7 @@
 //! What every backend promises.
 
 use async_trait::async_trait;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{
     Authority, Bucket, BucketSet, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId,
     RegistryTime, Seats, Session, SessionId, Span, Terms,
@@ -66,6 +67,14 @@ pub trait Registry: Send + Sync + 'static {
     /// When the bucket will have something to sweep, at the earliest; none if nothing is in it.
     async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error>;
 
+    /// The buckets that have something to sweep by now, those left out that are not served.
+    async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
+        let now = self.now().await?;
+        let looks: Vec<_> = Bucket::all().map(|bucket| is_due(self, bucket, now)).collect();
+        let due: Vec<_> = stream::iter(looks).buffer_unordered(BUCKETS_AT_ONCE).try_collect().await?;
+        Ok(due.into_iter().flatten().collect())
+    }
+
     /// Returns buckets that have just become due, once there are some. It is a wake-up call that makes a sweep prompt, and
     /// may never come; nobody may depend on it.
     async fn due_stirred(&self) -> BucketSet {
@@ -95,6 +104,21 @@ pub trait Registry: Send + Sync + 'static {
     /// The end of the bucket's journal as it is now: once it is acknowledged, the ledger knows all
     /// that had happened in the bucket before this call.
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error>;
+}
+
+/// Buckets that are looked at in one go.
+const BUCKETS_AT_ONCE: usize = 16;
+
+async fn is_due<R: Registry + ?Sized>(
+    registry: &R,
+    bucket: Bucket,
+    now: RegistryTime,
+) -> Result<Option<Bucket>, Error> {
+    match registry.due(bucket).await {
+        Ok(due) => Ok(due.filter(|due| *due <= now).map(|_| bucket)),
+        Err(Error::NotServing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A claim and all that it is decided and recorded by.

@@ -14,6 +14,7 @@ mod look;
 mod open;
 mod rebuild;
 mod row;
+mod section;
 mod step;
 mod sweep;
 mod wire;
@@ -38,6 +39,7 @@ use backlog::Backlog;
 use fault::Fault;
 use look::{Target, warn_of_a_clock_that_is_behind};
 use row::time;
+use section::Section;
 
 /// Live sessions in PostgreSQL.
 pub struct PostgresRegistry {
@@ -45,7 +47,7 @@ pub struct PostgresRegistry {
     turns: Box<[Mutex<()>]>,
     backlog: Backlog,
     region: Region,
-    epochs: Arc<Epochs>,
+    section: Section,
     journal_events_max: usize,
 }
 
@@ -68,14 +70,19 @@ impl PostgresRegistry {
     ) -> Result<Self, Error> {
         let pool = connect::pool(url, connections_max)?;
         connect::migrate(&pool).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
-        Ok(Self {
-            pool,
-            turns: (0..BUCKETS).map(|_| Mutex::new(())).collect(),
-            backlog: Backlog::new(),
-            region,
-            epochs,
-            journal_events_max,
-        })
+        Ok(Self::of_section(Section::Rebuilt(epochs), pool, region, journal_events_max))
+    }
+
+    /// Beside this registry, and over the same connections, another one in the same database, which is never rebuilt:
+    /// for sessions that last without heartbeats. The two have no session in common. Its receipts are all of one epoch;
+    /// its events bear the epoch in `epochs`, for they go on record whatever epoch their bucket is in.
+    pub fn lasting(&self, epochs: Arc<Epochs>) -> Self {
+        Self::of_section(Section::Lasting(epochs), self.pool.clone(), self.region, self.journal_events_max)
+    }
+
+    fn of_section(section: Section, pool: PgPool, region: Region, journal_events_max: usize) -> Self {
+        let turns = (0..BUCKETS).map(|_| Mutex::new(())).collect();
+        Self { pool, turns, backlog: Backlog::new(), region, section, journal_events_max }
     }
 }
 
@@ -187,6 +194,10 @@ impl Registry for PostgresRegistry {
 
     async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
         Ok(self.due_in(bucket).await?)
+    }
+
+    async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
+        Ok(self.all_due().await?)
     }
 
     async fn renewed_since(

@@ -13,6 +13,8 @@ mod failover {
     mod steady;
     mod support;
 
+    mod capacities;
+    mod fallback;
     mod faults;
     mod ledger_in_postgres;
     mod lost_memory;

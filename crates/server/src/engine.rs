@@ -4,15 +4,18 @@
 mod commits;
 mod endings;
 mod history;
+mod registries;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, SessionId, Terms};
-use seatkeeper_ledger::{BucketMode, Ledger, LivePool};
+use seatkeeper_core::{
+    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
+};
+use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::{
     Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
-    Registry, Request,
+    Request,
 };
 
 use crate::error::Error;
@@ -21,6 +24,7 @@ use crate::settings::Durability;
 pub(crate) use commits::{Commits, Overtaken};
 pub(crate) use endings::{Endings, Listener};
 pub(crate) use history::Past;
+pub(crate) use registries::{Registries, Station};
 
 /// How often a call opens the pool that it found closed. Once is enough, unless the pool is closed
 /// again in between, which takes a minute without a session.
@@ -28,9 +32,8 @@ const OPENINGS_PER_CALL_MAX: usize = 3;
 
 /// The engine that every API uses.
 pub(crate) struct Engine {
-    registry: Arc<dyn Registry>,
+    registries: Registries,
     ledger: Ledger,
-    commits: Arc<Commits>,
     endings: Arc<Endings>,
     bearings: Arc<Bearings>,
     commit_timeout: Duration,
@@ -48,14 +51,13 @@ pub(crate) enum Beat {
 
 impl Engine {
     pub(crate) fn new(
-        registry: Arc<dyn Registry>,
+        registries: Registries,
         ledger: Ledger,
-        commits: Arc<Commits>,
         endings: Arc<Endings>,
         bearings: Arc<Bearings>,
         commit_timeout: Duration,
     ) -> Self {
-        Self { registry, ledger, commits, endings, bearings, commit_timeout }
+        Self { registries, ledger, endings, bearings, commit_timeout }
     }
 
     /// An error unless this server should be asked. One that is alone must be able to put admissions on record. One of
@@ -64,15 +66,15 @@ impl Engine {
         if let Some(is_ready) = self.bearings.are_served() {
             return if is_ready { Ok(()) } else { Err(Error::OutOfStep) };
         }
-        if self.commits.are_failing() {
+        if self.registries.main.commits.are_failing() {
             return Err(Error::NotDurable);
         }
         self.ledger.ping().await.map_err(Error::Ledger)
     }
 
-    /// The registry's time.
+    /// The time of what no registry decides.
     pub(crate) async fn now(&self) -> Result<RegistryTime, Error> {
-        Ok(self.registry.now().await?)
+        Ok(self.registries.for_capacities().registry.now().await?)
     }
 
     /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
@@ -81,42 +83,47 @@ impl Engine {
         let bucket = request.pool.bucket();
         for _ in 0..OPENINGS_PER_CALL_MAX {
             let epoch = self.bearings.epoch(bucket);
-            match self.registry.claim(request).await {
+            let station = self.station(request.pool.kind, bucket)?;
+            match station.registry.claim(request).await {
                 Ok(claimed) => {
                     if let Answer::Granted { how, .. } = claimed.answer {
-                        self.settled(claimed.receipt, durability).await?;
+                        self.settled(station, claimed.receipt, durability).await?;
                         // An admission on record is one of its epoch; a seat that was held already may be none by now.
                         if (how, durability) != (Granted::Admitted, Durability::Ledger) {
-                            self.bearings.still(bucket, epoch).await?;
+                            self.still(station, bucket, epoch).await?;
                         }
                     }
                     return Ok(claimed);
                 }
-                Err(RegistryError::PoolNotOpen) => self.open(request.pool, request.policy.terms).await?,
+                Err(RegistryError::PoolNotOpen) => {
+                    self.open(station, request.pool, request.policy.terms).await?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Renews a session, or tells why it ended.
+    /// Renews a session of a pool of this kind, or tells why it ended.
     pub(crate) async fn heartbeat(
         &self,
+        kind: PoolKind,
         id: SessionId,
-        who: &Authority,
+        who: Authority,
         origin: &Origin,
     ) -> Result<Beat, Error> {
-        let epoch = self.bearings.epoch(id.bucket());
-        if self.bearings.mode(id.bucket()) == BucketMode::Deny {
+        let (bucket, who) = (id.bucket(), &who.through(kind));
+        let epoch = self.bearings.epoch(bucket);
+        let Some(station) = self.registries.of(kind, self.bearings.mode(bucket)) else {
             return self.beat_on_record(id, who).await;
-        }
-        match self.registry.heartbeat(id, who, origin).await? {
+        };
+        match station.registry.heartbeat(id, who, origin).await? {
             Heartbeat::Renewed(live) => {
-                self.bearings.still(id.bucket(), epoch).await?;
+                self.still(station, bucket, epoch).await?;
                 Ok(Beat::Renewed(live))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {
-                self.durable(receipt).await?;
+                self.durable(station, receipt).await?;
                 Ok(Beat::Ended(Past::expired(last_heartbeat)))
             }
             Heartbeat::Missing => {
@@ -135,23 +142,29 @@ impl Engine {
         origin: &Origin,
         durability: Durability,
     ) -> Result<bool, Error> {
-        match self.registry.end(id, who, reason, origin).await? {
-            Ended::Now { reason: ended_for, receipt } => {
-                self.settled(receipt, durability).await?;
-                Ok(ended_for == reason)
-            }
-            Ended::Left => Ok(true),
-            Ended::Missing => {
-                // What ended it must be on record before anyone is told that it is over.
-                match durability {
-                    Durability::Ledger => self.past(id, who).await.map(drop)?,
-                    Durability::Journal => {
-                        self.settled(self.registry.journal_end(id.bucket()).await?, durability).await?;
-                    }
+        for kind in kinds(who) {
+            let station = self.station(*kind, id.bucket())?;
+            match station.registry.end(id, who, reason, origin).await? {
+                Ended::Now { reason: ended_for, receipt } => {
+                    self.settled(station, receipt, durability).await?;
+                    return Ok(ended_for == reason);
                 }
-                Ok(false)
+                Ended::Left => return Ok(true),
+                Ended::Missing => {}
             }
         }
+        // What ended it must be on record before anyone is told that it is over.
+        match durability {
+            Durability::Ledger => self.past(id, who).await.map(drop)?,
+            Durability::Journal => {
+                for kind in kinds(who) {
+                    let station = self.station(*kind, id.bucket())?;
+                    let end = station.registry.journal_end(id.bucket()).await?;
+                    self.settled(station, end, durability).await?;
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Ends every session of a pool; says how many those were.
@@ -162,9 +175,10 @@ impl Engine {
         origin: &Origin,
         durability: Durability,
     ) -> Result<usize, Error> {
-        match self.registry.end_all(pool, reason, origin).await {
+        let station = self.station(pool.kind, pool.bucket())?;
+        match station.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {
-                self.settled(receipt, durability).await?;
+                self.settled(station, receipt, durability).await?;
                 Ok(count)
             }
             // Every pool with a live session is open.
@@ -177,9 +191,10 @@ impl Engine {
     /// way with the old terms then finds the new ones.
     pub(crate) async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
         for _ in 0..OPENINGS_PER_CALL_MAX {
-            match self.registry.revise(pool, terms, origin).await {
-                Ok(EndedAll { receipt, .. }) => return self.durable(receipt).await,
-                Err(RegistryError::PoolNotOpen) => self.open(pool, Some(terms)).await?,
+            let station = self.station(pool.kind, pool.bucket())?;
+            match station.registry.revise(pool, terms, origin).await {
+                Ok(EndedAll { receipt, .. }) => return self.durable(station, receipt).await,
+                Err(RegistryError::PoolNotOpen) => self.open(station, pool, Some(terms)).await?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -193,46 +208,76 @@ impl Engine {
 
     /// A live session, if `who` may see it.
     pub(crate) async fn live(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
-        Ok(self.registry.session(id, who).await?)
+        for kind in kinds(who) {
+            let station = self.station(*kind, id.bucket())?;
+            let live = station.registry.session(id, who).await?;
+            if live.is_some() {
+                return Ok(live);
+            }
+        }
+        Ok(None)
     }
 
     /// A pool and some of its sessions; none if nobody was in it lately.
     pub(crate) async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
-        match self.registry.view(pool, max).await {
+        match self.station(pool.kind, pool.bucket())?.registry.view(pool, max).await {
             Ok(view) => Ok(Some(view)),
             Err(RegistryError::PoolNotOpen) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns once the ledger knows all that had happened in the bucket before this call.
-    pub(crate) async fn on_record(&self, bucket: Bucket) -> Result<(), Error> {
-        self.durable(self.registry.journal_end(bucket).await?).await
+    /// Returns once the ledger knows all that had happened in a bucket's pools of this kind before this call.
+    pub(crate) async fn on_record(&self, kind: PoolKind, bucket: Bucket) -> Result<(), Error> {
+        let station = self.station(kind, bucket)?;
+        self.durable(station, station.registry.journal_end(bucket).await?).await
     }
 
-    async fn open(&self, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
+    /// What serves pools of this kind now.
+    fn station(&self, kind: PoolKind, bucket: Bucket) -> Result<&Station, RegistryError> {
+        let station = self.registries.of(kind, self.bearings.mode(bucket));
+        station.ok_or(RegistryError::NotServing { bucket })
+    }
+
+    /// Whether what this answered in this epoch still holds.
+    async fn still(&self, station: &Station, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
+        if station.is_rebuilt() { self.bearings.still(bucket, epoch).await } else { Ok(()) }
+    }
+
+    async fn open(&self, station: &Station, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
         // Number and sessions of one instant: what is decided in this pool then follows on the record, or is refused by it.
         let LivePool { seq, sessions, .. } = self.ledger.pool_head(pool).await.map_err(Error::Ledger)?;
-        Ok(self.registry.open(pool, seq, terms, sessions).await?)
+        Ok(station.registry.open(pool, seq, terms, sessions).await?)
     }
 
     /// Waits for what an answer of this durability rests on.
-    async fn settled(&self, receipt: Receipt, durability: Durability) -> Result<(), Error> {
+    async fn settled(
+        &self,
+        station: &Station,
+        receipt: Receipt,
+        durability: Durability,
+    ) -> Result<(), Error> {
         match durability {
-            Durability::Ledger => self.durable(receipt).await,
+            Durability::Ledger => self.durable(station, receipt).await,
             Durability::Journal => {
-                self.commits.keep_up(receipt, self.registry.journal_depth() as u64).await;
+                station.commits.keep_up(receipt, station.registry.journal_depth() as u64).await;
                 Ok(())
             }
         }
     }
 
     /// Waits until the ledger has all up to `receipt`.
-    async fn durable(&self, receipt: Receipt) -> Result<(), Error> {
-        let committed = self.commits.reached(receipt);
+    async fn durable(&self, station: &Station, receipt: Receipt) -> Result<(), Error> {
+        let committed = station.commits.reached(receipt);
         match tokio::time::timeout(self.commit_timeout, committed).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Overtaken)) | Err(_) => Err(Error::NotDurable),
         }
     }
+}
+
+/// The kinds of pools that a caller may have come for. Those come first that are always served.
+fn kinds(who: &Authority) -> &[PoolKind] {
+    const ANY: [PoolKind; 3] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber];
+    who.kind.as_ref().map_or(&ANY, std::slice::from_ref)
 }

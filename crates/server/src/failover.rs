@@ -11,17 +11,21 @@ mod bearings;
 mod breaker;
 mod confirm;
 mod needs;
+mod place;
 mod presence;
 mod probe;
 mod rebuilder;
+mod rebuilt;
 mod salvage;
 
-pub(crate) use bearings::Bearings;
+pub(crate) use bearings::{Bearings, Known};
 pub(crate) use confirm::Confirm;
 pub(crate) use needs::Needs;
+pub(crate) use place::{Place, place_of};
 pub(crate) use presence::Presence;
 pub(crate) use probe::{Probe, Reach};
 pub(crate) use rebuilder::Rebuilder;
+pub(crate) use rebuilt::Rebuilt;
 
 use std::time::Duration;
 

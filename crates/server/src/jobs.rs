@@ -17,8 +17,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
-use seatkeeper_registry::Registry;
 
+use crate::engine::Registries;
 use crate::error::Error;
 use crate::settings::Settings;
 use crate::workers::Crew;
@@ -44,13 +44,14 @@ pub(crate) trait Job: Send + Sync + 'static {
 /// Starts all jobs, which stop with the crew. Those that are new are due now.
 pub(crate) async fn start(
     settings: &Settings,
-    registry: &Arc<dyn Registry>,
+    registries: &Registries,
     ledger: &Ledger,
     crew: &Crew,
     now: RegistryTime,
 ) -> Result<Roster, seatkeeper_ledger::Error> {
+    let registry = &registries.for_capacities().registry;
     let mut roster = Roster::new(Arc::clone(registry), ledger.clone());
-    roster.start(SessionExpiry { registry: Arc::clone(registry) }, crew, now).await?;
+    roster.start(SessionExpiry { stations: registries.all().cloned().collect() }, crew, now).await?;
     let housekeeping = Housekeeping { registry: Arc::clone(registry), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;
     if let Some(keep) = settings.ledger.keep() {

@@ -31,6 +31,6 @@ pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, Durability, LedgerSettings,
     LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, RegistryUrl, Secret, ServerSettings,
-    Settings, SinkFormat, UsageSettings,
+    Settings, SinkFormat, UsageSettings, WhenDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};

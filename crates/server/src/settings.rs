@@ -23,7 +23,7 @@ pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
 pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
 pub use log::{LogFormat, LogSettings};
-pub use registry::RegistrySettings;
+pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
 pub use secret::Secret;
 pub use server::ServerSettings;
@@ -71,7 +71,7 @@ impl Settings {
         self.server.check()?;
         self.auth.check()?;
         self.ledger.check()?;
-        self.registry.check()?;
+        self.registry.check(&self.ledger)?;
         self.licenses.check()?;
         self.devices.check()?;
         self.capacities.check()?;

@@ -11,7 +11,7 @@ use axum::serve::ListenerExt;
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::redis::Servers;
-use seatkeeper_registry::{MonotonicClock, Registry, TimeSource};
+use seatkeeper_registry::{MonotonicClock, TimeSource};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
-use crate::engine::{Commits, Endings, Engine};
+use crate::engine::{Commits, Endings, Engine, Registries};
 use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers};
 use crate::failover::Bearings;
 use crate::http::router;
@@ -108,42 +108,41 @@ async fn start_by<C: TimeSource>(
         TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
     let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
 
-    let commits = Arc::new(Commits::new(settings.registry.journal_events_max));
+    let commits = Commits::new(settings.registry.journal_events_max);
     let upkeep = Crew::new();
     let servers = settings.registry.shared()?.map(Servers::new);
-    let shared = match &servers {
-        Some(servers) => Some(Shared::new(&settings, servers.clone(), &ledger).await?),
-        None => None,
-    };
-    let (registry, bearings): (Arc<dyn Registry>, _) = match &shared {
+    let shared = Shared::of(&settings, servers.clone(), &ledger).await?;
+    let (registries, bearings) = match &shared {
         Some(shared) => {
-            shared.start(&settings, &ledger, &commits, &upkeep).await;
-            (Arc::clone(&shared.registry) as _, Arc::clone(&shared.bearings))
+            shared.start(&settings, &ledger, &upkeep).await;
+            (shared.registries.clone(), Arc::clone(&shared.bearings))
         }
         None => {
             let recorded = ledger.last_time().await?.unwrap_or_default();
             let clock = clock(embedded::first_time(recorded));
-            (embedded::filled_registry(&settings, &ledger, clock).await?, Arc::new(Bearings::alone()))
+            let registry = embedded::filled_registry(&settings, &ledger, clock).await?;
+            (Registries::alone(registry, commits), Arc::new(Bearings::alone()))
         }
     };
     let endings = Arc::new(Endings::default());
-    let drain = Drain {
-        registry: Arc::clone(&registry),
-        ledger: ledger.clone(),
-        commits: Arc::clone(&commits),
-        endings: Arc::clone(&endings),
-        bearings: Arc::clone(&bearings),
-    };
-    let drainage = workers(&settings, &registry, &ledger, drain, &upkeep).await?;
-    let now = registry.now().await?;
-    let mut jobs = jobs::start(&settings, &registry, &ledger, &upkeep, now).await?;
+    let now = registries.for_capacities().registry.now().await?;
+    let drainage = Crew::new();
+    for station in registries.all() {
+        drainage.start(Drain {
+            station: station.clone(),
+            ledger: ledger.clone(),
+            endings: Arc::clone(&endings),
+            bearings: Arc::clone(&bearings),
+        });
+    }
+    workers(&settings, &registries, &ledger, &upkeep, now);
+    let mut jobs = jobs::start(&settings, &registries, &ledger, &upkeep, now).await?;
     if let Some(sink) = HttpSink::of(&settings.usage)? {
         let metering = Metering {
             sink,
             settings: settings.usage.clone(),
-            registry: Arc::clone(&registry),
+            station: registries.for_capacities().clone(),
             ledger: ledger.clone(),
-            commits: Arc::clone(&commits),
         };
         metering.start(&upkeep, &mut jobs, now).await?;
     }
@@ -153,7 +152,7 @@ async fn start_by<C: TimeSource>(
     let entitlements = entitlements(&settings, servers, &ledger, &upkeep);
     let app = App::new(Parts {
         verifier,
-        engine: Engine::new(registry, ledger.clone(), commits, endings, bearings, commit_timeout),
+        engine: Engine::new(registries, ledger.clone(), endings, bearings, commit_timeout),
         entitlements,
         jobs,
         reconciliation: Semaphore::new(1),
@@ -194,23 +193,18 @@ fn entitlements(
     entitlements
 }
 
-/// The workers that look after sessions and history, and the one that brings their changes to the ledger.
-async fn workers(
-    settings: &Settings,
-    registry: &Arc<dyn Registry>,
-    ledger: &Ledger,
-    drain: Drain,
-    upkeep: &Crew,
-) -> Result<Crew, StartError> {
-    let drainage = Crew::new();
-    drainage.start(drain);
+/// The workers that look after sessions and history from `now` on.
+fn workers(settings: &Settings, registries: &Registries, ledger: &Ledger, upkeep: &Crew, now: RegistryTime) {
     let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
-    upkeep.start(Flush::new(Arc::clone(registry), ledger.clone(), flush_interval, registry.now().await?));
-    if settings.registry.sweep_interval_milliseconds > 0 {
-        let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
-        upkeep.start(Sweep::new(Arc::clone(registry), interval));
+    for station in registries.all() {
+        // Where nodes share the sessions, each knows only of its own heartbeats, and begins with none.
+        let since = if station.is_rebuilt() { RegistryTime::default() } else { now };
+        upkeep.start(Flush::new(station.clone(), ledger.clone(), flush_interval, since));
+        if settings.registry.sweep_interval_milliseconds > 0 {
+            let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
+            upkeep.start(Sweep::new(station.clone(), interval));
+        }
     }
-    Ok(drainage)
 }
 
 /// Serves until `shutdown`, then answers what was accepted, for at most `drain_timeout`.

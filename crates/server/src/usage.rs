@@ -15,9 +15,8 @@ use std::sync::Arc;
 
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::Registry;
 
-use crate::engine::Commits;
+use crate::engine::Station;
 use crate::jobs::Roster;
 use crate::settings::UsageSettings;
 use crate::workers::Crew;
@@ -30,9 +29,9 @@ use sink::Sink;
 pub(crate) struct Metering<S> {
     pub(crate) sink: S,
     pub(crate) settings: UsageSettings,
-    pub(crate) registry: Arc<dyn Registry>,
+    /// What serves capacities.
+    pub(crate) station: Station,
     pub(crate) ledger: Ledger,
-    pub(crate) commits: Arc<Commits>,
 }
 
 impl<S: Sink> Metering<S> {
@@ -43,9 +42,9 @@ impl<S: Sink> Metering<S> {
         jobs: &mut Roster,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
-        let Self { sink, settings, registry, ledger, commits } = self;
+        let Self { sink, settings, station, ledger } = self;
         let delivery = Delivery {
-            registry: Arc::clone(&registry),
+            registry: Arc::clone(&station.registry),
             ledger: ledger.clone(),
             sink: Box::new(sink),
             duplicate_statuses: settings.duplicate_statuses,
@@ -53,9 +52,8 @@ impl<S: Sink> Metering<S> {
         // First, for an emission asks for a run of it.
         jobs.start(delivery, crew, now).await?;
         let emission = Emission {
-            registry,
+            station,
             ledger,
-            commits,
             interval: Span::from_secs(settings.emission_interval_seconds),
             batch_records: usize::try_from(settings.batch_records).unwrap_or(usize::MAX),
         };

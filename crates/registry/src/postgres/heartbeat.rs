@@ -5,7 +5,7 @@ use seatkeeper_core::{Authority, Bucket, Reach, RegistryTime, SessionId, Sight, 
 use super::PostgresRegistry;
 use super::fault::Fault;
 use super::look::Target;
-use super::row::{Found, LiveRow, RenewedRow, Served, number_of, signed};
+use super::row::{Found, LiveRow, RenewedRow, Served, signed};
 use crate::contract::{Heartbeat, Live};
 use crate::open_pool::Beat;
 
@@ -53,7 +53,7 @@ impl PostgresRegistry {
         since: RegistryTime,
     ) -> Result<Vec<(SessionId, RegistryTime)>, Fault> {
         let rows: Vec<RenewedRow> = sqlx::query_as(include_str!("sql/renewed_since.sql"))
-            .bind(number_of(bucket))
+            .bind(self.section.number_of(bucket))
             .bind(signed(since.as_millis()))
             .fetch_all(&self.pool)
             .await?;
@@ -68,12 +68,12 @@ impl PostgresRegistry {
         };
         let row: Option<LiveRow> = sqlx::query_as(include_str!("sql/heartbeat.sql"))
             .bind(id.as_uuid())
-            .bind(number_of(id.bucket()))
+            .bind(self.section.number_of(id.bucket()))
             .bind(who.kind.map(|kind| kind.as_str()))
             .bind(who.tenant.as_str())
             .bind(user)
             .bind(who.abroad.as_ref().map(|user| user.as_str()))
-            .bind(signed(self.epochs.of(id.bucket())))
+            .bind(signed(self.section.epoch(id.bucket())))
             .fetch_optional(&self.pool)
             .await
             .map_err(Fault::of_commit)?;
@@ -85,7 +85,7 @@ impl PostgresRegistry {
         let Served { epoch, serving, rest: Found(row) } =
             sqlx::query_as::<_, Served<Found>>(include_str!("sql/session.sql"))
                 .bind(id.as_uuid())
-                .bind(number_of(id.bucket()))
+                .bind(self.section.number_of(id.bucket()))
                 .fetch_one(&self.pool)
                 .await?;
         self.serves(id.bucket(), epoch, serving)?;

@@ -7,7 +7,8 @@ use sqlx::FromRow;
 
 use super::PostgresRegistry;
 use super::fault::Fault;
-use super::row::{bucket_of, number_of, signed, unsigned};
+use super::row::{signed, unsigned};
+use super::section::Section;
 use super::wire;
 use crate::Error;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
@@ -42,8 +43,10 @@ impl PostgresRegistry {
     /// An error if no admission may be made, for too many events wait.
     pub(super) async fn room_in_journal(&self) -> Result<(), Error> {
         if self.backlog.wants_reading() {
-            let depth: Result<i64, sqlx::Error> =
-                sqlx::query_scalar(include_str!("sql/depth.sql")).fetch_one(&self.pool).await;
+            let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))
+                .bind(self.section.first())
+                .fetch_one(&self.pool)
+                .await;
             self.backlog.is(depth.map_err(Fault::from)?);
         }
         let depth = self.backlog.depth();
@@ -52,13 +55,22 @@ impl PostgresRegistry {
 
     pub(super) async fn read_journal(&self, max: usize) -> Result<JournalRead, Fault> {
         let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
-        let rows: Vec<EntryRow> =
-            sqlx::query_as(include_str!("sql/journal_read.sql")).bind(max).fetch_all(&self.pool).await?;
+        let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
+            .bind(max)
+            .bind(self.section.first())
+            .fetch_all(&self.pool)
+            .await?;
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
-        let entries: Vec<JournalEntry> = rows.into_iter().map(EntryRow::read).collect::<Result<_, _>>()?;
+        let entries: Vec<JournalEntry> =
+            rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
         // What is waited for here and does not wait there was brought to the ledger by another node.
-        let missing = self.backlog.awaited().filter(|bucket| !read.contains(bucket)).map(number_of).collect();
+        let missing = self
+            .backlog
+            .awaited()
+            .filter(|bucket| !read.contains(bucket))
+            .map(|bucket| self.section.number_of(bucket))
+            .collect();
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
     }
 
@@ -68,14 +80,15 @@ impl PostgresRegistry {
         }
         let rows: Vec<AcknowledgedRow> =
             sqlx::query_as(include_str!("sql/acknowledged.sql")).bind(buckets).fetch_all(&self.pool).await?;
-        let receipts: Vec<Receipt> = rows.into_iter().map(AcknowledgedRow::read).collect::<Result<_, _>>()?;
+        let receipts: Vec<Receipt> =
+            rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
         Ok(receipts)
     }
 
     pub(super) async fn acknowledge(&self, through: Receipt) -> Result<(), Fault> {
         let forgotten: i64 = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
-            .bind(number_of(through.bucket))
+            .bind(self.section.number_of(through.bucket))
             .bind(signed(through.epoch))
             .bind(signed(through.position))
             .fetch_one(&self.pool)
@@ -87,7 +100,7 @@ impl PostgresRegistry {
 
     pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Fault> {
         let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
-            .bind(number_of(bucket))
+            .bind(self.section.number_of(bucket))
             .fetch_one(&self.pool)
             .await?;
         let epoch = unsigned(end.epoch);
@@ -99,16 +112,16 @@ impl PostgresRegistry {
 }
 
 impl EntryRow {
-    pub(super) fn read(self) -> Result<JournalEntry, Fault> {
-        let epoch = unsigned(self.epoch);
-        let receipt = Receipt { bucket: bucket_of(self.bucket)?, epoch, position: unsigned(self.position) };
-        Ok(JournalEntry { receipt, event: wire::read(&self.event, epoch)? })
+    pub(super) fn read(self, section: &Section) -> Result<JournalEntry, Fault> {
+        let (bucket, epoch) = (section.bucket_of(self.bucket)?, unsigned(self.epoch));
+        let receipt = Receipt { bucket, epoch, position: unsigned(self.position) };
+        Ok(JournalEntry { receipt, event: wire::read(&self.event, section.stamp(bucket, epoch))? })
     }
 }
 
 impl AcknowledgedRow {
-    fn read(self) -> Result<Receipt, Fault> {
+    fn read(self, section: &Section) -> Result<Receipt, Fault> {
         let (epoch, position) = (unsigned(self.epoch), unsigned(self.position));
-        Ok(Receipt { bucket: bucket_of(self.bucket)?, epoch, position })
+        Ok(Receipt { bucket: section.bucket_of(self.bucket)?, epoch, position })
     }
 }

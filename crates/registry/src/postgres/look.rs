@@ -10,7 +10,8 @@ use sqlx::query::QueryAs;
 use sqlx::{PgConnection, Postgres};
 
 use super::fault::Fault;
-use super::row::{SeenRow, SeenSession, number_of, time, unsigned};
+use super::row::{SeenRow, SeenSession, time, unsigned};
+use super::section::Section;
 use crate::contract::Receipt;
 use crate::open_pool::OpenPool;
 
@@ -51,6 +52,8 @@ pub(super) enum Turn {
 /// What was seen.
 pub(super) struct Seen {
     pub(super) bucket: Bucket,
+    /// As the database knows it.
+    pub(super) number: i16,
     pub(super) epoch: u64,
     pub(super) serving: bool,
     pub(super) fence: i64,
@@ -80,13 +83,14 @@ impl Seen {
 /// Looks, so that at least what `sight` asks for is in view.
 pub(super) async fn look(
     connection: &mut PgConnection,
+    section: &Section,
     turn: Turn,
     target: Target<'_>,
     sight: impl Fn(&Seen) -> Sight,
 ) -> Result<Seen, Fault> {
     let mut stalest = Some(STALEST_SHOWN);
     loop {
-        let seen = look_once(connection, turn, target, stalest).await?;
+        let seen = look_once(connection, section, turn, target, stalest).await?;
         match (sight(&seen), seen.shown) {
             (_, None) => return Ok(seen),
             (Sight::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
@@ -102,11 +106,13 @@ pub(super) async fn look(
 
 async fn look_once(
     connection: &mut PgConnection,
+    section: &Section,
     turn: Turn,
     target: Target<'_>,
     stalest: Option<u32>,
 ) -> Result<Seen, Fault> {
-    let rows = query(turn, target, stalest).fetch_all(connection).await?;
+    let number = section.number_of(target.bucket());
+    let rows = query(number, turn, target, stalest).fetch_all(connection).await?;
     let mut rows = rows.into_iter();
     let Some(first) = rows.next() else {
         return Err(Fault::Odd("a look shows at least the bucket"));
@@ -126,6 +132,7 @@ async fn look_once(
     let pool = Pool::in_view(terms, view.sessions.iter().cloned(), others);
     Ok(Seen {
         bucket: target.bucket(),
+        number,
         epoch,
         serving: first.serving,
         fence: first.fence,
@@ -142,6 +149,7 @@ async fn look_once(
 }
 
 fn query(
+    number: i16,
     turn: Turn,
     target: Target<'_>,
     stalest: Option<u32>,
@@ -159,7 +167,7 @@ fn query(
         Turn::With => include_str!("sql/look.sql"),
     };
     sqlx::query_as(sql)
-        .bind(number_of(target.bucket()))
+        .bind(number)
         .bind(pool.map(|pool| pool.kind.as_str()))
         .bind(pool.map(|pool| pool.tenant.to_string()))
         .bind(pool.map(|pool| pool.name.to_string()))

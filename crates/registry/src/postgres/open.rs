@@ -25,7 +25,9 @@ impl PostgresRegistry {
             let _turn = self.turn(pool.bucket()).await;
             let mut connection = self.pool.acquire().await?;
             let mut transaction = begin_long(&mut connection).await?;
-            let seen = look(&mut transaction, Turn::With, Target::pool(pool), |_| Sight::ONE_SESSION).await?;
+            let seen =
+                look(&mut transaction, &self.section, Turn::With, Target::pool(pool), |_| Sight::ONE_SESSION)
+                    .await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
             let (receipt, events) =
                 open_in(&mut transaction, &seen, Filling { pool, seq, terms, live }).await?;

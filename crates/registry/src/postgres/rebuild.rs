@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Sight};
-use sqlx::{FromRow, PgExecutor, SqlSafeStr};
+use sqlx::{FromRow, SqlSafeStr};
 
 use super::PostgresRegistry;
 use super::connect::begin_long;
@@ -10,7 +10,8 @@ use super::fault::Fault;
 use super::journal::EntryRow;
 use super::look::{Target, Turn, look};
 use super::open::open_in;
-use super::row::{bucket_of, number_of, signed, unsigned};
+use super::row::{signed, unsigned};
+use super::section::Section;
 use crate::Error;
 use crate::contract::{JournalEntry, Receipt};
 use crate::rebuild::{Condition, Filling, Identity, Rebuild, State};
@@ -39,7 +40,7 @@ impl Rebuild for PostgresRegistry {
     }
 
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        Ok(done(&self.pool, include_str!("sql/rebuild_begin.sql"), bucket, epoch).await?)
+        Ok(self.done(include_str!("sql/rebuild_begin.sql"), bucket, epoch).await?)
     }
 
     async fn rebuild_journal(
@@ -50,18 +51,18 @@ impl Rebuild for PostgresRegistry {
         max: usize,
     ) -> Result<Vec<JournalEntry>, Error> {
         let rows: Result<Vec<EntryRow>, _> = sqlx::query_as(include_str!("sql/rebuild_journal.sql"))
-            .bind(number_of(bucket))
+            .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
             .bind(after.map_or(0, |receipt| signed(receipt.position)))
             .bind(i64::try_from(max).unwrap_or(i64::MAX))
             .fetch_all(&self.pool)
             .await;
         let rows = rows.map_err(|error| Fault::in_bucket(error, bucket))?;
-        rows.into_iter().map(|row| Ok(row.read()?)).collect()
+        rows.into_iter().map(|row| Ok(row.read(&self.section)?)).collect()
     }
 
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        Ok(done(&self.pool, include_str!("sql/rebuild_clear.sql"), bucket, epoch).await?)
+        Ok(self.done(include_str!("sql/rebuild_clear.sql"), bucket, epoch).await?)
     }
 
     async fn rebuild_fill(
@@ -79,15 +80,17 @@ impl Rebuild for PostgresRegistry {
         epoch: u64,
         _identity: Option<&Identity>,
     ) -> Result<(), Error> {
-        Ok(done(&self.pool, include_str!("sql/rebuild_finish.sql"), bucket, epoch).await?)
+        Ok(self.done(include_str!("sql/rebuild_finish.sql"), bucket, epoch).await?)
     }
 }
 
 impl PostgresRegistry {
     async fn read_conditions(&self) -> Result<Vec<Condition>, Fault> {
-        let rows: Vec<ConditionRow> =
-            sqlx::query_as(include_str!("sql/conditions.sql")).fetch_all(&self.pool).await?;
-        rows.into_iter().map(ConditionRow::read).collect()
+        let rows: Vec<ConditionRow> = sqlx::query_as(include_str!("sql/conditions.sql"))
+            .bind(self.section.first())
+            .fetch_all(&self.pool)
+            .await?;
+        rows.into_iter().map(|row| row.read(&self.section)).collect()
     }
 
     async fn fill(&self, epoch: u64, not_before: RegistryTime, pool: Filling<'_>) -> Result<(), Fault> {
@@ -95,38 +98,34 @@ impl PostgresRegistry {
         let mut connection = self.pool.acquire().await?;
         let mut transaction = begin_long(&mut connection).await?;
         sqlx::query(include_str!("sql/rebuild_not_before.sql"))
-            .bind(number_of(bucket))
+            .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
             .bind(signed(not_before.as_millis()))
             .execute(&mut *transaction)
             .await
             .map_err(|error| Fault::in_bucket(error, bucket))?;
         let target = Target::pool(pool.pool);
-        let seen = look(&mut transaction, Turn::With, target, |_| Sight::ONE_SESSION).await?;
+        let seen = look(&mut transaction, &self.section, Turn::With, target, |_| Sight::ONE_SESSION).await?;
         open_in(&mut transaction, &seen, pool).await?;
         transaction.commit().await.map_err(Fault::of_commit)
     }
-}
 
-/// Takes a step on a bucket that is being rebuilt for this epoch.
-async fn done(
-    executor: impl PgExecutor<'_>,
-    step: impl SqlSafeStr,
-    bucket: Bucket,
-    epoch: u64,
-) -> Result<(), Fault> {
-    let made = sqlx::query(step).bind(number_of(bucket)).bind(signed(epoch)).execute(executor).await;
-    made.map(drop).map_err(|error| Fault::in_bucket(error, bucket))
+    /// Takes a step on a bucket that is being rebuilt for this epoch.
+    async fn done(&self, step: impl SqlSafeStr, bucket: Bucket, epoch: u64) -> Result<(), Fault> {
+        let step = sqlx::query(step).bind(self.section.number_of(bucket)).bind(signed(epoch));
+        let made = step.execute(&self.pool).await;
+        made.map(drop).map_err(|error| Fault::in_bucket(error, bucket))
+    }
 }
 
 impl ConditionRow {
-    fn read(self) -> Result<Condition, Fault> {
+    fn read(self, section: &Section) -> Result<Condition, Fault> {
         let epoch = unsigned(self.epoch);
         let state = match (self.serving, epoch) {
             (true, _) => State::Serving { epoch, identity: None },
             (false, 0) => State::Missing,
             (false, _) => State::Rebuilding { epoch },
         };
-        Ok(Condition { bucket: bucket_of(self.bucket)?, server: None, state })
+        Ok(Condition { bucket: section.bucket_of(self.bucket)?, server: None, state })
     }
 }

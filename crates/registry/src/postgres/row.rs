@@ -1,14 +1,13 @@
 //! Rows as the rule's words.
 
 use seatkeeper_core::{
-    Bucket, DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier,
+    DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier,
 };
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
 use sqlx::{FromRow, Row as _};
 use uuid::Uuid;
 
-use super::fault::Fault;
 use super::wire::{Unreadable, WrittenFold, id, users_of};
 use crate::contract::Live;
 use crate::open_pool::OpenPool;
@@ -29,17 +28,6 @@ pub(super) fn time(millis: i64) -> RegistryTime {
 
 fn span(millis: i64) -> Span {
     Span::from_millis(unsigned(millis))
-}
-
-/// The number of a bucket as PostgreSQL keeps it.
-pub(super) fn number_of(bucket: Bucket) -> i16 {
-    bucket.number().cast_signed()
-}
-
-/// The bucket of this number.
-pub(super) fn bucket_of(number: i16) -> Result<Bucket, Fault> {
-    let bucket = u16::try_from(number).ok().and_then(Bucket::new);
-    bucket.ok_or(Fault::Odd("a bucket that there is not"))
 }
 
 /// A row of `registry.seen`.

@@ -78,7 +78,7 @@ impl PostgresRegistry {
         sight: impl Fn(&Seen) -> Sight,
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<(Done<T>, usize)>, Fault> {
-        let mut seen = look(connection, turn, target, sight).await?;
+        let mut seen = look(connection, &self.section, turn, target, sight).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::of(&open, seen.now));
@@ -97,7 +97,7 @@ impl PostgresRegistry {
 
     /// An error unless a bucket that is served, or not, in this epoch is one that this node serves.
     pub(super) fn serves(&self, bucket: Bucket, epoch: u64, serving: bool) -> Result<(), Fault> {
-        let known = self.epochs.of(bucket);
+        let known = self.section.epoch(bucket);
         let served = serving && epoch == known && known != Epochs::NONE;
         if served { Ok(()) } else { Err(Fault::NotServing(bucket)) }
     }

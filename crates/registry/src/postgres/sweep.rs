@@ -7,7 +7,7 @@ use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::look::{Seen, Target, Turn, look};
-use super::row::{Served, number_of, time};
+use super::row::{Served, time, unsigned};
 use super::step::CALL_TIMEOUT;
 use super::wire::Unreadable;
 use super::write::{Change, Columns, Events, Fate};
@@ -27,6 +27,13 @@ struct DueRow {
     name: Option<String>,
 }
 
+/// A bucket in which some are.
+#[derive(FromRow)]
+struct DueBucketRow {
+    bucket: i16,
+    epoch: i64,
+}
+
 #[derive(FromRow)]
 struct EarliestRow {
     due: Option<i64>,
@@ -35,9 +42,26 @@ struct EarliestRow {
 impl PostgresRegistry {
     pub(super) async fn due_in(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Fault> {
         let Served { epoch, serving, rest: EarliestRow { due } } =
-            sqlx::query_as(include_str!("sql/due.sql")).bind(number_of(bucket)).fetch_one(&self.pool).await?;
+            sqlx::query_as(include_str!("sql/due.sql"))
+                .bind(self.section.number_of(bucket))
+                .fetch_one(&self.pool)
+                .await?;
         self.serves(bucket, epoch, serving)?;
         Ok(due.map(time))
+    }
+
+    /// The buckets served here that have something to sweep.
+    pub(super) async fn all_due(&self) -> Result<Vec<Bucket>, Fault> {
+        let rows: Vec<DueBucketRow> = sqlx::query_as(include_str!("sql/due_buckets.sql"))
+            .bind(self.section.first())
+            .fetch_all(&self.pool)
+            .await?;
+        let mut due = Vec::new();
+        for row in rows {
+            let bucket = self.section.bucket_of(row.bucket)?;
+            due.extend((self.section.epoch(bucket) == unsigned(row.epoch)).then_some(bucket));
+        }
+        Ok(due)
     }
 
     pub(super) async fn sweep_bucket(&self, bucket: Bucket, pools_max: usize) -> Result<Swept, Fault> {
@@ -70,7 +94,7 @@ impl PostgresRegistry {
     ) -> Result<(Swept, Vec<Written>), Fault> {
         let asked = i64::try_from(pools_max).unwrap_or(i64::MAX).saturating_add(1);
         let rows: Vec<Served<DueRow>> = sqlx::query_as(include_str!("sql/due_pools.sql"))
-            .bind(number_of(bucket))
+            .bind(self.section.number_of(bucket))
             .bind(asked)
             .fetch_all(&mut *transaction)
             .await?;
@@ -96,7 +120,7 @@ impl PostgresRegistry {
         pool: &PoolId,
     ) -> Result<Option<(usize, Written)>, Fault> {
         let sight = |seen: &Seen| Sight::to_forget(seen.terms, seen.now);
-        let mut seen = look(transaction, Turn::With, Target::pool(pool), sight).await?;
+        let mut seen = look(transaction, &self.section, Turn::With, Target::pool(pool), sight).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::of(&open, seen.now));

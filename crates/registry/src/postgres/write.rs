@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::fault::Fault;
 use super::look::Seen;
-use super::row::{number_of, signed, unsigned};
+use super::row::{signed, unsigned};
 use super::wire::{self, Unreadable, WrittenFold};
 use crate::contract::Receipt;
 use crate::open_pool::{OpenPool, Record};
@@ -139,7 +139,7 @@ impl Change<'_> {
         let texts: Result<Vec<_>, _> = events.list.iter().map(wire::write).collect();
         let texts = texts.map_err(Unreadable::from)?;
         let position: i64 = sqlx::query_scalar(include_str!("sql/write.sql"))
-            .bind(number_of(seen.bucket))
+            .bind(seen.number)
             .bind(seen.fence)
             .bind(signed(seen.now.as_millis()))
             .bind(seen.row.map(|(pool, _)| pool))

@@ -23,7 +23,7 @@ const CLOCK_BY_HAND: &str = "
     INSERT INTO clock_by_hand VALUES (1800000000000);
     CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'SELECT millis FROM clock_by_hand';
-    UPDATE registry.buckets SET epoch = 1, serving = true;
+    UPDATE registry.buckets SET epoch = 1, filled_for = 1, serving = true;
     CREATE OR REPLACE FUNCTION registry.small_pool() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1'";
 
 /// Some nodes, and the hands of the clock.

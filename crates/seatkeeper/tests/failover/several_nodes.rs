@@ -99,7 +99,8 @@ async fn when_no_node_reaches_redis_nobody_is_admitted_and_nobody_loses_a_seat()
     let redis = Redis::start();
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 1).await;
     let through = format!("redis://{}", proxy.address());
-    let nodes = Nodes::over(&[through.clone(), through.clone(), through]);
+    let deny = &[("REGISTRY_WHEN_DOWN", "deny")];
+    let nodes = Nodes::over_with(&[through.clone(), through.clone(), through], deny);
     let (license, clients) = (nodes.houses[0].license(2).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
 

@@ -17,24 +17,36 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Nodes {
     pub(crate) houses: Vec<House>,
     database: Database,
+    settings: &'static [(&'static str, &'static str)],
 }
 
 impl Nodes {
     /// One node over each of these registries.
     pub(crate) fn over(registries: &[String]) -> Self {
-        let mut nodes = Self { houses: Vec::new(), database: postgres::database() };
+        Self::over_with(registries, &[])
+    }
+
+    /// Likewise, with these settings besides.
+    pub(crate) fn over_with(
+        registries: &[String],
+        settings: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        let mut nodes = Self { houses: Vec::new(), database: postgres::database(), settings };
         registries.iter().for_each(|registry| nodes.add(registry));
         nodes
     }
 
     /// Adds a node over this registry.
     pub(crate) fn add(&mut self, registry: &str) {
-        self.houses.push(House::open_with(&[
+        let ledger = self.database.url();
+        let mut settings = vec![
             ("REGISTRY_URL", registry),
-            ("LEDGER_URL", &self.database.url()),
+            ("LEDGER_URL", &*ledger),
             ("AUTH_ALGORITHM", "HS256"),
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
-        ]));
+        ];
+        settings.extend(self.settings);
+        self.houses.push(House::open_with(&settings));
     }
 
     /// A client at each node.

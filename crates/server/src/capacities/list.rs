@@ -63,7 +63,7 @@ async fn live_on(app: &App, who: &Who, capacity: Capacity) -> Result<Vec<Capacit
     let who = authority(who);
     let view = app.engine.view(&pool, 1).await?;
     // Nobody is told of a session that a crash could still undo.
-    app.engine.on_record(pool.bucket()).await?;
+    app.engine.on_record(pool.kind, pool.bucket()).await?;
     let sessions = view.map(|view| view.sessions).unwrap_or_default();
     let seen = sessions.iter().filter(|live| who.covers(&pool, &live.session));
     Ok(seen.map(|live| CapacitySession::live(capacity, live)).collect())

@@ -40,8 +40,8 @@ pub(super) async fn heartbeat(
     Body(ask): Body<HeartbeatAsk>,
 ) -> Result<Response, Error> {
     let id = SessionId::from_uuid(ask.session_id).map_err(|_| Error::SessionNotFound)?;
-    let authority = who.authority().through(PoolKind::Subscriber);
-    match app.engine.heartbeat(id, &authority, &meta.origin(who.as_user())).await? {
+    let origin = meta.origin(who.as_user());
+    match app.engine.heartbeat(PoolKind::Subscriber, id, who.authority(), &origin).await? {
         Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),
         Beat::Missing => Err(Error::SessionNotFound),

@@ -4,7 +4,7 @@ use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session
 use seatkeeper_ledger::SessionRecord;
 use seatkeeper_registry::{Error as RegistryError, Live};
 
-use super::{Beat, Engine};
+use super::{Beat, Engine, kinds};
 use crate::error::Error;
 use crate::times::registry_time_of;
 use crate::wall_clock;
@@ -35,8 +35,9 @@ impl Engine {
         if let Some(past) = Past::of(&record) {
             return Ok(Some(past));
         }
-        let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant);
-        if self.registry.session(id, &anyone).await?.is_some() {
+        let kind = record.pool.kind;
+        let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);
+        if self.live(id, &anyone).await?.is_some() {
             // The caller is no longer one of those who share it.
             return Ok(None);
         }
@@ -44,7 +45,12 @@ impl Engine {
         if let Some(past) = self.record(id, who).await?.as_ref().and_then(Past::of) {
             return Ok(Some(past));
         }
-        self.bearings.suspect(id.bucket());
+        let station = self.station(kind, id.bucket())?;
+        if station.is_rebuilt() {
+            self.bearings.suspect(id.bucket());
+        } else {
+            self.open(station, &record.pool, None).await?;
+        }
         Err(RegistryError::NotServing { bucket: id.bucket() }.into())
     }
 
@@ -74,7 +80,9 @@ impl Engine {
         id: SessionId,
         who: &Authority,
     ) -> Result<Option<SessionRecord>, Error> {
-        self.on_record(id.bucket()).await?;
+        for kind in kinds(who) {
+            self.on_record(*kind, id.bucket()).await?;
+        }
         let record = self.ledger.session(id).await.map_err(Error::Ledger)?;
         Ok(record.filter(|record| who.covers(&record.pool, &record.session)))
     }
@@ -82,7 +90,7 @@ impl Engine {
     /// What the ledger knows of a pool's live sessions, at most `max` of them, all that happened in it until
     /// now included.
     pub(crate) async fn live_records(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
-        self.on_record(pool.bucket()).await?;
+        self.on_record(pool.kind, pool.bucket()).await?;
         self.ledger.live_sessions_of(pool, max).await.map_err(Error::Ledger)
     }
 }

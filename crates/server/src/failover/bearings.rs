@@ -20,9 +20,21 @@ pub(crate) struct Bearings {
     shared: Option<Shared>,
 }
 
+/// What the registries of a node demand of each bucket.
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    /// The epochs in which the one serves that is configured.
+    pub(crate) main: Arc<Epochs>,
+    /// Those in which another one takes its place.
+    pub(crate) standby: Arc<Epochs>,
+    /// Those of all buckets, whatever serves them.
+    pub(crate) all: Arc<Epochs>,
+}
+
 struct Shared {
-    epochs: Arc<Epochs>,
+    known: Known,
     reach: Arc<Reach>,
+    needs_ledger: bool,
     rows: Mutex<Arc<[BucketRow]>>,
     nodes: Mutex<Arc<[NodeRow]>>,
     reading: watch::Sender<Reading>,
@@ -54,12 +66,13 @@ impl Bearings {
         Self { shared: None }
     }
 
-    /// Those of one of several, which reaches so much. `epochs` is what the registry demands of each bucket; nothing is
-    /// served yet.
-    pub(crate) fn shared(epochs: Arc<Epochs>, reach: Arc<Reach>) -> Self {
+    /// Those of one of several, which reaches so much. `known` is what the registries demand of each bucket; nothing is
+    /// served yet. With `needs_ledger`, nothing is where the ledger is out of reach.
+    pub(crate) fn shared(known: Known, reach: Arc<Reach>, needs_ledger: bool) -> Self {
         let shared = Shared {
-            epochs,
+            known,
             reach,
+            needs_ledger,
             rows: Mutex::new(Arc::new([])),
             nodes: Mutex::new(Arc::new([])),
             reading: watch::Sender::new(Reading::default()),
@@ -71,7 +84,7 @@ impl Bearings {
 
     /// The epoch in which calls on a bucket are made now.
     pub(crate) fn epoch(&self, bucket: Bucket) -> u64 {
-        self.shared.as_ref().map_or(Epochs::NONE, |shared| shared.epochs.of(bucket))
+        self.shared.as_ref().map_or(Epochs::NONE, |shared| shared.known.served(bucket))
     }
 
     /// Whether `epoch`, in which a call was made, is still the bucket's. If that was not read lately, this waits until
@@ -81,7 +94,7 @@ impl Bearings {
         if !shared.reading.borrow().is_recent(Instant::now()) {
             shared.read_again().await.map_err(|_| RegistryError::NotServing { bucket })?;
         }
-        if shared.epochs.of(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
+        if shared.known.served(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
     }
 
     /// The registry has lost memory of this bucket, or it contradicts the ledger: it must be rebuilt.
@@ -109,7 +122,8 @@ impl Bearings {
         let (rows, unreachable) = (self.rows(), shared.reach.unreachable());
         let is_cut_off =
             |row: &BucketRow| row.mode == BucketMode::Registry && unreachable.contains(row.bucket);
-        Some(!rows.is_empty() && !rows.iter().any(is_cut_off))
+        let has_ledger = !shared.needs_ledger || self.reaches_ledger();
+        Some(has_ledger && !rows.is_empty() && !rows.iter().any(is_cut_off))
     }
 
     /// Whether the latest try to read the rows succeeded.
@@ -144,8 +158,7 @@ impl Bearings {
     pub(super) fn confirm(&self, began: Instant, nodes: Vec<NodeRow>, rows: Vec<BucketRow>) {
         let Some(shared) = &self.shared else { return };
         for row in &rows {
-            let is_served = row.mode == BucketMode::Registry;
-            shared.epochs.set(row.bucket, if is_served { row.epoch } else { Epochs::NONE });
+            shared.known.note(row);
         }
         *shared.rows.lock() = rows.into();
         *shared.nodes.lock() = nodes.into();
@@ -170,6 +183,24 @@ impl Bearings {
             Some(shared) => shared.reading_wanted.notified().await,
             None => std::future::pending().await,
         }
+    }
+}
+
+impl Known {
+    /// The epoch in which a bucket is served, by whatever does.
+    fn served(&self, bucket: Bucket) -> u64 {
+        self.main.of(bucket).max(self.standby.of(bucket))
+    }
+
+    fn note(&self, row: &BucketRow) {
+        let (main, standby) = match row.mode {
+            BucketMode::Registry => (row.epoch, Epochs::NONE),
+            BucketMode::Ledger | BucketMode::Allow => (Epochs::NONE, row.epoch),
+            BucketMode::Deny => (Epochs::NONE, Epochs::NONE),
+        };
+        self.main.set(row.bucket, main);
+        self.standby.set(row.bucket, standby);
+        self.all.set(row.bucket, row.epoch);
     }
 }
 

@@ -19,7 +19,8 @@ const READING_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Confirm {
     pub(crate) ledger: Ledger,
     pub(crate) bearings: Arc<Bearings>,
-    pub(crate) commits: Arc<Commits>,
+    /// Those of the registries that are rebuilt.
+    pub(crate) commits: Vec<Arc<Commits>>,
     pub(crate) presence: Arc<Presence>,
 }
 
@@ -80,7 +81,10 @@ impl Confirm {
         self.bearings.confirm(began, nodes, rows);
         for (bucket, epoch) in raised {
             // Whoever waits in an older epoch waits in vain.
-            self.commits.advance(Receipt { bucket, epoch, position: 0 });
+            let begun = Receipt { bucket, epoch, position: 0 };
+            for commits in &self.commits {
+                commits.advance(begun);
+            }
         }
     }
 }

@@ -14,9 +14,11 @@ pub(crate) struct Need {
     pub(super) bucket: Bucket,
     /// The epoch in which the need was seen.
     pub(super) epoch: u64,
+    /// Its mode.
+    pub(super) from: BucketMode,
     /// The mode of the next one.
     pub(super) mode: BucketMode,
-    /// The server that is to serve then; in a mode in which none does, the one that last did.
+    /// The server that is to serve in mode `registry`; in the others, the one that last did.
     pub(super) identity: Option<Identity>,
     /// Whether the bucket looks well all the same.
     pub(super) is_hidden: bool,
@@ -26,7 +28,10 @@ pub(crate) struct Need {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) row: &'a BucketRow,
+    /// How it is in the registry that is configured.
     pub(super) condition: &'a Condition,
+    /// How it is in the one that takes its place, where somebody had to look.
+    pub(super) standby: Option<&'a Condition>,
     /// More than half of the nodes cannot reach its registry.
     pub(super) is_cut: bool,
     /// More than half of them reach it, and have for a while.
@@ -50,27 +55,39 @@ impl Seen<'_> {
     pub(super) fn need(&self, when_down: BucketMode) -> Option<Need> {
         let Self { row, condition, .. } = *self;
         let is_hidden = self.is_suspect;
-        let to =
-            |mode, identity| Some(Need { bucket: row.bucket, epoch: row.epoch, mode, identity, is_hidden });
+        let to = |mode, identity| {
+            Some(Need { bucket: row.bucket, epoch: row.epoch, from: row.mode, mode, identity, is_hidden })
+        };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
         // Where most nodes are left with it, it serves again.
         let may_serve = if is_superseded(row, condition) { self.is_lost } else { self.is_back };
+        // If it is out of reach from here, this node is not the one to do it.
+        let is_reached = condition.state != State::Unreachable;
+        let to_main = || to(BucketMode::Registry, condition.server.clone()).filter(|_| is_reached);
         match row.mode {
             BucketMode::Registry if self.is_cut => to(when_down, last_served()),
             BucketMode::Registry if is_served(row, condition) && !self.is_suspect => None,
             BucketMode::Registry if is_superseded(row, condition) => None,
-            BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if !may_serve => None,
-            BucketMode::Registry | BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny => {
-                match condition.state {
-                    // This node is not the one to do it.
-                    State::Unreachable => None,
-                    State::Missing | State::Rebuilding { .. } | State::Serving { .. } => {
-                        to(BucketMode::Registry, condition.server.clone())
-                    }
-                }
+            BucketMode::Registry => to_main(),
+            BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if may_serve && is_reached => to_main(),
+            BucketMode::Ledger | BucketMode::Allow if self.standby_must_be_filled() => {
+                to(row.mode, last_served())
             }
+            BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny => None,
         }
     }
+
+    fn standby_must_be_filled(&self) -> bool {
+        self.standby.is_some_and(|standby| {
+            let is_well = is_standing_in(self.row, standby) && !self.is_suspect;
+            standby.state != State::Unreachable && !is_well
+        })
+    }
+}
+
+/// Whether what takes the place of the bucket's registry serves it as the ledger says.
+fn is_standing_in(row: &BucketRow, standby: &Condition) -> bool {
+    matches!(standby.state, State::Serving { epoch, .. } if epoch == row.epoch)
 }
 
 /// Whether the bucket is served as the ledger says, on the server that it was filled on.
@@ -85,9 +102,22 @@ fn is_served(row: &BucketRow, condition: &Condition) -> bool {
 }
 
 impl Need {
-    /// Whether nobody has seen to it yet, as things stand now.
-    pub(super) fn is_left(&self, row: &BucketRow, condition: &Condition) -> bool {
-        let is_done = row.mode == self.mode && is_served(row, condition) && !self.is_hidden;
+    /// Whether nobody has seen to it yet, as things stand now: in the registry that is configured and, where somebody
+    /// had to look, in the one that takes its place.
+    pub(super) fn is_left(
+        &self,
+        row: &BucketRow,
+        condition: &Condition,
+        standby: Option<&Condition>,
+    ) -> bool {
+        let is_served = match self.mode {
+            BucketMode::Registry => is_served(row, condition),
+            BucketMode::Ledger | BucketMode::Allow => {
+                standby.is_some_and(|standby| is_standing_in(row, standby))
+            }
+            BucketMode::Deny => true,
+        };
+        let is_done = row.mode == self.mode && is_served && !self.is_hidden;
         row.epoch == self.epoch && !is_done
     }
 }

@@ -7,16 +7,14 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
 use seatkeeper_ledger::BucketMode;
-use seatkeeper_registry::{Condition, Rebuild, State};
+use seatkeeper_registry::{Condition, State};
 
 use super::breaker::Breaker;
 use super::needs::{self, Need, Needs, Seen, is_superseded};
+use super::rebuilt::{Conditions, Rebuilt};
 use super::{Bearings, POLL_INTERVAL};
 use crate::error::Error;
 use crate::workers::{Left, Worker};
-
-/// How long the registry may take to tell how it is. Past it, it counts as out of reach.
-const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// For how long more than half of the nodes must have reached a registry again before it is used again.
 const BACK_AFTER: Duration = Duration::from_secs(10);
@@ -60,7 +58,7 @@ impl Reach {
 }
 
 pub(crate) struct Probe {
-    registry: Arc<dyn Rebuild>,
+    rebuilt: Rebuilt,
     bearings: Arc<Bearings>,
     reach: Arc<Reach>,
     needs: Arc<Needs>,
@@ -102,10 +100,11 @@ impl Worker for Probe {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let conditions = tokio::time::timeout(LOOK_MAX, self.registry.conditions()).await;
-        let conditions = conditions.unwrap_or_else(|_| Bucket::all().map(unreachable).collect());
+        let modes = self.bearings.rows();
+        let conditions = self.rebuilt.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
-        let (lost, back) = self.reach.note(self.reached(&conditions), now);
+        let reached = if self.rebuilt.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
+        let (lost, back) = self.reach.note(reached, now);
         if lost > 0 {
             tracing::error!(buckets = lost, "the registry is out of reach from here");
         }
@@ -122,14 +121,14 @@ impl Worker for Probe {
 impl Probe {
     /// `when_down` is the mode of buckets whose registry is out of reach.
     pub(crate) fn new(
-        registry: Arc<dyn Rebuild>,
+        rebuilt: Rebuilt,
         bearings: Arc<Bearings>,
         reach: Arc<Reach>,
         needs: Arc<Needs>,
         when_down: BucketMode,
     ) -> Self {
         let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
-        Self { registry, bearings, reach, needs, when_down, reached, cut }
+        Self { rebuilt, bearings, reach, needs, when_down, reached, cut }
     }
 
     /// The buckets whose registry this node reaches, and not one that the others have left.
@@ -143,7 +142,7 @@ impl Probe {
     }
 
     /// What must be done; none if that cannot be told, for the ledger is out of reach.
-    fn needs(&self, conditions: &[Condition], now: Instant) -> Option<Vec<Need>> {
+    fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<Need>> {
         let (rows, nodes) = (self.bearings.rows(), self.bearings.nodes());
         if rows.is_empty() || !self.bearings.reaches_ledger() {
             return None;
@@ -152,11 +151,13 @@ impl Probe {
         let back = self.reached.lock().note(needs::reached(&nodes), now, BACK_AFTER);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
         let suspects = self.bearings.take_suspects();
+        let standby = |bucket: Bucket| conditions.standby.as_ref()?.get(usize::from(bucket.number()));
         let need = |(row, condition): (_, &Condition)| {
             let bucket = condition.bucket;
             let seen = Seen {
                 row,
                 condition,
+                standby: standby(bucket),
                 is_cut: cut.contains(bucket),
                 is_back: back.contains(bucket),
                 is_lost: lost.contains(bucket),
@@ -164,10 +165,6 @@ impl Probe {
             };
             seen.need(self.when_down)
         };
-        Some(rows.iter().zip(conditions).filter_map(need).collect())
+        Some(rows.iter().zip(&conditions.main).filter_map(need).collect())
     }
-}
-
-fn unreachable(bucket: Bucket) -> Condition {
-    Condition { bucket, server: None, state: State::Unreachable }
 }

@@ -1,6 +1,6 @@
 //! Rebuilds buckets: the steps of `docs/failover.md`, by their numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_ledger::{BucketMode, Ledger, LivePool};
-use seatkeeper_registry::{Filling, Identity, Rebuild};
+use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
 use super::needs::{Need, Needs};
+use super::rebuilt::Rebuilt;
 use super::{Bearings, LEASE, POLL_INTERVAL, Presence};
 use crate::entitlements::terms_of_pool;
 use crate::error::Error;
@@ -27,7 +28,7 @@ const BUCKETS_PER_TURN: usize = 32;
 const BUCKETS_AT_ONCE: usize = 4;
 
 pub(crate) struct Rebuilder {
-    pub(crate) registry: Arc<dyn Rebuild>,
+    pub(crate) rebuilt: Rebuilt,
     pub(crate) ledger: Ledger,
     pub(crate) bearings: Arc<Bearings>,
     pub(crate) needs: Arc<Needs>,
@@ -40,6 +41,8 @@ pub(crate) struct Rebuilder {
 pub(super) struct Raised {
     pub(super) bucket: Bucket,
     pub(super) epoch: u64,
+    from: BucketMode,
+    to: BucketMode,
     identity: Option<Identity>,
 }
 
@@ -84,34 +87,48 @@ impl Rebuilder {
             return Ok(());
         }
         let rows = self.ledger.buckets().await.map_err(Error::Ledger)?;
-        let conditions = self.registry.conditions().await;
+        let modes = rows.iter().map(|row| row.mode).chain(needs.iter().map(|need| need.mode));
+        let conditions = self.rebuilt.conditions(modes).await;
+        let mut reached = BTreeSet::new();
         needs.retain(|need| {
             let number = usize::from(need.bucket.number());
-            let now = rows.get(number).zip(conditions.get(number));
-            locked.contains(&need.bucket) && now.is_some_and(|(row, condition)| need.is_left(row, condition))
+            let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
+            if main.state != State::Unreachable {
+                reached.insert(need.bucket);
+            }
+            let standby = conditions.standby.as_ref().and_then(|standby| standby.get(number));
+            locked.contains(&need.bucket) && need.is_left(row, main, standby)
         });
-        self.rebuild(needs).await
+        self.rebuild(needs, &reached).await
     }
 
-    async fn rebuild(&self, needs: Vec<Need>) -> Result<(), Error> {
+    /// `reached` are the buckets whose configured registry this node reaches.
+    async fn rebuild(&self, needs: Vec<Need>, reached: &BTreeSet<Bucket>) -> Result<(), Error> {
         let began = Instant::now();
-        let to_fill = self.raise(needs).await?;
+        let raised = self.raise(needs).await?;
         let raised_at = Instant::now();
-        if to_fill.is_empty() {
-            return Ok(());
+        let mut begun = Vec::new();
+        for raised in raised {
+            let source = self.begin(&raised, reached).await?;
+            if source.is_some() || self.rebuilt.in_mode(raised.to).is_some() {
+                begun.push((raised, source));
+            }
         }
-        for raised in &to_fill {
-            self.registry.rebuild_begin(raised.bucket, raised.epoch).await?;
+        if begun.is_empty() {
+            return Ok(());
         }
         if !self.presence.is_alone().await.map_err(Error::Ledger)? {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
         let not_before = self.ledger.last_time().await.map_err(Error::Ledger)?.unwrap_or_default();
-        let (buckets, mut sessions) = (to_fill.len(), 0);
-        for turn in to_fill.chunks(BUCKETS_PER_TURN) {
-            let locked: Vec<_> = turn.iter().map(|raised| raised.bucket).collect();
+        let (buckets, mut sessions) = (begun.len(), 0);
+        for turn in begun.chunks(BUCKETS_PER_TURN) {
+            let locked: Vec<_> = turn.iter().map(|(raised, _)| raised.bucket).collect();
             self.lock(&locked).await?;
-            let filled: Vec<_> = turn.iter().map(|raised| self.fill(raised, not_before).boxed()).collect();
+            let filled: Vec<_> = turn
+                .iter()
+                .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
+                .collect();
             let filled: Vec<usize> =
                 stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).try_collect().await?;
             sessions += filled.iter().sum::<usize>();
@@ -125,14 +142,14 @@ impl Rebuilder {
         Ok(())
     }
 
-    /// 2: raises the epochs. Returns the buckets that the registry is to serve then; the others are where they are to be.
+    /// 2: raises the epochs, and returns those that are this rebuild's own.
     async fn raise(&self, needs: Vec<Need>) -> Result<Vec<Raised>, Error> {
         let mut alike: BTreeMap<_, Vec<Need>> = BTreeMap::new();
         for need in needs {
             let identity = need.identity.as_ref().map(|Identity(text)| text.clone());
             alike.entry((need.mode.as_str(), identity)).or_default().push(need);
         }
-        let mut to_fill = Vec::new();
+        let mut own = Vec::new();
         for ((mode_name, identity), needs) in alike {
             let Some(mode) = needs.first().map(|need| need.mode) else { continue };
             let seen: Vec<_> = needs.iter().map(|need| (need.bucket, need.epoch)).collect();
@@ -141,35 +158,87 @@ impl Rebuilder {
                 continue;
             }
             tracing::warn!(buckets = raised.len(), mode = mode_name, "buckets begin a new epoch");
-            if mode == BucketMode::Registry {
-                let raised = needs.into_iter().filter(|need| raised.contains(&need.bucket));
-                to_fill.extend(raised.map(|Need { bucket, epoch, identity, .. }| Raised {
-                    bucket,
-                    epoch: epoch + 1,
-                    identity,
-                }));
-            }
+            let raised = needs.into_iter().filter(|need| raised.contains(&need.bucket));
+            own.extend(raised.map(|Need { bucket, epoch, from, mode, identity, .. }| Raised {
+                bucket,
+                epoch: epoch + 1,
+                from,
+                to: mode,
+                identity,
+            }));
         }
-        Ok(to_fill)
+        Ok(own)
+    }
+
+    /// 3: nobody serves the bucket any more, neither where it was nor where it will be. Returns where it was, if that can
+    /// be reached.
+    async fn begin(
+        &self,
+        raised: &Raised,
+        reached: &BTreeSet<Bucket>,
+    ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
+        let &Raised { bucket, epoch, from, to, .. } = raised;
+        let (source, target) = (self.rebuilt.in_mode(from), self.rebuilt.in_mode(to));
+        if let Some(target) = target {
+            target.rebuild_begin(bucket, epoch).await?;
+        }
+        let Some(source) = source else { return Ok(None) };
+        if target.is_some_and(|target| Arc::ptr_eq(source, target)) {
+            return Ok(Some(Arc::clone(source)));
+        }
+        if from == BucketMode::Registry && !reached.contains(&bucket) {
+            return Ok(None);
+        }
+        match source.rebuild_begin(bucket, epoch).await {
+            Ok(()) => Ok(Some(Arc::clone(source))),
+            // What it knows alone is lost with it, and nobody goes by it: its epoch is over.
+            Err(RegistryError::Unavailable(_) | RegistryError::TimedOut) if from == BucketMode::Registry => {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// 5 to 7. Returns how many sessions were put back.
-    async fn fill(&self, raised: &Raised, not_before: RegistryTime) -> Result<usize, Error> {
-        let &Raised { bucket, epoch, ref identity } = raised;
-        self.salvage(raised).await?;
-        self.registry.rebuild_clear(bucket, epoch).await?;
+    async fn renew(
+        &self,
+        raised: &Raised,
+        source: Option<&Arc<dyn Rebuild>>,
+        not_before: RegistryTime,
+    ) -> Result<usize, Error> {
+        if let Some(source) = source {
+            self.salvage(&**source, raised).await?;
+        }
+        match self.rebuilt.in_mode(raised.to) {
+            Some(target) => self.fill(&**target, raised, not_before).await,
+            None => Ok(0),
+        }
+    }
+
+    /// 6 and 7.
+    async fn fill(
+        &self,
+        target: &dyn Rebuild,
+        raised: &Raised,
+        not_before: RegistryTime,
+    ) -> Result<usize, Error> {
+        let &Raised { bucket, epoch, to, ref identity, .. } = raised;
+        target.rebuild_clear(bucket, epoch).await?;
         let mut sessions = 0;
         let mut pools = std::pin::pin!(self.ledger.live_sessions_in(bucket));
         while let Some(pool) = pools.try_next().await.map_err(Error::Ledger)? {
             let LivePool { pool, seq, sessions: live } = pool;
+            if !self.rebuilt.holds(pool.kind, to) {
+                continue;
+            }
             let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
             let terms =
                 terms_of_pool(&pool, &self.ledger, &self.settings, heard).await.map_err(Error::Ledger)?;
             let filling = Filling { pool: &pool, seq, terms, live: &live };
-            self.registry.rebuild_fill(epoch, not_before, filling).await?;
+            target.rebuild_fill(epoch, not_before, filling).await?;
             sessions += live.len();
         }
-        self.registry.rebuild_finish(bucket, epoch, identity.as_ref()).await?;
+        target.rebuild_finish(bucket, epoch, identity.as_ref()).await?;
         Ok(sessions)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use seatkeeper_core::{Event, PoolId};
 use seatkeeper_ledger::Error as LedgerError;
+use seatkeeper_registry::Rebuild;
 
 use super::rebuilder::{Raised, Rebuilder};
 use crate::error::Error;
@@ -14,11 +15,11 @@ const BATCH_EVENTS_MAX: usize = 1_000;
 impl Rebuilder {
     /// Applies what waits in a bucket's journal and is of the epoch before this one: of each pool as far as it
     /// continues what is on record.
-    pub(super) async fn salvage(&self, raised: &Raised) -> Result<(), Error> {
+    pub(super) async fn salvage(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
         let &Raised { bucket, epoch, .. } = raised;
         let (mut after, mut dropped) = (None, BTreeSet::new());
         loop {
-            let entries = self.registry.rebuild_journal(bucket, epoch, after, BATCH_EVENTS_MAX).await?;
+            let entries = source.rebuild_journal(bucket, epoch, after, BATCH_EVENTS_MAX).await?;
             let Some(last) = entries.last() else { break };
             after = Some(last.receipt);
             let of_last_epoch =

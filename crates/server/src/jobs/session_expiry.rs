@@ -2,19 +2,17 @@
 //!
 //! A sweep is the registry's own atomic step, and harmless if two do it: it needs no fence.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use seatkeeper_core::Span;
 use seatkeeper_ledger::{Fence, JobName};
-use seatkeeper_registry::Registry;
 
 use super::Job;
+use crate::engine::Station;
 use crate::error::Error;
 use crate::workers::{Left, sweep_due};
 
 pub(crate) struct SessionExpiry {
-    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) stations: Vec<Station>,
 }
 
 #[async_trait]
@@ -28,8 +26,10 @@ impl Job for SessionExpiry {
     }
 
     async fn run(&self, _: &Fence) -> Result<(), Error> {
-        while sweep_due(&*self.registry).await? == Left::More {
-            tokio::task::yield_now().await;
+        for station in self.stations.iter().filter(|station| station.serves_any()) {
+            while sweep_due(&*station.registry).await? == Left::More {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(())
     }

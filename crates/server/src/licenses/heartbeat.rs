@@ -44,10 +44,8 @@ pub(super) async fn heartbeat(
     meta: Meta,
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
-    let beat = app
-        .engine
-        .heartbeat(id, &who.authority().through(PoolKind::License), &meta.origin(who.as_user()))
-        .await?;
+    let beat =
+        app.engine.heartbeat(PoolKind::License, id, who.authority(), &meta.origin(who.as_user())).await?;
     match beat {
         Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use seatkeeper_registry::redis::{Password, ServerSettings, Tls};
 use serde::{Deserialize, Serialize};
 
-use super::{Misfit, RegistryUrl, within};
+use super::{LedgerSettings, Misfit, RegistryUrl, within};
 
 const MEMORY: &str = "memory";
 
@@ -13,7 +13,8 @@ const MEMORY: &str = "memory";
 pub struct RegistrySettings {
     /// Where live sessions are: `memory`, this process's own, or a Redis that any number of nodes share:
     /// `redis://user:password@host:port`, `redis+sentinel://user:password@host:port,host:port/name` or
-    /// `redis+cluster://user:password@host:port,host:port`; with `rediss` for `redis` by TLS.
+    /// `redis+cluster://user:password@host:port,host:port`; with `rediss` for `redis` by TLS. Or the
+    /// `postgres://…` of the ledger, for nodes without a Redis.
     pub url: RegistryUrl,
     /// The file that holds Redis's password, which is read again for each connection. Absent: the one in `url`.
     pub password_file: Option<PathBuf>,
@@ -23,12 +24,25 @@ pub struct RegistrySettings {
     pub tls_cert_file: Option<PathBuf>,
     /// The file of that certificate's key, in PEM.
     pub tls_key_file: Option<PathBuf>,
+    /// What becomes of sessions with heartbeats while most nodes do not reach that Redis. Default `ledger`. Where the
+    /// ledger is not in PostgreSQL, `deny` alone can be.
+    pub when_down: WhenDown,
     /// How often seats of silent holders are put on record as expired, in milliseconds: 0 turns the sweeper
     /// off, at most 60,000. Default 500. A seat is free the moment its TTL is over all the same.
     pub sweep_interval_milliseconds: u64,
     /// How many events may wait for the ledger before admissions are answered 503: 1,000 to
     /// 10,000,000. Default 400,000.
     pub journal_events_max: u64,
+}
+
+/// What becomes of sessions with heartbeats while most nodes do not reach the Redis that they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenDown {
+    /// Licenses are served from the ledger's database, more slowly; devices are as with [`WhenDown::Deny`].
+    Ledger,
+    /// Nobody is admitted and nobody ends; whoever is live stays so.
+    Deny,
 }
 
 impl Default for RegistrySettings {
@@ -39,6 +53,7 @@ impl Default for RegistrySettings {
             tls_ca_file: None,
             tls_cert_file: None,
             tls_key_file: None,
+            when_down: WhenDown::Ledger,
             sweep_interval_milliseconds: 500,
             journal_events_max: 400_000,
         }
@@ -46,17 +61,17 @@ impl Default for RegistrySettings {
 }
 
 impl RegistrySettings {
-    /// How the Redis is reached that nodes share; none if this one is alone.
+    /// How the Redis is reached that nodes share; none if there is none.
     pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, Misfit> {
         let url = self.url.reveal();
-        if url == MEMORY {
+        if url == MEMORY || self.is_ledgers() {
             return Ok(None);
         }
         let misfit = |key, want| Misfit { key, got: "another text".to_owned(), want };
         let mut servers: ServerSettings = url.parse().map_err(|_| {
             misfit(
                 "registry.url",
-                "want memory, or redis://host:port, redis+sentinel://… or redis+cluster://…",
+                "want memory, redis://host:port, redis+sentinel://…, redis+cluster://… or ledger.url",
             )
         })?;
         if let Some(path) = &self.password_file {
@@ -82,8 +97,21 @@ impl RegistrySettings {
         Ok(Some(servers))
     }
 
-    pub(super) fn check(&self) -> Result<(), Misfit> {
+    /// Whether the ledger's database holds the live sessions as well.
+    pub(crate) fn is_ledgers(&self) -> bool {
+        let url = self.url.reveal();
+        url.starts_with("postgres://") || url.starts_with("postgresql://")
+    }
+
+    pub(super) fn check(&self, ledger: &LedgerSettings) -> Result<(), Misfit> {
         self.shared()?;
+        if self.is_ledgers() && ledger.url.as_ref().is_none_or(|url| url.reveal() != self.url.reveal()) {
+            return Err(Misfit {
+                key: "registry.url",
+                got: "another PostgreSQL".to_owned(),
+                want: "live sessions can only be in the ledger's own database: want the text of ledger.url",
+            });
+        }
         within(
             "registry.sweep_interval_milliseconds",
             self.sweep_interval_milliseconds,

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, SessionId};
+use seatkeeper_core::{Authority, Region, SessionId};
 use seatkeeper_ledger::{BucketMode, Ledger};
-use seatkeeper_registry::Epochs;
+use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::redis::{self, FindSession, Found, RedisRegistry, Servers};
+use seatkeeper_registry::{Epochs, Rebuild, Registry};
 
 use super::StartError;
-use crate::engine::Commits;
-use crate::failover::{Bearings, Confirm, Needs, Presence, Probe, Reach, Rebuilder};
-use crate::settings::Settings;
+use crate::engine::{Commits, Registries, Station};
+use crate::failover::{Bearings, Confirm, Known, Needs, Presence, Probe, Reach, Rebuilder, Rebuilt};
+use crate::settings::{Settings, WhenDown};
 use crate::workers::Crew;
 
 /// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
@@ -24,59 +25,80 @@ const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often it looks.
 const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
+const CONNECTIONS_MAX: u32 = 8;
+
 /// What serves, and this node among others.
 pub(super) struct Shared {
-    pub(super) registry: Arc<RedisRegistry>,
+    pub(super) registries: Registries,
     pub(super) bearings: Arc<Bearings>,
     pub(super) presence: Arc<Presence>,
+    rebuilt: Rebuilt,
     reach: Arc<Reach>,
+    when_down: BucketMode,
+}
+
+/// Where live sessions are.
+struct Backends {
+    main: Arc<dyn Rebuild>,
+    /// None: nothing takes its place.
+    standby: Option<Arc<dyn Rebuild>>,
+    /// None: it serves all kinds.
+    lasting: Option<Arc<dyn Registry>>,
 }
 
 impl Shared {
-    /// These servers, if they are fit for it. Those that cannot be reached are given the benefit of the doubt.
-    pub(super) async fn new(
+    /// What nodes share by these settings; none: this server is alone.
+    /// Redis servers must be fit for it; those that cannot be reached are given the benefit of the doubt.
+    pub(super) async fn of(
         settings: &Settings,
-        servers: Servers,
+        servers: Option<Servers>,
         ledger: &Ledger,
-    ) -> Result<Self, StartError> {
-        if let Some(why) = servers.unfit(FITNESS_WAIT_MAX).await.into_iter().next() {
-            return Err(StartError::Unfit(why));
-        }
-        let epochs = Arc::new(Epochs::default());
-        let finder = Arc::new(OnRecord(ledger.clone()));
-        let journal_events_max = usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX);
-        let kept = redis::Settings { journal_events_max, ..redis::Settings::default() };
-        let registry = Arc::new(RedisRegistry::new(servers, kept, Arc::clone(&epochs), finder));
+    ) -> Result<Option<Self>, StartError> {
+        let known = Known::default();
+        let Some(backends) = Backends::of(settings, servers, ledger, &known).await? else { return Ok(None) };
+        let Backends { main, standby, lasting } = backends;
+        let commits = || Commits::new(settings.registry.journal_events_max);
+        let station = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
+            Station::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
+        };
+        let registries = Registries {
+            main: station(&main, &known.main),
+            standby: standby.as_ref().map(|standby| station(standby, &known.standby)),
+            lasting: lasting.map(|lasting| Station::lasting(lasting, commits())),
+        };
+        let (is_ledgers, has_lasting) = (settings.registry.is_ledgers(), registries.lasting.is_some());
+        let when_down = match settings.registry.when_down {
+            WhenDown::Ledger if standby.is_some() => BucketMode::Ledger,
+            WhenDown::Ledger | WhenDown::Deny => BucketMode::Deny,
+        };
         let reach = Arc::new(Reach::default());
         let name = settings.server.listen.to_string();
-        Ok(Self {
-            registry,
-            bearings: Arc::new(Bearings::shared(epochs, Arc::clone(&reach))),
+        Ok(Some(Self {
+            registries,
+            bearings: Arc::new(Bearings::shared(known, Arc::clone(&reach), is_ledgers)),
             presence: Arc::new(Presence::new(name, ledger.clone(), Arc::clone(&reach))),
+            rebuilt: Rebuilt { main, is_ledgers, standby, has_lasting },
             reach,
-        })
+            when_down,
+        }))
     }
 
-    /// Starts what keeps registry and ledger in step, and waits until all is served, but not for long.
-    pub(super) async fn start(
-        &self,
-        settings: &Settings,
-        ledger: &Ledger,
-        commits: &Arc<Commits>,
-        upkeep: &Crew,
-    ) {
+    /// Starts what keeps registries and ledger in step, and waits until all is served, but not for long.
+    pub(super) async fn start(&self, settings: &Settings, ledger: &Ledger, upkeep: &Crew) {
         let needs = Arc::new(Needs::default());
+        let rebuilt = self.registries.all().filter(|station| station.is_rebuilt());
         upkeep.start(Confirm {
             ledger: ledger.clone(),
             bearings: Arc::clone(&self.bearings),
-            commits: Arc::clone(commits),
+            commits: rebuilt.map(|station| Arc::clone(&station.commits)).collect(),
             presence: Arc::clone(&self.presence),
         });
         let (bearings, reach) = (Arc::clone(&self.bearings), Arc::clone(&self.reach));
-        let registry = Arc::clone(&self.registry);
-        upkeep.start(Probe::new(registry, bearings, reach, Arc::clone(&needs), BucketMode::Deny));
+        let rebuilt = self.rebuilt.clone();
+        upkeep.start(Probe::new(rebuilt, bearings, reach, Arc::clone(&needs), self.when_down));
         upkeep.start(Rebuilder {
-            registry: Arc::clone(&self.registry) as _,
+            rebuilt: self.rebuilt.clone(),
             ledger: ledger.clone(),
             bearings: Arc::clone(&self.bearings),
             needs: Arc::clone(&needs),
@@ -92,6 +114,58 @@ impl Shared {
             tracing::error!("not all buckets are served yet; requests are answered 503 until they are");
         }
     }
+}
+
+impl Backends {
+    async fn of(
+        settings: &Settings,
+        servers: Option<Servers>,
+        ledger: &Ledger,
+        known: &Known,
+    ) -> Result<Option<Self>, StartError> {
+        let lasting = |beside: &PostgresRegistry| Arc::new(beside.lasting(Arc::clone(&known.all))) as _;
+        if let Some(servers) = servers {
+            if let Some(why) = servers.unfit(FITNESS_WAIT_MAX).await.into_iter().next() {
+                return Err(StartError::Unfit(why));
+            }
+            let journal_events_max = journal_events_max(settings);
+            let kept = redis::Settings { journal_events_max, ..redis::Settings::default() };
+            let finder = Arc::new(OnRecord(ledger.clone()));
+            let main = RedisRegistry::new(servers, kept, Arc::clone(&known.main), finder);
+            let standby = in_ledger(settings, &known.standby).await?;
+            return Ok(Some(Self {
+                main: Arc::new(main),
+                lasting: standby.as_ref().map(lasting),
+                standby: standby.map(|standby| Arc::new(standby) as _),
+            }));
+        }
+        if !settings.registry.is_ledgers() {
+            return Ok(None);
+        }
+        let main = in_ledger(settings, &known.main).await?;
+        Ok(main.map(|main| Self { lasting: Some(lasting(&main)), main: Arc::new(main), standby: None }))
+    }
+}
+
+/// The registry in the ledger's database; none if that is not a PostgreSQL.
+async fn in_ledger(
+    settings: &Settings,
+    epochs: &Arc<Epochs>,
+) -> Result<Option<PostgresRegistry>, StartError> {
+    let Some(url) = &settings.ledger.url else { return Ok(None) };
+    let epochs = Arc::clone(epochs);
+    let registry = PostgresRegistry::connect(
+        url.reveal(),
+        CONNECTIONS_MAX,
+        epochs,
+        Region::default(),
+        journal_events_max(settings),
+    );
+    Ok(Some(registry.await?))
+}
+
+fn journal_events_max(settings: &Settings) -> usize {
+    usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX)
 }
 
 /// Tells the pool of a session by the record.

@@ -1,20 +1,16 @@
 //! The job that puts usage on record.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_ledger::{Fence, JobName, Ledger};
-use seatkeeper_registry::Registry;
 
-use crate::engine::{Commits, Overtaken};
+use crate::engine::{Overtaken, Station};
 use crate::error::Error;
 use crate::jobs::Job;
 
 pub(crate) struct Emission {
-    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) station: Station,
     pub(crate) ledger: Ledger,
-    pub(crate) commits: Arc<Commits>,
     pub(crate) interval: Span,
     pub(crate) batch_records: usize,
 }
@@ -40,7 +36,7 @@ impl Job for Emission {
                 seconds = emitted.window.ends().since(emitted.window.starts()).as_secs_floor(),
                 "usage is on record"
             );
-            let now = self.registry.now().await?;
+            let now = self.station.registry.now().await?;
             self.ledger.run_job_now(JobName::UsageDelivery, now).await.map_err(Error::Ledger)?;
         }
         Ok(())
@@ -51,10 +47,10 @@ impl Emission {
     /// A time before which nothing will be recorded any more: all that happened until then is on record.
     async fn caught_up(&self) -> Result<RegistryTime, Error> {
         // The time first: whatever comes into a journal after its end was read happens at this time or later.
-        let now = self.registry.now().await?;
+        let now = self.station.registry.now().await?;
         for bucket in Bucket::all() {
-            let end = self.registry.journal_end(bucket).await?;
-            self.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;
+            let end = self.station.registry.journal_end(bucket).await?;
+            self.station.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;
         }
         Ok(now)
     }

@@ -5,11 +5,12 @@ use std::task::Poll;
 use async_trait::async_trait;
 use seatkeeper_core::Region;
 use seatkeeper_ledger::{DueBatch, JobName, Settings};
-use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_registry::{ManualClock, Registry};
 
 use super::sink::Reply;
 use super::*;
+use crate::engine::Commits;
 
 const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 
@@ -46,9 +47,8 @@ async fn at_no_moment_is_there_an_emission_without_a_delivery_that_it_can_ask_fo
         let metering = Metering {
             sink: NoSink,
             settings: UsageSettings::default(),
-            registry: Arc::clone(&registry),
+            station: Station::lasting(Arc::clone(&registry), Commits::new(1_000)),
             ledger: ledger.clone(),
-            commits: Arc::new(Commits::new(1_000)),
         };
         let (crew, mut jobs) = (Crew::new(), Roster::new(registry, ledger.clone()));
         let done = steps_of(steps, metering.start(&crew, &mut jobs, NOW)).await;

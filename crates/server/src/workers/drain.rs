@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use seatkeeper_core::{Bucket, Event};
+use seatkeeper_core::{Bucket, Event, PoolId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
-use seatkeeper_registry::{JournalEntry, Receipt, Registry};
+use seatkeeper_registry::{JournalEntry, Receipt};
 
 use super::driver::{Left, Worker};
-use crate::engine::{Commits, Endings};
+use crate::engine::{Endings, Station};
 use crate::error::Error;
 use crate::failover::Bearings;
 
@@ -29,9 +29,8 @@ const GIVES_WAY_MAX: Duration = Duration::from_millis(500);
 const REST: Duration = Duration::from_secs(1);
 
 pub(crate) struct Drain {
-    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) station: Station,
     pub(crate) ledger: Ledger,
-    pub(crate) commits: Arc<Commits>,
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
 }
@@ -51,9 +50,13 @@ impl Worker for Drain {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let (started, depth_before) = (Instant::now(), self.registry.journal_depth());
-        let read = self.registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
-        let by_others = read.acknowledged.into_iter().filter(|receipt| self.commits.advance(*receipt));
+        if !self.station.serves_any() {
+            return Ok(Left::Nothing);
+        }
+        let Station { registry, commits, .. } = &self.station;
+        let (started, depth_before) = (Instant::now(), registry.journal_depth());
+        let read = registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
+        let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
         if read.entries.is_empty() {
             return Ok(Left::Nothing);
@@ -68,19 +71,19 @@ impl Worker for Drain {
             return Ok(Left::Nothing);
         }
         for receipt in receipts {
-            self.registry.journal_acknowledge(receipt).await?;
-            self.commits.advance(receipt);
+            self.station.registry.journal_acknowledge(receipt).await?;
+            self.station.commits.advance(receipt);
         }
         self.endings.tell(&events);
         Ok(self.left(depth_before, started.elapsed()))
     }
 
     async fn woken(&self) {
-        self.registry.journal_stirred().await;
+        self.station.registry.journal_stirred().await;
     }
 
     async fn hurried(&self) {
-        self.commits.awaited().await;
+        self.station.commits.awaited().await;
     }
 }
 
@@ -95,24 +98,37 @@ impl Drain {
                 buckets.first().map(|stale| stale.bucket)
             }
             Err(LedgerError::Contradiction { pool, .. }) => {
-                self.bearings.suspect(pool.bucket());
+                self.contradicted(pool);
                 Some(pool.bucket())
             }
             Ok(()) | Err(_) => None,
         };
-        self.commits.tried(applied.is_err() && refused.is_none());
+        self.station.commits.tried(applied.is_err() && refused.is_none());
         if refused.is_none() {
             applied.map_err(Error::Ledger)?;
         }
         Ok(refused)
     }
 
+    /// A registry that is rebuilt is rebuilt now. Another one and the ledger are never at odds, unless somebody else wrote
+    /// to one of them.
+    fn contradicted(&self, pool: &PoolId) {
+        if self.station.is_rebuilt() {
+            self.bearings.suspect(pool.bucket());
+        } else {
+            tracing::error!(
+                ?pool,
+                "the record of a pool contradicts what was decided; its bucket is held up"
+            );
+        }
+    }
+
     /// What to do after a batch. While events come faster than they can be put on record, and the journal has
     /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
     /// most of what the drainer would take of the machine.
     fn left(&self, depth_before: usize, batch_took: Duration) -> Left {
-        let depth = self.registry.journal_depth();
-        if depth < depth_before || !self.commits.has_room(depth as u64) {
+        let depth = self.station.registry.journal_depth();
+        if depth < depth_before || !self.station.commits.has_room(depth as u64) {
             return Left::More;
         }
         Left::Later((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))

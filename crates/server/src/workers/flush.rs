@@ -1,22 +1,21 @@
 //! Writes the latest heartbeats down, so that a record of a session says when it was last heard of.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::Registry;
 
 use super::driver::{Left, Worker};
+use crate::engine::Station;
 use crate::error::Error;
 
 /// Heartbeats that are collected, over as many buckets as it takes, before they are written down.
 const FLUSH_HEARTBEATS_MAX: usize = 4_096;
 
 pub(crate) struct Flush {
-    registry: Arc<dyn Registry>,
+    station: Station,
     ledger: Ledger,
     interval: Duration,
     /// Heartbeats until then are written down. Nothing awaits while this lock is held.
@@ -25,13 +24,8 @@ pub(crate) struct Flush {
 
 impl Flush {
     /// Writes down the heartbeats after `since`.
-    pub(crate) fn new(
-        registry: Arc<dyn Registry>,
-        ledger: Ledger,
-        interval: Duration,
-        since: RegistryTime,
-    ) -> Self {
-        Self { registry, ledger, interval, flushed_until: Mutex::new(since) }
+    pub(crate) fn new(station: Station, ledger: Ledger, interval: Duration, since: RegistryTime) -> Self {
+        Self { station, ledger, interval, flushed_until: Mutex::new(since) }
     }
 }
 
@@ -46,11 +40,14 @@ impl Worker for Flush {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let now = self.registry.now().await?;
+        if !self.station.serves_any() {
+            return Ok(Left::Nothing);
+        }
+        let now = self.station.registry.now().await?;
         let since = *self.flushed_until.lock();
         let mut renewed = Vec::new();
         for bucket in Bucket::all() {
-            renewed.extend(self.registry.renewed_since(bucket, since).await?);
+            renewed.extend(self.station.registry.renewed_since(bucket, since).await?);
             if renewed.len() >= FLUSH_HEARTBEATS_MAX {
                 self.ledger.flush_heartbeats(&renewed).await.map_err(Error::Ledger)?;
                 renewed.clear();

@@ -1,15 +1,15 @@
 //! Puts the seats of silent holders on record as expired. They were free before: this is for the record.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, BucketSet, RegistryTime};
+use seatkeeper_core::{Bucket, BucketSet};
 use seatkeeper_registry::{Error as RegistryError, Registry};
 
 use super::driver::{Left, Worker};
+use crate::engine::Station;
 use crate::error::Error;
 
 /// Pools that one step on a bucket sweeps, while its claims and heartbeats wait.
@@ -19,7 +19,7 @@ const SWEEP_POOLS_MAX: usize = 64;
 const BUCKETS_AT_ONCE: usize = 16;
 
 pub(crate) struct Sweep {
-    registry: Arc<dyn Registry>,
+    station: Station,
     interval: Duration,
     /// Buckets that have just become due, and when all were last looked at. Nothing awaits while this lock is held.
     next: Mutex<Next>,
@@ -33,8 +33,8 @@ struct Next {
 
 impl Sweep {
     /// Looks at every bucket once an interval, and at once at those that the registry says are due.
-    pub(crate) fn new(registry: Arc<dyn Registry>, interval: Duration) -> Self {
-        Self { registry, interval, next: Mutex::default() }
+    pub(crate) fn new(station: Station, interval: Duration) -> Self {
+        Self { station, interval, next: Mutex::default() }
     }
 }
 
@@ -50,12 +50,16 @@ impl Worker for Sweep {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
+        if !self.station.serves_any() {
+            return Ok(Left::Nothing);
+        }
+        let registry = &*self.station.registry;
         let Next { stirred, all_seen } = std::mem::take(&mut *self.next.lock());
         let all_seen = all_seen.filter(|seen| seen.elapsed() < self.interval);
         let began = Instant::now();
         let left = match all_seen {
-            Some(_) => sweep(&*self.registry, stirred.iter()).await?,
-            None => sweep_due(&*self.registry).await?,
+            Some(_) => sweep(registry, stirred.iter()).await?,
+            None => sweep_due(registry).await?,
         };
         // Where more is left all are looked at again.
         self.next.lock().all_seen = (left == Left::Nothing).then(|| all_seen.unwrap_or(began));
@@ -63,7 +67,7 @@ impl Worker for Sweep {
     }
 
     async fn woken(&self) {
-        let stirred = self.registry.due_stirred().await;
+        let stirred = self.station.registry.due_stirred().await;
         let mut next = self.next.lock();
         stirred.iter().for_each(|bucket| next.stirred.insert(bucket));
     }
@@ -72,29 +76,20 @@ impl Worker for Sweep {
 /// Sweeps each bucket that is due, a step each, and says whether more is due already. A bucket that is not served at
 /// present has its turn later.
 pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
-    sweep(registry, Bucket::all()).await
+    sweep(registry, registry.due_buckets().await?).await
 }
 
-async fn sweep(registry: &dyn Registry, buckets: impl Iterator<Item = Bucket>) -> Result<Left, Error> {
-    let now = registry.now().await?;
-    let swept = buckets.map(|bucket| sweep_if_due(registry, bucket, now));
+/// Likewise these buckets; to sweep one that is not due does nothing.
+async fn sweep(registry: &dyn Registry, buckets: impl IntoIterator<Item = Bucket>) -> Result<Left, Error> {
+    let swept = buckets.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX));
     let mut swept = stream::iter(swept).buffer_unordered(BUCKETS_AT_ONCE);
     let mut left = Left::Nothing;
     while let Some(swept) = swept.next().await {
         match swept {
-            Ok(true) => left = Left::More,
-            Ok(false) | Err(RegistryError::NotServing { .. }) => {}
+            Ok(swept) if swept.more => left = Left::More,
+            Ok(_) | Err(RegistryError::NotServing { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(left)
-}
-
-async fn sweep_if_due(
-    registry: &dyn Registry,
-    bucket: Bucket,
-    now: RegistryTime,
-) -> Result<bool, RegistryError> {
-    let is_due = registry.due(bucket).await?.is_some_and(|due| due <= now);
-    Ok(is_due && registry.sweep(bucket, SWEEP_POOLS_MAX).await?.more)
 }

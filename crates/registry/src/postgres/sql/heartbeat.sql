@@ -13,7 +13,7 @@ FROM registry.pools p, (
     FROM registry.buckets b, registry.told d
     WHERE b.bucket = $2 AND b.serving AND b.epoch = $7
 ) t
-WHERE s.id = $1 AND p.pool = s.pool
+WHERE s.id = $1 AND p.pool = s.pool AND p.bucket = $2
     AND s.last_heartbeat > t.now - s.ttl AND (p.ends_at IS NULL OR p.ends_at > t.now)
     AND ($3::text IS NULL OR p.kind = $3)
     AND CASE WHEN p.tenant = $4 THEN $5::text IS NULL OR $5 = ANY (s.users)

@@ -5,6 +5,6 @@ FROM registry.told t, registry.buckets b LEFT JOIN LATERAL (
     SELECT s.id, s.holder, s.users, s.started, s.last_heartbeat, s.ttl, s.tier,
         p.kind, p.tenant, p.name, p.ends_at
     FROM registry.sessions s JOIN registry.pools p USING (pool)
-    WHERE s.id = $1
+    WHERE s.id = $1 AND p.bucket = $2
 ) l ON true
 WHERE b.bucket = $2

@@ -85,6 +85,7 @@ async fn now(
     who: &Authority,
     live_alone: bool,
 ) -> Result<Option<SessionAnswer>, Error> {
+    let who = &who.clone().through(record.pool.kind);
     if record.ended.is_some() {
         return Ok(Some(SessionAnswer::of(&record, None)));
     }

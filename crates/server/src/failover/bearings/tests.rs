@@ -7,7 +7,7 @@ use seatkeeper_ledger::{BucketMode, BucketRow};
 use seatkeeper_registry::Epochs;
 
 use super::super::LEASE;
-use super::Bearings;
+use super::{Bearings, Known};
 
 fn bucket() -> Bucket {
     Bucket::new(3).expect("a bucket")
@@ -18,7 +18,7 @@ fn rows(epoch: u64, mode: BucketMode) -> Vec<BucketRow> {
 }
 
 fn confirmed(epoch: u64, ago: Duration) -> Bearings {
-    let bearings = Bearings::shared(Arc::new(Epochs::default()), Arc::default());
+    let bearings = Bearings::shared(Known::default(), Arc::default(), false);
     bearings.confirm(Instant::now() - ago, Vec::new(), rows(epoch, BucketMode::Registry));
     bearings
 }

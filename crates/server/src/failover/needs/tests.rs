@@ -25,7 +25,7 @@ fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
 }
 
 fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> Seen<'a> {
-    Seen { row, condition, is_cut: false, is_back: false, is_lost: false, is_suspect: false }
+    Seen { row, condition, standby: None, is_cut: false, is_back: false, is_lost: false, is_suspect: false }
 }
 
 fn need_of(row: &BucketRow, condition: &Condition) -> Option<Need> {
@@ -33,7 +33,11 @@ fn need_of(row: &BucketRow, condition: &Condition) -> Option<Need> {
 }
 
 fn to(mode: BucketMode, identity: Option<Identity>) -> Option<Need> {
-    Some(Need { bucket: bucket(), epoch: EPOCH, mode, identity, is_hidden: false })
+    from(BucketMode::Registry, mode, identity)
+}
+
+fn from(from: BucketMode, mode: BucketMode, identity: Option<Identity>) -> Option<Need> {
+    Some(Need { bucket: bucket(), epoch: EPOCH, from, mode, identity, is_hidden: false })
 }
 
 #[test]
@@ -73,7 +77,7 @@ fn a_suspect_is_rebuilt_though_it_looks_well() {
     let suspect = Seen { is_suspect: true, ..seen(&row, &condition) };
     let need = suspect.need(BucketMode::Deny).expect("a need");
     assert_eq!((need.mode, &need.identity), (BucketMode::Registry, &server("redis-1")));
-    assert!(need.is_left(&row, &condition), "that it looks well tells nothing");
+    assert!(need.is_left(&row, &condition, None), "that it looks well tells nothing");
 }
 
 #[test]
@@ -81,10 +85,10 @@ fn a_need_that_somebody_else_has_seen_to_is_none_any_more() {
     let half =
         Condition { bucket: bucket(), server: server("redis-1"), state: State::Rebuilding { epoch: EPOCH } };
     let need = need_of(&row(BucketMode::Registry), &half).expect("a need");
-    assert!(need.is_left(&row(BucketMode::Registry), &half));
-    assert!(!need.is_left(&row(BucketMode::Registry), &serving(EPOCH, "redis-1", "redis-1")));
+    assert!(need.is_left(&row(BucketMode::Registry), &half, None));
+    assert!(!need.is_left(&row(BucketMode::Registry), &serving(EPOCH, "redis-1", "redis-1"), None));
     let raised = BucketRow { epoch: EPOCH + 1, ..row(BucketMode::Registry) };
-    assert!(!need.is_left(&raised, &half));
+    assert!(!need.is_left(&raised, &half, None));
 }
 
 #[test]
@@ -102,7 +106,10 @@ fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
     let well = serving(EPOCH - 1, "redis-1", "redis-1");
     assert_eq!(need_of(&row, &well), None, "most do not see it yet");
     let back = |condition| Seen { is_back: true, ..seen(&row, condition) };
-    assert_eq!(back(&well).need(BucketMode::Deny), to(BucketMode::Registry, server("redis-1")));
+    assert_eq!(
+        back(&well).need(BucketMode::Deny),
+        from(BucketMode::Deny, BucketMode::Registry, server("redis-1"))
+    );
     let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
     assert_eq!(back(&gone).need(BucketMode::Deny), None);
 }
@@ -114,7 +121,31 @@ fn an_old_primary_serves_again_only_where_most_nodes_were_left_with_it_for_long(
     let back = Seen { is_back: true, ..seen(&row, &old_primary) };
     assert_eq!(back.need(BucketMode::Deny), None, "most are elsewhere");
     let lost = Seen { is_lost: true, ..seen(&row, &old_primary) };
-    assert_eq!(lost.need(BucketMode::Deny), to(BucketMode::Registry, server("redis-0")));
+    assert_eq!(lost.need(BucketMode::Deny), from(BucketMode::Deny, BucketMode::Registry, server("redis-0")));
+}
+
+#[test]
+fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves() {
+    let row = row(BucketMode::Ledger);
+    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    let standby = |state| Condition { bucket: bucket(), server: None, state };
+    let filled = standby(State::Serving { epoch: EPOCH, identity: None });
+    let need = |standby: &Condition, is_suspect| {
+        let seen = Seen { standby: Some(standby), is_suspect, ..seen(&row, &gone) };
+        seen.need(BucketMode::Ledger)
+    };
+    assert_eq!(need(&filled, false), None);
+    assert_eq!(need(&gone, false), None, "the ledger is out of reach as well");
+    let half = standby(State::Rebuilding { epoch: EPOCH });
+    let again = from(BucketMode::Ledger, BucketMode::Ledger, server("redis-1"));
+    for state in [half.state.clone(), State::Missing, State::Serving { epoch: EPOCH - 1, identity: None }] {
+        assert_eq!(need(&standby(state), false), again);
+    }
+    let again = again.expect("a need");
+    assert!(again.is_left(&row, &gone, Some(&half)));
+    assert!(!again.is_left(&row, &gone, Some(&filled)));
+    let suspect = need(&filled, true).expect("it has lost a session");
+    assert!(suspect.is_left(&row, &gone, Some(&filled)));
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! The registries whose buckets are rebuilt.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_core::{Bucket, PoolKind};
+use seatkeeper_ledger::BucketMode;
+use seatkeeper_registry::{Condition, Rebuild, State};
+
+use super::{Place, place_of};
+
+/// How long a registry may take to tell how it is. Past it, it counts as out of reach.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// The registries of which one serves a bucket.
+#[derive(Clone)]
+pub(crate) struct Rebuilt {
+    /// The one that is configured.
+    pub(crate) main: Arc<dyn Rebuild>,
+    /// Whether it is in the ledger's own database, and so is out of reach only where the ledger is.
+    pub(crate) is_ledgers: bool,
+    /// What takes its place while it is out of reach.
+    pub(crate) standby: Option<Arc<dyn Rebuild>>,
+    /// Whether sessions without heartbeats are served elsewhere.
+    pub(crate) has_lasting: bool,
+}
+
+/// How the buckets are, each in order.
+pub(super) struct Conditions {
+    pub(super) main: Vec<Condition>,
+    /// None if nobody had to know.
+    pub(super) standby: Option<Vec<Condition>>,
+}
+
+impl Rebuilt {
+    /// How the buckets are; those of the standby if it may have to serve one.
+    pub(super) async fn conditions(&self, mut modes: impl Iterator<Item = BucketMode>) -> Conditions {
+        let is_needed = modes.any(|mode| place_of(PoolKind::License, mode) == Place::Standby);
+        let standby = self.standby.as_ref().filter(|_| is_needed);
+        let standby = async {
+            match standby {
+                Some(standby) => Some(look(standby).await),
+                None => None,
+            }
+        };
+        let (main, standby) = tokio::join!(look(&self.main), standby);
+        Conditions { main, standby }
+    }
+
+    /// What serves buckets of this mode.
+    pub(super) fn in_mode(&self, mode: BucketMode) -> Option<&Arc<dyn Rebuild>> {
+        match mode {
+            BucketMode::Registry => Some(&self.main),
+            BucketMode::Ledger | BucketMode::Allow => self.standby.as_ref(),
+            BucketMode::Deny => None,
+        }
+    }
+
+    /// Whether what serves buckets of this mode has pools of this kind.
+    pub(super) fn holds(&self, kind: PoolKind, mode: BucketMode) -> bool {
+        match place_of(kind, mode) {
+            Place::Main | Place::Standby => true,
+            Place::Lasting => mode == BucketMode::Registry && !self.has_lasting,
+            Place::Nowhere => false,
+        }
+    }
+}
+
+async fn look(registry: &Arc<dyn Rebuild>) -> Vec<Condition> {
+    let unreachable = |bucket| Condition { bucket, server: None, state: State::Unreachable };
+    let conditions = tokio::time::timeout(LOOK_MAX, registry.conditions()).await;
+    conditions.unwrap_or_else(|_| Bucket::all().map(unreachable).collect())
+}
