@@ -1,7 +1,8 @@
 //! The registry in PostgreSQL keeps the contract.
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod postgres_harness;
+mod postgres_sections;
 
 use postgres_harness::PostgresHarness;
 use seatkeeper_registry::{conformance_suite, rebuilding_suite};

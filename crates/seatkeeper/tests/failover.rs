@@ -19,4 +19,5 @@ mod failover {
     mod ledger_in_postgres;
     mod lost_memory;
     mod several_nodes;
+    mod without_redis;
 }

@@ -36,6 +36,14 @@ impl Nodes {
         nodes
     }
 
+    /// So many nodes without a Redis.
+    pub(crate) fn in_ledger(count: usize) -> Self {
+        let mut nodes = Self::over(&[]);
+        let ledger = nodes.database.url();
+        (0..count).for_each(|_| nodes.add(&ledger));
+        nodes
+    }
+
     /// Adds a node over this registry.
     pub(crate) fn add(&mut self, registry: &str) {
         let ledger = self.database.url();

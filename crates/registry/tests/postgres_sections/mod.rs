@@ -1,0 +1,131 @@
+//! What lasts and what is rebuilt are in one database and have nothing to do with one another.
+
+use std::sync::Arc;
+
+use seatkeeper_core::{
+    Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Region,
+    Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+};
+use seatkeeper_registry::postgres::PostgresRegistry;
+use seatkeeper_registry::{Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild, Registry, Request};
+use seatkeeper_testbed::postgres::{Database, database};
+
+const EPOCH: u64 = 7;
+
+/// Both registries, each bucket in this epoch.
+struct Sections {
+    rebuilt: PostgresRegistry,
+    lasting: PostgresRegistry,
+    epochs: Arc<Epochs>,
+    _database: Database,
+}
+
+impl Sections {
+    async fn start() -> Self {
+        let database = tokio::task::spawn_blocking(database).await.expect("a database");
+        let (url, epochs, region) = (database.url(), Arc::new(Epochs::default()), Region::default());
+        let rebuilt = PostgresRegistry::connect(&url, 4, Arc::clone(&epochs), region, 1_000);
+        let rebuilt = rebuilt.await.expect("the registry can be opened");
+        let lasting = rebuilt.lasting(Arc::clone(&epochs));
+        Self { rebuilt, lasting, epochs, _database: database }
+    }
+
+    /// Empties a bucket for an epoch and serves it.
+    async fn serve(&self, bucket: Bucket, epoch: u64) {
+        self.rebuilt.rebuild_begin(bucket, epoch).await.expect("a rebuild can begin");
+        self.rebuilt.rebuild_clear(bucket, epoch).await.expect("a bucket can be emptied");
+        self.rebuilt.rebuild_finish(bucket, epoch, None).await.expect("a bucket can be served");
+        self.epochs.set(bucket, epoch);
+    }
+}
+
+fn pool(kind: PoolKind) -> PoolId {
+    PoolId::new(kind, TenantId::from("tenant"), "pool")
+}
+
+fn anyone() -> Authority {
+    Authority::new("tenant".into(), Reach::Tenant)
+}
+
+fn origin() -> Origin {
+    Origin { actor: Actor::User("ann".into()), request: None }
+}
+
+async fn claim(registry: &PostgresRegistry, pool: &PoolId) -> (SessionId, Claimed) {
+    let ttl = Span::from_secs(3_600);
+    let terms = Terms { version: 1, limit: Seats(3), ttl, ends_at: None, standing: Standing::Open };
+    let policy = Policy {
+        terms: Some(terms),
+        ttl_default: ttl,
+        when_named: WhenNamed::SameHolder,
+        when_full: WhenFull::Deny,
+        when_held: WhenHeld::Resume,
+    };
+    let claim =
+        Claim { holder: "ann".into(), user: "ann".into(), tier: Tier(1), session: None, replace: None };
+    let (origin, particulars) = (origin(), Particulars::default());
+    let request =
+        Request { pool, claim: &claim, policy: &policy, origin: &origin, particulars: &particulars };
+    registry.open(pool, 0, Some(terms), Vec::new()).await.expect("a pool can be opened");
+    let claimed = registry.claim(request).await.expect("an answer");
+    match &claimed.answer {
+        Answer::Granted { session, .. } => (session.session.id, claimed),
+        Answer::Denied(why) => panic!("{why:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_one_section_is_missing_in_the_other() {
+    let sections = Sections::start().await;
+    let (license, capacity) = (pool(PoolKind::License), pool(PoolKind::Capacity));
+    for bucket in [license.bucket(), capacity.bucket()] {
+        sections.serve(bucket, EPOCH).await;
+    }
+    let (seat, _) = claim(&sections.rebuilt, &license).await;
+    let (month, _) = claim(&sections.lasting, &capacity).await;
+    let (who, origin) = (anyone(), origin());
+    for (registry, own, foreign) in [(&sections.rebuilt, seat, month), (&sections.lasting, month, seat)] {
+        assert_eq!(registry.session(foreign, &who).await.expect("an answer"), None);
+        assert_eq!(registry.heartbeat(foreign, &who, &origin).await.expect("an answer"), Heartbeat::Missing);
+        let ended = registry.end(foreign, &who, EndReason::Revoked, &origin).await.expect("an answer");
+        assert_eq!(ended, Ended::Missing);
+        assert!(registry.session(own, &who).await.expect("an answer").is_some());
+        let read = registry.journal_read(100).await.expect("a journal");
+        assert_eq!(read.entries.len(), 1, "each has a journal of its own");
+    }
+}
+
+#[tokio::test]
+async fn what_lasts_outlives_every_rebuild_and_its_events_bear_the_epoch_of_their_bucket() {
+    let sections = Sections::start().await;
+    let capacity = pool(PoolKind::Capacity);
+    let bucket = capacity.bucket();
+    // It needs nothing of the other one to be served.
+    let (month, claimed) = claim(&sections.lasting, &capacity).await;
+    for epoch in [EPOCH, EPOCH + 1] {
+        sections.serve(bucket, epoch).await;
+        assert!(sections.lasting.session(month, &anyone()).await.expect("an answer").is_some());
+        let read = sections.lasting.journal_read(100).await.expect("a journal");
+        let told: Vec<_> = read.entries.iter().map(|entry| (entry.receipt, entry.event.epoch)).collect();
+        assert_eq!(told, [(claimed.receipt, epoch)]);
+    }
+    sections.lasting.journal_acknowledge(claimed.receipt).await.expect("it is on record");
+    assert_eq!(sections.lasting.journal_read(100).await.expect("a journal").entries.len(), 0);
+}
+
+#[tokio::test]
+async fn what_is_salvaged_says_in_which_epoch_it_was_decided() {
+    let sections = Sections::start().await;
+    let license = pool(PoolKind::License);
+    let bucket = license.bucket();
+    sections.serve(bucket, EPOCH).await;
+    claim(&sections.rebuilt, &license).await;
+    for epoch in [EPOCH + 1, EPOCH + 2] {
+        sections.rebuilt.rebuild_begin(bucket, epoch).await.expect("a rebuild can begin");
+        let read = sections.rebuilt.rebuild_journal(bucket, epoch, None, 10).await.expect("a journal");
+        let decided: Vec<_> = read.iter().map(|entry| entry.event.epoch).collect();
+        assert_eq!(decided, [EPOCH], "however many rebuilds broke off since");
+    }
+    let refused = sections.rebuilt.rebuild_journal(bucket, EPOCH + 1, None, 10).await;
+    assert!(matches!(refused, Err(Error::NotServing { .. })));
+}
