@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_lost_on_either_way() {
     let mut redis = Redis::start();
     let on_record = &[("DEVICES_DURABILITY", "ledger")];
-    let nodes = Nodes::over_with(&[redis.url(), redis.url(), redis.url()], on_record);
+    let mut nodes = Nodes::over_with(&[redis.url(), redis.url(), redis.url()], on_record);
     let (license, clients) = (nodes.houses[0].license(3).await, nodes.clients());
     let key = &license["license_key"];
     let viewers = ["dan", "eve", "flo"];
@@ -25,6 +25,11 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
     let ann = seat(&clients[0], &license, "ann").await;
     let tv = watch(&clients[0], "tv").await.expect(201)["session_id"].clone();
     let is_over = AtomicBool::new(false);
+    // A node that is not there when Redis is lost, and comes while it is.
+    let other = nodes.houses[0].license(1).await;
+    nodes.add(&redis.url());
+    let mut late = nodes.houses.pop().expect("a node");
+    late.kill();
 
     let story = async {
         redis.kill();
@@ -40,6 +45,8 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
         clients[0].release(&bob["session_id"]).await.expect(204);
         clients[1].heartbeat(&bob["session_id"]).await.expect(410);
         clients[2].acquire(key, "dora").await.expect(201);
+        late.start();
+        seat(&late.client("crowd"), &other, "emil").await;
         // What the ledger's database serves is no more bound to one node than before.
         clients[0].heartbeat(&carl["session_id"]).await.expect(200);
 
@@ -53,6 +60,7 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
         is_over.store(true, Relaxed);
     };
     tokio::join!(story, never_ended(&clients, &ann, &tv, &is_over));
+    nodes.houses.push(late);
     nodes.close();
 }
 

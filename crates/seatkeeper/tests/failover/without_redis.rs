@@ -1,12 +1,14 @@
 //! Nodes that share nothing but a PostgreSQL.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
-use seatkeeper_testbed::postgres;
+use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::support::{Nodes, renewed, seat};
-use crate::house::{Client, run};
+use super::support::{Nodes, answered, renewed, seat};
+use crate::house::{Client, House, run};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 const CAPACITIES: &str = "/api/v1/capacities/sessions";
@@ -64,6 +66,32 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
     clients[1].acquire(key, "carl").await.expect(201);
     nodes.houses[0].start();
     nodes.close();
+}
+
+#[tokio::test]
+async fn a_postgresql_that_crashes_takes_no_seat_along() {
+    let server = Postgres::start();
+    let database = server.url("postgres");
+    let mut node = House::open_with(&[("REGISTRY_URL", &database), ("LEDGER_URL", &database)]);
+    let (license, client) = (node.license(2).await, node.client("crowd"));
+    let ann = seat(&client, &license, "ann").await;
+    // Longer than anybody waits before he counts a registry as out of reach.
+    for away in [Duration::ZERO, Duration::from_secs(5)] {
+        server.stop(Stop::Immediate);
+        client.acquire(&license["license_key"], "bob").await.expect(503);
+        tokio::time::sleep(away).await;
+        if away > Duration::ZERO {
+            client.get("/readyz").await.expect(503);
+        }
+        server.start_again();
+        let bob = answered(async || client.acquire(&license["license_key"], "bob").await).await;
+        assert!([200, 201].contains(&bob.status), "{:#}", bob.body);
+        client.heartbeat(&ann).await.expect(200);
+        client.acquire(&license["license_key"], "carl").await.expect(403);
+        client.release(&bob.body["session_id"]).await.expect(204);
+    }
+    node.stop();
+    node.prove();
 }
 
 #[test]
