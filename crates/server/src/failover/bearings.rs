@@ -133,8 +133,9 @@ impl Bearings {
 
     /// The mode of a bucket.
     pub(crate) fn mode(&self, bucket: Bucket) -> BucketMode {
-        let rows = self.rows();
-        rows.get(usize::from(bucket.number())).map_or(BucketMode::Registry, |row| row.mode)
+        let Some(shared) = &self.shared else { return BucketMode::Registry };
+        let mode = shared.rows.lock().get(usize::from(bucket.number())).map(|row| row.mode);
+        mode.unwrap_or(BucketMode::Registry)
     }
 
     /// The rows as they were last read, in the order of buckets; none yet.
