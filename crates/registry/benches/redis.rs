@@ -1,10 +1,14 @@
 //! What the registry in Redis does a second with 64 callers on one connection, beside 50 connections that send the
 //! same scripts one at a time, as `redis-benchmark -c 50 -P 1` does; what a pool of 100,000 seats costs beside one
-//! of 10; and what a live session takes of Redis's memory.
+//! of 10; how long it takes to put 100,000 expiries of one instant on record, and what admissions notice of that; and
+//! what a live session takes of Redis's memory.
 //!
-//! `cargo bench -p seatkeeper-registry --bench redis [-- rates|seats|memory [sessions]]` starts servers of its own.
+//! `cargo bench -p seatkeeper-registry --bench redis [-- rates|seats|expiries|memory [sessions]]` starts servers of its
+//! own.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a benchmark")]
 
+#[path = "redis/expiries.rs"]
+mod expiries;
 #[path = "redis/memory.rs"]
 mod memory;
 #[path = "redis/raw.rs"]
@@ -29,7 +33,7 @@ const POOLS: usize = 10_000;
 fn main() {
     let asked: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let wants = |part: &str| asked.is_empty() || asked[0] == part;
-    let sessions = asked.get(1).map_or(1_000_000, |sessions| sessions.parse().unwrap());
+    let sessions = |usual| asked.get(1).map_or(usual, |sessions| sessions.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         if wants("rates") {
@@ -38,8 +42,11 @@ fn main() {
         if wants("seats") {
             seats().await;
         }
+        if wants("expiries") {
+            expiries::measure(sessions(100_000)).await;
+        }
         if wants("memory") {
-            memory::measure(sessions).await;
+            memory::measure(sessions(1_000_000)).await;
         }
     });
 }

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use seatkeeper_core::{
     Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach,
-    RequestId, Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    RegistryTime, RequestId, Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Servers, Settings};
 use seatkeeper_registry::{Answer, Claimed, Epochs, Heartbeat, Rebuild as _, Registry as _, Request};
@@ -55,23 +55,46 @@ impl Stage {
     }
 
     pub(crate) async fn open(&self, pool: &PoolId, kind: Kind) {
-        self.registry.open(pool, 0, Some(kind.terms()), Vec::new()).await.unwrap();
+        self.open_until(pool, kind, None).await;
+    }
+
+    /// Opens a pool whose entitlement ends then.
+    pub(crate) async fn open_until(&self, pool: &PoolId, kind: Kind, ends_at: Option<RegistryTime>) {
+        let terms = Terms { ends_at, ..kind.terms() };
+        self.registry.open(pool, 0, Some(terms), Vec::new()).await.unwrap();
     }
 
     pub(crate) async fn admit(&self, pool: &PoolId, kind: Kind, holder: usize) -> SessionId {
-        match self.claim(pool, kind, holder).await.answer {
+        self.admit_until(pool, kind, holder, None).await
+    }
+
+    pub(crate) async fn admit_until(
+        &self,
+        pool: &PoolId,
+        kind: Kind,
+        holder: usize,
+        ends_at: Option<RegistryTime>,
+    ) -> SessionId {
+        match self.claim(pool, kind, holder, ends_at).await.answer {
             Answer::Granted { session, .. } => session.session.id,
             Answer::Denied(denial) => panic!("{denial:?}"),
         }
     }
 
     pub(crate) async fn deny(&self, pool: &PoolId, kind: Kind, holder: usize) {
-        let answer = self.claim(pool, kind, usize::MAX - holder).await.answer;
+        let answer = self.claim(pool, kind, usize::MAX - holder, None).await.answer;
         assert!(matches!(answer, Answer::Denied(_)), "{answer:?}");
     }
 
-    async fn claim(&self, pool: &PoolId, kind: Kind, holder: usize) -> Claimed {
-        let (claim, policy) = (kind.claim(pool, holder), kind.policy());
+    async fn claim(
+        &self,
+        pool: &PoolId,
+        kind: Kind,
+        holder: usize,
+        ends_at: Option<RegistryTime>,
+    ) -> Claimed {
+        let claim = kind.claim(pool, holder);
+        let policy = Policy { terms: Some(Terms { ends_at, ..kind.terms() }), ..kind.policy() };
         let origin = Origin {
             actor: Actor::User(claim.user.clone()),
             request: Some(RequestId::new("0190163d-8694-739b-aea5-966c26f8ad91")),

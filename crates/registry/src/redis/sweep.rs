@@ -1,6 +1,6 @@
 //! The clock, and what it brings about.
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 
 use super::RedisRegistry;
@@ -14,6 +14,9 @@ use crate::contract::Swept;
 
 /// Pools that are looked up at a time, whatever was asked for.
 const DUE_READ_MAX: usize = 1_000;
+
+/// Pools of a bucket that are swept at the same time. Those who want in share the server with them.
+const SWEPT_AT_ONCE: usize = 4;
 
 impl RedisRegistry {
     /// The time, whether anything is served or not. Where servers differ, it is that of the first bucket's.
@@ -45,11 +48,12 @@ impl RedisRegistry {
         }
         let more = due.len() > max;
         due.truncate(max);
-        let swept = join_all(due.into_iter().map(|reference| self.sweep_pool(bucket, reference))).await;
-        swept.into_iter().try_fold(Swept { ended: 0, more }, |sum, swept| {
-            let swept = swept?;
+        let due = due.into_iter().map(|reference| self.sweep_pool(bucket, reference));
+        let swept = stream::iter(due.collect::<Vec<_>>()).buffer_unordered(SWEPT_AT_ONCE);
+        let sum = |sum: Swept, swept: Swept| async move {
             Ok(Swept { ended: sum.ended + swept.ended, more: sum.more || swept.more })
-        })
+        };
+        swept.try_fold(Swept { ended: 0, more }, sum).await
     }
 
     async fn sweep_pool(&self, bucket: Bucket, reference: Key) -> Result<Swept, Error> {

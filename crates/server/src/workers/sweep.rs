@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
+use rand::seq::SliceRandom as _;
 use seatkeeper_core::{Bucket, BucketSet};
 use seatkeeper_registry::{Error as RegistryError, Registry};
 
@@ -15,8 +16,8 @@ use crate::error::Error;
 /// Pools that one step on a bucket sweeps, while its claims and heartbeats wait.
 const SWEEP_POOLS_MAX: usize = 64;
 
-/// Buckets that are swept at the same time.
-const BUCKETS_AT_ONCE: usize = 16;
+/// Buckets that are swept at the same time: few, for what is over takes no seat, and those who want in go first.
+const BUCKETS_AT_ONCE: usize = 6;
 
 pub(crate) struct Sweep {
     station: Station,
@@ -51,6 +52,7 @@ impl Worker for Sweep {
 
     async fn activate(&self) -> Result<Left, Error> {
         if !self.station.serves_any() {
+            self.next.lock().all_seen = Some(Instant::now());
             return Ok(Left::Nothing);
         }
         let registry = &*self.station.registry;
@@ -76,7 +78,10 @@ impl Worker for Sweep {
 /// Sweeps each bucket that is due, a step each, and says whether more is due already. A bucket that is not served at
 /// present has its turn later.
 pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
-    sweep(registry, registry.due_buckets().await?).await
+    let mut due = registry.due_buckets().await?;
+    // Each node takes them in an order of its own, so that they do not do the same work at the same time.
+    due.shuffle(&mut rand::rng());
+    sweep(registry, due).await
 }
 
 /// Likewise these buckets; to sweep one that is not due does nothing.
