@@ -14,6 +14,7 @@ mod failover {
     mod support;
 
     mod capacities;
+    mod deployments;
     mod fallback;
     mod faults;
     mod ledger_in_postgres;

@@ -38,11 +38,8 @@ impl Place for Masters {
     }
 
     fn url(&self) -> String {
-        // One is enough to find the others.
-        self.cluster().masters.urls()[0]
-            .replacen("redis", "redis+cluster", 1)
-            .trim_end_matches('/')
-            .to_owned()
+        // One node is enough to find the others.
+        format!("redis+cluster://127.0.0.1:{}", self.cluster().masters.nodes()[0].port())
     }
 
     fn clock(&self) -> &Clock {

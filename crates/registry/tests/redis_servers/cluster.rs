@@ -10,8 +10,7 @@ use crate::node::{Node, REACHED_MAX};
 #[tokio::test]
 async fn a_bucket_is_found_where_its_slot_has_moved_and_served_once_it_was_filled_there() {
     let cluster = RedisCluster::start(3, &RedisSetup::default());
-    let url = cluster.urls()[0].replacen("redis", "redis+cluster", 1);
-    let node = Node::over(url.trim_end_matches('/').parse().expect("a URL")).await;
+    let node = Node::over(cluster.url().parse().expect("a URL")).await;
     let pool = node.pool().await;
     node.admit(&pool, "ann").await;
     let at = usize::from(pool.bucket().number());

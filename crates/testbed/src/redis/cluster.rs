@@ -51,6 +51,12 @@ impl RedisCluster {
         self.nodes.iter().map(Redis::url).collect()
     }
 
+    /// Where it is, by all of its nodes.
+    pub fn url(&self) -> String {
+        let nodes: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        format!("redis+cluster://{}", nodes.join(","))
+    }
+
     /// Waits until every node knows all others and that no slot is missing.
     pub fn wait_until_it_serves(&self) {
         let started = Instant::now();
