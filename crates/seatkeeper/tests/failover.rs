@@ -13,10 +13,13 @@ mod failover {
     mod steady;
     mod support;
 
+    mod all_fall_silent;
     mod capacities;
+    mod clocks_apart;
     mod deployments;
     mod fallback;
     mod faults;
+    mod ledger_crashes;
     mod ledger_in_postgres;
     mod lost_memory;
     mod several_nodes;

@@ -1,6 +1,6 @@
 /* The wall clock of a server under test, shifted by as many nanoseconds as a file says.
  *
- * Loaded before a server's own libraries (LD_PRELOAD). SEATKEEPER_TEST_CLOCK names a file that holds the shift
+ * Loaded before a server's own libraries (LD_PRELOAD). TESTBED_CLOCK names a file that holds the shift
  * as one 64-bit number; whoever writes it turns the clock at once. It asks the kernel itself and allocates
  * nothing, so that it also works while an allocator that reads the clock is still starting. */
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 static volatile long long *shift;
 
 __attribute__((constructor)) static void begin(void) {
-    const char *path = getenv("SEATKEEPER_TEST_CLOCK");
+    const char *path = getenv("TESTBED_CLOCK");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0) return;
     void *at = mmap(0, sizeof *shift, PROT_READ, MAP_SHARED, file, 0);

@@ -38,7 +38,12 @@ impl Clock {
 
     /// Makes a server that is started by `command` read this clock.
     pub fn lend_to(&self, command: &mut Command) {
-        command.env("LD_PRELOAD", library()).env("SEATKEEPER_TEST_CLOCK", self.file.path());
+        command.envs(self.environment());
+    }
+
+    /// The environment in which a server reads this clock.
+    pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [("LD_PRELOAD", library()), ("TESTBED_CLOCK", self.file.path().to_owned())]
     }
 
     fn turn(&self, nanos: i64) {

@@ -1,5 +1,6 @@
 //! Nodes over one Redis and one ledger, and waiting until they serve.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use seatkeeper_ledger::{Location, PostgresUrl};
@@ -16,7 +17,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Several nodes that share a ledger in PostgreSQL, and the key of their tokens.
 pub(crate) struct Nodes {
     pub(crate) houses: Vec<House>,
-    database: Database,
+    ledger: String,
+    /// Of the server that tests share, unless the ledger is on one of the test's own.
+    database: Option<Database>,
     settings: &'static [(&'static str, &'static str)],
 }
 
@@ -31,7 +34,9 @@ impl Nodes {
         registries: &[String],
         settings: &'static [(&'static str, &'static str)],
     ) -> Self {
-        let mut nodes = Self { houses: Vec::new(), database: postgres::database(), settings };
+        let database = postgres::database();
+        let mut nodes = Self { settings, ..Self::on(database.url()) };
+        nodes.database = Some(database);
         registries.iter().for_each(|registry| nodes.add(registry));
         nodes
     }
@@ -39,22 +44,31 @@ impl Nodes {
     /// So many nodes without a Redis.
     pub(crate) fn in_ledger(count: usize) -> Self {
         let mut nodes = Self::over(&[]);
-        let ledger = nodes.database.url();
+        let ledger = nodes.ledger.clone();
         (0..count).for_each(|_| nodes.add(&ledger));
         nodes
     }
 
+    /// No node yet, and this ledger.
+    pub(crate) fn on(ledger: String) -> Self {
+        Self { houses: Vec::new(), ledger, database: None, settings: &[] }
+    }
+
     /// Adds a node over this registry.
     pub(crate) fn add(&mut self, registry: &str) {
-        let ledger = self.database.url();
+        self.add_in(&[], registry);
+    }
+
+    /// Likewise, in an environment that has these besides.
+    pub(crate) fn add_in(&mut self, environment: &[(&str, PathBuf)], registry: &str) {
         let mut settings = vec![
             ("REGISTRY_URL", registry),
-            ("LEDGER_URL", &*ledger),
+            ("LEDGER_URL", &*self.ledger),
             ("AUTH_ALGORITHM", "HS256"),
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
         ];
         settings.extend(self.settings);
-        self.houses.push(House::open_with(&settings));
+        self.houses.push(House::open_in(environment, &settings));
     }
 
     /// A client at each node.
@@ -67,6 +81,12 @@ impl Nodes {
         Doors::new(self.houses.iter().map(|house| house.url().to_owned()))
     }
 
+    /// Where their ledger is.
+    pub(crate) fn ledger(&self) -> Location {
+        let ledger: PostgresUrl = self.ledger.parse().expect("the URL of a database");
+        ledger.into()
+    }
+
     /// Stops all nodes, whatever they logged, and proves the audit log. Gives the ledger, which is dropped with it.
     pub(crate) fn close(mut self) -> Closed {
         for house in &mut self.houses {
@@ -74,8 +94,7 @@ impl Nodes {
             assert_eq!(status.code(), Some(0), "{log}");
         }
         self.houses[0].prove();
-        let ledger: PostgresUrl = self.database.url().parse().expect("the URL of a database");
-        Closed { ledger: ledger.into(), _database: self.database }
+        Closed { ledger: self.ledger(), _database: self.database }
     }
 }
 
@@ -83,7 +102,7 @@ impl Nodes {
 pub(crate) struct Closed {
     pub(crate) ledger: Location,
     // Dropped with this.
-    _database: Database,
+    _database: Option<Database>,
 }
 
 /// The seat that a machine got.

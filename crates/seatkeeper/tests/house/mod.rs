@@ -34,6 +34,9 @@ use crate::TOPOLOGY;
 /// The tenant of whoever does not care.
 pub(crate) const TENANT: &str = "default";
 
+/// Longer than any test, also by a node's clock that is an hour ahead.
+const TOKEN_TTL: &str = "24h";
+
 /// A server under test: one process, or nodes that are one to their clients.
 ///
 /// When a test that went well is over, the house is checked as it is dropped: the server stops when it is
@@ -55,6 +58,14 @@ impl House {
 
     /// A server with settings of its own: `("LICENSES_TTL_SECONDS", "2")`.
     pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
+        Self::open_in(&[], settings)
+    }
+
+    /// Likewise, in an environment that has these besides.
+    pub(crate) fn open_in(environment: &[(&str, PathBuf)], settings: &[(&str, &str)]) -> Self {
+        let environment = environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
         let shared = backing.iter().flat_map(Backing::settings);
         let shared = shared.map(|(name, value)| (variable(name), value));
@@ -62,7 +73,7 @@ impl House {
         let mut house = Self {
             servers: Vec::new(),
             doors: Doors::default(),
-            variables: shared.chain(own).collect(),
+            variables: shared.chain(own).chain(environment).collect(),
             backing,
             dir: tempfile::tempdir().expect("a directory"),
         };
@@ -159,7 +170,19 @@ impl House {
     /// A token for any tenant, user and scopes.
     pub(crate) fn token_of(&self, tenant: &str, user: &str, scope: &str) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
-        let args = ["token", "--tenant", tenant, "--user", user, "--scope", scope, "--data-dir", data_dir];
+        let args = [
+            "token",
+            "--tenant",
+            tenant,
+            "--user",
+            user,
+            "--scope",
+            scope,
+            "--ttl",
+            TOKEN_TTL,
+            "--data-dir",
+            data_dir,
+        ];
         let output = run_with(&self.variables, &args);
         assert!(output.status.success(), "{}", output.stderr);
         output.stdout.trim().to_owned()

@@ -35,6 +35,16 @@ pub(crate) fn fault_cycles() -> u64 {
     number("SEATKEEPER_FAULT_CYCLES").unwrap_or(1)
 }
 
+/// How often the ledger's server crashes beneath the nodes.
+pub(crate) fn ledger_crashes() -> u64 {
+    number("SEATKEEPER_FAULT_CYCLES").unwrap_or(3)
+}
+
+/// Sessions that fall silent at once.
+pub(crate) fn silent_sessions() -> u64 {
+    number("SEATKEEPER_SILENT_SESSIONS").unwrap_or(1_000)
+}
+
 /// For how long a node is frozen: longer than any lease.
 pub(crate) fn freeze_seconds() -> u64 {
     number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(6)

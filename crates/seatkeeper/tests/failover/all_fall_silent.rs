@@ -1,0 +1,98 @@
+//! Very many holders fall silent at once: their seats are free the moment their time is over, and their ends are on
+//! record soon after.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, stream};
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
+use serde_json::Value;
+
+use super::support::Nodes;
+use crate::house::Client;
+use crate::support::books::Books;
+use crate::support::knobs;
+use crate::support::scene::{License, text};
+
+/// Sessions of one license.
+const SEATS: u32 = 100;
+
+/// Requests at once.
+const AT_ONCE: usize = 32;
+
+/// How soon an end is on record, by the registry's clock.
+const ON_RECORD_MILLIS: u64 = 5_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn their_seats_are_free_at_once_and_their_ends_on_record_within_five_seconds() {
+    fall_silent(Redis::start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_so_with_keyspace_notifications_as_well() {
+    fall_silent(RedisSetup::default().setting("notify-keyspace-events Ex").start()).await;
+}
+
+async fn fall_silent(redis: Redis) {
+    let count = knobs::silent_sessions();
+    // Time enough to renew them all twice, on a busy machine.
+    let ttl = Duration::from_secs(8 + count / 100);
+    let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
+    let (admin, token) = (nodes.houses[0].admin(), nodes.houses[0].token("crowd"));
+    let client = Client::at(nodes.doors(), token);
+    let mut licenses = Vec::new();
+    for _ in 0..count.div_ceil(u64::from(SEATS)) {
+        licenses.push(Arc::new(License::make(&admin, SEATS, Some(ttl.as_secs())).await));
+    }
+    let sessions = each_seat(&licenses, "first", async |license: Arc<License>, machine| {
+        client.acquire(&license.key, &machine).await.expect(201)["session_id"].clone()
+    });
+    let sessions: Vec<Value> = sessions.await;
+    let renewed: Vec<_> = stream::iter(&sessions)
+        .map(|session| client.heartbeat(session))
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    renewed.into_iter().for_each(|answer| drop(answer.expect(200)));
+    let silent_since = Instant::now();
+    println!("{} sessions fall silent for {ttl:?}", sessions.len());
+    for license in &licenses {
+        client.acquire(&license.key, "too-early").await.expect(403);
+    }
+
+    // The seats of every other license are asked for at once; the others wait for a sweeper.
+    tokio::time::sleep_until((silent_since + ttl).into()).await;
+    let asked_for: Vec<_> = licenses.iter().step_by(2).cloned().collect();
+    let taken = each_seat(&asked_for, "second", async |license: Arc<License>, machine| {
+        client.acquire(&license.key, &machine).await.expect(201)["session_id"].clone()
+    });
+    println!("{} of their seats were taken in {:?}", taken.await.len(), silent_since.elapsed() - ttl);
+
+    let ledger = nodes.ledger();
+    let deadline = silent_since + ttl + Duration::from_secs(60);
+    let books = loop {
+        let books = Books::of(&ledger).await;
+        if sessions.iter().all(|session| books.story(&text(session)).end.is_some()) {
+            break books;
+        }
+        assert!(Instant::now() < deadline, "not all are on record");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let ends = sessions.iter().filter_map(|session| books.story(&text(session)).end.as_ref());
+    let late: Vec<_> = ends.clone().map(|end| end.at - end.expires).collect();
+    println!("on record at most {:?} ms after their time", late.iter().max());
+    assert!(ends.clone().all(|end| end.reason == "expired"));
+    assert!(late.iter().all(|&late| late <= ON_RECORD_MILLIS), "{:?}", late.iter().max());
+    drop(nodes.close());
+}
+
+/// What each seat of the licenses gives, in no order.
+async fn each_seat<T>(
+    licenses: &[Arc<License>],
+    name: &str,
+    ask: impl AsyncFn(Arc<License>, String) -> T,
+) -> Vec<T> {
+    let seats = licenses.iter().flat_map(|license| (0..license.seats).map(move |seat| (license, seat)));
+    let asking = seats.map(|(license, seat)| ask(Arc::clone(license), format!("{name}-{seat}")));
+    stream::iter(asking).buffer_unordered(AT_ONCE).collect().await
+}

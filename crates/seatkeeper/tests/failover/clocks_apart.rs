@@ -1,0 +1,94 @@
+//! Nodes whose clocks are an hour apart: one clock decides, and it is none of theirs.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::postgres;
+use seatkeeper_testbed::redis::Redis;
+use serde_json::Value;
+
+use super::steady::{Manner, Steady};
+use super::support::Nodes;
+use crate::house::Client;
+use crate::support::knobs;
+use crate::support::scene::License;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const TTL: Duration = Duration::from_secs(3);
+
+/// What two clocks that count whole milliseconds can disagree by.
+const GRAIN: Duration = Duration::from_millis(2);
+
+/// Three nodes: an hour ahead, right, and an hour behind.
+fn nodes(redis: &Redis, ledger: String) -> (Nodes, [Clock; 3]) {
+    let clocks = [Clock::new(), Clock::new(), Clock::new()];
+    clocks[0].advance(HOUR);
+    clocks[2].set_back(HOUR);
+    let mut nodes = Nodes::on(ledger);
+    clocks.iter().for_each(|clock| nodes.add_in(&clock.environment(), &redis.url()));
+    (nodes, clocks)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_lives_and_ends_by_the_registrys_clock_at_whichever_node() {
+    let (redis, database) = (Redis::start(), postgres::database());
+    let (nodes, _clocks) = nodes(&redis, database.url());
+    let clients = nodes.clients();
+    let license = License::make(&nodes.houses[0].admin(), 1, Some(TTL.as_secs())).await;
+    for (number, client) in clients.iter().enumerate() {
+        let taken = client.acquire(&license.key, &format!("ann-{number}")).await.expect(201);
+        let session = &taken["session_id"];
+        let (mut sent, mut answered, mut expires) = (Instant::now(), Instant::now(), Value::Null);
+        for other in &clients {
+            sent = Instant::now();
+            let beat = other.heartbeat(session).await.expect(200);
+            answered = Instant::now();
+            assert_eq!(beat["expires_in_seconds"], TTL.as_secs(), "{beat:#}");
+            expires = beat["expires_at"].clone();
+        }
+        for other in &clients {
+            let shown =
+                other.get(&format!("/api/v1/licenses/sessions/{}", session.as_str().expect("an id"))).await;
+            assert_eq!(shown.expect(200)["expires_at"], expires);
+        }
+        free_when_its_time_is_over(&clients, &license, number, sent, answered).await;
+        for other in &clients {
+            assert_eq!(other.heartbeat(session).await.expect(410)["reason"], "expired");
+        }
+    }
+    drop(nodes.close());
+}
+
+/// Every node denies until then, and each admits after it.
+async fn free_when_its_time_is_over(
+    clients: &[Client],
+    license: &License,
+    number: usize,
+    sent: Instant,
+    answered: Instant,
+) {
+    let newcomer = format!("bob-{number}");
+    for turn in 0.. {
+        let asked = Instant::now();
+        let answer = clients[turn % clients.len()].acquire(&license.key, &newcomer).await;
+        if answer.status == 201 {
+            assert!(Instant::now() + GRAIN >= sent + TTL, "admitted too soon");
+            assert!(turn >= clients.len(), "not every node denied");
+            clients[0].release(&answer.body["session_id"]).await.expect(204);
+            return;
+        }
+        assert_eq!(answer.status, 403, "{:#}", answer.body);
+        assert!(asked <= answered + TTL + GRAIN, "denied too late");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_through_all_of_them_ends_nobody_and_admits_nobody_too_many() {
+    let (redis, database) = (Redis::start(), postgres::database());
+    let (nodes, _clocks) = nodes(&redis, database.url());
+    let manner = Manner { ttl_seconds: 5, pinned: false, seed: knobs::seed() };
+    let mut steady = Steady::begin(&nodes, manner).await;
+    steady.goes_on(100).await;
+    steady.end(nodes).await;
+}

@@ -1,0 +1,37 @@
+//! PostgreSQL crashes under load, again and again: what was answered is on record, each change once, and record and
+//! registry agree.
+
+use std::time::Duration;
+
+use seatkeeper_testbed::postgres::{Postgres, Stop};
+use seatkeeper_testbed::redis::Redis;
+
+use super::steady::{Manner, Steady};
+use super::support::Nodes;
+use crate::support::dice::Dice;
+use crate::support::knobs;
+
+const NODES: usize = 3;
+
+/// How many admissions show that all is well again.
+const WELL: u64 = 30;
+
+/// The longest that it is down, in milliseconds.
+const DOWN_MILLIS_MAX: u64 = 2_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_stopped_at_once_under_load_and_nothing_is_lost_or_there_twice() {
+    let (server, redis, seed) = (Postgres::start(), Redis::start(), knobs::seed());
+    let mut nodes = Nodes::on(server.url("postgres"));
+    tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&redis.url())));
+    let manner = Manner { ttl_seconds: 60, pinned: false, seed };
+    let (mut steady, mut dice) = (Steady::begin(&nodes, manner).await, Dice::new(seed, u64::MAX));
+    steady.goes_on(WELL).await;
+    for _ in 0..knobs::ledger_crashes() {
+        tokio::task::block_in_place(|| server.stop(Stop::Immediate));
+        tokio::time::sleep(Duration::from_millis(dice.below(DOWN_MILLIS_MAX))).await;
+        tokio::task::block_in_place(|| server.start_again());
+        steady.goes_on(WELL).await;
+    }
+    steady.end(nodes).await;
+}
