@@ -27,9 +27,10 @@ pub(crate) use event_stream::{EventStream, Heard};
 pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, command, run, run_with};
-pub(crate) use topology::{Backing, Topology};
+pub(crate) use topology::Topology;
 
 use crate::TOPOLOGY;
+use topology::Backing;
 
 /// The tenant of whoever does not care.
 pub(crate) const TENANT: &str = "default";
@@ -140,11 +141,6 @@ impl House {
     /// A file of its data directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
-    }
-
-    /// What nodes share, if they share anything.
-    pub(crate) fn backing(&mut self) -> Option<&mut Backing> {
-        self.backing.as_mut()
     }
 
     /// Where its ledger is.
