@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, stream};
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
-use super::support::Nodes;
+use super::support::{Nodes, answered, renewed};
 use crate::house::Client;
 use crate::support::books::Books;
 use crate::support::knobs;
@@ -36,7 +36,7 @@ async fn it_is_so_with_keyspace_notifications_as_well() {
 async fn fall_silent(redis: Redis) {
     let count = knobs::silent_sessions();
     // Time enough to renew them all twice, on a busy machine.
-    let ttl = Duration::from_secs(8 + count / 100);
+    let ttl = Duration::from_secs(20 + count / 100);
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
     let (admin, token) = (nodes.houses[0].admin(), nodes.houses[0].token("crowd"));
     let client = Client::at(nodes.doors(), token);
@@ -45,26 +45,22 @@ async fn fall_silent(redis: Redis) {
         licenses.push(Arc::new(License::make(&admin, SEATS, Some(ttl.as_secs())).await));
     }
     let sessions = each_seat(&licenses, "first", async |license: Arc<License>, machine| {
-        client.acquire(&license.key, &machine).await.expect(201)["session_id"].clone()
+        seat(&client, &license, &machine).await
     });
     let sessions: Vec<Value> = sessions.await;
-    let renewed: Vec<_> = stream::iter(&sessions)
-        .map(|session| client.heartbeat(session))
-        .buffer_unordered(AT_ONCE)
-        .collect()
-        .await;
-    renewed.into_iter().for_each(|answer| drop(answer.expect(200)));
+    let renewing = stream::iter(&sessions).map(|session| renewed(&client, session));
+    renewing.buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
     let silent_since = Instant::now();
     println!("{} sessions fall silent for {ttl:?}", sessions.len());
     for license in &licenses {
-        client.acquire(&license.key, "too-early").await.expect(403);
+        answered(async || client.acquire(&license.key, "too-early").await).await.expect(403);
     }
 
     // The seats of every other license are asked for at once; the others wait for a sweeper.
     tokio::time::sleep_until((silent_since + ttl).into()).await;
     let asked_for: Vec<_> = licenses.iter().step_by(2).cloned().collect();
     let taken = each_seat(&asked_for, "second", async |license: Arc<License>, machine| {
-        client.acquire(&license.key, &machine).await.expect(201)["session_id"].clone()
+        seat(&client, &license, &machine).await
     });
     println!("{} of their seats were taken in {:?}", taken.await.len(), silent_since.elapsed() - ttl);
 
@@ -84,6 +80,13 @@ async fn fall_silent(redis: Redis) {
     assert!(ends.clone().all(|end| end.reason == "expired"));
     assert!(late.iter().all(|&late| late <= ON_RECORD_MILLIS), "{:?}", late.iter().max());
     drop(nodes.close());
+}
+
+/// The seat that there must be.
+async fn seat(client: &Client, license: &License, machine: &str) -> Value {
+    let answer = answered(async || client.acquire(&license.key, machine).await).await;
+    assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
+    answer.body["session_id"].clone()
 }
 
 /// What each seat of the licenses gives, in no order.

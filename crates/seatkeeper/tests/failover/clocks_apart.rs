@@ -14,7 +14,7 @@ use crate::support::knobs;
 use crate::support::scene::License;
 
 const HOUR: Duration = Duration::from_secs(3_600);
-const TTL: Duration = Duration::from_secs(3);
+const TTL: Duration = Duration::from_secs(4);
 
 /// What two clocks that count whole milliseconds can disagree by.
 const GRAIN: Duration = Duration::from_millis(2);

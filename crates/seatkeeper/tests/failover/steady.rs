@@ -132,10 +132,13 @@ async fn every_seat_is_there(nodes: &Nodes, license: &License) {
     for number in 0..license.seats {
         let machine = format!("last-{number}");
         let answer = answered(async || client.acquire(&license.key, &machine).await).await;
-        sessions.push(text(&answer.expect(201)["session_id"]));
+        // Asked again after a 503, it may find the seat that it took.
+        assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
+        sessions.push(text(&answer.body["session_id"]));
     }
     answered(async || client.acquire(&license.key, "one-too-many").await).await.expect(403);
     for session in sessions {
-        client.release(&session.into()).await.expect(204);
+        let given_back = answered(async || client.release(&session.clone().into()).await).await;
+        assert!([204, 404].contains(&given_back.status), "{:#}", given_back.body);
     }
 }
