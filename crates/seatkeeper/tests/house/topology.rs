@@ -20,6 +20,8 @@ pub(crate) enum Topology {
     Nodes(usize),
     /// So many nodes over a Redis Cluster of three masters and a database.
     NodesOverCluster(usize),
+    /// So many nodes over a database alone.
+    NodesWithoutRedis(usize),
 }
 
 /// What nodes share.
@@ -32,6 +34,7 @@ pub(crate) struct Backing {
 enum Registry {
     Redis(Redis),
     Cluster(RedisCluster),
+    Ledger,
 }
 
 impl Topology {
@@ -39,7 +42,7 @@ impl Topology {
     pub(crate) fn nodes(self) -> usize {
         match self {
             Self::Embedded => 1,
-            Self::Nodes(nodes) | Self::NodesOverCluster(nodes) => nodes,
+            Self::Nodes(nodes) | Self::NodesOverCluster(nodes) | Self::NodesWithoutRedis(nodes) => nodes,
         }
     }
 
@@ -51,14 +54,16 @@ impl Topology {
             Self::NodesOverCluster(_) => {
                 Registry::Cluster(RedisCluster::start(MASTERS, &RedisSetup::default()))
             }
+            Self::NodesWithoutRedis(_) => Registry::Ledger,
         };
         Some(Backing { registry, database: postgres::database() })
     }
 }
 
 impl Registry {
-    fn url(&self) -> String {
+    fn url(&self, ledger: &Database) -> String {
         match self {
+            Self::Ledger => ledger.url(),
             Self::Redis(redis) => redis.url(),
             Self::Cluster(cluster) => {
                 let addresses = cluster.nodes().iter().map(|node| format!("127.0.0.1:{}", node.port()));
@@ -72,7 +77,7 @@ impl Backing {
     /// The settings that nodes find it by, and by which they believe each other's tokens.
     pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("REGISTRY_URL", self.registry.url()),
+            ("REGISTRY_URL", self.registry.url(&self.database)),
             ("LEDGER_URL", self.database.url()),
             ("AUTH_ALGORITHM", "HS256".to_owned()),
             ("AUTH_SECRET", TOKEN_SECRET.to_owned()),

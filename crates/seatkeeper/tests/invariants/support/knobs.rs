@@ -6,13 +6,13 @@ use crate::TOPOLOGY;
 
 /// Rounds of the storm.
 pub(crate) fn storm_rounds() -> u32 {
-    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(10_000, 500)))
+    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(10_000, 200)))
         .expect("a number of rounds")
 }
 
 /// Rounds of racing for capacities.
 pub(crate) fn race_rounds() -> u64 {
-    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(alone_or_nodes(10_000, 500))
+    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(alone_or_nodes(10_000, 200))
 }
 
 /// Times that the server is killed in the middle of load.
