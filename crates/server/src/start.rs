@@ -196,12 +196,14 @@ fn entitlements(
 /// The workers that look after sessions and history from `now` on.
 fn workers(settings: &Settings, registries: &Registries, ledger: &Ledger, upkeep: &Crew, now: RegistryTime) {
     let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
-    for station in registries.all() {
+    for station in registries.with_heartbeats() {
         // Where nodes share the sessions, each knows only of its own heartbeats, and begins with none.
         let since = if station.is_rebuilt() { RegistryTime::default() } else { now };
         upkeep.start(Flush::new(station.clone(), ledger.clone(), flush_interval, since));
-        if settings.registry.sweep_interval_milliseconds > 0 {
-            let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
+    }
+    if settings.registry.sweep_interval_milliseconds > 0 {
+        let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
+        for station in registries.all() {
             upkeep.start(Sweep::new(station.clone(), interval));
         }
     }

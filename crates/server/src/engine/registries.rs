@@ -75,6 +75,11 @@ impl Registries {
 
     /// All of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Station> {
-        [&self.lasting, &self.standby].into_iter().flatten().chain([&self.main])
+        self.lasting.iter().chain(self.with_heartbeats())
+    }
+
+    /// Those whose sessions are kept alive by heartbeats.
+    pub(crate) fn with_heartbeats(&self) -> impl Iterator<Item = &Station> {
+        self.standby.iter().chain([&self.main])
     }
 }
