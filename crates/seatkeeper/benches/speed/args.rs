@@ -19,15 +19,17 @@ pub(crate) struct Args {
     /// What `cargo bench` adds
     #[arg(long, hide = true)]
     bench: bool,
-    /// What a process that this program starts of itself is
+    /// What to measure instead of the embedded server
     #[command(subcommand)]
     pub(crate) role: Option<Role>,
 }
 
-/// What a process that this program starts of itself is.
+/// What to measure instead of the embedded server; or what a process is that this program starts of itself.
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub(crate) enum Role {
+    /// A node over Redis and PostgreSQL
+    Nodes,
     /// A server that only parses and answers JSON
     #[command(hide = true)]
     Bare,

@@ -1,5 +1,6 @@
 //! What the speed targets of the product are measured by, all in one run:
-//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json]`.
+//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes]`; with `nodes`, those of a node over Redis and
+//! PostgreSQL, which it starts.
 //!
 //! Servers run as processes of their own and share the machine with the load. What is compared is
 //! measured in turns, round by round, so that a noisy machine is noisy to both sides; a line is the
@@ -14,6 +15,8 @@ mod crowd;
 mod error;
 mod memory;
 mod naive;
+mod nodes;
+mod plain;
 mod pool_size;
 mod process;
 mod product;
@@ -23,8 +26,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Args, Role};
+use args::{Args, Effort, Role};
 use error::Error;
+use tokio::runtime::Runtime;
+use verdict::Line;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -32,7 +37,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.role {
-        None => measure(&args),
+        None => measure(&args, embedded),
+        Some(Role::Nodes) => measure(&args, over_redis_and_postgres),
         Some(Role::Bare) => bare::serve(),
         Some(Role::Naive { database }) => naive::serve(database),
         Some(Role::Memory { shape, sessions }) => memory::fill(*shape, *sessions),
@@ -46,13 +52,21 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(args: &Args) -> Result<(), Error> {
-    let effort = args.effort();
+fn measure(args: &Args, lines: impl Fn(Effort, &Runtime) -> Result<Vec<Line>, Error>) -> Result<(), Error> {
     // The load has one thread, so that the servers find the rest of the machine free.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
+    let lines = lines(args.effort(), &runtime)?;
+    if args.json { verdict::print_json(&lines) } else { verdict::print_table(&lines) }
+}
+
+fn embedded(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>, Error> {
     let mut lines = runtime.block_on(contest::run(effort))?;
     lines.extend(runtime.block_on(pool_size::run(effort))?);
     lines.extend(memory::run(effort)?);
-    if args.json { verdict::print_json(&lines) } else { verdict::print_table(&lines) }
+    Ok(lines)
+}
+
+fn over_redis_and_postgres(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>, Error> {
+    runtime.block_on(nodes::run(effort))
 }

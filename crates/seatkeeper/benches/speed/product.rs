@@ -8,9 +8,11 @@ use futures_util::StreamExt;
 use seatkeeper_load::Target;
 use serde::Deserialize;
 use serde_json::json;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::child::Child;
 use crate::error::Error;
@@ -38,8 +40,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A running server, and a token of its admin.
 pub(crate) struct Product {
+    client: reqwest::Client,
     address: String,
     token: String,
+    /// The PostgreSQL database that it writes to; none: the SQLite in its data directory.
+    postgres: Option<String>,
     // Dropped in this order: the server before what it writes to.
     server: Child,
     data: TempDir,
@@ -50,15 +55,54 @@ struct License {
     license_key: String,
 }
 
+#[derive(Deserialize)]
+struct Seat {
+    session_id: Uuid,
+}
+
+/// The ledger, read behind the server's back.
+enum Records {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Records {
+    /// The number of the newest.
+    async fn newest(&mut self) -> Result<Option<i64>, sqlx::Error> {
+        const NEWEST: &str = "SELECT max(id) FROM audit_log";
+        match self {
+            Self::Sqlite(ledger) => sqlx::query_scalar(NEWEST).fetch_one(ledger).await,
+            Self::Postgres(ledger) => sqlx::query_scalar(NEWEST).fetch_one(ledger).await,
+        }
+    }
+
+    async fn close(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Sqlite(ledger) => ledger.close().await,
+            Self::Postgres(ledger) => ledger.close().await,
+        }
+    }
+}
+
 impl Product {
+    /// Embedded.
     pub(crate) fn start() -> Result<Self, Error> {
+        Self::start_with(&[], None)
+    }
+
+    /// A node over this Redis and this PostgreSQL database.
+    pub(crate) fn start_over(redis: &str, postgres: &str) -> Result<Self, Error> {
+        Self::start_with(&["--registry", redis, "--ledger", postgres], Some(postgres.to_owned()))
+    }
+
+    fn start_with(flags: &[&str], postgres: Option<String>) -> Result<Self, Error> {
         let data = directory()?;
         let mut command = Command::new(BINARY);
-        let command = command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
         let token = token(data.path(), "bench", "admin service")?;
-        Ok(Self { address, token, server, data })
+        Ok(Self { client: reqwest::Client::new(), address, token, postgres, server, data })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -78,14 +122,14 @@ impl Product {
     pub(crate) async fn license(&self, seats: u32) -> Result<String, Error> {
         let url = format!("{}/api/v1/admin/licenses", self.address);
         let ask = json!({ "max_seats": seats, "ttl_seconds": TTL_SECONDS });
-        let request = reqwest::Client::new().post(url).bearer_auth(&self.token).json(&ask);
+        let request = self.client.post(url).bearer_auth(&self.token).json(&ask);
         let license: License = request.send().await?.error_for_status()?.json().await?;
         Ok(license.license_key)
     }
 
     /// Makes so many subscribers, and gives the server as asked by each.
     pub(crate) async fn subscribers(&self, count: usize) -> Result<Vec<Target>, Error> {
-        let (client, url) = (reqwest::Client::new(), format!("{}/api/v1/admin/subscriptions", self.address));
+        let (client, url) = (&self.client, format!("{}/api/v1/admin/subscriptions", self.address));
         let mut subscribers = Vec::with_capacity(count);
         for number in 0..count {
             let user = format!("subscriber-{number}");
@@ -99,12 +143,10 @@ impl Product {
 
     /// Waits until nothing more is put on record, and says how long that took.
     pub(crate) async fn caught_up(&self) -> Result<Duration, Error> {
-        let options = SqliteConnectOptions::new().filename(self.data.path().join(LEDGER)).read_only(true);
-        let mut ledger = options.connect().await?;
+        let mut ledger = self.records().await?;
         let (began, mut grew_at, mut newest) = (Instant::now(), None, None);
         loop {
-            let record: Option<i64> =
-                sqlx::query_scalar("SELECT max(id) FROM audit_log").fetch_one(&mut ledger).await?;
+            let record = ledger.newest().await?;
             if newest.is_some() && record != newest {
                 grew_at = Some(Instant::now());
             }
@@ -118,20 +160,45 @@ impl Product {
         Ok(grew_at.map_or(Duration::ZERO, |at| at.duration_since(began)))
     }
 
+    async fn records(&self) -> Result<Records, Error> {
+        Ok(match &self.postgres {
+            Some(url) => Records::Postgres(url.parse::<PgConnectOptions>()?.connect().await?),
+            None => {
+                let file = self.data.path().join(LEDGER);
+                let options = SqliteConnectOptions::new().filename(file).read_only(true);
+                Records::Sqlite(options.connect().await?)
+            }
+        })
+    }
+
+    /// Renews a session.
+    pub(crate) async fn heartbeat(&self, session: Uuid) -> Result<(), Error> {
+        let url = format!("{}/api/v1/licenses/sessions/{session}/heartbeat", self.address);
+        let answer = self.client.patch(url).bearer_auth(&self.token).send().await?;
+        answer.error_for_status()?.bytes().await?;
+        Ok(())
+    }
+
     /// Takes so many seats of a license, over so many connections at once, and keeps them.
-    pub(crate) async fn fill(&self, license: &str, seats: u32, connections: usize) -> Result<(), Error> {
-        let client = reqwest::Client::new();
+    pub(crate) async fn fill(
+        &self,
+        license: &str,
+        seats: u32,
+        connections: usize,
+    ) -> Result<Vec<Uuid>, Error> {
+        let client = &self.client;
         let acquire = |machine: u32| {
             let url = format!("{}/api/v1/licenses/acquire", self.address);
             let ask = json!({ "license_key": license, "machine_id": format!("filler-{machine}") });
             let request = client.post(url).bearer_auth(&self.token).json(&ask);
-            async { request.send().await?.error_for_status()?.bytes().await.map(drop) }
+            async { request.send().await?.error_for_status()?.json::<Seat>().await }
         };
         let mut asked = futures_util::stream::iter(0..seats).map(acquire).buffer_unordered(connections);
-        while let Some(answer) = asked.next().await {
-            answer?;
+        let mut held = Vec::new();
+        while let Some(seat) = asked.next().await {
+            held.push(seat?.session_id);
         }
-        Ok(())
+        Ok(held)
     }
 }
 
