@@ -5,6 +5,7 @@ mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::serve::ListenerExt;
@@ -133,6 +134,7 @@ async fn start_by<C: TimeSource>(
             ledger: ledger.clone(),
             endings: Arc::clone(&endings),
             bearings: Arc::clone(&bearings),
+            gives_way: AtomicBool::default(),
         });
     }
     workers(&settings, &registries, &ledger, &upkeep, now);

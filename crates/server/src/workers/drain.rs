@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 use seatkeeper_core::{Bucket, Event, PoolId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use seatkeeper_registry::{JournalEntry, Receipt};
@@ -19,9 +21,12 @@ use crate::failover::Bearings;
 /// those behind them wait.
 const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 
+/// Events in one commit of a drainer that gives way: a small part of the time between two of them.
+const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
+
 /// For how many times as long as its last batch took the drainer gives way to those who do not wait for it,
 /// and for how long at most.
-const GIVES_WAY_BATCHES: u32 = 2;
+const GIVES_WAY_BATCHES: u32 = 6;
 const GIVES_WAY_MAX: Duration = Duration::from_millis(500);
 
 /// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
@@ -33,6 +38,8 @@ pub(crate) struct Drain {
     pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
+    /// Whether it gave way before this batch.
+    pub(crate) gives_way: AtomicBool,
 }
 
 #[async_trait]
@@ -55,7 +62,9 @@ impl Worker for Drain {
         }
         let Station { registry, commits, .. } = &self.station;
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
-        let read = registry.journal_read(DRAIN_BATCH_EVENTS_MAX).await?;
+        let gave_way = self.gives_way.swap(false, Relaxed);
+        let max = if gave_way { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
+        let read = registry.journal_read(max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
         if read.entries.is_empty() {
@@ -70,11 +79,12 @@ impl Worker for Drain {
         if events.is_empty() {
             return Ok(Left::Nothing);
         }
-        for receipt in receipts {
-            self.station.registry.journal_acknowledge(receipt).await?;
-            self.station.commits.advance(receipt);
+        for receipt in &receipts {
+            commits.advance(*receipt);
         }
         self.endings.tell(&events);
+        // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
+        try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
         Ok(self.left(depth_before, started.elapsed()))
     }
 
@@ -131,6 +141,7 @@ impl Drain {
         if depth < depth_before || !self.station.commits.has_room(depth as u64) {
             return Left::More;
         }
+        self.gives_way.store(true, Relaxed);
         Left::Later((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))
     }
 }
