@@ -11,8 +11,6 @@
 mod expiries;
 #[path = "redis/memory.rs"]
 mod memory;
-#[path = "redis/raw.rs"]
-mod raw;
 #[path = "redis/stage.rs"]
 mod stage;
 
@@ -22,11 +20,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::PoolId;
+use seatkeeper_testbed::redis::Replay;
 use stage::{Kind, Stage};
 
 /// How long each figure is measured.
 const MEASURED: Duration = Duration::from_secs(4);
 const TASKS: usize = 64;
+/// Calls that are taken down to be sent again without the registry, and over how many connections that is.
+const REPLAYED_CALLS: usize = 2_000;
+const REPLAY_CONNECTIONS: usize = 50;
 /// Pools that calls are spread over.
 const POOLS: usize = 10_000;
 
@@ -71,8 +73,7 @@ async fn rates() {
     });
     report("heartbeats", ours.await);
     let ids = Arc::clone(&held);
-    let calls = raw::capture(&stage, async |n| stage.heartbeat(ids[n]).await).await;
-    report("  the same, -c 50 -P 1", raw::rate(&stage, calls, MEASURED).await);
+    report("  the same, -c 50 -P 1", replayed(&stage, async |n| stage.heartbeat(ids[n]).await).await);
 
     let (on, of) = (Arc::clone(&stage), Arc::clone(&pools));
     let ours = rate(&stage, TASKS, move |n| {
@@ -83,11 +84,10 @@ async fn rates() {
     });
     report("admissions, with eviction once full", ours.await);
     stage.drain().await;
-    let calls = raw::capture(&stage, async |n| {
+    let replayed = replayed(&stage, async |n| {
         stage.admit(&pools[n], household, 1_000_000 + n).await;
     });
-    let calls = calls.await;
-    report("  the same, -c 50 -P 1", raw::rate(&stage, calls, MEASURED).await);
+    report("  the same, -c 50 -P 1", replayed.await);
 }
 
 async fn seats() {
@@ -121,6 +121,20 @@ async fn seats() {
         });
         report(&format!("{seats} seats: admission and release"), pairs.await);
     }
+}
+
+/// How often a second the calls that `act` makes are answered without the registry, and what that takes of Redis's time
+/// each.
+async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
+    let acts = async {
+        for n in 0..REPLAYED_CALLS {
+            act(n).await;
+        }
+    };
+    let replay = Replay::of(stage.server.port(), REPLAYED_CALLS, acts).await.unwrap();
+    let (cpu, started) = (stage.cpu_micros().await, Instant::now());
+    let rate = replay.rate(REPLAY_CONNECTIONS, MEASURED).await.unwrap();
+    (rate, (stage.cpu_micros().await - cpu) / (rate * started.elapsed().as_secs_f64()))
 }
 
 /// How often a second so many tasks get it done, and what that takes of Redis's time each.

@@ -7,6 +7,8 @@ mod alarms;
 mod cluster;
 #[path = "redis_servers/connection.rs"]
 mod connection;
+#[path = "redis_servers/finding.rs"]
+mod finding;
 #[path = "redis_servers/journal.rs"]
 mod journal;
 #[path = "redis_servers/node.rs"]

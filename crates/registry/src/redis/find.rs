@@ -23,9 +23,18 @@ impl RedisRegistry {
         if let Some(whereabouts) = self.remembered.get(id) {
             return Ok(Some(whereabouts));
         }
-        let found = match self.finder.find(id, who).await {
+        let mut told = self.finder.find(id, who).await;
+        let mut found = None;
+        if matches!(told, Found::NotOnRecord) {
+            found = self.search_journal(id).await?;
+            if found.is_none() {
+                // What has left the journal since the record was looked at is on record by now.
+                told = self.finder.find(id, who).await;
+            }
+        }
+        let found = match told {
             Found::In(pool, holder) => Some(Whereabouts::of(pool, holder.as_ref())),
-            Found::NotOnRecord => self.search_journal(id).await?,
+            Found::NotOnRecord => found,
             Found::Unknown(why) => {
                 if let Some(why) = why {
                     tracing::warn!(

@@ -8,7 +8,7 @@ use seatkeeper_core::{
     Authority, Bucket, Claim, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Seats, SessionId, Span,
     Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
-use seatkeeper_registry::redis::{NoRecord, RedisRegistry, ServerSettings, Servers, Settings};
+use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, ServerSettings, Servers, Settings};
 use seatkeeper_registry::{Answer, Claimed, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request};
 
 /// How long it may take to reach a server, on a machine that does much else.
@@ -30,19 +30,33 @@ impl Node {
 
     /// Likewise, with other settings.
     pub(crate) async fn with(servers: ServerSettings, settings: Settings) -> Self {
-        let node = Self::new(servers, settings, Arc::new(Epochs::default()));
+        let node = Self::new(servers, settings, Arc::new(Epochs::default()), Arc::new(NoRecord));
         node.serve(1).await;
         node
     }
 
     /// Another node over the same.
     pub(crate) fn beside(&self, servers: ServerSettings, settings: Settings) -> Self {
-        Self::new(servers, settings, Arc::clone(&self.epochs))
+        self.beside_on(servers, settings, Arc::new(NoRecord))
     }
 
-    fn new(servers: ServerSettings, settings: Settings, epochs: Arc<Epochs>) -> Self {
+    /// Likewise, over this record.
+    pub(crate) fn beside_on(
+        &self,
+        servers: ServerSettings,
+        settings: Settings,
+        record: Arc<dyn FindSession>,
+    ) -> Self {
+        Self::new(servers, settings, Arc::clone(&self.epochs), record)
+    }
+
+    fn new(
+        servers: ServerSettings,
+        settings: Settings,
+        epochs: Arc<Epochs>,
+        finder: Arc<dyn FindSession>,
+    ) -> Self {
         let servers = Servers::new(servers);
-        let finder = Arc::new(NoRecord);
         let registry = RedisRegistry::new(servers.clone(), settings, Arc::clone(&epochs), finder);
         Self { registry, servers, epochs }
     }
