@@ -1,9 +1,15 @@
 //! The end of a storm: no seat may have got lost in it.
 
+use std::time::Duration;
+
 use super::client::{Client, Machine};
 use super::lane::Field;
 use crate::api::Naming;
 use crate::{Error, What};
+
+/// How often a machine asks that gets no answer it can go by, and how long it waits in between.
+const ASKS_MAX: u32 = 50;
+const ASKS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// Waits until nobody can hold a seat of the pool any more, takes each, asks for one more, and gives all
 /// back.
@@ -32,11 +38,22 @@ pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
     Ok(())
 }
 
-/// A machine that was not in the storm, if it gets a seat.
+/// A machine that was not in the storm, if it gets a seat. As long as it is told neither that it has one nor that none
+/// is free, it asks again.
 async fn holder(field: &Field, number: u32) -> Result<Option<Client>, Error> {
     let name = format!("storm-{}-last-{number}", field.number);
     let machine = Machine::new(&field.scene, &name)?;
     let mut client = Client::new(field.scene.clone(), machine);
-    client.held = client.acquire(Naming::Nothing).await?;
-    Ok(client.held.is_some().then_some(client))
+    for _ in 0..ASKS_MAX {
+        let denied = field.scene.watch.denials();
+        client.held = client.acquire(Naming::Nothing).await?;
+        if client.held.is_some() {
+            return Ok(Some(client));
+        }
+        if field.scene.watch.denials() > denied {
+            break;
+        }
+        tokio::time::sleep(ASKS_AGAIN_AFTER).await;
+    }
+    Ok(None)
 }

@@ -191,6 +191,11 @@ impl Watch {
         self.seen().occupancy.free_from()
     }
 
+    /// How many claims were denied.
+    pub(super) fn denials(&self) -> u64 {
+        self.seen().statistics.denied
+    }
+
     /// What was seen in all.
     pub(super) fn findings(&self) -> (Statistics, Violations) {
         let seen = self.seen();

@@ -3,7 +3,12 @@
 //!
 //! Every test file includes this module and uses some of it. It says by `TOPOLOGY` what a server is there.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of the house")]
-#![allow(clippy::expect_used, clippy::panic, reason = "a house that cannot be built fails the test")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a house that cannot be built fails the test"
+)]
 
 mod client;
 mod event_stream;
@@ -101,7 +106,7 @@ impl House {
     /// Ends it as a power cut would: all its nodes, but not what they share.
     pub(crate) fn kill(&mut self) {
         assert!(!self.servers.is_empty(), "a running server");
-        self.servers.drain(..).for_each(Server::kill);
+        self.servers.drain(..).for_each(|server| drop(server.kill()));
     }
 
     /// Asks it to stop with SIGTERM and waits until it has. Gives how it exited, the worst of its nodes, and
@@ -238,6 +243,9 @@ fn variable(setting: &str) -> String {
 impl Drop for House {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            for server in self.servers.drain(..) {
+                show_what_was_wrong(&server.kill());
+            }
             return;
         }
         if !self.servers.is_empty() {
@@ -249,5 +257,15 @@ impl Drop for House {
             assert_eq!(errors.count(), 0, "{log}");
             self.prove();
         }
+    }
+}
+
+/// The latest lines of a log that are no mere information, beside why the test failed.
+fn show_what_was_wrong(log: &str) {
+    const LINES_MAX: usize = 40;
+    let wrong: Vec<_> = log.lines().filter(|line| !line.contains("\"level\":\"INFO\"")).collect();
+    eprintln!("The log of a server, but for information:");
+    for line in &wrong[wrong.len().saturating_sub(LINES_MAX)..] {
+        eprintln!("{line}");
     }
 }

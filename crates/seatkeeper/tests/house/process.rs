@@ -90,9 +90,9 @@ impl Server {
         self.child.id()
     }
 
-    /// Ends it as a power cut would.
-    pub(crate) fn kill(mut self) {
-        self.end(Signal::KILL);
+    /// Ends it as a power cut would, and gives what it logged.
+    pub(crate) fn kill(mut self) -> String {
+        self.end(Signal::KILL).1
     }
 
     /// Asks it to stop, and waits until it has.

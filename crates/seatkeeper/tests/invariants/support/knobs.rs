@@ -6,7 +6,7 @@ use crate::TOPOLOGY;
 
 /// Rounds of the storm.
 pub(crate) fn storm_rounds() -> u32 {
-    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(10_000, 200)))
+    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(10_000, 100)))
         .expect("a number of rounds")
 }
 

@@ -1,8 +1,11 @@
 //! A storm on a real server.
 
+use std::collections::BTreeMap;
+
 use seatkeeper_load::Target;
 use seatkeeper_load::storm::{Storm, Verdict};
 
+use crate::TOPOLOGY;
 use crate::house::House;
 
 /// The nodes of a server, asked by this user; or only told who asks by each request.
@@ -24,4 +27,10 @@ pub(crate) async fn raging(storm: Storm) -> Verdict {
     let told: Vec<_> = verdict.violations.first().iter().map(ToString::to_string).collect();
     assert_eq!(verdict.violations.count(), 0, "{told:#?}");
     verdict
+}
+
+/// Whether nothing went wrong, but that one of several nodes could not tell for a while: that is what a 503 says, and
+/// that nothing is lost.
+pub(crate) fn no_other_errors(errors: &BTreeMap<String, u64>) -> bool {
+    errors.keys().all(|error| TOPOLOGY.nodes() > 1 && error == "503")
 }
