@@ -1,6 +1,7 @@
 //! The same calls without their caller: so many connections that send one command at a time, as `redis-benchmark -P 1`
 //! does, which cannot be given arguments that hold zeros.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,7 +18,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Takes down the next `count` calls of scripts that a server on 127.0.0.1 is sent. `sent` sends at least as many.
+    /// Takes down the next `count` calls of scripts that a server on 127.0.0.1 is sent, and keeps those of the script that
+    /// is called most: others are nobody's answer. `sent` sends at least as many.
     pub async fn of(port: u16, count: usize, sent: impl Future<Output = ()>) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let (lines, mut asks) = stream.into_split();
@@ -25,16 +27,19 @@ impl Replay {
         let mut lines = BufReader::new(lines);
         lines.read_line(&mut String::new()).await?;
         let taken_down = tokio::spawn(async move {
-            let mut calls = Vec::new();
-            while calls.len() < count {
-                let mut line = String::new();
-                lines.read_line(&mut line).await?;
-                // What a script does is told as well.
-                if !line.contains(" lua] ") && line.contains("\"EVALSHA\"") {
-                    calls.push(command_of(&line));
-                }
+            let mut calls: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+            for _ in 0..count {
+                let (script, line) = loop {
+                    let mut line = String::new();
+                    lines.read_line(&mut line).await?;
+                    // What a script does is told as well.
+                    if let Some(script) = script_of(&line).filter(|_| !line.contains(" lua] ")) {
+                        break (script.to_owned(), line);
+                    }
+                };
+                calls.entry(script).or_default().push(command_of(&line));
             }
-            Ok::<_, io::Error>(calls)
+            Ok::<_, io::Error>(calls.into_values().max_by_key(Vec::len).unwrap_or_default())
         });
         sent.await;
         let calls = taken_down.await.map_err(io::Error::other)??;
@@ -71,6 +76,11 @@ impl Replay {
         }
         Ok(done as f64 / started.elapsed().as_secs_f64())
     }
+}
+
+/// The script that this line tells a call of.
+fn script_of(line: &str) -> Option<&str> {
+    line.split_once("\"EVALSHA\" \"")?.1.split('"').next()
 }
 
 /// A command as a client sends it, from how the server tells of it: quoted words in which some bytes are escaped.
