@@ -134,7 +134,7 @@ async fn start_by<C: TimeSource>(
             ledger: ledger.clone(),
             endings: Arc::clone(&endings),
             bearings: Arc::clone(&bearings),
-            gives_way: AtomicBool::default(),
+            gave_way: AtomicBool::default(),
         });
     }
     workers(&settings, &registries, &ledger, &upkeep, now);

@@ -130,11 +130,11 @@ scripts! {
     due_next = ["lib/bucket", "due_next"];
     due_now = ["lib/bucket", "due_now"];
     end = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
-        "lib/record", "lib/denials", "lib/due", "end"];
+        "lib/record", "lib/denials", "lib/due", "lib/one_session", "end"];
     end_all = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all"];
     heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "heartbeat"];
+        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat"];
     journal_end = ["lib/bucket", "journal_end"];
     journal_read = ["lib/bucket", "journal_read"];
     now = ["now"];
@@ -146,7 +146,7 @@ scripts! {
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "fill", "lib/restore"];
     rebuild_finish = ["lib/bucket", "rebuild_finish"];
     session = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "session"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/one_session", "session"];
     sweep = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "sweep"];
     view = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",

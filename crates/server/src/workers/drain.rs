@@ -39,7 +39,7 @@ pub(crate) struct Drain {
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
     /// Whether it gave way before this batch.
-    pub(crate) gives_way: AtomicBool,
+    pub(crate) gave_way: AtomicBool,
 }
 
 #[async_trait]
@@ -62,7 +62,7 @@ impl Worker for Drain {
         }
         let Station { registry, commits, .. } = &self.station;
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
-        let gave_way = self.gives_way.swap(false, Relaxed);
+        let gave_way = self.gave_way.swap(false, Relaxed);
         let max = if gave_way { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
         let read = registry.journal_read(max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
@@ -141,7 +141,7 @@ impl Drain {
         if depth < depth_before || !self.station.commits.has_room(depth as u64) {
             return Left::More;
         }
-        self.gives_way.store(true, Relaxed);
+        self.gave_way.store(true, Relaxed);
         Left::Later((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))
     }
 }
