@@ -19,6 +19,7 @@ mod failover {
     mod deployments;
     mod fallback;
     mod faults;
+    mod lease;
     mod ledger_crashes;
     mod ledger_in_postgres;
     mod lost_memory;

@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::{Memory, Redis, RedisSetup};
 
 use super::steady::{Manner, Steady};
-use super::support::Nodes;
+use super::support::{Nodes, promote, signal};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -89,12 +89,6 @@ async fn replica_of(primary: &Redis) -> (Redis, Proxy) {
     }
 }
 
-fn promote(replica: &Redis) {
-    let mut promotion = redis::cmd("REPLICAOF");
-    promotion.arg("NO").arg("ONE");
-    replica.ask::<()>(promotion);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_is_killed_and_comes_back_empty() {
     let mut redis = Redis::start();
@@ -166,11 +160,10 @@ async fn a_node_is_frozen_and_wakes() {
     let mut stage = Stage::over(&redis).await;
     for cycle in 0..knobs::fault_cycles() {
         let node = usize::try_from(cycle).expect("a few") % NODES;
-        let frozen = Pid::from_raw(stage.nodes.houses[node].pid().cast_signed()).expect("a process id");
-        kill_process(frozen, Signal::STOP).expect("it can be stopped");
+        signal(&stage.nodes.houses[node], Signal::STOP);
         tokio::time::sleep(Duration::from_secs(knobs::freeze_seconds())).await;
         stage.is_well().await;
-        kill_process(frozen, Signal::CONT).expect("it goes on");
+        signal(&stage.nodes.houses[node], Signal::CONT);
         stage.is_well().await;
     }
     stage.end().await;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
-use seatkeeper_testbed::redis::{Redis, RedisSetup};
+use seatkeeper_testbed::redis::Redis;
 
-use super::support::{Nodes, answered, renewed, seat};
+use super::support::{Nodes, answered, renewed, seat, signal, usurper};
 
 /// Longer than any lease, and than a node counts as live.
 const LONG: Duration = Duration::from_secs(8);
@@ -17,11 +17,7 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     let mut nodes = Nodes::over(&[old.url(), old.url()]);
     let license = nodes.houses[0].license(2).await;
     let ann = seat(&nodes.clients()[0], &license, "ann").await;
-    let replica = RedisSetup::default().setting(&format!("replicaof 127.0.0.1 {}", old.port())).start();
-    // It has copied nothing yet, or all: both must do.
-    let mut promotion = redis::cmd("REPLICAOF");
-    promotion.arg("NO").arg("ONE");
-    replica.ask::<()>(promotion);
+    let replica = usurper(&old);
 
     // Three new nodes find the new primary. The first of them is no majority.
     nodes.add(&replica.url());
@@ -54,8 +50,7 @@ async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
     let nodes = Nodes::over(&[redis.url(), redis.url()]);
     let (license, clients) = (nodes.houses[0].license(1).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
-    let frozen = Pid::from_raw(nodes.houses[0].pid().cast_signed()).expect("a process id");
-    kill_process(frozen, Signal::STOP).expect("it can be stopped");
+    signal(&nodes.houses[0], Signal::STOP);
 
     redis.kill();
     redis.start_again(seatkeeper_testbed::redis::Memory::Lost);
@@ -63,7 +58,7 @@ async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
     clients[1].release(&ann).await.expect(204);
     let bob = seat(&clients[1], &license, "bob").await;
 
-    kill_process(frozen, Signal::CONT).expect("it goes on");
+    signal(&nodes.houses[0], Signal::CONT);
     answered(async || clients[0].heartbeat(&ann).await).await.expect(410);
     renewed(&clients[0], &bob).await;
     clients[0].acquire(&license["license_key"], "carl").await.expect(403);

@@ -1,10 +1,14 @@
 //! Nodes over one Redis and one ledger, and waiting until they serve.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use seatkeeper_ledger::{Location, PostgresUrl};
+use rustix::process::{Pid, Signal, kill_process};
+use seatkeeper_ledger::{Ledger, Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
+use seatkeeper_testbed::proxy::Proxy;
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
 use crate::house::{Answer, Client, Doors, House};
@@ -61,14 +65,26 @@ impl Nodes {
 
     /// Likewise, in an environment that has these besides.
     pub(crate) fn add_in(&mut self, environment: &[(&str, PathBuf)], registry: &str) {
+        let house = self.house(environment, registry, &self.ledger);
+        self.houses.push(house);
+    }
+
+    /// Adds a node over this registry that finds the ledger by this proxy.
+    pub(crate) fn add_behind(&mut self, registry: &str, ledger: &Proxy) {
+        let by_proxy = self.ledger.replace(&self.ledger_address().to_string(), &ledger.address().to_string());
+        let house = self.house(&[], registry, &by_proxy);
+        self.houses.push(house);
+    }
+
+    fn house(&self, environment: &[(&str, PathBuf)], registry: &str, ledger: &str) -> House {
         let mut settings = vec![
             ("REGISTRY_URL", registry),
-            ("LEDGER_URL", &*self.ledger),
+            ("LEDGER_URL", ledger),
             ("AUTH_ALGORITHM", "HS256"),
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
         ];
         settings.extend(self.settings);
-        self.houses.push(House::open_in(environment, &settings));
+        House::open_in(environment, &settings)
     }
 
     /// A client at each node.
@@ -81,10 +97,22 @@ impl Nodes {
         Doors::new(self.houses.iter().map(|house| house.url().to_owned()))
     }
 
+    /// Where the ledger's server listens.
+    pub(crate) fn ledger_address(&self) -> SocketAddr {
+        let address = self.ledger.split(['@', '/']).nth(3);
+        address.and_then(|text| text.parse().ok()).expect("postgres://USER@ADDRESS:PORT/DATABASE")
+    }
+
     /// Where their ledger is.
     pub(crate) fn ledger(&self) -> Location {
         let ledger: PostgresUrl = self.ledger.parse().expect("the URL of a database");
         ledger.into()
+    }
+
+    /// Of all buckets together, as the ledger has them: another number says that one of them was raised.
+    pub(crate) async fn epochs(&self) -> u64 {
+        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).sum()
     }
 
     /// Stops all nodes, whatever they logged, and proves the audit log. Gives the ledger, which is dropped with it.
@@ -126,4 +154,25 @@ pub(crate) async fn answered(ask: impl AsyncFn() -> Answer) -> Answer {
 /// Waits until a session is served again: anything but a renewal or a 503 fails the test.
 pub(crate) async fn renewed(client: &Client, session: &Value) {
     answered(async || client.heartbeat(session).await).await.expect(200);
+}
+
+/// A Redis that counts itself as the new primary after `old`, which knows nothing of it. It has copied nothing yet, or
+/// all: both must do.
+pub(crate) fn usurper(old: &Redis) -> Redis {
+    let replica = RedisSetup::default().setting(&format!("replicaof 127.0.0.1 {}", old.port())).start();
+    promote(&replica);
+    replica
+}
+
+/// Makes a replica a primary.
+pub(crate) fn promote(replica: &Redis) {
+    let mut promotion = redis::cmd("REPLICAOF");
+    promotion.arg("NO").arg("ONE");
+    replica.ask::<()>(promotion);
+}
+
+/// Sends a node's process a signal.
+pub(crate) fn signal(node: &House, signal: Signal) {
+    let process = Pid::from_raw(node.pid().cast_signed()).expect("a process id");
+    kill_process(process, signal).expect("it can be told");
 }
