@@ -36,7 +36,8 @@ fn the_page_on_configuration_explains_every_key() {
     let page = page("docs/configuration.md");
     let printed = run(&["config"]).stdout;
     let keys = printed.lines().filter_map(|line| Some(line.split_once(" = ")?.0));
-    let unset = ["key_file", "secret", "issuer", "audience", "contact_support", "sink_url", "sink_token"];
+    let unset =
+        ["key_file", "jwks_url", "secret", "issuer", "audience", "contact_support", "sink_url", "sink_token"];
     for key in keys.chain(unset) {
         let explained = page.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{key}`")));
         assert!(explained, "no table explains {key}");

@@ -1,7 +1,10 @@
 //! Who is calling: tokens, the keys they are checked with, and what a caller may do.
 
 mod caller;
+mod claims;
+mod jwks;
 mod key;
+mod keys;
 mod mint;
 mod verifier;
 

@@ -18,6 +18,8 @@ pub(crate) struct FieldError {
 pub(crate) enum Error {
     #[error("the caller is not known")]
     Unauthenticated(#[from] Refusal),
+    #[error("the keys that tokens are checked with are not there yet")]
+    NoKeys,
     #[error("the caller lacks the admin scope")]
     NotAdmin,
     #[error("the caller lacks the service scope")]

@@ -17,6 +17,7 @@ mod http;
 mod jobs;
 mod licenses;
 mod operations;
+mod outbound;
 mod problem;
 mod session_answer;
 mod settings;

@@ -36,12 +36,13 @@ async fn healthz() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// `GET /readyz`: the server may take traffic, for its ledger answers and takes records.
+/// `GET /readyz`: the server may take traffic, for it can check tokens, and its ledger answers and takes records.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
     responses((status = 200, body = Health), (status = 503, body = crate::problem::Problem))
 )]
 async fn readyz(State(app): State<App>) -> Result<axum::Json<Health>, Error> {
+    app.verifier.is_ready()?;
     app.engine.is_ready().await?;
     Ok(axum::Json(Health { status: "ok" }))
 }

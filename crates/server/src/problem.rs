@@ -199,6 +199,7 @@ impl From<Error> for Problem {
             | Error::OthersUnreachable(_)
             | Error::NotDurable
             | Error::OutOfStep
+            | Error::NoKeys
             | Error::TimedOut
             | Error::LimitUnknown
             | Error::TooManyStreams

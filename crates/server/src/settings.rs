@@ -15,6 +15,8 @@ mod usage;
 
 use serde::{Deserialize, Serialize};
 
+use crate::outbound::{self, BadAddress};
+
 pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
 pub use devices::DevicesSettings;
@@ -87,4 +89,14 @@ fn within(
     want: &'static str,
 ) -> Result<(), Misfit> {
     if range.contains(&got) { Ok(()) } else { Err(Misfit { key, got: got.to_string(), want }) }
+}
+
+/// Demands an address that may be asked.
+fn web_address(key: &'static str, text: &str) -> Result<(), Misfit> {
+    let (got, want) = match outbound::check_address(text) {
+        Ok(()) => return Ok(()),
+        Err(BadAddress::NotHttp) => (text, "want an http or https URL"),
+        Err(BadAddress::Secret) => ("a URL with a user or password", "want it without: addresses are shown"),
+    };
+    Err(Misfit { key, got: got.into(), want })
 }

@@ -138,6 +138,10 @@ async fn start_by<C: TimeSource>(
         });
     }
     workers(&settings, &registries, &ledger, &upkeep, now);
+    if let Some(refresh) = verifier.refresh() {
+        refresh.begin().await;
+        upkeep.start(refresh);
+    }
     let mut jobs = jobs::start(&settings, &registries, &ledger, &upkeep, now).await?;
     if let Some(sink) = HttpSink::of(&settings.usage)? {
         let metering = Metering {

@@ -33,6 +33,12 @@ pub enum KeyError {
         /// The algorithm that the settings name.
         algorithm: Algorithm,
     },
+    /// The keys are published by an issuer, who alone signs by them.
+    #[error("tokens come from whoever publishes the keys at auth.jwks_url")]
+    Elsewhere,
+    /// No client can be made that asks for keys.
+    #[error("keys cannot be asked for at auth.jwks_url")]
+    Client(#[from] reqwest::Error),
     /// No key can be made.
     #[error("no Ed25519 key could be made")]
     NotMade,
@@ -55,6 +61,9 @@ pub(super) fn decoding(settings: &Settings) -> Result<DecodingKey, KeyError> {
 /// The key that tokens are signed with: only an EdDSA private key or the secret of HS256 can sign here.
 pub(super) fn encoding(settings: &Settings) -> Result<EncodingKey, KeyError> {
     let auth = &settings.auth;
+    if auth.jwks_url.is_some() {
+        return Err(KeyError::Elsewhere);
+    }
     if let (Algorithm::Hs256, Some(secret)) = (auth.algorithm, &auth.secret) {
         return Ok(EncodingKey::from_secret(secret.reveal().as_bytes()));
     }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use super::KeyError;
 use super::key;
-use super::verifier::algorithm_of;
 use crate::settings::Settings;
 use crate::wall_clock;
 
@@ -55,6 +54,6 @@ pub fn mint(settings: &Settings, request: &TokenRequest) -> Result<String, MintE
             claims.insert(name.into(), value.clone().into());
         }
     }
-    let header = Header::new(algorithm_of(auth.algorithm));
+    let header = Header::new(auth.algorithm.into());
     Ok(jsonwebtoken::encode(&header, &Value::Object(claims), &key::encoding(settings)?)?)
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use jsonwebtoken::{DecodingKey, Validation};
 use quick_cache::sync::Cache;
 use seatkeeper_core::{TenantId, UserId};
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Caller, KeyError, Scopes, key};
+use super::claims::Claims;
+use super::jwks::Refresh;
+use super::keys::{Found, Keys};
+use super::{Caller, KeyError, Scopes};
+use crate::error::Error;
 use crate::settings::{Algorithm, AuthSettings, Settings};
 use crate::wall_clock;
 
@@ -26,23 +29,42 @@ const NAME_CHARS_MAX: usize = 255;
 pub(crate) enum Refusal {
     #[error("no bearer token was sent")]
     Missing,
+    #[error("more than one Authorization header was sent")]
+    Several,
     #[error("the token is longer than {TOKEN_BYTES_MAX} bytes")]
     TooLong,
     #[error("the token is not valid")]
     Invalid(#[from] jsonwebtoken::errors::Error),
+    #[error("the token is not signed by the algorithm that is believed")]
+    OtherAlgorithm,
+    #[error("the token names a key that is not known")]
+    UnknownKey,
+    #[error("the token demands that a part of it is understood which is not (crit)")]
+    Critical,
+    #[error("the token is not of the issuer whose tokens are believed")]
+    OtherIssuer,
     #[error("the token has expired")]
     Expired,
     #[error("the token names no tenant or user of 1 to {NAME_CHARS_MAX} printable characters")]
     Nameless,
 }
 
-/// Believes tokens that one key signed.
+/// Believes tokens that its keys signed.
 pub(crate) struct Verifier {
-    key: DecodingKey,
+    keys: Keys,
+    algorithm: Algorithm,
     validation: Validation,
+    issuer: Option<String>,
     claims: ClaimNames,
     leeway_seconds: i64,
-    remembered: Cache<Box<str>, Arc<Caller>>,
+    remembered: Cache<Box<str>, Remembered>,
+}
+
+/// Who a token speaks for, by the keys of which edition.
+#[derive(Clone)]
+struct Remembered {
+    caller: Arc<Caller>,
+    edition: u64,
 }
 
 struct ClaimNames {
@@ -51,25 +73,23 @@ struct ClaimNames {
     scope: String,
 }
 
-pub(super) fn algorithm_of(algorithm: Algorithm) -> jsonwebtoken::Algorithm {
-    match algorithm {
-        Algorithm::EdDsa => jsonwebtoken::Algorithm::EdDSA,
-        Algorithm::Rs256 => jsonwebtoken::Algorithm::RS256,
-        Algorithm::Es256 => jsonwebtoken::Algorithm::ES256,
-        Algorithm::Hs256 => jsonwebtoken::Algorithm::HS256,
+impl From<Algorithm> for jsonwebtoken::Algorithm {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::EdDsa => Self::EdDSA,
+            Algorithm::Rs256 => Self::RS256,
+            Algorithm::Es256 => Self::ES256,
+            Algorithm::Hs256 => Self::HS256,
+        }
     }
 }
 
 fn validation_of(auth: &AuthSettings) -> Validation {
-    let mut validation = Validation::new(algorithm_of(auth.algorithm));
+    let mut validation = Validation::new(auth.algorithm.into());
     validation.leeway = auth.leeway_seconds;
     validation.validate_nbf = true;
-    // The library checks these only where the token has them: what is demanded must also be there.
+    // The library checks an audience only where the token has one: what is demanded must also be there.
     let mut required = vec!["exp"];
-    if let Some(issuer) = &auth.issuer {
-        validation.set_issuer(&[issuer]);
-        required.push("iss");
-    }
     match &auth.audience {
         Some(audience) => {
             validation.set_audience(&[audience]);
@@ -85,8 +105,10 @@ impl Verifier {
     pub(crate) fn new(settings: &Settings) -> Result<Self, KeyError> {
         let auth = &settings.auth;
         Ok(Self {
-            key: key::decoding(settings)?,
+            keys: Keys::of(settings)?,
+            algorithm: auth.algorithm,
             validation: validation_of(auth),
+            issuer: auth.issuer.clone(),
             claims: ClaimNames {
                 tenant: auth.tenant_claim.clone(),
                 user: auth.user_claim.clone(),
@@ -97,34 +119,52 @@ impl Verifier {
         })
     }
 
+    /// What keeps the keys up to date, where they change.
+    pub(crate) fn refresh(&self) -> Option<Refresh> {
+        self.keys.refresh()
+    }
+
+    /// An error as long as there is no key to check tokens with.
+    pub(crate) fn is_ready(&self) -> Result<(), Error> {
+        self.keys.are_there()
+    }
+
     /// Who the token speaks for.
-    pub(crate) fn caller(&self, token: &str) -> Result<Arc<Caller>, Refusal> {
+    pub(crate) async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(Refusal::TooLong);
+            return Err(Refusal::TooLong.into());
         }
         let now = wall_clock::now().timestamp();
-        if let Some(known) = self.remembered.get(token) {
-            let expired = known.expires_at_seconds.saturating_add(self.leeway_seconds) < now;
-            return if expired { Err(Refusal::Expired) } else { Ok(known) };
+        let known = self.remembered.get(token).filter(|known| known.edition == self.keys.edition());
+        if let Some(Remembered { caller, .. }) = known {
+            let expired = caller.expires_at_seconds.saturating_add(self.leeway_seconds) < now;
+            return if expired { Err(Refusal::Expired.into()) } else { Ok(caller) };
         }
-        let caller = Arc::new(self.check(token)?);
-        self.remembered.insert(token.into(), Arc::clone(&caller));
+        let Found { key, edition } = self.keys.for_token(token, self.algorithm).await?;
+        let caller = Arc::new(self.check(token, &key)?);
+        self.remembered.insert(token.into(), Remembered { caller: Arc::clone(&caller), edition });
         Ok(caller)
     }
 
-    fn check(&self, token: &str) -> Result<Caller, Refusal> {
-        let claims = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation)?.claims;
-        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (tenant, user) = (text(&self.claims.tenant), text(&self.claims.user));
+    fn check(&self, token: &str, key: &DecodingKey) -> Result<Caller, Refusal> {
+        let token = jsonwebtoken::decode::<Claims>(token, key, &self.validation)?;
+        if token.header.crit.is_some() {
+            return Err(Refusal::Critical);
+        }
+        let claims = token.claims;
+        // Not left to the library, which also takes a list that has the issuer in it.
+        if self.issuer.as_ref().is_some_and(|issuer| claims.text("iss") != issuer) {
+            return Err(Refusal::OtherIssuer);
+        }
+        let (tenant, user) = (claims.text(&self.claims.tenant), claims.text(&self.claims.user));
         if !is_name(tenant) || !is_name(user) {
             return Err(Refusal::Nameless);
         }
-        let exp = claims.get("exp").and_then(Value::as_f64).unwrap_or_default();
         Ok(Caller {
             tenant: tenant_of(tenant),
             user: UserId::new(user),
-            scopes: Scopes::parse(text(&self.claims.scope)),
-            expires_at_seconds: exp as i64,
+            scopes: Scopes::parse(claims.text(&self.claims.scope)),
+            expires_at_seconds: claims.number("exp") as i64,
         })
     }
 }

@@ -20,15 +20,19 @@ pub(crate) struct Admin(Arc<Caller>);
 impl FromRequestParts<App> for Who {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let token = parts
-            .headers
-            .get(AUTHORIZATION)
+        let mut given = parts.headers.get_all(AUTHORIZATION).iter();
+        let (header, further) = (given.next(), given.next());
+        if further.is_some() {
+            // A proxy in front may have looked at the other one.
+            return Err(Refusal::Several.into());
+        }
+        let token = header
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, token)| token.trim())
             .ok_or(Refusal::Missing)?;
-        Ok(Self(app.verifier.caller(token)?))
+        Ok(Self(app.verifier.caller(token).await?))
     }
 }
 

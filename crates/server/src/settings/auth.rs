@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Misfit, Secret, within};
+use super::{Misfit, Secret, web_address, within};
 
 /// How tokens are signed. It comes from here, never from the token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,10 +11,10 @@ pub enum Algorithm {
     #[default]
     #[serde(rename = "EdDSA")]
     EdDsa,
-    /// RSA with SHA-256; needs `key_file`.
+    /// RSA with SHA-256; needs `key_file` or `jwks_url`.
     #[serde(rename = "RS256")]
     Rs256,
-    /// ECDSA on P-256; needs `key_file`.
+    /// ECDSA on P-256; needs `key_file` or `jwks_url`.
     #[serde(rename = "ES256")]
     Es256,
     /// HMAC with SHA-256; needs `secret`.
@@ -31,6 +31,12 @@ pub struct AuthSettings {
     /// The public key, in PEM, that tokens are checked with. With EdDSA it may be absent (then the data
     /// directory's own key serves) or a private key (then `seatkeeper token` signs with it).
     pub key_file: Option<PathBuf>,
+    /// Where the issuer of tokens publishes its keys, as a JSON Web Key Set: an `http` or `https` URL without user and
+    /// password. Instead of `key_file`, and not with HS256.
+    pub jwks_url: Option<String>,
+    /// How often those keys are looked at, in seconds: 1 to 86,400. Default 300. A token that names an unknown key
+    /// makes it happen at once, but not more than once in 30 s.
+    pub jwks_refresh_seconds: u64,
     /// The shared secret of HS256: at least 32 bytes.
     pub secret: Option<Secret>,
     /// The `iss` that tokens must carry; absent: any.
@@ -52,6 +58,8 @@ impl Default for AuthSettings {
         Self {
             algorithm: Algorithm::EdDsa,
             key_file: None,
+            jwks_url: None,
+            jwks_refresh_seconds: 300,
             secret: None,
             issuer: None,
             audience: None,
@@ -69,11 +77,20 @@ const SECRET_BYTES_MIN: usize = 32;
 impl AuthSettings {
     pub(super) fn check(&self) -> Result<(), Misfit> {
         within("auth.leeway_seconds", self.leeway_seconds, 0..=300, "want 0 to 300 seconds")?;
+        within(
+            "auth.jwks_refresh_seconds",
+            self.jwks_refresh_seconds,
+            1..=86_400,
+            "want 1 to 86,400 seconds",
+        )?;
+        if let Some(url) = &self.jwks_url {
+            return self.check_jwks(url);
+        }
         match (self.algorithm, &self.key_file, &self.secret) {
             (Algorithm::Rs256 | Algorithm::Es256, None, _) => Err(Misfit {
                 key: "auth.key_file",
                 got: "nothing".into(),
-                want: "RS256 and ES256 want a file with the public key in PEM",
+                want: "RS256 and ES256 want a file with the public key in PEM, or auth.jwks_url",
             }),
             (Algorithm::Hs256, _, None) => Err(Misfit {
                 key: "auth.secret",
@@ -87,5 +104,17 @@ impl AuthSettings {
             }),
             (Algorithm::EdDsa | Algorithm::Rs256 | Algorithm::Es256 | Algorithm::Hs256, _, _) => Ok(()),
         }
+    }
+
+    fn check_jwks(&self, url: &str) -> Result<(), Misfit> {
+        web_address("auth.jwks_url", url)?;
+        let misfit = |want| Misfit { key: "auth.jwks_url", got: "a URL".into(), want };
+        if self.algorithm == Algorithm::Hs256 {
+            return Err(misfit("HS256 has a secret and no public keys: want EdDSA, RS256 or ES256"));
+        }
+        if self.key_file.is_some() {
+            return Err(misfit("want auth.key_file or auth.jwks_url, and not both"));
+        }
+        Ok(())
     }
 }

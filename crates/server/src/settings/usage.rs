@@ -1,7 +1,6 @@
-use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::{Misfit, Secret, within};
+use super::{Misfit, Secret, web_address, within};
 
 /// `[usage]`: who is told for how long capacities were held.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,7 +54,7 @@ impl Default for UsageSettings {
 impl UsageSettings {
     pub(super) fn check(&self) -> Result<(), Misfit> {
         if let Some(url) = &self.sink_url {
-            check_url(url)?;
+            web_address("usage.sink_url", url)?;
         }
         if let Some(token) = &self.sink_token {
             check_token(token)?;
@@ -73,19 +72,6 @@ impl UsageSettings {
         )?;
         within("usage.batch_records", self.batch_records, 1..=10_000, "want 1 to 10,000 records")
     }
-}
-
-fn check_url(text: &str) -> Result<(), Misfit> {
-    let misfit = |got: &str, want| Misfit { key: "usage.sink_url", got: got.into(), want };
-    let url: Url = text.parse().map_err(|_| misfit(text, "want an http or https URL"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(misfit(text, "want an http or https URL"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        // The URL is shown with the settings.
-        return Err(misfit("a URL with a user or password", "want the token in usage.sink_token"));
-    }
-    Ok(())
 }
 
 /// A header must be able to carry it.

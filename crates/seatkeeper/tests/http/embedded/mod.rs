@@ -1,5 +1,10 @@
 //! What is so only where a server is one process and its ledger is a file.
 
+/// Likewise, and which it does not.
+mod forge;
+mod hostile_tokens;
+mod issuer;
+mod published_keys;
 /// Which tokens a process believes by which key: no other process has a say in it.
 mod tokens;
 /// The ledger is the only place that knows plans; nodes keep them in Redis as well.

@@ -1,4 +1,4 @@
-//! Which tokens are believed.
+//! Which tokens are believed. Those that never are stand in `hostile_tokens`.
 
 use std::path::Path;
 
@@ -67,70 +67,6 @@ async fn a_token_with_every_claim_and_the_servers_signature_is_believed() {
         let token = signed(Algorithm::EdDSA, &claims_with(changes), &key);
         assert_eq!(status(&desk.house, &token).await, 200, "{what}");
     }
-}
-
-#[tokio::test]
-async fn a_token_with_the_right_signature_and_wrong_claims_is_not_believed() {
-    let desk = Desk::open();
-    let key = own_key(&desk.house);
-    for changes in [
-        json!({ "exp": in_seconds(-60) }),
-        json!({ "exp": 0 }),
-        json!({ "exp": -1 }),
-        json!({ "exp": null }),
-        json!({ "exp": in_seconds(600).to_string() }),
-        json!({ "nbf": in_seconds(600) }),
-        json!({ "tenant": null }),
-        json!({ "tenant": "" }),
-        json!({ "tenant": 7 }),
-        json!({ "tenant": ["default"] }),
-        json!({ "tenant": "t".repeat(256) }),
-        json!({ "tenant": "default\u{0}" }),
-        json!({ "sub": null }),
-        json!({ "sub": "" }),
-        json!({ "sub": 7 }),
-        json!({ "sub": "s".repeat(256) }),
-        json!({ "sub": "a\nb" }),
-    ] {
-        let token = signed(Algorithm::EdDSA, &claims_with(changes.clone()), &key);
-        assert_eq!(status(&desk.house, &token).await, 401, "{changes}");
-    }
-}
-
-#[tokio::test]
-async fn a_token_that_another_key_or_none_has_signed_is_not_believed() {
-    let desk = Desk::open();
-    let pem = pem::parse(std::fs::read(desk.house.path(KEY_FILE_NAME)).unwrap()).unwrap();
-    let pair = Ed25519KeyPair::from_pkcs8(pem.contents()).unwrap();
-    let public = pair.public_key().as_ref();
-    let public_pem = pem::encode(&pem::Pem::new("PUBLIC KEY", spki(public)));
-    let other = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
-    let good = signed(Algorithm::EdDSA, &claims(), &own_key(&desk.house));
-    let (header, rest) = good.split_once('.').unwrap();
-    let (body, signature) = rest.split_once('.').unwrap();
-    let none = signed_none(body);
-    for (what, token) in [
-        ("another key", signed(Algorithm::EdDSA, &claims(), &EncodingKey::from_ed_der(other.as_ref()))),
-        ("HS256 with the public key", signed(Algorithm::HS256, &claims(), &EncodingKey::from_secret(public))),
-        (
-            "HS256 with the public key in PEM",
-            signed(Algorithm::HS256, &claims(), &EncodingKey::from_secret(public_pem.as_bytes())),
-        ),
-        ("HS256 with nothing", signed(Algorithm::HS256, &claims(), &EncodingKey::from_secret(b""))),
-        ("no algorithm", none.clone()),
-        ("no algorithm and a signature", format!("{none}{signature}")),
-        ("no signature", format!("{header}.{body}.")),
-        ("two parts", format!("{header}.{body}")),
-        ("four parts", format!("{good}.{signature}")),
-        ("someone else's claims", format!("{header}.{}x.{signature}", &body[..body.len() - 1])),
-        ("nothing", String::new()),
-        ("dots", "..".into()),
-        ("garbage", "%%%.\u{7f}.=".replace('\u{7f}', "~")),
-        ("too long", format!("{good}{}", "A".repeat(8 * 1024))),
-    ] {
-        assert_eq!(status(&desk.house, &token).await, 401, "{what}");
-    }
-    assert_eq!(status(&desk.house, &good).await, 200);
 }
 
 #[tokio::test]
@@ -232,12 +168,6 @@ async fn claims_may_have_other_names() {
     let renamed = json!({ "org": "default", "email": "ops@example.org", "permissions": "admin", "exp": in_seconds(600) });
     assert_eq!(status(&house, &signed(Algorithm::EdDSA, &renamed, &key)).await, 200);
     assert_eq!(status(&house, &signed(Algorithm::EdDSA, &claims(), &key)).await, 401);
-}
-
-/// A token that says it needs no signature.
-fn signed_none(body: &str) -> String {
-    // {"typ":"JWT","alg":"none"}
-    format!("eyJ0eXAiOiJKV1QiLCJhbGciOiJub25lIn0.{body}.")
 }
 
 /// An Ed25519 public key as a SubjectPublicKeyInfo (RFC 8410).

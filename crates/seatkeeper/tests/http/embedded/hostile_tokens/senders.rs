@@ -1,0 +1,60 @@
+//! A token that is believed, sent in ways in which none is.
+
+use reqwest::Client;
+use reqwest::header::HeaderMap;
+
+use crate::house::House;
+use crate::http::desk::LICENSES;
+use crate::http::exchange::{assert_problem, exchange};
+
+/// What is said of a request, its headers, and its query.
+type Way<'a> = (&'a str, &'a [(&'static str, String)], String);
+
+pub(super) async fn all_are_refused(http: &Client, house: &House, good: &str) {
+    let bearer = format!("Bearer {good}");
+    let ways: [Way<'_>; _] = [
+        ("nothing", &[], String::new()),
+        ("no scheme", &[("authorization", good.into())], String::new()),
+        ("another scheme", &[("authorization", format!("Basic {good}"))], String::new()),
+        ("a longer scheme", &[("authorization", format!("BearerX {good}"))], String::new()),
+        ("nothing between", &[("authorization", format!("Bearer{good}"))], String::new()),
+        ("a colon between", &[("authorization", format!("Bearer:{good}"))], String::new()),
+        ("a colon and a space between", &[("authorization", format!("Bearer: {good}"))], String::new()),
+        ("a tab between", &[("authorization", format!("Bearer\t{good}"))], String::new()),
+        ("an equals sign between", &[("authorization", format!("Bearer ={good}"))], String::new()),
+        ("in quotes", &[("authorization", format!("Bearer \"{good}\""))], String::new()),
+        ("another scheme behind", &[("authorization", format!("{bearer}, Basic eDp4"))], String::new()),
+        ("another scheme before", &[("authorization", format!("Basic eDp4, {bearer}"))], String::new()),
+        ("twice", &[("authorization", bearer.clone()), ("authorization", bearer.clone())], String::new()),
+        (
+            "with nothing before",
+            &[("authorization", String::new()), ("authorization", bearer.clone())],
+            String::new(),
+        ),
+        (
+            "with a worse one behind",
+            &[("authorization", bearer.clone()), ("authorization", "Bearer x".into())],
+            String::new(),
+        ),
+        (
+            "with a worse one before",
+            &[("authorization", "Bearer x".into()), ("authorization", bearer.clone())],
+            String::new(),
+        ),
+        ("for a proxy", &[("proxy-authorization", bearer.clone())], String::new()),
+        ("by another name", &[("x-authorization", bearer.clone())], String::new()),
+        ("as forwarded", &[("x-forwarded-authorization", bearer.clone())], String::new()),
+        ("as a cookie", &[("cookie", format!("access_token={good}; token={good}"))], String::new()),
+        ("in the query", &[], format!("?access_token={good}")),
+        ("in the query by another name", &[], format!("?token={good}&authorization={good}")),
+    ];
+    for (what, headers, query) in ways {
+        let mut sent = HeaderMap::new();
+        for (name, value) in headers {
+            sent.append(*name, value.parse().expect("a header"));
+        }
+        let url = format!("{}{LICENSES}{query}", house.url());
+        let answer = exchange(http.get(url).headers(sent)).await;
+        assert_problem(&answer, 401, what);
+    }
+}

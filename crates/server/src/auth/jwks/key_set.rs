@@ -1,0 +1,113 @@
+//! A set of keys, of which those count that fit the algorithm of the settings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jsonwebtoken::DecodingKey;
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::auth::keys::Found;
+use crate::settings::Algorithm;
+
+/// The keys of one edition; none of them are there before the first.
+#[derive(Default)]
+pub(in crate::auth) struct KeySet {
+    edition: u64,
+    published: Vec<Jwk>,
+    named: HashMap<String, Arc<DecodingKey>>,
+    /// The one there is, if there is but one: a token need not name it.
+    only: Option<Arc<DecodingKey>>,
+}
+
+/// Why an answer is no set of keys.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotKeys {
+    #[error("the answer is no JSON Web Key Set")]
+    Unreadable(#[from] serde_json::Error),
+    #[error("the answer has no key that fits auth.algorithm")]
+    NoneFits,
+}
+
+/// Keys one by one, so that one which cannot be read takes no other with it.
+#[derive(Deserialize)]
+struct Published {
+    keys: Vec<Value>,
+}
+
+impl KeySet {
+    /// Reads a set. What is not for checking signatures of the algorithm counts for nothing; of two with one
+    /// name, the first counts.
+    pub(super) fn read(text: &[u8], algorithm: Algorithm) -> Result<Self, NotKeys> {
+        let Published { keys } = serde_json::from_slice(text)?;
+        let mut set = Self::default();
+        for key in keys {
+            let Ok(key) = serde_json::from_value::<Jwk>(key) else { continue };
+            if fits(&key, algorithm) {
+                set.add(key);
+            }
+        }
+        if set.published.is_empty() { Err(NotKeys::NoneFits) } else { Ok(set) }
+    }
+
+    fn add(&mut self, jwk: Jwk) {
+        let Ok(key) = DecodingKey::from_jwk(&jwk).map(Arc::new) else { return };
+        self.only = self.published.is_empty().then(|| Arc::clone(&key));
+        if let Some(name) = &jwk.common.key_id {
+            self.named.entry(name.clone()).or_insert(key);
+        }
+        self.published.push(jwk);
+    }
+
+    /// `next` as the edition after this one, if it is another.
+    pub(super) fn changed_to(&self, next: Self) -> Option<Self> {
+        (next.published != self.published).then(|| Self { edition: self.edition + 1, ..next })
+    }
+
+    /// The key of this name; without a name, the only one.
+    pub(super) fn find(&self, name: Option<&str>) -> Option<Found> {
+        let key = match name {
+            Some(name) => self.named.get(name),
+            None => self.only.as_ref(),
+        };
+        key.map(|key| Found { key: Arc::clone(key), edition: self.edition })
+    }
+
+    pub(in crate::auth) fn edition(&self) -> u64 {
+        self.edition
+    }
+
+    pub(in crate::auth) fn is_empty(&self) -> bool {
+        self.published.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.published.len()
+    }
+}
+
+/// Whether the key is for checking signatures of this algorithm, and says nothing else of itself.
+fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
+    let is_for_signatures = matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature));
+    let checks = |operations: &Vec<KeyOperations>| operations.contains(&KeyOperations::Verify);
+    let is_of_kind = match (algorithm, &key.algorithm) {
+        (Algorithm::EdDsa, AlgorithmParameters::OctetKeyPair(pair)) => pair.curve == EllipticCurve::Ed25519,
+        (Algorithm::Es256, AlgorithmParameters::EllipticCurve(point)) => point.curve == EllipticCurve::P256,
+        (Algorithm::Rs256, AlgorithmParameters::RSA(_)) => true,
+        _ => false,
+    };
+    let named = match algorithm {
+        Algorithm::EdDsa => KeyAlgorithm::EdDSA,
+        Algorithm::Es256 => KeyAlgorithm::ES256,
+        Algorithm::Rs256 => KeyAlgorithm::RS256,
+        Algorithm::Hs256 => return false,
+    };
+    is_for_signatures
+        && is_of_kind
+        && key.common.key_operations.as_ref().is_none_or(checks)
+        && key.common.key_algorithm.is_none_or(|said| said == named)
+}
+
+#[cfg(test)]
+mod tests;
