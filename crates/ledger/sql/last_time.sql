@@ -1,8 +1,8 @@
 -- The latest registry time on record: of a change, of a live session's heartbeat, of a job, or until when
--- usage is metered.
+-- usage is metered. What a node decided alone was dated by its own clock.
 SELECT MAX(at) AS at
 FROM (
-    SELECT MAX(at) AS at FROM audit_log
+    SELECT MAX(at) AS at FROM audit_log WHERE stream <> 'node'
     UNION ALL
     SELECT MAX(last_heartbeat_at) AS at FROM sessions WHERE ended_at IS NULL
     UNION ALL

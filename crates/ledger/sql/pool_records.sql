@@ -1,4 +1,4 @@
--- A pool's records: first its entitlement's, then its sessions', each in order.
+-- A pool's records: first its entitlement's, then what nodes decided alone, its plan's, its sessions', each in order.
 -- $1 tenant, $2 pool kind, $3 pool
 SELECT *
 FROM audit_log

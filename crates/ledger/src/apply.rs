@@ -68,7 +68,8 @@ async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
     Err(Error::Contradiction { pool: Box::new(event.pool.clone()), seq: event.seq })
 }
 
-fn subject(event: &Event) -> Option<SessionId> {
+/// The session that an event begins or ends; none: it denies one.
+pub(crate) fn subject(event: &Event) -> Option<SessionId> {
     match &event.change {
         Change::Admitted { session, .. } => Some(session.id),
         Change::Ended { session, .. } => Some(*session),

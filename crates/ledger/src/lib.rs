@@ -9,6 +9,7 @@
 //! Statements are files under `sql/`, in words that SQLite and PostgreSQL share. What differs is in
 //! `database/` and `migrations/`.
 
+mod alone;
 mod apply;
 mod audit;
 mod buckets;

@@ -65,8 +65,11 @@ impl Ledger {
             purged.sessions += cut.run(&mut tx, include_str!("../sql/purge_sessions.sql")).await?;
             purged.records += cut.run(&mut tx, include_str!("../sql/purge_records.sql")).await?;
         }
+        let alone = tx.query(include_str!("../sql/purge_alone.sql"));
+        let alone = alone.bind(times::stored(before)).bind(i64::from(batch)).execute().await?;
+        purged.records += alone;
         tx.commit().await?;
-        purged.more = found >= u64::from(batch);
+        purged.more = found.max(alone) >= u64::from(batch);
         Ok(purged)
     }
 

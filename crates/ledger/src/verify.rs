@@ -4,6 +4,7 @@
 //! [`Replay`] is pure: it is fed with one pool's records and knows nothing of where they come from.
 //! To demand more of the log, add a [`Breach`] and the place in `replay.rs` that finds it.
 
+mod alone;
 mod finding;
 mod fold;
 mod grants;

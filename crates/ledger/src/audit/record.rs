@@ -19,10 +19,12 @@ pub enum Stream {
     Plan,
     /// What happened to its sessions, numbered by the registry.
     Session,
+    /// What nodes decided alone of it while its registry was out of reach, numbered as it came on record.
+    Node,
 }
 
 impl Stream {
-    const ALL: [Self; 3] = [Self::Entitlement, Self::Plan, Self::Session];
+    const ALL: [Self; 4] = [Self::Entitlement, Self::Plan, Self::Session, Self::Node];
 
     /// The stream's name in records.
     pub const fn as_str(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Stream {
             Self::Entitlement => "entitlement",
             Self::Plan => "plan",
             Self::Session => "session",
+            Self::Node => "node",
         }
     }
 }
@@ -43,6 +46,10 @@ pub enum Action {
     Ended,
     /// One or more claims were denied.
     Denied,
+    /// A session began by one node's memory alone.
+    AdmittedAlone,
+    /// Such a session ended.
+    EndedAlone,
     /// A license was made.
     LicenseCreated,
     /// A license was changed.
@@ -59,10 +66,12 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Admitted,
         Self::Ended,
         Self::Denied,
+        Self::AdmittedAlone,
+        Self::EndedAlone,
         Self::LicenseCreated,
         Self::LicenseUpdated,
         Self::PlanCreated,
@@ -77,6 +86,8 @@ impl Action {
             Self::Admitted => "admitted",
             Self::Ended => "ended",
             Self::Denied => "denied",
+            Self::AdmittedAlone => "admitted_alone",
+            Self::EndedAlone => "ended_alone",
             Self::LicenseCreated => "license_created",
             Self::LicenseUpdated => "license_updated",
             Self::PlanCreated => "plan_created",
@@ -129,7 +140,7 @@ pub struct AuditRecord {
     pub pool: PoolId,
     /// Which of the streams of that name it belongs to.
     pub stream: Stream,
-    /// Its number in the stream: 1, 2, 3, … without a gap.
+    /// Its number in the stream: 1, 2, 3, … without a gap, but where retention has deleted some.
     pub seq: u64,
     /// The epoch of the pool's bucket.
     pub epoch: u64,
@@ -149,7 +160,7 @@ pub struct AuditRecord {
     pub limit: u32,
     /// The version of the entitlement that gave the limit; 0 where it was unknown.
     pub version: u64,
-    /// Sessions live in the pool after it; none in the entitlement stream.
+    /// Sessions live in the pool after it; in the session stream alone.
     pub live: Option<u32>,
     /// How many claims a denial counts; 1 otherwise.
     pub count: u64,
@@ -173,7 +184,7 @@ pub struct AuditRecord {
     pub last_heartbeat: Option<RegistryTime>,
     /// When the session was over, or was to be.
     pub expires: Option<RegistryTime>,
-    /// The entitlement after its change: a JSON object, without secrets.
+    /// The entitlement after its change, or the node that decided alone: a JSON object, without secrets.
     pub detail: Option<String>,
 }
 

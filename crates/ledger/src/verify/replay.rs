@@ -2,6 +2,7 @@
 
 use seatkeeper_core::{EndReason, PoolId, PoolKind, RegistryTime, SessionId};
 
+use super::alone::Alone;
 use super::fold::Fold;
 use super::grants::Grants;
 use super::plans::PlanStream;
@@ -33,6 +34,8 @@ pub struct Proof {
     pub denials: u64,
     /// Sessions that are live in the end.
     pub live: u64,
+    /// Admissions by nodes that decided alone, none of which left its node above the pool's limit.
+    pub alone: u64,
 }
 
 impl Proof {
@@ -44,6 +47,7 @@ impl Proof {
         self.ends += other.ends;
         self.denials += other.denials;
         self.live += other.live;
+        self.alone += other.alone;
     }
 }
 
@@ -60,6 +64,7 @@ pub struct Replay<'p> {
     plan: PlanStream,
     version_newest: u64,
     fold: Fold,
+    alone: Alone,
     rows: u64,
     proof: Proof,
 }
@@ -77,6 +82,7 @@ impl<'p> Replay<'p> {
             now: RegistryTime::default(),
             version_newest: 0,
             fold: Fold::default(),
+            alone: Alone::default(),
             rows: 0,
             proof: Proof { pools: 1, ..Proof::default() },
         }
@@ -90,6 +96,7 @@ impl<'p> Replay<'p> {
                 self.plan.record(&self.pool.name, record)
             }
             Stream::Plan => Err(Breach::Malformed),
+            Stream::Node => self.alone.record(record, &self.grants),
             Stream::Session if record.seq < self.seq_next && self.cut.is_some() => self.kept(record),
             Stream::Session => self.change(record),
         };
@@ -112,7 +119,7 @@ impl<'p> Replay<'p> {
         if missing > 0 {
             return Err(self.finding(Place::Pool, Breach::SessionsMissing { missing }));
         }
-        Ok(Proof { live: self.fold.live(), ..self.proof })
+        Ok(Proof { live: self.fold.live(), alone: self.alone.admissions, ..self.proof })
     }
 
     /// A record kept from before the cut.

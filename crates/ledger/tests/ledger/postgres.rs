@@ -1,10 +1,11 @@
 //! The ledger on PostgreSQL: the tests that `main.rs` has on SQLite, but for those of files, and those of many
-//! nodes on one database.
+//! nodes on one database, which alone have a registry that can be out of reach.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 #[path = "place/postgres.rs"]
 mod place;
 
+mod alone;
 mod applying;
 mod buckets;
 mod jobs;

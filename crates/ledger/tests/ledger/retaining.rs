@@ -7,7 +7,7 @@ use seatkeeper_ledger::{
 
 use crate::story::{START, Story, admin, by, ledger, licensed, new_license, planned, subscribed};
 
-async fn proof(ledger: &Ledger) -> Proof {
+pub(crate) async fn proof(ledger: &Ledger) -> Proof {
     match ledger.verify(|_| ()).await.unwrap() {
         Verdict::Proven(proof) => proof,
         Verdict::Broken(finding) => panic!("{finding}"),
@@ -15,7 +15,7 @@ async fn proof(ledger: &Ledger) -> Proof {
 }
 
 /// A run of the job that may delete.
-async fn run(ledger: &Ledger) -> Fence {
+pub(crate) async fn run(ledger: &Ledger) -> Fence {
     ledger.ensure_job(JobName::Retention, Span::from_secs(600), START).await.unwrap();
     ledger.take_job(JobName::Retention, "a", START).await.unwrap().expect("the job is due").fence
 }

@@ -24,8 +24,8 @@ use record::RecordAnswer;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditQuery {
-    /// `admitted`, `ended`, `denied`, `license_created`, `license_updated`, `plan_created`, `plan_updated`,
-    /// `subscription_created` or `subscription_updated`.
+    /// `admitted`, `ended`, `denied`, `admitted_alone`, `ended_alone`, `license_created`, `license_updated`,
+    /// `plan_created`, `plan_updated`, `subscription_created` or `subscription_updated`.
     action: Option<String>,
     /// The license's id, the subscriber's user, or the plan's name.
     pool: Option<String>,

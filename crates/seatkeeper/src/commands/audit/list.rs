@@ -13,8 +13,8 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only this action: admitted, ended, denied, license_created, license_updated, plan_created,
-    /// plan_updated, subscription_created, subscription_updated
+    /// Only this action: admitted, ended, denied, admitted_alone, ended_alone, license_created, license_updated,
+    /// plan_created, plan_updated, subscription_created, subscription_updated
     #[arg(long)]
     action: Option<String>,
     /// Only those of this license

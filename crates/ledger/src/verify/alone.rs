@@ -1,0 +1,61 @@
+//! What nodes decided alone of one pool: the exception to its limit, which holds for each of them.
+
+use std::collections::{HashMap, HashSet};
+
+use seatkeeper_core::SessionId;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::Breach;
+use super::grants::Grants;
+use crate::{Action, AuditRecord};
+
+/// The sessions that each node had, as its records tell. Its size is that of the pool's kept history.
+#[derive(Debug, Default)]
+pub(super) struct Alone {
+    seq: u64,
+    nodes: HashMap<Uuid, HashSet<SessionId>>,
+    pub(super) admissions: u64,
+}
+
+/// What the record tells beside its columns.
+#[derive(Deserialize)]
+struct Detail {
+    node: Uuid,
+}
+
+impl Alone {
+    /// Takes the next record of the stream. Retention may have deleted any of those before it.
+    pub(super) fn record(&mut self, record: &AuditRecord, grants: &Grants<'_>) -> Result<(), Breach> {
+        if record.seq <= self.seq {
+            return Err(Breach::Gap { expected: self.seq + 1 });
+        }
+        self.seq = record.seq;
+        let detail = record.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
+        let Detail { node } = detail.ok_or(Breach::Malformed)?;
+        let sessions = self.nodes.entry(node).or_default();
+        match (record.action, record.session) {
+            (Action::AdmittedAlone, Some(id)) => {
+                self.admissions += 1;
+                if !sessions.insert(id) {
+                    return Err(Breach::BeganAgain { session: id });
+                }
+                let (live, limit, version) = (sessions.len() as u64, record.limit, record.version);
+                if live > u64::from(limit) {
+                    return Err(Breach::AboveLimit { live, limit });
+                }
+                let granted = grants.limit(version, record.at)?;
+                if granted == Some(limit) {
+                    Ok(())
+                } else {
+                    Err(Breach::LimitNotGranted { limit, version, granted })
+                }
+            }
+            (Action::EndedAlone, Some(id)) => {
+                sessions.remove(&id);
+                Ok(())
+            }
+            _ => Err(Breach::Malformed),
+        }
+    }
+}

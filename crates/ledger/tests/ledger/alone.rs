@@ -1,0 +1,70 @@
+//! What nodes decided alone: on record beside the chain of sessions, each once, and within the limit by each node.
+
+use seatkeeper_core::{EndReason, Event, Span};
+use seatkeeper_ledger::{Breach, Keep, Purged, Verdict};
+use uuid::Uuid;
+
+use crate::retaining::{proof, run};
+use crate::story::{Story, ledger, licensed};
+
+const HERE: Uuid = Uuid::from_u128(1);
+const THERE: Uuid = Uuid::from_u128(2);
+
+#[tokio::test]
+async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() {
+    let (_place, ledger) = ledger().await;
+    let license = licensed(&ledger, 1).await;
+    // In the chain the one seat is taken.
+    let mut chain = Story::of(&license);
+    ledger.apply(&[chain.admit("ann").1]).await.unwrap();
+    let (mut here, mut there) = (Story::of(&license), Story::of(&license));
+    let (bob, bob_begins) = here.admit("bob");
+    let (carl, carl_begins) = there.admit("carl");
+    ledger.record_alone(HERE, &[bob_begins.clone(), here.deny("dora")]).await.unwrap();
+    ledger.record_alone(THERE, &[carl_begins]).await.unwrap();
+    let bob_ends = here.end(bob, EndReason::Evicted);
+    let (emil, emil_begins) = here.admit("emil");
+    for _ in 0..2 {
+        let again = [bob_begins.clone(), bob_ends.clone(), emil_begins.clone()];
+        ledger.record_alone(HERE, &again).await.unwrap();
+    }
+
+    let proven = proof(&ledger).await;
+    assert_eq!((proven.admissions, proven.live, proven.alone), (1, 1, 3));
+    let reason = async |id| {
+        let record = ledger.session_alone(id).await.unwrap().expect("it is on record");
+        record.ended.map(|end| end.reason)
+    };
+    assert_eq!(reason(bob).await, Some(EndReason::Evicted));
+    assert_eq!((reason(carl).await, reason(emil).await), (None, None));
+    // They are no part of the chain, and no rows of its projection.
+    assert_eq!(ledger.pool_seq(&chain.pool).await.unwrap(), 1);
+    assert_eq!(ledger.session(bob).await.unwrap(), None);
+    ledger.apply(&[chain.deny("bob")]).await.unwrap();
+    assert_eq!(ledger.session(emil).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_node_that_admits_one_too_many_by_itself_breaks_the_proof() {
+    let (_place, ledger) = ledger().await;
+    let mut story = Story::of(&licensed(&ledger, 1).await);
+    let (_, first) = story.admit("ann");
+    let (_, second) = story.admit("bob");
+    ledger.record_alone(HERE, &[first, second]).await.unwrap();
+    let Verdict::Broken(finding) = ledger.verify(|_| ()).await.unwrap() else { panic!("it is proven") };
+    assert_eq!(finding.breach, Breach::AboveLimit { live: 2, limit: 1 });
+}
+
+#[tokio::test]
+async fn it_goes_with_old_history() {
+    let (_place, ledger) = ledger().await;
+    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let events: Vec<Event> = ["ann", "bob", "carl"].map(|machine| story.admit(machine).1).into();
+    ledger.record_alone(HERE, &events).await.unwrap();
+    let (run, before) = (run(&ledger).await, story.now + Span::from_secs(1));
+    let two = ledger.purge(&run, before, Keep::Nothing, 2).await.unwrap();
+    assert_eq!(two, Purged { records: 2, sessions: 0, more: true });
+    assert_eq!(proof(&ledger).await.alone, 1);
+    let last = ledger.purge(&run, before, Keep::Nothing, 2).await.unwrap();
+    assert_eq!(last, Purged { records: 1, sessions: 0, more: false });
+}
