@@ -14,6 +14,7 @@ mod failover {
     mod support;
 
     mod all_fall_silent;
+    mod alone;
     mod capacities;
     mod clocks_apart;
     mod deployments;

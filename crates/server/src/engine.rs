@@ -84,12 +84,16 @@ impl Engine {
         for _ in 0..OPENINGS_PER_CALL_MAX {
             let epoch = self.bearings.epoch(bucket);
             let station = self.station(request.pool.kind, bucket)?;
+            if !station.has_room() {
+                return Err(RegistryError::NotServing { bucket }.into());
+            }
             match station.registry.claim(request).await {
                 Ok(claimed) => {
                     if let Answer::Granted { how, .. } = claimed.answer {
                         self.settled(station, claimed.receipt, durability).await?;
                         // An admission on record is one of its epoch; a seat that was held already may be none by now.
-                        if (how, durability) != (Granted::Admitted, Durability::Ledger) {
+                        let is_on_record = (how, durability) == (Granted::Admitted, Durability::Ledger);
+                        if station.is_alone() || !is_on_record {
                             self.still(station, bucket, epoch).await?;
                         }
                     }
@@ -126,6 +130,7 @@ impl Engine {
                 self.durable(station, receipt).await?;
                 Ok(Beat::Ended(Past::expired(last_heartbeat)))
             }
+            Heartbeat::Missing if station.is_alone() => self.beat_on_record(id, who).await,
             Heartbeat::Missing => {
                 let past = self.past(id, who).await?;
                 Ok(past.map_or(Beat::Missing, Beat::Ended))
@@ -150,6 +155,10 @@ impl Engine {
                     return Ok(ended_for == reason);
                 }
                 Ended::Left => return Ok(true),
+                // It may be live elsewhere, and cannot be ended there.
+                Ended::Missing if station.is_alone() => {
+                    return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+                }
                 Ended::Missing => {}
             }
         }
@@ -176,6 +185,9 @@ impl Engine {
         durability: Durability,
     ) -> Result<usize, Error> {
         let station = self.station(pool.kind, pool.bucket())?;
+        if station.is_alone() {
+            return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
+        }
         match station.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {
                 self.settled(station, receipt, durability).await?;
@@ -241,16 +253,20 @@ impl Engine {
 
     /// Whether what this answered in this epoch still holds.
     async fn still(&self, station: &Station, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
-        if station.is_rebuilt() { self.bearings.still(bucket, epoch).await } else { Ok(()) }
+        let holds_for_an_epoch = station.is_rebuilt() || station.is_alone();
+        if holds_for_an_epoch { self.bearings.still(bucket, epoch).await } else { Ok(()) }
     }
 
     async fn open(&self, station: &Station, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
+        if station.is_alone() {
+            return Ok(station.registry.open(pool, 0, terms, Vec::new()).await?);
+        }
         // Number and sessions of one instant: what is decided in this pool then follows on the record, or is refused by it.
         let LivePool { seq, sessions, .. } = self.ledger.pool_head(pool).await.map_err(Error::Ledger)?;
         Ok(station.registry.open(pool, seq, terms, sessions).await?)
     }
 
-    /// Waits for what an answer of this durability rests on.
+    /// Waits for what an answer of this durability rests on; one that a node gives alone, on its record in any case.
     async fn settled(
         &self,
         station: &Station,
@@ -259,6 +275,7 @@ impl Engine {
     ) -> Result<(), Error> {
         match durability {
             Durability::Ledger => self.durable(station, receipt).await,
+            Durability::Journal if station.is_alone() => self.durable(station, receipt).await,
             Durability::Journal => {
                 station.commits.keep_up(receipt, station.registry.journal_depth() as u64).await;
                 Ok(())

@@ -30,8 +30,8 @@ mod workers;
 pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, Durability, LedgerSettings,
-    LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, RegistryUrl, Secret, ServerSettings,
-    Settings, SinkFormat, UsageSettings, WhenDown,
+    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
+    LedgerSettings, LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, RegistryUrl, Secret,
+    ServerSettings, Settings, SinkFormat, UsageSettings, WhenDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};

@@ -19,7 +19,7 @@ use crate::outbound::{self, BadAddress};
 
 pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
-pub use devices::DevicesSettings;
+pub use devices::{DevicesSettings, DevicesWhenDown};
 pub use durability::Durability;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
@@ -75,7 +75,7 @@ impl Settings {
         self.ledger.check()?;
         self.registry.check(&self.ledger)?;
         self.licenses.check()?;
-        self.devices.check()?;
+        self.devices.check(&self.registry)?;
         self.capacities.check()?;
         self.usage.check()
     }

@@ -28,8 +28,11 @@ use crate::http::router;
 use crate::jobs;
 use crate::settings::{Misfit, Settings};
 use crate::usage::{HttpSink, Metering};
-use crate::workers::{Crew, Drain, Flush, Sweep};
+use crate::workers::{Crew, Drain, DrainAlone, Flush, Sweep};
 use shared::Shared;
+
+/// How often it is looked whose time is over of those whom this node admitted alone.
+const ALONE_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -122,7 +125,7 @@ async fn start_by<C: TimeSource>(
             let recorded = ledger.last_time().await?.unwrap_or_default();
             let clock = clock(embedded::first_time(recorded));
             let registry = embedded::filled_registry(&settings, &ledger, clock).await?;
-            (Registries::alone(registry, commits), Arc::new(Bearings::alone()))
+            (Registries::only(registry, commits), Arc::new(Bearings::alone()))
         }
     };
     let endings = Arc::new(Endings::default());
@@ -136,6 +139,11 @@ async fn start_by<C: TimeSource>(
             bearings: Arc::clone(&bearings),
             gave_way: AtomicBool::default(),
         });
+    }
+    if let Some((station, shared)) = registries.alone.as_ref().zip(shared.as_ref()) {
+        let (station, ledger, node) = (station.clone(), ledger.clone(), shared.presence.id());
+        upkeep.start(Sweep::new(station.clone(), ALONE_SWEEP_INTERVAL));
+        drainage.start(DrainAlone { station, ledger, node });
     }
     workers(&settings, &registries, &ledger, &upkeep, now);
     if let Some(refresh) = verifier.refresh() {

@@ -5,11 +5,13 @@
 //! `start`.
 
 mod drain;
+mod drain_alone;
 mod driver;
 mod flush;
 mod sweep;
 
 pub(crate) use drain::Drain;
+pub(crate) use drain_alone::DrainAlone;
 pub(crate) use driver::{Crew, Left, Worker};
 pub(crate) use flush::Flush;
 pub(crate) use sweep::{Sweep, sweep_due};

@@ -31,7 +31,7 @@ impl Engine {
     /// How a session ended that the registry does not have for this caller; none if it never was, or is not the
     /// caller's. A registry that has not what is live on record has lost it, and then there is no answer.
     pub(super) async fn past(&self, id: SessionId, who: &Authority) -> Result<Option<Past>, Error> {
-        let Some(record) = self.record(id, who).await? else { return Ok(None) };
+        let Some(record) = self.record(id, who).await? else { return self.past_alone(id, who).await };
         if let Some(past) = Past::of(&record) {
             return Ok(Some(past));
         }
@@ -57,7 +57,10 @@ impl Engine {
     /// A heartbeat while no registry serves the session's bucket: whoever is live on record is, for nothing ends
     /// before one serves again, and then each has a full TTL.
     pub(super) async fn beat_on_record(&self, id: SessionId, who: &Authority) -> Result<Beat, Error> {
-        let record = self.ledger.session(id).await.map_err(Error::Ledger)?;
+        let mut record = self.ledger.session(id).await.map_err(Error::Ledger)?;
+        if record.is_none() {
+            record = self.ledger.session_alone(id).await.map_err(Error::Ledger)?;
+        }
         let Some(record) = record.filter(|record| who.covers(&record.pool, &record.session)) else {
             // It may be in a journal that cannot be read now.
             return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
@@ -71,6 +74,16 @@ impl Engine {
         let (expires, expires_in) = (now + session.ttl, session.ttl);
         let session = Session { last_heartbeat: now, ..session };
         Ok(Beat::Renewed(Box::new(Live { session, pool, expires, expires_in })))
+    }
+
+    /// How a session ended that a node admitted alone: with the return of the registry, unless before.
+    async fn past_alone(&self, id: SessionId, who: &Authority) -> Result<Option<Past>, Error> {
+        if self.registries.alone.is_none() {
+            return Ok(None);
+        }
+        let record = self.ledger.session_alone(id).await.map_err(Error::Ledger)?;
+        let record = record.filter(|record| who.covers(&record.pool, &record.session));
+        Ok(record.map(|record| Past::of(&record).unwrap_or(Past::expired(record.session.last_heartbeat))))
     }
 
     /// What the ledger knows of a session, all that happened to it until now included; none if it never

@@ -1,6 +1,7 @@
 //! Which registry serves what.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use seatkeeper_core::{Bucket, PoolKind};
 use seatkeeper_ledger::BucketMode;
@@ -9,35 +10,76 @@ use seatkeeper_registry::{Epochs, Registry};
 use super::Commits;
 use crate::failover::{Place, place_of};
 
+/// Sessions that a node takes in alone; nobody else is admitted there then.
+const ALONE_SESSIONS_MAX: usize = 10_000;
+
 /// A registry, and how far the ledger has come with its journal.
 #[derive(Clone)]
 pub(crate) struct Station {
     pub(crate) registry: Arc<dyn Registry>,
     pub(crate) commits: Arc<Commits>,
-    /// The epochs in which it serves; none: it always does, for nobody can take its place.
-    epochs: Option<Arc<Epochs>>,
+    footing: Footing,
+}
+
+/// What a registry's answers rest on.
+#[derive(Clone)]
+enum Footing {
+    /// It always serves, for nobody can take its place.
+    Lasting,
+    /// It serves in these epochs.
+    Rebuilt(Arc<Epochs>),
+    /// It is this node's own and knows of nobody else; so many sessions of it are on record and not over.
+    Alone(Arc<AtomicUsize>),
 }
 
 impl Station {
     /// A registry whose place nobody takes.
     pub(crate) fn lasting(registry: Arc<dyn Registry>, commits: Commits) -> Self {
-        Self { registry, commits: Arc::new(commits), epochs: None }
+        Self { registry, commits: Arc::new(commits), footing: Footing::Lasting }
     }
 
     /// A registry that serves in these epochs.
     pub(crate) fn rebuilt(registry: Arc<dyn Registry>, commits: Commits, epochs: Arc<Epochs>) -> Self {
-        Self { registry, commits: Arc::new(commits), epochs: Some(epochs) }
+        Self { registry, commits: Arc::new(commits), footing: Footing::Rebuilt(epochs) }
+    }
+
+    /// An empty registry by which this node decides alone.
+    pub(crate) fn alone(registry: Arc<dyn Registry>, commits: Commits) -> Self {
+        Self { registry, commits: Arc::new(commits), footing: Footing::Alone(Arc::default()) }
     }
 
     /// Whether another registry can take its place, so that what it says holds for an epoch alone.
     pub(crate) fn is_rebuilt(&self) -> bool {
-        self.epochs.is_some()
+        matches!(self.footing, Footing::Rebuilt(_))
+    }
+
+    /// Whether it knows nothing but what this node decided.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self.footing, Footing::Alone(_))
     }
 
     /// Whether it serves any bucket now.
     pub(crate) fn serves_any(&self) -> bool {
-        let serves = |epochs: &Arc<Epochs>| Bucket::all().any(|bucket| epochs.of(bucket) != Epochs::NONE);
-        self.epochs.as_ref().is_none_or(serves)
+        match &self.footing {
+            Footing::Rebuilt(epochs) => Bucket::all().any(|bucket| epochs.of(bucket) != Epochs::NONE),
+            Footing::Lasting | Footing::Alone(_) => true,
+        }
+    }
+
+    /// Whether it may take one more in.
+    pub(crate) fn has_room(&self) -> bool {
+        match &self.footing {
+            Footing::Alone(sessions) => sessions.load(Relaxed) < ALONE_SESSIONS_MAX,
+            Footing::Lasting | Footing::Rebuilt(_) => true,
+        }
+    }
+
+    /// Counts sessions that came on record of one that is alone. Nobody ends before he began.
+    pub(crate) fn lives(&self, admitted: usize, ended: usize) {
+        if let Footing::Alone(sessions) = &self.footing {
+            sessions.fetch_add(admitted, Relaxed);
+            sessions.fetch_sub(ended, Relaxed);
+        }
     }
 }
 
@@ -50,12 +92,14 @@ pub(crate) struct Registries {
     pub(crate) standby: Option<Station>,
     /// What serves sessions that last; none: the main one, and nothing while that is out of reach.
     pub(crate) lasting: Option<Station>,
+    /// This node's memory, where nodes may decide alone while the main one is out of reach.
+    pub(crate) alone: Option<Station>,
 }
 
 impl Registries {
-    /// The one registry of a server that is alone.
-    pub(crate) fn alone(registry: Arc<dyn Registry>, commits: Commits) -> Self {
-        Self { main: Station::lasting(registry, commits), standby: None, lasting: None }
+    /// The one registry of a server that has no others beside it.
+    pub(crate) fn only(registry: Arc<dyn Registry>, commits: Commits) -> Self {
+        Self { main: Station::lasting(registry, commits), standby: None, lasting: None, alone: None }
     }
 
     /// What serves pools of this kind in buckets of this mode; none: they are denied.
@@ -64,6 +108,7 @@ impl Registries {
             Place::Main => Some(&self.main),
             Place::Standby => self.standby.as_ref(),
             Place::Lasting => Some(self.for_capacities()),
+            Place::Alone => self.alone.as_ref(),
             Place::Nowhere => None,
         }
     }
@@ -73,12 +118,12 @@ impl Registries {
         self.lasting.as_ref().unwrap_or(&self.main)
     }
 
-    /// All of them.
+    /// All whose sessions are those of the ledger.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Station> {
         self.lasting.iter().chain(self.with_heartbeats())
     }
 
-    /// Those whose sessions are kept alive by heartbeats.
+    /// Those of them whose sessions are kept alive by heartbeats.
     pub(crate) fn with_heartbeats(&self) -> impl Iterator<Item = &Station> {
         self.standby.iter().chain([&self.main])
     }

@@ -12,6 +12,8 @@ pub(crate) enum Place {
     Standby,
     /// What serves sessions without heartbeats, whatever becomes of the others.
     Lasting,
+    /// The memory of whichever node is asked.
+    Alone,
     /// Nothing.
     Nowhere,
 }
@@ -22,7 +24,8 @@ pub(crate) fn place_of(kind: PoolKind, mode: BucketMode) -> Place {
         (PoolKind::Capacity, _) => Place::Lasting,
         (PoolKind::License | PoolKind::Subscriber, BucketMode::Registry) => Place::Main,
         (PoolKind::License, BucketMode::Ledger | BucketMode::Allow) => Place::Standby,
-        (PoolKind::Subscriber, BucketMode::Ledger | BucketMode::Allow)
+        (PoolKind::Subscriber, BucketMode::Allow) => Place::Alone,
+        (PoolKind::Subscriber, BucketMode::Ledger)
         | (PoolKind::License | PoolKind::Subscriber, BucketMode::Deny) => Place::Nowhere,
     }
 }

@@ -61,7 +61,7 @@ impl Rebuilt {
         match place_of(kind, mode) {
             Place::Main | Place::Standby => true,
             Place::Lasting => mode == BucketMode::Registry && !self.has_lasting,
-            Place::Nowhere => false,
+            Place::Alone | Place::Nowhere => false,
         }
     }
 }

@@ -1,6 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-use super::{CACHE_SECONDS_MAX, Durability, Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
+use super::{
+    CACHE_SECONDS_MAX, Durability, Misfit, RegistrySettings, TTL_SECONDS_MAX, TTL_SECONDS_MIN, WhenDown,
+    within,
+};
 
 /// `[devices]`: subscribers and their plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -15,8 +18,22 @@ pub struct DevicesSettings {
     /// `journal` (default): an answer waits for the registry alone; `ledger`: it waits for its record to be
     /// on disk.
     pub durability: Durability,
+    /// What becomes of devices while most nodes do not reach the Redis that they share: `deny` (default), or `allow`, by
+    /// which each node admits within the plan's limit by itself. `allow` goes with `registry.when_down = "ledger"`.
+    pub when_down: DevicesWhenDown,
     /// How many streams of events may be open at once: 0 to 1,000,000. Default 10,000.
     pub event_streams_max: usize,
+}
+
+/// What becomes of devices while most nodes do not reach the Redis that they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DevicesWhenDown {
+    /// Nobody is admitted and nobody ends; whoever is live stays so.
+    Deny,
+    /// Each node admits by its own memory, knowing of nobody else's: a subscriber may have as many devices as the plan
+    /// says on every node. Each admission is on record as such.
+    Allow,
 }
 
 impl Default for DevicesSettings {
@@ -25,13 +42,21 @@ impl Default for DevicesSettings {
             ttl_seconds: 90,
             plan_cache_seconds: 30,
             durability: Durability::Journal,
+            when_down: DevicesWhenDown::Deny,
             event_streams_max: 10_000,
         }
     }
 }
 
 impl DevicesSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
+    pub(super) fn check(&self, registry: &RegistrySettings) -> Result<(), Misfit> {
+        if self.when_down == DevicesWhenDown::Allow && registry.when_down == WhenDown::Deny {
+            return Err(Misfit {
+                key: "devices.when_down",
+                got: "allow".to_owned(),
+                want: "allow goes with registry.when_down = ledger",
+            });
+        }
         within(
             "devices.ttl_seconds",
             self.ttl_seconds,

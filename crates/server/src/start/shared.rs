@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, Region, SessionId};
+use seatkeeper_core::{Authority, Region, RegistryTime, SessionId};
 use seatkeeper_ledger::{BucketMode, Ledger};
+use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::redis::{self, FindSession, Found, RedisRegistry, Servers};
-use seatkeeper_registry::{Epochs, Rebuild, Registry};
+use seatkeeper_registry::{Epochs, MonotonicClock, Rebuild, Registry};
 
 use super::StartError;
 use crate::engine::{Commits, Registries, Station};
 use crate::failover::{Bearings, Confirm, Known, Needs, Presence, Probe, Reach, Rebuilder, Rebuilt};
-use crate::settings::{Settings, WhenDown};
+use crate::settings::{DevicesWhenDown, Settings, WhenDown};
 use crate::workers::Crew;
 
 /// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
@@ -27,6 +28,12 @@ const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
 const CONNECTIONS_MAX: u32 = 8;
+
+/// Events that may wait of what this node decides alone.
+const ALONE_EVENTS_MAX: usize = 10_000;
+
+/// Places in that journal are in one epoch as long as the process lives.
+const ALONE_EPOCH: u64 = 1;
 
 /// What serves, and this node among others.
 pub(super) struct Shared {
@@ -65,11 +72,18 @@ impl Shared {
         let registries = Registries {
             main: station(&main, &known.main),
             standby: standby.as_ref().map(|standby| station(standby, &known.standby)),
+            alone: match lasting.as_ref().filter(|_| standby.is_some()) {
+                Some(lasting) => Some(alone(lasting.now().await?)),
+                None => None,
+            },
             lasting: lasting.map(|lasting| Station::lasting(lasting, commits())),
         };
         let (is_ledgers, has_lasting) = (settings.registry.is_ledgers(), registries.lasting.is_some());
         let when_down = match settings.registry.when_down {
-            WhenDown::Ledger if standby.is_some() => BucketMode::Ledger,
+            WhenDown::Ledger if standby.is_some() => match settings.devices.when_down {
+                DevicesWhenDown::Deny => BucketMode::Ledger,
+                DevicesWhenDown::Allow => BucketMode::Allow,
+            },
             WhenDown::Ledger | WhenDown::Deny => BucketMode::Deny,
         };
         let reach = Arc::new(Reach::default());
@@ -145,6 +159,13 @@ impl Backends {
         let main = in_ledger(settings, &known.main).await?;
         Ok(main.map(|main| Self { lasting: Some(lasting(&main)), main: Arc::new(main), standby: None }))
     }
+}
+
+/// This node's own memory, which begins at this time.
+fn alone(now: RegistryTime) -> Station {
+    let clock = MonotonicClock::starting_at(now);
+    let registry = MemoryRegistry::new(ALONE_EPOCH, Region::default(), ALONE_EVENTS_MAX, clock);
+    Station::alone(Arc::new(registry), Commits::new(ALONE_EVENTS_MAX as u64))
 }
 
 /// The registry in the ledger's database; none if that is not a PostgreSQL.

@@ -147,7 +147,7 @@ impl Drain {
 }
 
 /// The events, and for each bucket how far they go.
-fn split(entries: Vec<JournalEntry>) -> (Vec<Receipt>, Vec<Event>) {
+pub(super) fn split(entries: Vec<JournalEntry>) -> (Vec<Receipt>, Vec<Event>) {
     let mut furthest = BTreeMap::new();
     let mut events = Vec::with_capacity(entries.len());
     for entry in entries {
