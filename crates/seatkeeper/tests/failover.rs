@@ -24,6 +24,7 @@ mod failover {
     mod ledger_crashes;
     mod ledger_in_postgres;
     mod lost_memory;
+    mod plan_changes;
     mod several_nodes;
     mod without_redis;
 }

@@ -50,6 +50,11 @@ pub(crate) fn freeze_seconds() -> u64 {
     number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(6)
 }
 
+/// Whether nodes remember plans for as long as they do by default.
+pub(crate) fn plans_remembered_in_full() -> bool {
+    number("SEATKEEPER_PLANS_REMEMBERED_IN_FULL").is_some_and(|number| number > 0)
+}
+
 /// What is random is drawn from this; printed, for a run that failed is to be run again.
 pub(crate) fn seed() -> u64 {
     let seed = number("SEATKEEPER_SEED").unwrap_or_else(|| Uuid::new_v4().as_u64_pair().0);

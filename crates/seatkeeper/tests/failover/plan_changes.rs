@@ -1,0 +1,112 @@
+//! A plan changes at one node, and binds subscribers at every other one.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::redis::Redis;
+use serde_json::{Value, json};
+
+use super::support::Nodes;
+use crate::house::Client;
+use crate::support::knobs;
+use crate::support::subscriber::Subscriber;
+
+const DEVICES: &str = "/api/v1/devices/sessions";
+const NODES: usize = 3;
+
+/// How soon a change counts everywhere that can be told of it.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+
+/// How soon everywhere else.
+const UNTOLD_WITHIN: Duration = Duration::from_secs(90);
+
+/// Where nodes tell one another of changes.
+const CHANNEL: &str = "sk:entitlements";
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A subscriber who only ever comes to one node, and whose pool no other one teaches anything.
+struct Viewer {
+    client: Client,
+    session: Value,
+}
+
+impl Viewer {
+    async fn at(nodes: &Nodes, node: usize, plan: &str) -> Self {
+        let user = format!("viewer-{node}");
+        let subscription = json!({ "user": user, "plan": plan });
+        nodes.houses[node].admin().post("/api/v1/admin/subscriptions", subscription).await.expect(201);
+        let client = nodes.houses[node].client(&user);
+        let tv = json!({ "device_id": "tv", "device_type": "tv" });
+        let session = client.post(DEVICES, tv).await.expect(201)["session_id"].clone();
+        Self { client, session }
+    }
+
+    /// The limit by which this viewer's node decides.
+    async fn limit(&self) -> u64 {
+        let tv = json!({ "device_id": "tv", "device_type": "tv", "session_id": self.session });
+        self.client.post(DEVICES, tv).await.expect(200)["device_limit"].as_u64().expect("a limit")
+    }
+
+    /// Fails the test if who asks later than `within` after the change is told another limit than this one. Gives how
+    /// long after it somebody asked who was told the new one.
+    async fn limit_becomes(&self, limit: u64, changed: Instant, within: Duration) -> Duration {
+        loop {
+            let asked = changed.elapsed();
+            let told = self.limit().await;
+            if told == limit {
+                return asked;
+            }
+            assert!(asked < within, "whoever asks {asked:?} later is told {told}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn viewers(nodes: &Nodes) -> (Subscriber, Vec<Viewer>) {
+    let of_plan = Subscriber::make(&nodes.houses[0].admin(), "ann", 1, "evict").await;
+    let mut viewers = Vec::new();
+    for node in 0..NODES {
+        viewers.push(Viewer::at(nodes, node, &of_plan.plan).await);
+    }
+    (of_plan, viewers)
+}
+
+#[tokio::test]
+async fn a_change_at_one_node_binds_every_node_within_a_second() {
+    let redis = Redis::start();
+    let nodes = Nodes::over(&[redis.url(), redis.url(), redis.url()]);
+    let (ann, viewers) = viewers(&nodes).await;
+    for (limit, house) in (2..).zip(&nodes.houses) {
+        house.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
+        let changed = Instant::now();
+        let told = viewers.iter().map(|viewer| viewer.limit_becomes(limit, changed, TOLD_WITHIN));
+        println!("{:?}", futures_util::future::join_all(told).await);
+    }
+    drop(nodes.close());
+}
+
+#[tokio::test]
+async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old() {
+    let redis = Redis::start();
+    let (remembered, settings): (_, &[_]) = match knobs::plans_remembered_in_full() {
+        true => (UNTOLD_WITHIN, &[]),
+        false => (Duration::from_secs(3), &[("DEVICES_PLAN_CACHE_SECONDS", "2")]),
+    };
+    let nodes = Nodes::over_with(&[redis.url(), redis.url(), redis.url()], settings);
+    let (ann, viewers) = viewers(&nodes).await;
+    // Whoever listens is cut off, and nobody is heard any more.
+    let mut deaf = redis::cmd("ACL");
+    deaf.arg("SETUSER").arg("default").arg("resetchannels");
+    redis.ask::<()>(deaf);
+    for limit in [2, 3] {
+        let house = &nodes.houses[0];
+        house.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
+        let changed = Instant::now();
+        let seen = viewers.iter().map(|viewer| viewer.limit_becomes(limit, changed, remembered));
+        println!("{:?}", futures_util::future::join_all(seen).await);
+    }
+    let mut listening = redis::cmd("PUBSUB");
+    listening.arg("NUMSUB").arg(CHANNEL);
+    assert_eq!(redis.ask::<(String, u64)>(listening), (CHANNEL.to_owned(), 0), "nobody was told");
+    drop(nodes.close());
+}
