@@ -51,11 +51,11 @@ pub(crate) enum Error {
 
 /// A client of the admin API. Without a token one is signed with the key in the data directory.
 pub(crate) fn connect(args: &ServerArgs) -> Result<ApiClient, Error> {
-    Ok(ApiClient::new(&args.server, token(args, TOKEN_TTL)?)?)
+    Ok(ApiClient::new(&args.server, token(args, "admin", TOKEN_TTL)?)?)
 }
 
-/// The token that was given, or one for `ttl` that the key in the data directory signs.
-pub(crate) fn token(args: &ServerArgs, ttl: Duration) -> Result<String, Error> {
+/// The token that was given, or one with these scopes for `ttl` that the key in the data directory signs.
+pub(crate) fn token(args: &ServerArgs, scopes: &str, ttl: Duration) -> Result<String, Error> {
     if let Some(token) = &args.token {
         return Ok(token.clone());
     }
@@ -63,7 +63,7 @@ pub(crate) fn token(args: &ServerArgs, ttl: Duration) -> Result<String, Error> {
     let request = TokenRequest {
         tenant: args.tenant.clone(),
         user: TOKEN_USER.to_owned(),
-        scopes: "admin".to_owned(),
+        scopes: scopes.to_owned(),
         ttl,
     };
     mint(&settings, &request).map_err(Error::NoToken)

@@ -69,6 +69,7 @@ fn the_pages_that_pages_link_to_exist() {
         ("docs/durability.md", "docs"),
         ("docs/configuration.md", "docs"),
         ("docs/failover.md", "docs"),
+        ("docs/limits.md", "docs"),
         ("docs/operations.md", "docs"),
     ] {
         let page = page(from);

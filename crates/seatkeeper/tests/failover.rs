@@ -23,6 +23,7 @@ mod failover {
     mod lease;
     mod ledger_crashes;
     mod ledger_in_postgres;
+    mod limits;
     mod lost_memory;
     mod plan_changes;
     mod several_nodes;

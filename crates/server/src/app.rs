@@ -12,6 +12,7 @@ use crate::auth::Verifier;
 use crate::engine::Engine;
 use crate::entitlements::Entitlements;
 use crate::jobs::Roster;
+use crate::limits::Limits;
 use crate::settings::Settings;
 
 /// The server's parts, shared by all requests.
@@ -25,6 +26,7 @@ pub(crate) struct Parts {
     pub(crate) ledger: Ledger,
     pub(crate) entitlements: Arc<Entitlements>,
     pub(crate) jobs: Roster,
+    pub(crate) limits: Limits,
     /// One reconciliation of usage at a time: each may take seconds of a processor.
     pub(crate) reconciliation: Semaphore,
     /// Cancelled when the server is about to stop: what would never end by itself ends then.

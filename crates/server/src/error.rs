@@ -24,6 +24,10 @@ pub(crate) enum Error {
     NotAdmin,
     #[error("the caller lacks the service scope")]
     NotService,
+    #[error("the caller asks too often")]
+    TooOften { wait_seconds: u64 },
+    #[error("it cannot be told how often the caller asks")]
+    Uncounted,
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
     #[error("the body is not UTF-8")]

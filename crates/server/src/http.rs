@@ -11,7 +11,7 @@ mod session_path;
 mod who;
 
 pub(crate) use answers::{heartbeat_interval_seconds, session_ended, wait_seconds};
-pub(crate) use body::Body;
+pub(crate) use body::{Body, Unread};
 pub(crate) use fields::{
     USER_AGENT_CHARS_MAX, name_field, object_field, optional_name_field, user_agent_field,
 };

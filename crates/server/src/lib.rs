@@ -13,9 +13,11 @@ mod engine;
 mod entitlements;
 mod error;
 mod failover;
+mod hash;
 mod http;
 mod jobs;
 mod licenses;
+mod limits;
 mod operations;
 mod outbound;
 mod problem;
@@ -31,7 +33,7 @@ pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
-    LedgerSettings, LicensesSettings, LogFormat, LogSettings, Misfit, RegistrySettings, RegistryUrl, Secret,
-    ServerSettings, Settings, SinkFormat, UsageSettings, WhenDown,
+    LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, Misfit, RegistrySettings,
+    RegistryUrl, Secret, ServerSettings, Settings, SinkFormat, UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};

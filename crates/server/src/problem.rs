@@ -44,6 +44,7 @@ problems! {
     UNAUTHENTICATED = "unauthenticated", 401, "A valid bearer token is required";
     NOT_ADMIN = "admin-scope-required", 403, "The admin scope is required";
     NOT_SERVICE = "service-scope-required", 403, "The service scope is required";
+    TOO_OFTEN = "too-many-requests", 429, "Too many requests";
     NOT_JSON = "not-json", 400, "The body is not JSON";
     BODY_TOO_SLOW = "body-too-slow", 408, "The body did not arrive in time";
     BODY_TOO_LARGE = "body-too-large", 413, "The body is too large";
@@ -147,6 +148,9 @@ impl From<Error> for Problem {
                 &NOT_SERVICE,
                 "The tenant is not the token's own, and the token's scope does not list `service`.",
             ),
+            Error::TooOften { wait_seconds } => {
+                Self::new(&TOO_OFTEN, "Ask again after `retry_after_seconds`.").retry_after(wait_seconds)
+            }
             Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
             Error::NotUtf8(why) => Self::new(&NOT_JSON, format!("The body is not UTF-8: {why}.")),
             Error::BodyUnreadable(_) => Self::new(&NOT_JSON, "The body ended before it was whole."),
@@ -200,6 +204,7 @@ impl From<Error> for Problem {
             | Error::NotDurable
             | Error::OutOfStep
             | Error::NoKeys
+            | Error::Uncounted
             | Error::TimedOut
             | Error::LimitUnknown
             | Error::TooManyStreams

@@ -6,6 +6,7 @@ mod devices;
 mod durability;
 mod ledger;
 mod licenses;
+mod limits;
 mod log;
 mod registry;
 mod registry_url;
@@ -24,6 +25,7 @@ pub use durability::Durability;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
 pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
+pub use limits::{LimitsSettings, WhenRedisDown};
 pub use log::{LogFormat, LogSettings};
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub devices: DevicesSettings,
     /// Capacities.
     pub capacities: CapacitiesSettings,
+    /// How often one caller may ask.
+    pub limits: LimitsSettings,
     /// Who is told for how long capacities were held.
     pub usage: UsageSettings,
     /// What is logged.
@@ -77,6 +81,7 @@ impl Settings {
         self.licenses.check()?;
         self.devices.check(&self.registry)?;
         self.capacities.check()?;
+        self.limits.check()?;
         self.usage.check()
     }
 }

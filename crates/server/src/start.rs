@@ -26,6 +26,7 @@ use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers};
 use crate::failover::Bearings;
 use crate::http::router;
 use crate::jobs;
+use crate::limits::Limits;
 use crate::settings::{Misfit, Settings};
 use crate::usage::{HttpSink, Metering};
 use crate::workers::{Crew, Drain, DrainAlone, Flush, Sweep};
@@ -163,12 +164,14 @@ async fn start_by<C: TimeSource>(
     let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
+    let limits = Limits::new(&settings.limits, servers.clone());
     let entitlements = entitlements(&settings, servers, &ledger, &upkeep);
     let app = App::new(Parts {
         verifier,
         engine: Engine::new(registries, ledger.clone(), endings, bearings, commit_timeout),
         entitlements,
         jobs,
+        limits,
         reconciliation: Semaphore::new(1),
         ledger: ledger.clone(),
         stopping: shutdown.clone(),

@@ -19,6 +19,16 @@ use crate::error::Error;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
+/// The limits on how often one may ask are in effect, so that what they cost is measured, and out of reach.
+const UNREACHED: &str = "60000000";
+const LIMITS: [&str; 5] = [
+    "SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
+    "SEATKEEPER_LIMITS_DEVICES_ACQUIRES_PER_MINUTE",
+    "SEATKEEPER_LIMITS_DEVICES_HEARTBEATS_PER_MINUTE",
+    "SEATKEEPER_LIMITS_SERVICE_ACQUIRES_PER_MINUTE",
+    "SEATKEEPER_LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
+];
+
 /// Beside the build, for temporary files may be in memory.
 const DISK: &str = env!("CARGO_TARGET_TMPDIR");
 
@@ -99,6 +109,7 @@ impl Product {
         let data = directory()?;
         let mut command = Command::new(BINARY);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
+        command.envs(LIMITS.map(|limit| (limit, UNREACHED)));
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
         let token = token(data.path(), "bench", "admin service")?;

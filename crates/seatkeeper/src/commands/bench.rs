@@ -17,6 +17,12 @@ use crate::output;
 /// Preparation and an end that waits for answers under way come on top of the run itself.
 const TOKEN_TTL_MARGIN: Duration = Duration::from_secs(300);
 
+/// A license is made and revoked, and as often asked for as a service may.
+const TOKEN_SCOPES: &str = "admin service";
+
+/// What the server answers who asks too often.
+const TOO_OFTEN: &str = "429";
+
 /// Heartbeats between acquire and release.
 const CYCLE_HEARTBEATS: u32 = 1;
 
@@ -82,7 +88,7 @@ impl BenchArgs {
 }
 
 pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
-    let token = admin::token(&args.server, args.duration() + TOKEN_TTL_MARGIN)?;
+    let token = admin::token(&args.server, TOKEN_SCOPES, args.duration() + TOKEN_TTL_MARGIN)?;
     let api = ApiClient::new(&args.server.server, token.clone()).map_err(admin::Error::Client)?;
     let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
     let license: License = api.read(LICENSES, answer)?;
@@ -141,6 +147,9 @@ fn print_text(report: &Report) -> Result<(), Error> {
     output::table(header, report.operations.iter().map(|(&operation, figures)| row(operation, figures)))?;
     for (what, count) in &report.errors {
         output::line(format_args!("{count} requests were not answered as they may be: {what}"))?;
+    }
+    if report.errors.contains_key(TOO_OFTEN) {
+        output::line("429: the server limits how often one may ask; its settings in [limits] say how often")?;
     }
     output::line(verdict(report))?;
     Ok(())

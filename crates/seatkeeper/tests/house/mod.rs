@@ -43,6 +43,17 @@ pub(crate) const TENANT: &str = "default";
 /// Longer than any test, also by a node's clock that is an hour ahead.
 const TOKEN_TTL: &str = "24h";
 
+/// No limits on how often one may ask: tests that are not about them ask faster than any client.
+const UNLIMITED: [&str; 7] = [
+    "LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
+    "LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
+    "LIMITS_DEVICES_ACQUIRES_PER_MINUTE",
+    "LIMITS_DEVICES_HEARTBEATS_PER_MINUTE",
+    "LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE",
+    "LIMITS_SERVICE_ACQUIRES_PER_MINUTE",
+    "LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
+];
+
 /// What a node logs when the database that it shares with others is slow.
 const LEDGER_SLOW: &str = "the ledger does not answer";
 
@@ -60,7 +71,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// A server with the usual settings.
+    /// A server with the usual settings, but for limits on how often one may ask.
     pub(crate) fn open() -> Self {
         Self::open_with(&[])
     }
@@ -76,13 +87,14 @@ impl House {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
+        let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
         let shared = backing.iter().flat_map(Backing::settings);
         let shared = shared.map(|(name, value)| (variable(name), value));
         let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
         let mut house = Self {
             servers: Vec::new(),
             doors: Doors::default(),
-            variables: shared.chain(own).chain(environment).collect(),
+            variables: unlimited.chain(shared).chain(own).chain(environment).collect(),
             backing,
             dir: tempfile::tempdir().expect("a directory"),
         };

@@ -12,4 +12,5 @@ pub(crate) mod capacities;
 pub(crate) mod devices;
 mod hostile;
 mod licenses;
+mod limits;
 mod operations;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Actor, Claim, EndReason, Particulars, SessionId, Tier};
+use seatkeeper_core::{Actor, Claim, EndReason, Particulars, PoolKind, SessionId, Tier};
 use seatkeeper_registry::{Answer, Granted, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,7 +15,7 @@ use super::policy::policy;
 use super::pool::{Capacity, may_take_in, name_in};
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Body, Meta, Who};
+use crate::http::{Meta, Unread, Who};
 use crate::problem::Problem;
 
 /// A request for a capacity.
@@ -77,6 +77,7 @@ enum PutStatus {
         (status = 201, body = PutAnswer, description = "A session was created, or replaced one of a lower tier"),
         (status = 200, body = PutAnswer, description = "The user's session stands as it was"),
         (status = 403, body = Problem, description = "The tenant is not the token's, and its scope does not list `service`"),
+        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]
@@ -84,8 +85,11 @@ pub(super) async fn put(
     State(app): State<App>,
     who: Who,
     meta: Meta,
-    Body(ask): Body<PutSession>,
+    body: Unread,
 ) -> Result<Response, Error> {
+    // Before the body is read: who asks too often costs no more than this.
+    app.limits.acquire(PoolKind::Capacity, &who, &meta).await?;
+    let ask: PutSession = body.read(&app).await?;
     let capacity = ask.capacity();
     let pool = capacity.pool();
     may_take_in(&pool.tenant, &who)?;

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::{HeaderMap, USER_AGENT};
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Denial, Device, EndReason, Particulars, SessionId, Tier};
+use seatkeeper_core::{Claim, Denial, Device, EndReason, Particulars, PoolKind, SessionId, Tier};
 use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -18,7 +18,7 @@ use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    Body, Meta, USER_AGENT_CHARS_MAX, Who, heartbeat_interval_seconds, name_field, optional_name_field,
+    Meta, USER_AGENT_CHARS_MAX, Unread, Who, heartbeat_interval_seconds, name_field, optional_name_field,
     wait_seconds,
 };
 use crate::problem::{self, Problem};
@@ -103,6 +103,7 @@ const CLAIMS_MAX: usize = 2;
         (status = 201, body = Admitted, description = "The device has a screen"),
         (status = 200, body = Admitted, description = "The device's session goes on"),
         (status = 403, body = Problem, description = "All screens are in use; `sessions` lists by what"),
+        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]
@@ -111,8 +112,11 @@ pub(super) async fn admit(
     who: Who,
     meta: Meta,
     headers: HeaderMap,
-    Body(ask): Body<Admit>,
+    body: Unread,
 ) -> Result<Response, Error> {
+    // Before the body is read: who asks too often costs no more than this.
+    app.limits.acquire(PoolKind::Subscriber, &who, &meta).await?;
+    let ask: Admit = body.read(&app).await?;
     let pool = pool_of(&who.tenant, &who.user);
     let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
     let claim = ask.claim(&who, user_agent, &meta);

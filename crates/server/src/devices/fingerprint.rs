@@ -2,15 +2,16 @@
 
 use std::net::IpAddr;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use seatkeeper_core::Holder;
+
+use crate::hash;
 
 /// The fingerprint of a device: a hash of its id, its user agent and its network (/24, or /48 for IPv6),
 /// which nobody can read the three from. Its first part hashes the id alone.
 pub(super) fn fingerprint(device_id: &str, user_agent: &[u8], ip: Option<IpAddr>) -> Holder {
     // Enough to tell a subscriber's few devices apart.
-    let device = u64::from_be_bytes(hash(&[device_id.as_bytes()]));
-    let there = u128::from_be_bytes(hash(&[device_id.as_bytes(), user_agent, &network(ip)]));
+    let device = u64::from_be_bytes(hash::of(&[device_id.as_bytes()]));
+    let there = u128::from_be_bytes(hash::of(&[device_id.as_bytes(), user_agent, &network(ip)]));
     Holder::fingerprint(&format!("{device:016x}"), &format!("{there:032x}"))
 }
 
@@ -21,19 +22,6 @@ fn network(ip: Option<IpAddr>) -> Vec<u8> {
         Some(IpAddr::V6(ip)) => ip.octets()[..6].to_vec(),
         None => Vec::new(),
     }
-}
-
-/// The first bytes of a hash over the parts, each told by its length.
-fn hash<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
-    let mut context = Context::new(&SHA256);
-    for part in parts {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part);
-    }
-    let digest = context.finish();
-    let mut first = [0; BYTES];
-    first.copy_from_slice(&digest.as_ref()[..BYTES]);
-    first
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(super) struct HeartbeatAsk {
         (status = 204, description = "The session lives on"),
         (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
         (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]
@@ -40,8 +41,9 @@ pub(super) async fn heartbeat(
     Body(ask): Body<HeartbeatAsk>,
 ) -> Result<Response, Error> {
     let id = SessionId::from_uuid(ask.session_id).map_err(|_| Error::SessionNotFound)?;
-    let origin = meta.origin(who.as_user());
-    match app.engine.heartbeat(PoolKind::Subscriber, id, who.authority(), &origin).await? {
+    let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
+    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin);
+    match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
         Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),
         Beat::Missing => Err(Error::SessionNotFound),

@@ -2,6 +2,7 @@
 
 mod whole;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
@@ -15,12 +16,32 @@ pub(super) use whole::BODY_BYTES_MAX;
 /// A JSON body whose every field is as it must be.
 pub(crate) struct Body<T>(pub(crate) T);
 
+/// A body that is not read yet, for a handler that has something to see to first.
+pub(crate) struct Unread(Request);
+
+impl<S: Sync> FromRequest<S> for Unread {
+    type Rejection = Infallible;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(request))
+    }
+}
+
 impl<T: DeserializeOwned + Validate<Context = ()>> FromRequest<App> for Body<T> {
     type Rejection = Error;
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        Unread(request).read(app).await.map(Self)
+    }
+}
+
+impl Unread {
+    /// Reads the body, and checks it as [`Body`] does.
+    pub(crate) async fn read<T>(self, app: &App) -> Result<T, Error>
+    where
+        T: DeserializeOwned + Validate<Context = ()>,
+    {
         // The other half is for the answer: a client that is slow must not look like a server that is.
         let patience = Duration::from_secs(app.settings.server.request_timeout_seconds) / 2;
-        let bytes = whole::read(request, patience).await?;
+        let bytes = whole::read(self.0, patience).await?;
         let text = str::from_utf8(&bytes).map_err(Error::NotUtf8)?;
         let value: T = if text.trim_ascii_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| refused::<T>(error, text))?
@@ -28,7 +49,7 @@ impl<T: DeserializeOwned + Validate<Context = ()>> FromRequest<App> for Body<T> 
             return Err(not_an_object(text));
         };
         value.validate().map_err(|report| Error::Invalid(fields_of(&report)))?;
-        Ok(Self(value))
+        Ok(value)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Every request gets an id, which its answer, its records and its log lines carry.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
@@ -9,9 +11,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use seatkeeper_core::{Actor, Origin, RequestId};
-use std::convert::Infallible;
 
 use crate::error::Error;
+use crate::limits::Standing;
 use crate::problem::Causes;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,12 +24,19 @@ pub(crate) struct Meta {
     pub(crate) id: RequestId,
     /// The address of the connection.
     pub(crate) ip: Option<IpAddr>,
+    standing: Arc<OnceLock<Standing>>,
 }
 
 impl Meta {
     /// The request, made by `actor`, as the cause of a change.
     pub(crate) fn origin(&self, actor: Actor) -> Origin {
         Origin { actor, request: Some(self.id.clone()) }
+    }
+
+    /// Notes how the caller stands, for the answer to tell, whatever that will be.
+    pub(crate) fn note(&self, standing: Standing) {
+        // A request is counted once.
+        let _ = self.standing.set(standing);
     }
 }
 
@@ -36,7 +45,9 @@ pub(super) async fn identify(State(timeout): State<Duration>, mut request: Reque
     let text = uuid::Builder::from_random_bytes(rand::random()).into_uuid().simple().to_string();
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let ip = peer.map(|ConnectInfo(address)| address.ip().to_canonical());
-    request.extensions_mut().insert(Meta { id: RequestId::new(text.as_str()), ip });
+    let standing = Arc::default();
+    let meta = Meta { id: RequestId::new(text.as_str()), ip, standing: Arc::clone(&standing) };
+    request.extensions_mut().insert(meta);
     let answer = tokio::time::timeout(timeout, next.run(request)).await;
     let mut response = answer.unwrap_or_else(|_| Error::TimedOut.into_response());
     if let Some(Causes(causes)) = response.extensions_mut().remove() {
@@ -44,6 +55,9 @@ pub(super) async fn identify(State(timeout): State<Duration>, mut request: Reque
     }
     if let Ok(value) = HeaderValue::from_str(&text) {
         response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    if let Some(standing) = standing.get() {
+        standing.tell(response.headers_mut());
     }
     response
 }
@@ -64,7 +78,7 @@ fn log(request: &str, status: StatusCode, causes: &str) {
 impl<S: Sync> FromRequestParts<S> for Meta {
     type Rejection = Infallible;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let unnamed = || Self { id: RequestId::new(""), ip: None };
+        let unnamed = || Self { id: RequestId::new(""), ip: None, standing: Arc::default() };
         Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(unnamed))
     }
 }

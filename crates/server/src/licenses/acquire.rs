@@ -4,7 +4,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Denial, Holder, Particulars, PoolId, RegistryTime, Seats, Span, Tier};
+use seatkeeper_core::{
+    Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
+};
 use seatkeeper_ledger::{CountPer, License};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ use super::policy::policy_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    Body, Meta, Who, heartbeat_interval_seconds, name_field, object_field, optional_name_field,
+    Meta, Unread, Who, heartbeat_interval_seconds, name_field, object_field, optional_name_field,
     user_agent_field, wait_seconds,
 };
 use crate::problem::{self, Problem};
@@ -83,6 +85,7 @@ const HOLDERS_SHOWN_MAX: usize = 10;
         (status = 200, body = Acquired, description = "The holder's session goes on"),
         (status = 403, body = Problem, description = "Every seat is in use, or the license has expired"),
         (status = 404, body = Problem, description = "No such license, or it is not active"),
+        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]
@@ -90,8 +93,11 @@ pub(super) async fn acquire(
     State(app): State<App>,
     who: Who,
     meta: Meta,
-    Body(ask): Body<Acquire>,
+    body: Unread,
 ) -> Result<Response, Error> {
+    // Before the body is read: who asks too often costs no more than this.
+    app.limits.acquire(PoolKind::License, &who, &meta).await?;
+    let ask: Acquire = body.read(&app).await?;
     let license = app.entitlements.licenses.license(&who.tenant, &ask.license_key).await?;
     let claim = ask.claim(&license, &who)?;
     let pool = license.pool();

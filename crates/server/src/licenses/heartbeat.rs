@@ -35,6 +35,7 @@ pub(super) struct Renewed {
         (status = 200, body = Renewed, description = "The session lives on"),
         (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
         (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]
@@ -44,9 +45,9 @@ pub(super) async fn heartbeat(
     meta: Meta,
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
-    let beat =
-        app.engine.heartbeat(PoolKind::License, id, who.authority(), &meta.origin(who.as_user())).await?;
-    match beat {
+    let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
+    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin);
+    match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
         Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),
         Beat::Missing => Err(Error::SessionNotFound),
@@ -61,6 +62,7 @@ pub(super) async fn heartbeat(
         (status = 200, body = Renewed, description = "The session lives on"),
         (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
         (status = 404, body = Problem, description = "No such session of the caller's"),
+        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
         (status = "4XX", body = Problem), (status = "5XX", body = Problem)
     )
 )]

@@ -15,6 +15,14 @@ const START_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 const LISTENING: &str = "listening on ";
 
+/// No limits on how often one may ask: the story is told faster than it would happen.
+const UNLIMITED: [&str; 4] = [
+    "SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
+    "SEATKEEPER_LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
+    "SEATKEEPER_LIMITS_DEVICES_ACQUIRES_PER_MINUTE",
+    "SEATKEEPER_LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE",
+];
+
 /// A running server. It is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct ChildServer {
@@ -76,7 +84,7 @@ fn command(data_dir: &Path) -> io::Result<Command> {
     for name in variables.filter(|name| name.to_string_lossy().starts_with("SEATKEEPER_")) {
         command.env_remove(name);
     }
-    command.env("SEATKEEPER_LOG_LEVEL", "error");
+    command.env("SEATKEEPER_LOG_LEVEL", "error").envs(UNLIMITED.map(|limit| (limit, "0")));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
     Ok(command)
 }

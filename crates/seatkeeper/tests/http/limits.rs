@@ -1,0 +1,188 @@
+//! How often one may ask: the same however the request is written, at whichever node.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::house::{Answer, Client};
+use crate::http::desk::{
+    ACQUIRE, CAPACITIES, DEVICES, Desk, capacity as capacity_of, session_path, sessions_path, text,
+};
+use crate::http::exchange::assert_problem;
+
+/// What the product does by default.
+const ACQUIRES: (&str, &str) = ("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "10");
+const HEARTBEATS: (&str, &str) = ("LIMITS_LICENSES_HEARTBEATS_PER_MINUTE", "20");
+
+/// After which time one more acquire passes, and one more heartbeat.
+const ACQUIRE_INTERVAL: Duration = Duration::from_secs(6);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
+
+/// How many of these got through, each of which has one of these statuses.
+fn passed(answers: &[Answer], good: &[u16]) -> usize {
+    let (passed, limited): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status != 429);
+    passed.iter().for_each(|answer| assert!(good.contains(&answer.status), "{answer:?}"));
+    limited.iter().for_each(|answer| assert_limited(answer));
+    passed.len()
+}
+
+fn assert_limited(answer: &Answer) {
+    assert_problem(answer, 429, "too-many-requests");
+    let told = |name: &str| answer.headers[name].to_str().unwrap().parse::<u64>().unwrap();
+    assert_eq!(told("ratelimit-remaining"), 0);
+    let wait = told("retry-after");
+    assert!(wait >= 1 && answer.body["retry_after_seconds"] == wait, "{answer:?}");
+}
+
+/// Exactly the burst, and what came back while it was asked.
+fn assert_burst(passed: usize, burst: usize, began: Instant, interval: Duration) {
+    let most = burst + usize::try_from(began.elapsed().as_millis() / interval.as_millis()).unwrap();
+    assert!((burst..=most).contains(&passed), "{passed} of {burst} to {most}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_thousand_acquires_at_once_exactly_the_burst_passes() {
+    let desk = Desk::open_with(&[ACQUIRES]);
+    let license = desk.license(json!({ "max_seats": 1_000 })).await;
+    let machines: Vec<_> = (0..1_000).map(|number| format!("machine-{number}")).collect();
+    let ann = desk.user("ann");
+    let began = Instant::now();
+    let answers =
+        join_all(machines.iter().map(|machine| ann.acquire(&license["license_key"], machine))).await;
+    assert_burst(passed(&answers, &[201]), 10, began, ACQUIRE_INTERVAL);
+    // Nobody else is held up.
+    desk.seat(&license, "bob", "bobs").await;
+    desk.neighbour().user("ann").acquire(&license["license_key"], "abroad").await.expect(404);
+}
+
+#[tokio::test]
+async fn an_answer_tells_how_the_caller_stands() {
+    let desk = Desk::open_with(&[ACQUIRES]);
+    let license = desk.license(json!({ "max_seats": 3 })).await;
+    for (number, remaining) in (0..10).zip((0..10).rev()) {
+        let answer = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
+        let told = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
+        assert_eq!(answer.status, if number == 0 { 201 } else { 200 });
+        assert_eq!(told("ratelimit-limit"), "10");
+        let told_remaining: u64 = told("ratelimit-remaining").parse().unwrap();
+        assert!((remaining..=remaining + 1).contains(&told_remaining), "{number}: {told_remaining}");
+        let reset: u64 = told("ratelimit-reset").parse().unwrap();
+        assert!((1..=6 * (number + 1)).contains(&reset), "{number}: {reset}");
+    }
+    let limited = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
+    assert_limited(&limited);
+    assert!(limited.body["retry_after_seconds"].as_u64().unwrap() <= 6);
+    // What costs nobody a seat is not counted.
+    let list = desk.user("ann").get(&sessions_path(&license)).await;
+    assert!(list.status == 200 && !list.headers.contains_key("ratelimit-limit"), "{list:?}");
+}
+
+#[tokio::test]
+async fn a_limit_is_of_its_user_whatever_the_token_and_the_body() {
+    let desk = Desk::open_with(&[ACQUIRES]);
+    let license = desk.license(json!({ "max_seats": 100 })).await;
+    let (key, began) = (&license["license_key"], Instant::now());
+    let mut answers = Vec::new();
+    for number in 0..24 {
+        // Each token is a new one.
+        let token = desk.token("ann", if number % 2 == 0 { "" } else { "admin" });
+        let ann = desk.client(token);
+        answers.push(match number % 4 {
+            0 => ann.acquire(key, "laptop-1").await,
+            1 => ann.acquire(&json!("no such license"), "laptop-1").await,
+            2 => ann.post(ACQUIRE, json!({ "license_key": 7 })).await,
+            _ => ann.post(&format!("{ACQUIRE}?again={number}"), json!([])).await,
+        });
+    }
+    assert_burst(passed(&answers, &[200, 201, 404, 422]), 10, began, ACQUIRE_INTERVAL);
+}
+
+#[tokio::test]
+async fn heartbeats_are_counted_however_they_are_written() {
+    let desk = Desk::open_with(&[HEARTBEATS]);
+    let license = desk.license(json!({ "max_seats": 2 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let id = text(&session);
+    let spellings = [
+        id.to_owned(),
+        id.to_uppercase(),
+        id.replace('-', ""),
+        id.replace('-', "%2D"),
+        format!("%{:02X}{}", id.as_bytes()[0], &id[1..]),
+    ];
+    let (ann, began) = (desk.user("ann"), Instant::now());
+    let mut answers = Vec::new();
+    for number in 0..40 {
+        let path = format!("/api/v1/licenses/sessions/{}/heartbeat", spellings[number % spellings.len()]);
+        let method = if number % 2 == 0 { Method::PATCH } else { Method::PUT };
+        answers.push(ann.send(method, &path, None).await);
+    }
+    assert_burst(passed(&answers, &[200]), 20, began, HEARTBEAT_INTERVAL);
+    // The same with a slash, or in capitals, is no address at all.
+    for path in [format!("{}/heartbeat/", session_path(&session)), session_path(&session).to_uppercase()] {
+        assert_problem(&ann.patch(&path, None).await, 404, "not-found");
+    }
+    // It has been heard: the session lives, and so do others of the same user.
+    ann.get(&session_path(&session)).await.expect(200);
+    let other = desk.seat(&license, "ann", "laptop-2").await;
+    ann.heartbeat(&other).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_uses_up_the_heartbeats_of_another_s_session() {
+    let desk = Desk::open_with(&[HEARTBEATS]);
+    let license = desk.license(json!({ "max_seats": 2 })).await;
+    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let (bob, stranger) = (desk.user("bob"), desk.neighbour());
+    let eve = stranger.user("ann");
+    let knock = |client: &Client| {
+        let (client, session) = (client.clone(), session.clone());
+        async move { join_all((0..60).map(|_| client.heartbeat(&session))).await }
+    };
+    let began = Instant::now();
+    for answers in [knock(&bob).await, knock(&eve).await] {
+        assert_burst(passed(&answers, &[404]), 20, began, HEARTBEAT_INTERVAL);
+    }
+    let began = Instant::now();
+    let answers = knock(&desk.user("ann")).await;
+    assert_burst(passed(&answers, &[200]), 20, began, HEARTBEAT_INTERVAL);
+}
+
+#[tokio::test]
+async fn each_api_and_a_service_have_limits_of_their_own() {
+    let desk = Desk::open_with(&[
+        ("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "1"),
+        ("LIMITS_DEVICES_ACQUIRES_PER_MINUTE", "2"),
+        ("LIMITS_DEVICES_HEARTBEATS_PER_MINUTE", "1"),
+        ("LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE", "3"),
+        ("LIMITS_SERVICE_ACQUIRES_PER_MINUTE", "5"),
+    ]);
+    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let seat = async |client: &Client| client.acquire(&license["license_key"], "laptop-1").await;
+    let screen =
+        async |client: &Client| client.post(DEVICES, json!({ "device_id": "tv", "device_type": "tv" })).await;
+    let capacity = async |client: &Client| {
+        client.put(CAPACITIES, capacity_of(&desk.tenant, Uuid::from_u128(1), Uuid::from_u128(2), 1)).await
+    };
+    let (ann, service) = (desk.user("ann"), desk.client(desk.token("ann", "service")));
+    for (client, limits) in [(&ann, [1, 2, 3]), (&service, [5, 5, 5])] {
+        for number in 0..6 {
+            let answers = [seat(client).await, screen(client).await, capacity(client).await];
+            for (answer, limit) in answers.iter().zip(limits) {
+                if number < limit {
+                    assert!([200, 201].contains(&answer.status), "{answer:?}");
+                    assert_eq!(answer.headers["ratelimit-limit"], limit.to_string());
+                } else {
+                    assert_limited(answer);
+                }
+            }
+        }
+    }
+    let session = ann.get(DEVICES).await.expect(200)["items"][0]["session_id"].clone();
+    let beat = async || ann.post(&format!("{DEVICES}/heartbeat"), json!({ "session_id": session })).await;
+    beat().await.expect(204);
+    assert_limited(&beat().await);
+}

@@ -1,0 +1,131 @@
+//! How often one caller may ask: so many at once, and then at a steady pace. Nodes that share a Redis count as one.
+
+mod key;
+mod local;
+mod rate;
+mod shared;
+mod standing;
+
+use seatkeeper_core::{PoolKind, SessionId};
+use seatkeeper_registry::redis::Servers;
+
+use crate::auth::Caller;
+use crate::error::Error;
+use crate::http::Meta;
+use crate::settings::{LimitsSettings, WhenRedisDown};
+use key::Key;
+use local::Local;
+use rate::{Rate, Verdict};
+use shared::Shared;
+pub(crate) use standing::Standing;
+
+/// The limits of all callers.
+pub(crate) struct Limits {
+    rates: Rates,
+    local: Local,
+    /// None: this node counts for itself.
+    shared: Option<Shared>,
+    when_redis_down: WhenRedisDown,
+}
+
+/// The rates that are set; none where there is no limit.
+struct Rates {
+    licenses: OfApi,
+    devices: OfApi,
+    capacities: OfApi,
+    service: OfApi,
+}
+
+struct OfApi {
+    acquires: Option<Rate>,
+    heartbeats: Option<Rate>,
+}
+
+impl Limits {
+    /// These limits, counted in the Redis that nodes share, if they do.
+    pub(crate) fn new(settings: &LimitsSettings, redis: Option<Servers>) -> Self {
+        Self {
+            rates: Rates::of(settings),
+            local: Local::new(),
+            shared: redis.map(Shared::new),
+            when_redis_down: settings.when_redis_down,
+        }
+    }
+
+    /// An error if the caller asks for seats too often.
+    pub(crate) async fn acquire(&self, kind: PoolKind, who: &Caller, meta: &Meta) -> Result<(), Error> {
+        let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
+        self.count(Key::of_acquires(kind, who), rate, meta).await
+    }
+
+    /// What a heartbeat comes to, or an error if the session has too many. Where nodes share a Redis it is asked for both at
+    /// once, so that a heartbeat takes no longer for being counted; one that is one too many may have been heard.
+    pub(crate) async fn heartbeat<T>(
+        &self,
+        (kind, id): (PoolKind, SessionId),
+        who: &Caller,
+        meta: &Meta,
+        beat: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let Some(rate) = self.rates.of_caller(kind, who).heartbeats else { return beat.await };
+        let counted = self.count(Key::of_heartbeats(id, who), rate, meta);
+        if self.shared.is_none() {
+            counted.await?;
+            return beat.await;
+        }
+        let (counted, beat) = tokio::join!(counted, beat);
+        counted.and(beat)
+    }
+
+    async fn count(&self, key: Key, rate: Rate, meta: &Meta) -> Result<(), Error> {
+        let verdict = self.verdict(key, rate).await?;
+        let standing = Standing::of(rate, verdict);
+        let wait_seconds = standing.wait_seconds;
+        meta.note(standing);
+        if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
+    }
+
+    async fn verdict(&self, key: Key, rate: Rate) -> Result<Verdict, Error> {
+        let Some(shared) = &self.shared else { return Ok(self.local.count(key, rate)) };
+        match (shared.count(key, rate).await, self.when_redis_down) {
+            (Some(verdict), _) => Ok(verdict),
+            (None, WhenRedisDown::Allow) => Ok(self.local.count(key, rate)),
+            (None, WhenRedisDown::Deny) => Err(Error::Uncounted),
+        }
+    }
+}
+
+impl Rates {
+    fn of(settings: &LimitsSettings) -> Self {
+        let of_api = |acquires, heartbeats| OfApi {
+            acquires: Rate::per_minute(acquires),
+            heartbeats: Rate::per_minute(heartbeats),
+        };
+        let LimitsSettings {
+            licenses_acquires_per_minute,
+            licenses_heartbeats_per_minute,
+            devices_acquires_per_minute,
+            devices_heartbeats_per_minute,
+            capacities_acquires_per_minute,
+            service_acquires_per_minute,
+            service_heartbeats_per_minute,
+            when_redis_down: _,
+        } = *settings;
+        Self {
+            licenses: of_api(licenses_acquires_per_minute, licenses_heartbeats_per_minute),
+            devices: of_api(devices_acquires_per_minute, devices_heartbeats_per_minute),
+            // They have no heartbeats.
+            capacities: of_api(capacities_acquires_per_minute, 0),
+            service: of_api(service_acquires_per_minute, service_heartbeats_per_minute),
+        }
+    }
+
+    fn of_caller(&self, kind: PoolKind, who: &Caller) -> &OfApi {
+        match kind {
+            _ if who.scopes.service => &self.service,
+            PoolKind::License => &self.licenses,
+            PoolKind::Subscriber => &self.devices,
+            PoolKind::Capacity => &self.capacities,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How a caller stands, as the answer's headers tell it.
+
+use axum::http::{HeaderMap, HeaderName};
+
+use super::rate::{Rate, Verdict};
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+const MICROS_PER_SECOND: u64 = 1_000_000;
+
+/// How a caller stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    limit: u64,
+    remaining: u64,
+    reset_seconds: u64,
+    /// How long until one more may come: 0 if it may now.
+    pub(super) wait_seconds: u64,
+}
+
+impl Standing {
+    pub(super) fn of(rate: Rate, verdict: Verdict) -> Self {
+        Self {
+            limit: rate.burst,
+            remaining: rate.remaining(verdict),
+            reset_seconds: verdict.busy_until.saturating_sub(verdict.now).div_ceil(MICROS_PER_SECOND),
+            wait_seconds: rate.wait(verdict).div_ceil(MICROS_PER_SECOND),
+        }
+    }
+
+    /// Tells it: how many may come at once, how many of those are left, and in how many seconds all of them are again.
+    pub(crate) fn tell(self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT, self.limit.into());
+        headers.insert(REMAINING, self.remaining.into());
+        headers.insert(RESET, self.reset_seconds.into());
+    }
+}

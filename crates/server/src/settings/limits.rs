@@ -1,0 +1,71 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Misfit, within};
+
+/// `[limits]`: how often one caller may ask. Each is a number a minute, 0 turns it off, and so many may come at once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsSettings {
+    /// Seats that one user may ask for. Default 10.
+    pub licenses_acquires_per_minute: u64,
+    /// Heartbeats of one license session. Default 20.
+    pub licenses_heartbeats_per_minute: u64,
+    /// Screens that one user may ask for. Default 10.
+    pub devices_acquires_per_minute: u64,
+    /// Heartbeats of one device's session. Default 20.
+    pub devices_heartbeats_per_minute: u64,
+    /// Capacities that one user may ask for. Default 10.
+    pub capacities_acquires_per_minute: u64,
+    /// What a token with the `service` scope may ask for instead, of each API. Default 60,000.
+    pub service_acquires_per_minute: u64,
+    /// Heartbeats of one session by such a token. Default 1,200.
+    pub service_heartbeats_per_minute: u64,
+    /// What counts while nodes that share a Redis do not reach it. Default `allow`.
+    pub when_redis_down: WhenRedisDown,
+}
+
+/// What counts while nodes that share a Redis do not reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenRedisDown {
+    /// Each node counts for itself.
+    Allow,
+    /// Nobody is let through: the answer is 503.
+    Deny,
+}
+
+/// One a microsecond.
+const PER_MINUTE_MAX: u64 = 60_000_000;
+
+impl Default for LimitsSettings {
+    fn default() -> Self {
+        Self {
+            licenses_acquires_per_minute: 10,
+            licenses_heartbeats_per_minute: 20,
+            devices_acquires_per_minute: 10,
+            devices_heartbeats_per_minute: 20,
+            capacities_acquires_per_minute: 10,
+            service_acquires_per_minute: 60_000,
+            service_heartbeats_per_minute: 1_200,
+            when_redis_down: WhenRedisDown::Allow,
+        }
+    }
+}
+
+impl LimitsSettings {
+    pub(super) fn check(&self) -> Result<(), Misfit> {
+        [
+            ("limits.licenses_acquires_per_minute", self.licenses_acquires_per_minute),
+            ("limits.licenses_heartbeats_per_minute", self.licenses_heartbeats_per_minute),
+            ("limits.devices_acquires_per_minute", self.devices_acquires_per_minute),
+            ("limits.devices_heartbeats_per_minute", self.devices_heartbeats_per_minute),
+            ("limits.capacities_acquires_per_minute", self.capacities_acquires_per_minute),
+            ("limits.service_acquires_per_minute", self.service_acquires_per_minute),
+            ("limits.service_heartbeats_per_minute", self.service_heartbeats_per_minute),
+        ]
+        .into_iter()
+        .try_for_each(|(key, got)| {
+            within(key, got, 0..=PER_MINUTE_MAX, "want 0 (off) to 60,000,000 a minute")
+        })
+    }
+}
