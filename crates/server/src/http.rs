@@ -2,6 +2,7 @@
 
 mod answers;
 mod body;
+mod client_address;
 mod fields;
 mod page;
 mod query;

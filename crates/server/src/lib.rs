@@ -33,7 +33,8 @@ pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
-    LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, Misfit, RegistrySettings,
-    RegistryUrl, Secret, ServerSettings, Settings, SinkFormat, UsageSettings, WhenDown, WhenRedisDown,
+    LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, Misfit, Network, Networks,
+    NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, ServerSettings, Settings, SinkFormat,
+    UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};

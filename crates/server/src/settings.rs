@@ -8,6 +8,7 @@ mod ledger;
 mod licenses;
 mod limits;
 mod log;
+mod networks;
 mod registry;
 mod registry_url;
 mod secret;
@@ -27,10 +28,11 @@ pub use licenses::LicensesSettings;
 pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
 pub use limits::{LimitsSettings, WhenRedisDown};
 pub use log::{LogFormat, LogSettings};
+pub use networks::{Network, Networks, NoNetwork};
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
 pub use secret::Secret;
-pub use server::ServerSettings;
+pub use server::{ProxyHeader, ServerSettings};
 pub use usage::{SinkFormat, UsageSettings};
 
 /// All settings. Every one has a default: the server starts with none given.

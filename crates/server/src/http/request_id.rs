@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use seatkeeper_core::{Actor, Origin, RequestId};
 
+use super::client_address::Proxies;
 use crate::error::Error;
 use crate::limits::Standing;
 use crate::problem::Causes;
@@ -22,7 +23,7 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Clone)]
 pub(crate) struct Meta {
     pub(crate) id: RequestId,
-    /// The address of the connection.
+    /// Where the client is.
     pub(crate) ip: Option<IpAddr>,
     standing: Arc<OnceLock<Standing>>,
 }
@@ -40,15 +41,25 @@ impl Meta {
     }
 }
 
+/// What holds for every request that arrives.
+pub(super) struct Arrival {
+    pub(super) timeout: Duration,
+    pub(super) proxies: Proxies,
+}
+
 /// Names the request, bounds its time, and puts its name on the answer.
-pub(super) async fn identify(State(timeout): State<Duration>, mut request: Request, next: Next) -> Response {
+pub(super) async fn identify(
+    State(arrival): State<Arc<Arrival>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let text = uuid::Builder::from_random_bytes(rand::random()).into_uuid().simple().to_string();
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let ip = peer.map(|ConnectInfo(address)| address.ip().to_canonical());
+    let ip = peer.map(|ConnectInfo(address)| arrival.proxies.client(address.ip(), request.headers()));
     let standing = Arc::default();
     let meta = Meta { id: RequestId::new(text.as_str()), ip, standing: Arc::clone(&standing) };
     request.extensions_mut().insert(meta);
-    let answer = tokio::time::timeout(timeout, next.run(request)).await;
+    let answer = tokio::time::timeout(arrival.timeout, next.run(request)).await;
     let mut response = answer.unwrap_or_else(|_| Error::TimedOut.into_response());
     if let Some(Causes(causes)) = response.extensions_mut().remove() {
         log(&text, response.status(), &causes);

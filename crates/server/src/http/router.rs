@@ -1,5 +1,6 @@
 //! The front page: every route of the product.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::DefaultBodyLimit;
@@ -12,7 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::body::BODY_BYTES_MAX;
-use super::request_id;
+use super::client_address::Proxies;
+use super::request_id::{self, Arrival};
 use crate::app::App;
 use crate::error::Error;
 use crate::{admin, capacities, devices, licenses, operations};
@@ -61,7 +63,11 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 
 /// The server's router.
 pub(crate) fn router(app: App) -> Router {
-    let timeout = Duration::from_secs(app.settings.server.request_timeout_seconds);
+    let server = &app.settings.server;
+    let arrival = Arrival {
+        timeout: Duration::from_secs(server.request_timeout_seconds),
+        proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
+    };
     let (routes, description) = routes().split_for_parts();
     routes
         .merge(operations::pages())
@@ -70,6 +76,6 @@ pub(crate) fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(|_| Error::Panicked.into_response()))
-        .layer(middleware::from_fn_with_state(timeout, request_id::identify))
+        .layer(middleware::from_fn_with_state(Arc::new(arrival), request_id::identify))
         .with_state(app)
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::player::{Player, ROAD, live};
 use crate::http::desk::{DEVICES, Desk, text};
+use crate::http::exchange::exchange;
 use crate::http::shown::shown;
 use crate::http::until::until;
 
@@ -66,4 +67,23 @@ async fn a_session_whose_time_is_over_is_not_listed_also_with_the_sweeper_off() 
 async fn a_user_who_never_watched_has_no_sessions() {
     let page = Desk::open().user("ann").get(DEVICES).await.expect(200);
     assert_eq!(page, json!({ "items": [] }));
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_a_device_is_where_the_proxy_says() {
+    let trusting = [("SERVER_TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8")];
+    let desk = Desk::open_with(&trusting);
+    let said = "192.0.2.66, 203.0.113.7, 10.0.0.2";
+    let ips = async |from: &Player, told: &str| {
+        let request = from.client.http.post(format!("{}{DEVICES}", from.client.url()));
+        let request = request.bearer_auth(&from.client.token).header("x-forwarded-for", said);
+        let ask = json!({ "device_id": told, "device_type": "tv" });
+        exchange(request.json(&ask)).await.expect(201);
+        from.client.get(DEVICES).await.expect(200)["items"][0]["ip"].clone()
+    };
+    desk.subscription("ann", "standard").await;
+    let proxied = Player::new(&desk, "ann", "tv");
+    assert_eq!(ips(&proxied, "behind").await, "203.0.113.7");
+    let direct = proxied.moved(ROAD, "player/1");
+    assert_eq!(ips(&direct, "direct").await, ROAD.to_string());
 }

@@ -1,0 +1,108 @@
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Networks: in a file a list of texts, in a variable one text with commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Networks(Vec<Network>);
+
+/// Addresses that begin alike: `10.0.0.0/8`, `2001:db8::/32`, or one address. An IPv4 address that is written as an IPv6 one
+/// is the IPv4 address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u32,
+}
+
+/// What is no network.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no network: want an address, or one with the length of a prefix, as in 10.0.0.0/8")]
+pub struct NoNetwork(String);
+
+/// Bits before the IPv4 address in one that is written as an IPv6 address.
+const MAPPED_PREFIX: u32 = 96;
+
+impl Networks {
+    /// Whether one of them has the address.
+    pub fn contain(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Network {
+    fn contains(self, address: IpAddr) -> bool {
+        let (all, ours) = (bits(address.to_canonical()), bits(self.address));
+        let differing = all.0 ^ ours.0;
+        // Both stand at the end of 128 bits.
+        all.1 == ours.1 && differing.checked_shr(ours.1 - self.prefix).unwrap_or(0) == 0
+    }
+}
+
+/// An address as a number, and of how many bits.
+fn bits(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), u32::BITS),
+        IpAddr::V6(address) => (address.to_bits(), u128::BITS),
+    }
+}
+
+impl FromStr for Network {
+    type Err = NoNetwork;
+    fn from_str(text: &str) -> Result<Self, NoNetwork> {
+        let parse = || {
+            let (address, prefix) = text.split_once('/').map_or((text, None), |(a, p)| (a, Some(p)));
+            let written: IpAddr = address.trim().parse().ok()?;
+            let prefix = prefix.map_or(Some(bits(written).1), |prefix| prefix.trim().parse().ok())?;
+            let address = written.to_canonical();
+            let prefix = if written == address { prefix } else { prefix.checked_sub(MAPPED_PREFIX)? };
+            (prefix <= bits(address).1).then_some(Self { address, prefix })
+        };
+        parse().ok_or_else(|| NoNetwork(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl FromStr for Networks {
+    type Err = NoNetwork;
+    fn from_str(text: &str) -> Result<Self, NoNetwork> {
+        let named = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        named.map(Network::from_str).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Networks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Text(String),
+            List(Vec<String>),
+        }
+        let text = match Written::deserialize(deserializer)? {
+            Written::Text(text) => text,
+            Written::List(names) => names.join(","),
+        };
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;
