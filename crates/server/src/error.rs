@@ -28,6 +28,8 @@ pub(crate) enum Error {
     TooOften { wait_seconds: u64 },
     #[error("it cannot be told how often the caller asks")]
     Uncounted,
+    #[error("as many requests are under way as may be")]
+    TooBusy,
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
     #[error("the body is not UTF-8")]

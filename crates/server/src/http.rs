@@ -7,6 +7,7 @@ mod fields;
 mod page;
 mod query;
 mod request_id;
+mod room;
 mod router;
 mod session_path;
 mod who;

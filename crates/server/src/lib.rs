@@ -9,6 +9,7 @@ mod app;
 pub mod auth;
 mod capacities;
 mod devices;
+mod edge;
 mod engine;
 mod entitlements;
 mod error;
@@ -29,6 +30,7 @@ mod usage;
 pub mod wall_clock;
 mod workers;
 
+pub use edge::CertificateError;
 pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{

@@ -204,6 +204,7 @@ impl From<Error> for Problem {
             | Error::NotDurable
             | Error::OutOfStep
             | Error::NoKeys
+            | Error::TooBusy
             | Error::Uncounted
             | Error::TimedOut
             | Error::LimitUnknown

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::redis::Servers;
@@ -21,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
+use crate::edge::{CertificateError, Edge, Files};
 use crate::engine::{Commits, Endings, Engine, Registries};
 use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers};
 use crate::failover::Bearings;
@@ -56,6 +56,9 @@ pub enum StartError {
     /// No client can be made that brings usage to the sink.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] reqwest::Error),
+    /// The certificate that clients are to be shown cannot be.
+    #[error("the certificate of server.tls_cert_file cannot be used")]
+    Certificate(#[from] CertificateError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -178,8 +181,15 @@ async fn start_by<C: TimeSource>(
         writes: writes.clone(),
         settings,
     });
+    let mut edge = Edge::new(router(app.clone()), &app.settings.server, shutdown);
+    if let Some(files) = app.settings.server.tls_files() {
+        let (secured, reload) = edge.secured(Files::of(files))?;
+        edge = secured;
+        upkeep.start(reload);
+    }
+    drop(app);
     let served = tokio::spawn(async move {
-        serve(listener, app, shutdown, drain_timeout).await;
+        edge.serve(listener, drain_timeout).await;
         // What writes and upkeep still do must reach the ledger as well.
         writes.close();
         writes.wait().await;
@@ -223,28 +233,5 @@ fn workers(settings: &Settings, registries: &Registries, ledger: &Ledger, upkeep
         for station in registries.all() {
             upkeep.start(Sweep::new(station.clone(), interval));
         }
-    }
-}
-
-/// Serves until `shutdown`, then answers what was accepted, for at most `drain_timeout`.
-async fn serve(listener: TcpListener, app: App, shutdown: CancellationToken, drain_timeout: Duration) {
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(error = &error as &dyn std::error::Error, "a connection keeps Nagle's delay");
-        }
-    });
-    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
-    let cut_off = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(drain_timeout).await;
-    };
-    tokio::select! {
-        result = server => {
-            if let Err(error) = result {
-                tracing::error!(error = &error as &dyn std::error::Error, "the listener failed");
-            }
-        }
-        () = cut_off => tracing::warn!("requests were still under way when the time for shutdown was over"),
     }
 }

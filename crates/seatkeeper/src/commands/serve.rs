@@ -7,13 +7,17 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
-use seatkeeper_server::Settings;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use seatkeeper_server::{ServerSettings, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use crate::cli::SettingsArgs;
 use crate::{logging, output, settings};
+
+/// Files that are open beside connections: the ledger, Redis, the log.
+const FILES_BESIDE: u64 = 256;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -24,10 +28,11 @@ pub(crate) struct ServeArgs {
 pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let settings = settings::load(&args.settings.sources())?;
     logging::start(&settings.log)?;
+    raise_file_limit(&settings);
     let stop_asked = stop_asked().map_err(Error::Signals)?;
     let stop = CancellationToken::new();
     let running = seatkeeper_server::start(settings.clone(), stop.clone()).await?;
-    warn_if_exposed(running.addr);
+    warn_if_exposed(running.addr, &settings);
     if let Err(error) = welcome(running.addr, &settings) {
         tracing::warn!(%error, "the standard output is closed; the server runs all the same");
     }
@@ -57,16 +62,32 @@ fn stop_asked() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-fn warn_if_exposed(addr: SocketAddr) {
-    if !addr.ip().is_loopback() {
+/// Lets the process have as many connections as it is to have, if it may.
+fn raise_file_limit(settings: &Settings) {
+    let wanted = settings.server.connections_max as u64 + FILES_BESIDE;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let done = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
+    if done.is_err() || raised < wanted {
+        tracing::warn!(wanted, may = raised, "fewer files may be open than server.connections_max wants");
+    }
+}
+
+fn warn_if_exposed(addr: SocketAddr, settings: &Settings) {
+    let ServerSettings { tls_cert_file, trusted_proxies, .. } = &settings.server;
+    if !addr.ip().is_loopback() && tls_cert_file.is_none() && trusted_proxies.is_empty() {
         tracing::warn!(
             %addr,
-            "tokens travel unencrypted: put a TLS proxy in front, or listen on a loopback address"
+            "tokens travel unencrypted: set server.tls_cert_file, put a TLS proxy in front and name it in server.trusted_proxies, or listen on a loopback address"
         );
     }
 }
 
 fn welcome(addr: SocketAddr, settings: &Settings) -> io::Result<()> {
-    output::line(format_args!("listening on http://{addr}"))?;
+    let scheme = if settings.server.tls_cert_file.is_some() { "https" } else { "http" };
+    output::line(format_args!("listening on {scheme}://{addr}"))?;
     output::line(hints::text(addr, settings))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::DefaultBodyLimit;
 use axum::response::IntoResponse;
 use axum::{Router, middleware};
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -15,6 +16,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use super::body::BODY_BYTES_MAX;
 use super::client_address::Proxies;
 use super::request_id::{self, Arrival};
+use super::room;
 use crate::app::App;
 use crate::error::Error;
 use crate::{admin, capacities, devices, licenses, operations};
@@ -68,6 +70,7 @@ pub(crate) fn router(app: App) -> Router {
         timeout: Duration::from_secs(server.request_timeout_seconds),
         proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
     };
+    let room = Arc::new(Semaphore::new(server.requests_max));
     let (routes, description) = routes().split_for_parts();
     routes
         .merge(operations::pages())
@@ -76,6 +79,7 @@ pub(crate) fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(|_| Error::Panicked.into_response()))
+        .layer(middleware::from_fn_with_state(room, room::enter))
         .layer(middleware::from_fn_with_state(Arc::new(arrival), request_id::identify))
         .with_state(app)
 }

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +11,29 @@ use super::{Misfit, Networks, within};
 pub struct ServerSettings {
     /// The address to listen on; port 0 takes a free one. Default `127.0.0.1:8080`.
     pub listen: SocketAddr,
+    /// The file of the certificate, in PEM, that clients are shown, those that vouch for it after it. Absent: connections are in
+    /// the clear. Its key goes with it. Both are read again when they change.
+    pub tls_cert_file: Option<PathBuf>,
+    /// The file of that certificate's key, in PEM.
+    pub tls_key_file: Option<PathBuf>,
     /// The proxies in front whose word on a client's address is taken: networks or addresses. Default: none.
     pub trusted_proxies: Networks,
     /// The header that they say it in; the other one counts for nothing. Default `x-forwarded-for`.
     pub proxy_header: ProxyHeader,
     /// How long one request may take before it is answered 503, in seconds: 1 to 300. Default 30.
     pub request_timeout_seconds: u64,
+    /// How long the head of a request may take to come whole, or the first one to begin, in seconds: 1 to 300. Default 10.
+    pub header_timeout_seconds: u64,
+    /// How long a connection is kept for another request, in seconds: 1 to 3,600. Default 75.
+    pub keep_alive_seconds: u64,
+    /// How long a client may take none of its answer, in seconds: 1 to 3,600. Default 30.
+    pub write_timeout_seconds: u64,
+    /// How long the head of a request may be, in bytes: 8,192 to 1,048,576. Default 32,768.
+    pub header_bytes_max: usize,
+    /// How many connections there may be; more wait: 1 to 1,000,000. Default 20,000.
+    pub connections_max: usize,
+    /// How many requests to the API may be under way; more are answered 503: 1 to 1,000,000. Default 4,096.
+    pub requests_max: usize,
     /// How long a shutdown waits for requests under way, in seconds: 0 to 300. Default 20.
     pub shutdown_timeout_seconds: u64,
 }
@@ -35,22 +53,60 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            tls_cert_file: None,
+            tls_key_file: None,
             trusted_proxies: Networks::default(),
             proxy_header: ProxyHeader::default(),
             request_timeout_seconds: 30,
+            header_timeout_seconds: 10,
+            keep_alive_seconds: 75,
+            write_timeout_seconds: 30,
+            header_bytes_max: 32 * 1024,
+            connections_max: 20_000,
+            requests_max: 4_096,
             shutdown_timeout_seconds: 20,
         }
     }
 }
 
 impl ServerSettings {
+    /// The files of certificate and key; none if connections are in the clear.
+    pub(crate) fn tls_files(&self) -> Option<(&Path, &Path)> {
+        Some((self.tls_cert_file.as_deref()?, self.tls_key_file.as_deref()?))
+    }
+
     pub(super) fn check(&self) -> Result<(), Misfit> {
+        if self.tls_cert_file.is_some() != self.tls_key_file.is_some() {
+            return Err(Misfit {
+                key: "server.tls_key_file",
+                got: "one without the other".into(),
+                want: "want tls_cert_file and tls_key_file, or neither",
+            });
+        }
         within(
             "server.request_timeout_seconds",
             self.request_timeout_seconds,
             1..=300,
             "want 1 to 300 seconds",
         )?;
+        within(
+            "server.header_timeout_seconds",
+            self.header_timeout_seconds,
+            1..=300,
+            "want 1 to 300 seconds",
+        )?;
+        let hour = "want 1 to 3,600 seconds";
+        within("server.keep_alive_seconds", self.keep_alive_seconds, 1..=3_600, hour)?;
+        within("server.write_timeout_seconds", self.write_timeout_seconds, 1..=3_600, hour)?;
+        within(
+            "server.header_bytes_max",
+            self.header_bytes_max as u64,
+            8_192..=1_048_576,
+            "want 8,192 to 1,048,576 bytes",
+        )?;
+        let million = "want 1 to 1,000,000";
+        within("server.connections_max", self.connections_max as u64, 1..=1_000_000, million)?;
+        within("server.requests_max", self.requests_max as u64, 1..=1_000_000, million)?;
         within(
             "server.shutdown_timeout_seconds",
             self.shutdown_timeout_seconds,

@@ -5,6 +5,8 @@ mod forge;
 mod hostile_tokens;
 mod issuer;
 mod published_keys;
+/// Time limits of one process, which is asked over few connections and many.
+mod slow;
 /// Which tokens a process believes by which key: no other process has a say in it.
 mod tokens;
 /// The ledger is the only place that knows plans; nodes keep them in Redis as well.

@@ -1,0 +1,279 @@
+//! Clients that keep a connection without using it: each is cut off, and others are answered meanwhile.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::house::Client;
+use crate::http::desk::{ACQUIRE, Desk};
+
+/// How long each part of a request may take here.
+const TIMEOUTS: [(&str, &str); 4] = [
+    ("SERVER_HEADER_TIMEOUT_SECONDS", "2"),
+    ("SERVER_KEEP_ALIVE_SECONDS", "4"),
+    ("SERVER_WRITE_TIMEOUT_SECONDS", "2"),
+    ("SERVER_REQUEST_TIMEOUT_SECONDS", "6"),
+];
+const HEAD: Duration = Duration::from_secs(2);
+const IDLE: Duration = Duration::from_secs(4);
+const BODY: Duration = Duration::from_secs(3);
+
+/// What a machine that is busy with other tests adds to any of that.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// How long anybody else may wait for an answer meanwhile.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Between two bytes of who is slow.
+const DRIBBLE: Duration = Duration::from_millis(100);
+
+const CLIENTS: usize = 200;
+
+async fn connected(desk: &Desk) -> TcpStream {
+    let address = desk.house.url().strip_prefix("http://").unwrap().to_owned();
+    TcpStream::connect(address).await.expect("a connection")
+}
+
+/// Reads until the server closes the connection; gives what came, and when it ended.
+async fn until_cut(stream: &mut TcpStream) -> (String, Instant) {
+    let mut came = Vec::new();
+    // One that is reset has ended as well.
+    let _ = timeout(IDLE + MARGIN, stream.read_to_end(&mut came)).await.expect("it is cut off");
+    (String::from_utf8_lossy(&came).into_owned(), Instant::now())
+}
+
+/// Sends these bytes and then one after the other of `more`, until the server closes; gives what it said, and after
+/// how long it closed.
+async fn dribbled(desk: &Desk, first: &[u8], more: &[u8]) -> (String, Duration) {
+    let (mut read, mut write) = connected(desk).await.into_split();
+    let began = Instant::now();
+    write.write_all(first).await.expect("it is sent");
+    let dribble = async {
+        for byte in more.iter().cycle() {
+            if write.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+            sleep(DRIBBLE).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut came = Vec::new();
+    tokio::select! {
+        _ = timeout(IDLE + MARGIN, read.read_to_end(&mut came)) => {}
+        () = dribble => {}
+    }
+    (String::from_utf8_lossy(&came).into_owned(), began.elapsed())
+}
+
+/// Seats are taken, renewed and given back while something goes on, each answer in time. Says how many.
+async fn served_while<T>(desk: &Desk, something: impl Future<Output = T>) -> T {
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let ann = desk.user("ann");
+    let cycles = async {
+        loop {
+            let within = timeout(ANSWERED_WITHIN, cycle(&ann, &license["license_key"])).await;
+            within.expect("others are answered meanwhile");
+        }
+    };
+    tokio::select! {
+        done = something => done,
+        () = cycles => unreachable!("it goes on for ever"),
+    }
+}
+
+async fn cycle(client: &Client, key: &serde_json::Value) {
+    let seat = client.acquire(key, "laptop").await.expect(201)["session_id"].clone();
+    client.heartbeat(&seat).await.expect(200);
+    client.release(&seat).await.expect(204);
+}
+
+fn assert_cut_after(took: Duration, expected: Duration) {
+    // The server may have begun to wait some time before the client did.
+    assert!(took >= expected / 2 && took < expected + MARGIN, "{took:?} for {expected:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sends_a_head_byte_by_byte_is_cut_off() {
+    let desk = Desk::open_with(&TIMEOUTS);
+    let slow =
+        join_all((0..CLIENTS).map(|_| dribbled(&desk, b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ", b"a")));
+    for (said, took) in served_while(&desk, slow).await {
+        assert_eq!(said, "");
+        assert_cut_after(took, HEAD);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sends_a_body_byte_by_byte_is_told_408() {
+    let desk = Desk::open_with(&TIMEOUTS);
+    let token = desk.token("bob", "");
+    let head = |framing: &str| {
+        format!("POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{framing}\r\n\r\n")
+    };
+    let (sized, chunked) = (head("Content-Length: 60000"), head("Transfer-Encoding: chunked"));
+    let slow = join_all((0..CLIENTS).map(|number| {
+        if number % 2 == 0 {
+            dribbled(&desk, sized.as_bytes(), b" ")
+        } else {
+            // A chunk of 1 MB, of which each byte comes late.
+            dribbled(&desk, chunked.as_bytes(), b"100000\r\n                                              ")
+        }
+    }));
+    for (said, took) in served_while(&desk, slow).await {
+        assert!(said.starts_with("HTTP/1.1 408") || said.starts_with("HTTP/1.1 400"), "{said}");
+        assert!(took < BODY + IDLE + MARGIN, "{took:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sends_chunks_without_end_is_told_413() {
+    let desk = Desk::open_with(&TIMEOUTS);
+    let token = desk.token("bob", "");
+    let head = format!(
+        "POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    let endless = async |_| {
+        let (mut read, mut write) = connected(&desk).await.into_split();
+        let (mut sent, chunk) = (0_usize, format!("1000\r\n{}\r\n", " ".repeat(0x1000)));
+        let mut said = Vec::new();
+        let flood = async {
+            let _ = write.write_all(head.as_bytes()).await;
+            while write.write_all(chunk.as_bytes()).await.is_ok() {
+                sent += chunk.len();
+            }
+        };
+        let _ = tokio::join!(flood, read.read_to_end(&mut said));
+        (String::from_utf8_lossy(&said).into_owned(), sent)
+    };
+    for (said, sent) in served_while(&desk, join_all((0..20).map(endless))).await {
+        // A client that still sends when the connection is closed may lose the answer.
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 413"), "{said}");
+        assert!(sent < 32 * 1024 * 1024, "{sent} bytes were taken in");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_sockets_that_say_nothing_are_cut_off() {
+    let sockets = std::env::var("SEATKEEPER_IDLE_SOCKETS").map_or(1_000, |count| count.parse().unwrap());
+    let desk = Desk::open_with(&TIMEOUTS);
+    let idle = join_all((0..sockets).map(async |_| {
+        let mut stream = connected(&desk).await;
+        let began = Instant::now();
+        let (said, ended) = until_cut(&mut stream).await;
+        (said, ended - began)
+    }));
+    for (said, took) in served_while(&desk, idle).await {
+        assert_eq!(said, "");
+        assert_cut_after(took, HEAD);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_between_requests_for_a_while() {
+    let desk = Desk::open_with(&TIMEOUTS);
+    let mut stream = connected(&desk).await;
+    let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut came = vec![0; 4096];
+    for _ in 0..2 {
+        stream.write_all(request).await.unwrap();
+        let read = stream.read(&mut came).await.unwrap();
+        assert!(came[..read].starts_with(b"HTTP/1.1 200"));
+        // Longer than a head may take.
+        sleep(HEAD + DRIBBLE * 5).await;
+    }
+    stream.write_all(request).await.unwrap();
+    let read = stream.read(&mut came).await.unwrap();
+    assert!(read > 0);
+    let began = Instant::now();
+    let (said, ended) = until_cut(&mut stream).await;
+    assert_eq!(said, "");
+    assert_cut_after(ended - began, IDLE);
+}
+
+#[tokio::test]
+async fn who_does_not_read_its_answers_is_cut_off() {
+    const ASKED: usize = 300;
+    let desk = Desk::open_with(&TIMEOUTS);
+    let (mut read, mut write) = connected(&desk).await.into_split();
+    let ask = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    let asking = tokio::spawn(async move {
+        for _ in 0..ASKED {
+            if write.write_all(ask).await.is_err() {
+                break;
+            }
+        }
+        write
+    });
+    sleep(HEAD * 2 + Duration::from_secs(1)).await;
+    let mut came = Vec::new();
+    let _ = timeout(MARGIN, read.read_to_end(&mut came)).await.expect("it is cut off");
+    let answers = String::from_utf8_lossy(&came).matches("HTTP/1.1 200").count();
+    assert!((1..ASKED).contains(&answers), "{answers}");
+    asking.abort();
+}
+
+#[tokio::test]
+async fn a_stream_of_events_is_longer_than_any_of_that() {
+    let desk = Desk::open_with(&TIMEOUTS);
+    desk.subscription("ann", "basic").await;
+    let ann = desk.user("ann");
+    let ask = json!({ "device_id": "tv", "device_type": "tv" });
+    let session = ann.post(crate::http::desk::DEVICES, ask).await.expect(201)["session_id"].clone();
+    let path = format!("{}/{}/events", crate::http::desk::DEVICES, session.as_str().unwrap());
+    let mut stream = crate::house::EventStream::open(&ann, &path, None).await.expect("a stream");
+    // A comment comes after 15 s, when all of that is long over.
+    assert_eq!(stream.comment().await, "still here");
+}
+
+#[tokio::test]
+async fn more_connections_than_there_may_be_wait() {
+    let more = [("SERVER_CONNECTIONS_MAX", "3")];
+    let desk = Desk::open_with(&[&TIMEOUTS[..], &more].concat());
+    let began = Instant::now();
+    let mut idle = join_all((0..3).map(|_| connected(&desk))).await;
+    // The server is asked on a connection of its own, once one of them is cut off.
+    desk.user("ann").get("/healthz").await.expect(200);
+    assert!(began.elapsed() >= HEAD / 2, "{:?}", began.elapsed());
+    for stream in &mut idle {
+        assert_eq!(until_cut(stream).await.0, "");
+    }
+}
+
+#[tokio::test]
+async fn more_requests_at_once_than_there_may_be_are_told_503() {
+    let more = [("SERVER_REQUESTS_MAX", "2")];
+    let desk = Desk::open_with(&[&TIMEOUTS[..], &more].concat());
+    let ann = desk.user("ann");
+    let head = format!(
+        "POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+        ann.token
+    );
+    let mut under_way = Vec::new();
+    for _ in 0..2 {
+        let mut stream = connected(&desk).await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut came = [0; 64];
+        let read = stream.read(&mut came).await.unwrap();
+        assert!(came[..read].starts_with(b"HTTP/1.1 100"), "it waits for the body");
+        under_way.push(stream);
+    }
+    let refused = ann.get("/api/v1/devices/sessions").await;
+    assert_eq!(refused.headers["retry-after"], "1");
+    assert!(refused.headers.contains_key("x-request-id"));
+    refused.expect(503);
+    // Whoever watches over the server is told how it is.
+    for path in ["/healthz", "/readyz"] {
+        ann.get(path).await.expect(200);
+    }
+    for mut stream in under_way {
+        stream.write_all(b"{}").await.unwrap();
+        let mut came = [0; 64];
+        let read = stream.read(&mut came).await.unwrap();
+        assert!(came[..read].starts_with(b"HTTP/1.1 422"), "{}", String::from_utf8_lossy(&came[..read]));
+    }
+    ann.get("/api/v1/devices/sessions").await.expect(200);
+}

@@ -1,0 +1,178 @@
+//! A connection that is not waited for without end: neither for what it says, nor for it to take what it is told.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// For the whole head of a request, from its first byte on; and for that byte on a new connection.
+    pub(super) head: Duration,
+    /// For another request.
+    pub(super) idle: Duration,
+    /// For the client to take some more of an answer.
+    pub(super) write: Duration,
+}
+
+/// Until when a connection may be silent. What reads from it and what works on its requests share this.
+#[derive(Clone, Debug)]
+pub(super) struct Silence(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    patience: Patience,
+    since: Instant,
+    /// In milliseconds from then; [`FOR_EVER`] while a request is worked on. The lowest bit tells whether no request has begun.
+    until: AtomicU64,
+}
+
+const FOR_EVER: u64 = u64::MAX;
+const IDLE: u64 = 1;
+
+/// A request that is worked on, until its answer is written. Then the connection is idle.
+#[derive(Debug)]
+pub(super) struct AtWork(Silence);
+
+impl Silence {
+    pub(super) fn new(patience: Patience) -> Self {
+        let this = Self(Arc::new(Inner { patience, since: Instant::now(), until: AtomicU64::new(0) }));
+        this.wait_for(patience.head, 0);
+        this
+    }
+
+    /// Nobody has to say anything while a request is worked on.
+    pub(super) fn work(&self) -> AtWork {
+        self.0.until.store(FOR_EVER, Ordering::Relaxed);
+        AtWork(self.clone())
+    }
+
+    /// Some of a request has come.
+    fn heard(&self) {
+        let until = self.0.until.load(Ordering::Relaxed);
+        if until != FOR_EVER && until & IDLE == IDLE {
+            self.wait_for(self.0.patience.head, 0);
+        }
+    }
+
+    fn until(&self) -> Option<Instant> {
+        let until = self.0.until.load(Ordering::Relaxed);
+        (until != FOR_EVER).then(|| self.0.since + Duration::from_millis(until))
+    }
+
+    fn wait_for(&self, time: Duration, idle: u64) {
+        let until = (self.0.since.elapsed() + time).as_millis() as u64;
+        self.0.until.store(until & !IDLE | idle, Ordering::Relaxed);
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.wait_for(self.0.0.patience.idle, IDLE);
+    }
+}
+
+/// A stream on which nothing is waited for too long.
+#[derive(Debug)]
+pub(super) struct Patient<S> {
+    stream: S,
+    silence: Silence,
+    reading: Alarm,
+    /// Since when nothing of what is written is taken.
+    stalled_since: Option<Instant>,
+    writing: Alarm,
+}
+
+impl<S> Patient<S> {
+    pub(super) fn new(stream: S, silence: Silence) -> Self {
+        Self { stream, silence, reading: Alarm(None), stalled_since: None, writing: Alarm(None) }
+    }
+
+    /// What a write comes to: an error if none has got on for too long.
+    fn unless_stalled<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled_since = None;
+            return written;
+        }
+        let since = *self.stalled_since.get_or_insert_with(Instant::now);
+        self.writing.poll(cx, since + self.silence.0.patience.write).map(Err)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, into) {
+            self.silence.heard();
+            return Poll::Ready(read);
+        }
+        match self.silence.until() {
+            Some(until) => self.reading.poll(cx, until).map(Err),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.unless_stalled(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
+        self.unless_stalled(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.unless_stalled(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let closed = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.unless_stalled(cx, closed)
+    }
+}
+
+/// Rings at a time that is moved all the while. Moving it costs nothing: it looks when it rings.
+#[derive(Debug)]
+struct Alarm(Option<Pin<Box<Sleep>>>);
+
+impl Alarm {
+    /// Ready once it is `until`.
+    fn poll(&mut self, cx: &mut Context<'_>, until: Instant) -> Poll<io::Error> {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if sleep.deadline() > until {
+            sleep.as_mut().reset(until);
+        }
+        loop {
+            ready!(sleep.as_mut().poll(cx));
+            if Instant::now() >= until {
+                return Poll::Ready(io::ErrorKind::TimedOut.into());
+            }
+            sleep.as_mut().reset(until);
+        }
+    }
+}
