@@ -5,6 +5,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
+use crate::house::Answer;
 use crate::http::books::Books;
 use crate::http::desk::Desk;
 use crate::http::exchange::{assert_problem, comparable};
@@ -52,6 +53,7 @@ async fn without_a_token_nothing_is_told_and_nothing_changes() {
             let answer = subject.ask(line, token).await;
             assert_problem(&answer, 401, line.operation);
             assert_eq!(answer.headers["www-authenticate"], "Bearer", "{}", line.operation);
+            looks_the_same_as_nothing(&subject, line, token, &answer).await;
         }
     }
     assert_eq!(Books::of(&desk).await, before);
@@ -86,10 +88,7 @@ async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothi
             if line.changes_by_itself {
                 continue;
             }
-            for missing in subject.missing() {
-                let missing = missing.ask(line, Some(&token)).await;
-                assert_eq!(comparable(&missing), comparable(&real), "{}", line.operation);
-            }
+            looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
         }
     }
     assert_eq!(Books::of(&desk).await, before);
@@ -102,9 +101,11 @@ async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
     let before = Books::of(&desk).await;
     for line in LINES.iter().filter(|line| line.needs == Needs::Admin) {
         for scopes in ["", "service", "administrator ADMIN admin,service"] {
-            let answer = subject.ask(line, Some(&desk.token("ann", scopes))).await;
+            let token = desk.token("ann", scopes);
+            let answer = subject.ask(line, Some(&token)).await;
             assert_problem(&answer, 403, line.operation);
             assert_eq!(answer.body["type"], "/problems/admin-scope-required", "{}", line.operation);
+            looks_the_same_as_nothing(&subject, line, Some(&token), &answer).await;
         }
     }
     assert_eq!(Books::of(&desk).await, before);
@@ -119,12 +120,22 @@ async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_cha
         let token = desk.token("bob", "");
         let real = subject.ask(line, Some(&token)).await;
         assert_problem(&real, 404, line.operation);
-        for missing in subject.missing() {
-            let missing = missing.ask(line, Some(&token)).await;
-            assert_eq!(comparable(&missing), comparable(&real), "{}", line.operation);
-        }
+        looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
+        // The owner finds the same where nothing is.
+        let [random, _] = subject.missing();
+        let owner = random.ask(line, Some(&desk.token("ann", ""))).await;
+        assert_eq!(comparable(&owner), comparable(&real), "{}", line.operation);
     }
     assert_eq!(Books::of(&desk).await, before);
+}
+
+/// Asks for what is not there, by random ids and by ids next to the real ones: but for the request's id and the time of
+/// day, the answer must be the one that the real ones got, byte for byte.
+async fn looks_the_same_as_nothing(subject: &Subject<'_>, line: &Line, token: Option<&str>, real: &Answer) {
+    for missing in subject.missing() {
+        let missing = missing.ask(line, token).await;
+        assert_eq!(comparable(&missing), comparable(real), "{}", line.operation);
+    }
 }
 
 /// `method /path` of every operation.
