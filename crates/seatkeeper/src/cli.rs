@@ -1,10 +1,13 @@
 //! The command line: its commands, and the arguments that several of them share.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{audit, bench, demo, jobs, license, plan, serve, sessions, subscription, token, usage};
+use crate::commands::{
+    audit, bench, config, demo, jobs, license, plan, serve, sessions, subscription, token, usage,
+};
 use crate::settings::{Flag, Sources, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
 /// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
@@ -26,8 +29,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     /// Sign a token and print it
     Token(token::TokenArgs),
-    /// Print the effective settings as TOML, secrets masked
-    Config(SettingsArgs),
+    /// Print the effective settings as TOML, secrets masked; check them; explain them
+    Config(config::ConfigArgs),
     /// Bring the ledger's tables up to date, and stop
     Migrate(LedgerArgs),
     /// Create, read, change and end licenses
@@ -87,12 +90,12 @@ pub(crate) enum LedgerFlag {
     Postgres(String),
 }
 
-fn ledger_flag(url: &str) -> Result<LedgerFlag, &'static str> {
-    match url.strip_prefix("sqlite:") {
-        Some(dir) if !dir.is_empty() => Ok(LedgerFlag::Directory(dir.to_owned())),
-        None if url.starts_with("postgres") => Ok(LedgerFlag::Postgres(url.to_owned())),
-        Some(_) | None => Err("want sqlite:DIR or postgres://HOST/DATABASE"),
-    }
+/// Anything that is no directory is checked with the settings, where a wrong URL is not repeated: it may hold a password.
+fn ledger_flag(url: &str) -> Result<LedgerFlag, Infallible> {
+    Ok(match url.strip_prefix("sqlite:") {
+        Some(dir) if !dir.is_empty() => LedgerFlag::Directory(dir.to_owned()),
+        Some(_) | None => LedgerFlag::Postgres(url.to_owned()),
+    })
 }
 
 impl SettingsArgs {

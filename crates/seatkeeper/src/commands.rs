@@ -2,7 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod bench;
-mod config;
+pub(crate) mod config;
 pub(crate) mod demo;
 mod error;
 pub(crate) mod jobs;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use config::builder::DefaultState;
 use config::{Config, ConfigBuilder, ConfigError, File, FileFormat, FileSourceString};
 use seatkeeper_ledger::Location;
-use seatkeeper_server::{Misfit, Settings};
+use seatkeeper_server::{FileFault, Misfit, Settings};
 
 type Builder = ConfigBuilder<DefaultState>;
 // Boxed, for it is many times larger than any settings that are right.
@@ -53,7 +53,10 @@ pub(crate) enum Error {
     /// The file cannot be read.
     #[error("cannot read the settings in {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// The file is not TOML, or holds what is no setting.
+    /// The file is not TOML.
+    #[error("the settings in {} are no TOML: line {line}: {message}", path.display())]
+    NotToml { path: PathBuf, line: usize, message: String },
+    /// The file holds what is no setting.
     #[error("the settings in {} are wrong", path.display())]
     File { path: PathBuf, source: Wrong },
     /// A variable is no setting, or its value cannot be one.
@@ -68,31 +71,63 @@ pub(crate) enum Error {
     /// A value has the right type, but cannot be.
     #[error("a setting is wrong")]
     Misfit(#[source] Misfit),
+    /// A file that a setting names is not what it should be.
+    #[error("a file that a setting names is wrong")]
+    NamedFile(#[source] FileFault),
 }
 
 /// Puts the settings together.
 pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
-    let mut all = Config::builder();
-    if let Some(path) = &sources.file {
-        let file = read_file(path)?;
-        let wrong = |source| Error::File { path: path.clone(), source };
-        settings_of(Config::builder().add_source(file.clone())).map_err(wrong)?;
-        all = all.add_source(file);
-    }
-    for (name, value) in &sources.variables {
-        let Some(key) = key_of(name) else { continue };
-        let wrong = |source: Wrong| Error::Variable { name: name.clone(), source };
-        check_one(&key, value).map_err(wrong)?;
-        all = all.set_override(&key, value.as_str()).map_err(|source| wrong(source.into()))?;
-    }
-    for Flag { name, key, value } in &sources.flags {
-        let wrong = |source: Wrong| Error::Flag { name, source };
-        check_one(key, value).map_err(wrong)?;
-        all = all.set_override(key, value.as_str()).map_err(|source| wrong(source.into()))?;
+    let (all, wrong) = gather(sources);
+    if let Some(first) = wrong.into_iter().next() {
+        return Err(first);
     }
     let settings = settings_of(all).map_err(Error::Together)?;
     settings.check().map_err(Error::Misfit)?;
     Ok(settings)
+}
+
+/// All that is wrong with the settings, files that they name included.
+pub(crate) fn faults(sources: &Sources) -> Vec<Error> {
+    let (all, wrong) = gather(sources);
+    if !wrong.is_empty() {
+        return wrong;
+    }
+    match settings_of(all) {
+        Err(wrong) => vec![Error::Together(wrong)],
+        Ok(settings) => {
+            let misfits = settings.misfits().into_iter().map(Error::Misfit);
+            misfits.chain(settings.file_faults().into_iter().map(Error::NamedFile)).collect()
+        }
+    }
+}
+
+/// Reads each source by itself, and says of each what is wrong with it.
+fn gather(sources: &Sources) -> (Builder, Vec<Error>) {
+    let (mut all, mut wrong) = (Config::builder(), Vec::new());
+    if let Some(path) = &sources.file {
+        match read_file(path) {
+            Ok(file) => all = all.add_source(file),
+            Err(error) => wrong.push(error),
+        }
+    }
+    let variables = sources.variables.iter().filter_map(|(name, value)| {
+        let wrong = |source| Error::Variable { name: name.clone(), source };
+        Some(check_one(&key_of(name)?, value).map_err(wrong))
+    });
+    let flags = sources.flags.iter().map(|Flag { name, key, value }| {
+        check_one(key, value).map_err(|source| Error::Flag { name, source })
+    });
+    for one in variables.chain(flags) {
+        match one {
+            Ok((key, value)) => match all.clone().set_override(&key, value) {
+                Ok(with) => all = with,
+                Err(error) => wrong.push(Error::Together(error.into())),
+            },
+            Err(error) => wrong.push(error),
+        }
+    }
+    (all, wrong)
 }
 
 /// Where the ledger is that these sources name.
@@ -107,15 +142,30 @@ pub(crate) fn variables(environment: impl Iterator<Item = (OsString, OsString)>)
         .collect()
 }
 
+/// A file of settings that are right by themselves. What is not TOML is told by its line alone, for a line may hold a
+/// secret.
 fn read_file(path: &Path) -> Result<File<FileSourceString, FileFormat>, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
-    Ok(File::from_str(&text, FileFormat::Toml))
+    let path = path.to_owned();
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(Error::Unreadable { path, source }),
+    };
+    if let Err(error) = text.parse::<toml::Table>() {
+        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        return Err(Error::NotToml { path, line, message: error.message().to_owned() });
+    }
+    let file = File::from_str(&text, FileFormat::Toml);
+    match settings_of(Config::builder().add_source(file.clone())) {
+        Ok(_) => Ok(file),
+        Err(source) => Err(Error::File { path, source }),
+    }
 }
 
 /// Tries one setting on top of the defaults.
-fn check_one(key: &str, value: &str) -> Result<Settings, Wrong> {
-    settings_of(Config::builder().set_override(key, value)?)
+fn check_one<'a>(key: &str, value: &'a str) -> Result<(String, &'a str), Wrong> {
+    settings_of(Config::builder().set_override(key, value)?)?;
+    Ok((key.to_owned(), value))
 }
 
 fn settings_of(builder: Builder) -> Result<Settings, Wrong> {

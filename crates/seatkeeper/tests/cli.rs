@@ -76,6 +76,55 @@ fn an_unknown_setting_is_named_and_exits_with_2() {
 }
 
 #[test]
+fn config_check_says_all_that_is_wrong_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("seatkeeper.toml");
+    let check = |text: &str, variables: &[(&str, &str)]| {
+        fs::write(&path, text).unwrap();
+        let variables: Vec<_> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let output = run_with(&variables, &["config", "check", "--config", path.to_str().unwrap()]);
+        assert_eq!(output.stderr, "");
+        (output.status.code().unwrap(), output.stdout)
+    };
+    assert_eq!(check("", &[]), (0, "the settings are right\n".into()));
+    let (status, told) = check(
+        "[licenses]\nttl = 3\n",
+        &[("SEATKEEPER_LOG_LEVLE", "info"), ("SEATKEEPER_LICENSES_SHOW_HOLDERS", "perhaps")],
+    );
+    assert_eq!((status, told.lines().count()), (1, 3), "{told}");
+    for part in ["seatkeeper.toml", "`ttl`", "SEATKEEPER_LOG_LEVLE", "SEATKEEPER_LICENSES_SHOW_HOLDERS"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let empty = dir.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    let empty = empty.to_str().unwrap();
+    let (status, told) = check(
+        &format!(
+            "[auth]\nkey_file = \"{empty}\"\n[ledger]\ndata_dir = \"{empty}\"\n[licenses]\nttl_seconds = 1\n\
+             [registry]\nurl = \"rediss://a\"\npassword_file = \"/nowhere\"\ntls_ca_file = \"{empty}\"\n\
+             [usage]\nbatch_records = 0\n"
+        ),
+        &[],
+    );
+    let keys = [
+        "licenses.ttl_seconds",
+        "usage.batch_records",
+        "auth.key_file",
+        "ledger.data_dir",
+        "registry.password_file",
+        "registry.tls_ca_file",
+    ];
+    assert_eq!((status, told.lines().count()), (1, keys.len()), "{told}");
+    for (line, key) in told.lines().zip(keys) {
+        assert!(line.contains(key), "{key}: {told}");
+    }
+    // A line of a file may hold a secret.
+    let (status, told) = check("[auth]\nsecret = \"a secret\n", &[]);
+    assert!(status == 1 && told.contains("line 2") && !told.contains("a secret"), "{told}");
+}
+
+#[test]
 fn an_error_is_one_line_with_its_causes() {
     let output = run(&["config", "--config", "/nowhere/seatkeeper.toml"]);
     assert_eq!(

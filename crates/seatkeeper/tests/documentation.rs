@@ -31,16 +31,61 @@ fn the_page_on_configuration_shows_every_default() {
     assert_eq!(blocks(&page("docs/configuration.md"), "toml"), [run(&["config"]).stdout]);
 }
 
+/// Set to anything, it makes the test of the reference write what it would have compared.
+const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_CONFIGURATION";
+
+/// Each section's heading and table; what stands between them is written by hand.
 #[test]
-fn the_page_on_configuration_explains_every_key() {
-    let page = page("docs/configuration.md");
-    let printed = run(&["config"]).stdout;
-    let keys = printed.lines().filter_map(|line| Some(line.split_once(" = ")?.0));
+fn the_page_on_configuration_explains_every_key_as_the_code_does() {
+    let reference = run(&["config", "reference"]).stdout;
+    let mut page = page("docs/configuration.md");
+    let mut differs = Vec::new();
+    for section in reference.split("## `[").skip(1).map(|section| format!("## `[{}\n", section.trim_end())) {
+        let heading = section.lines().next().expect("a heading");
+        let Some((before, rest)) = page.split_once(&format!("{heading}\n")) else { panic!("no {heading}") };
+        let (old, after) = rest.split_at(rest.find("|\n\n").expect("a table and more") + 2);
+        if format!("{heading}\n{old}") != section {
+            differs.push(heading.to_owned());
+            page = format!("{before}{section}{after}");
+        }
+    }
+    if std::env::var_os(ACCEPT_VARIABLE).is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+        return fs::write(path, page).expect("the page is written");
+    }
+    assert!(
+        differs.is_empty(),
+        "docs/configuration.md does not say of {differs:?} what the code says. \
+         To accept it: {ACCEPT_VARIABLE}=1 cargo test -p seatkeeper --test documentation configuration"
+    );
+}
+
+#[test]
+fn the_reference_explains_every_key_that_there_is() {
+    let reference = run(&["config", "reference"]).stdout;
     let unset =
-        ["key_file", "jwks_url", "secret", "issuer", "audience", "contact_support", "sink_url", "sink_token"];
-    for key in keys.chain(unset) {
-        let explained = page.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{key}`")));
-        assert!(explained, "no table explains {key}");
+        ["key_file", "jwks_url", "secret", "contact_support", "sink_url", "sink_token", "password_file"];
+    let defaults: toml::Table = run(&["config"]).stdout.parse().expect("TOML");
+    let keys = defaults.iter().flat_map(|(name, section)| {
+        assert!(reference.contains(&format!("## `[{name}]`")), "no section {name}");
+        section.as_table().expect("a section").keys()
+    });
+    for key in keys.map(String::as_str).chain(unset) {
+        let line = reference.lines().find_map(|line| line.strip_prefix(&format!("| `{key}` | ")));
+        assert!(line.is_some_and(|line| line.len() > 20), "{key}: {line:?}");
+    }
+}
+
+#[test]
+fn the_settings_that_are_shipped_are_right() {
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    let mut files = vec![deploy.join("seatkeeper.toml")];
+    let examples = fs::read_dir(deploy.join("examples")).expect("examples");
+    files.extend(examples.map(|entry| entry.expect("an example").path()));
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        let output = run(&["config", "check", "--config", file.to_str().expect("a path in Unicode")]);
+        assert!(output.status.success(), "{}: {}{}", file.display(), output.stdout, output.stderr);
     }
 }
 
@@ -71,6 +116,7 @@ fn the_pages_that_pages_link_to_exist() {
         ("docs/failover.md", "docs"),
         ("docs/limits.md", "docs"),
         ("docs/operations.md", "docs"),
+        ("docs/security.md", "docs"),
     ] {
         let page = page(from);
         let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());

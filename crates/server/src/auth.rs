@@ -9,6 +9,7 @@ mod mint;
 mod verifier;
 
 pub use caller::{Caller, Scopes};
+pub(crate) use key::check_key_file;
 pub use key::{KEY_FILE_NAME, KeyError};
 pub use mint::{MintError, TokenRequest, mint};
 pub(crate) use verifier::{Refusal, Verifier};

@@ -34,9 +34,9 @@ pub use edge::CertificateError;
 pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
+    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability, FileFault,
     LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, Misfit, Network, Networks,
-    NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, ServerSettings, Settings, SinkFormat,
-    UsageSettings, WhenDown, WhenRedisDown,
+    NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, SectionReference, ServerSettings,
+    Settings, SinkFormat, UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};

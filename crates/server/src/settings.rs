@@ -4,11 +4,13 @@ mod auth;
 mod capacities;
 mod devices;
 mod durability;
+mod files;
 mod ledger;
 mod licenses;
 mod limits;
 mod log;
 mod networks;
+mod reference;
 mod registry;
 mod registry_url;
 mod secret;
@@ -23,12 +25,14 @@ pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
 pub use devices::{DevicesSettings, DevicesWhenDown};
 pub use durability::Durability;
+pub use files::FileFault;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
 pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
 pub use limits::{LimitsSettings, WhenRedisDown};
 pub use log::{LogFormat, LogSettings};
 pub use networks::{Network, Networks, NoNetwork};
+pub use reference::SectionReference;
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
 pub use secret::Secret;
@@ -76,15 +80,23 @@ pub struct Misfit {
 impl Settings {
     /// Checks what the types cannot.
     pub fn check(&self) -> Result<(), Misfit> {
-        self.server.check()?;
-        self.auth.check()?;
-        self.ledger.check()?;
-        self.registry.check(&self.ledger)?;
-        self.licenses.check()?;
-        self.devices.check(&self.registry)?;
-        self.capacities.check()?;
-        self.limits.check()?;
-        self.usage.check()
+        self.misfits().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// The first misfit of each section.
+    pub fn misfits(&self) -> Vec<Misfit> {
+        let sections = [
+            self.server.check(),
+            self.auth.check(),
+            self.ledger.check(),
+            self.registry.check(&self.ledger),
+            self.licenses.check(),
+            self.devices.check(&self.registry),
+            self.capacities.check(),
+            self.limits.check(),
+            self.usage.check(),
+        ];
+        sections.into_iter().filter_map(Result::err).collect()
     }
 }
 

@@ -1,13 +1,71 @@
-//! `seatkeeper config`: the effective settings.
+//! `seatkeeper config`: the effective settings, whether they are right, and what each means.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use super::Error;
+use clap::{Args, Subcommand};
+use seatkeeper_server::SectionReference;
+
+use super::error::sentence;
+use super::{EXIT_FAILED, Error};
 use crate::cli::SettingsArgs;
 use crate::{output, settings};
 
-pub(super) fn run(args: &SettingsArgs) -> Result<ExitCode, Error> {
-    let settings = settings::load(&args.sources())?;
-    output::line(toml::to_string(&settings)?.trim_end())?;
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Say all that is wrong with the settings and with the files that they name; exit with 1 if anything is
+    Check(SettingsArgs),
+    /// Explain every setting, as Markdown
+    Reference,
+}
+
+pub(super) fn run(args: &ConfigArgs) -> Result<ExitCode, Error> {
+    match &args.what {
+        None => {
+            let settings = settings::load(&args.settings.sources())?;
+            output::line(toml::to_string(&settings)?.trim_end())?;
+        }
+        Some(What::Check(args)) => return check(args),
+        Some(What::Reference) => output::line(reference().trim_end())?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(args: &SettingsArgs) -> Result<ExitCode, Error> {
+    let faults = settings::faults(&args.sources());
+    if faults.is_empty() {
+        output::line("the settings are right")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for fault in &faults {
+        output::line(sentence(fault))?;
+    }
+    Ok(ExitCode::from(EXIT_FAILED))
+}
+
+/// A heading and a table for each section.
+fn reference() -> String {
+    let mut text = String::new();
+    for SectionReference { name, about, keys } in SectionReference::all() {
+        // The comment begins with the name, which is the heading here.
+        let about = about.rsplit_once("]`: ").map_or(about.as_str(), |(_, about)| about);
+        let mut letters = about.chars();
+        let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+        // A text can always be written to.
+        let _ = write!(text, "## `[{name}]`\n\n{first}{}\n\n| key | what |\n|---|---|\n", letters.as_str());
+        for (key, what) in keys {
+            let _ = writeln!(text, "| `{key}` | {what} |");
+        }
+        text.push('\n');
+    }
+    text
 }

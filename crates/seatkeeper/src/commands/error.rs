@@ -1,4 +1,3 @@
-use std::error::Error as _;
 use std::io;
 use std::process::ExitCode;
 
@@ -61,6 +60,12 @@ pub(crate) const EXIT_FAILED: u8 = 1;
 /// Wrong arguments or settings; also what the argument parser exits with.
 const EXIT_USAGE: u8 = 2;
 
+/// An error with all its causes, in one line.
+pub(super) fn sentence(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 impl Error {
     /// Says it on the standard error output in one sentence, and how the process exits.
     pub(crate) fn report(&self) -> ExitCode {
@@ -68,13 +73,7 @@ impl Error {
             // Whoever read the output has seen enough: `seatkeeper license list | head -1`.
             return ExitCode::SUCCESS;
         }
-        let mut sentence = format!("seatkeeper: {self}");
-        let mut cause = self.source();
-        while let Some(next) = cause {
-            sentence = format!("{sentence}: {next}");
-            cause = next.source();
-        }
-        eprintln!("{sentence}");
+        eprintln!("seatkeeper: {}", sentence(self));
         ExitCode::from(self.exit_code())
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use jsonwebtoken::{DecodingKey, EncodingKey};
 
-use crate::settings::{Algorithm, AuthSettings, Settings};
+use crate::settings::{Algorithm, Settings};
 
 /// The name of the key's file in the data directory.
 pub const KEY_FILE_NAME: &str = "token-key.pem";
@@ -55,7 +55,16 @@ pub(super) fn decoding(settings: &Settings) -> Result<DecodingKey, KeyError> {
         make_if_missing(&path)?;
     }
     let text = read(&path)?;
-    public_of(&text, auth).ok_or(KeyError::NotAKey { path, algorithm: auth.algorithm })
+    public_of(&text, auth.algorithm).ok_or(KeyError::NotAKey { path, algorithm: auth.algorithm })
+}
+
+/// Whether the file holds a key for tokens of this algorithm; else, why not. HS256 needs no file.
+pub(crate) fn check_key_file(path: &Path, algorithm: Algorithm) -> Result<(), String> {
+    let text = fs::read(path).map_err(|error| error.to_string())?;
+    if algorithm == Algorithm::Hs256 || public_of(&text, algorithm).is_some() {
+        return Ok(());
+    }
+    Err(format!("it holds no key for {algorithm:?} in PEM"))
 }
 
 /// The key that tokens are signed with: only an EdDSA private key or the secret of HS256 can sign here.
@@ -82,8 +91,8 @@ fn path_of(settings: &Settings) -> PathBuf {
     settings.auth.key_file.clone().unwrap_or_else(own)
 }
 
-fn public_of(text: &[u8], auth: &AuthSettings) -> Option<DecodingKey> {
-    match auth.algorithm {
+fn public_of(text: &[u8], algorithm: Algorithm) -> Option<DecodingKey> {
+    match algorithm {
         Algorithm::EdDsa => public_of_private(text).or_else(|| DecodingKey::from_ed_pem(text).ok()),
         Algorithm::Rs256 => DecodingKey::from_rsa_pem(text).ok(),
         Algorithm::Es256 => DecodingKey::from_ec_pem(text).ok(),

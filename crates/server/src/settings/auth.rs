@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Misfit, Secret, web_address, within};
 
@@ -23,13 +24,15 @@ pub enum Algorithm {
 }
 
 /// `[auth]`: whose tokens are believed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthSettings {
-    /// `EdDSA` (default), `RS256`, `ES256` or `HS256`.
+    /// How tokens are signed: `EdDSA` (default), `RS256`, `ES256` or `HS256`. It comes from here, never from the token.
+    #[schema(value_type = String)]
     pub algorithm: Algorithm,
     /// The public key, in PEM, that tokens are checked with. With EdDSA it may be absent (then the data
     /// directory's own key serves) or a private key (then `seatkeeper token` signs with it).
+    #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
     /// Where the issuer of tokens publishes its keys, as a JSON Web Key Set: an `http` or `https` URL without user and
     /// password. Instead of `key_file`, and not with HS256.
@@ -38,6 +41,7 @@ pub struct AuthSettings {
     /// makes it happen at once, but not more than once in 30 s.
     pub jwks_refresh_seconds: u64,
     /// The shared secret of HS256: at least 32 bytes.
+    #[schema(value_type = Option<String>)]
     pub secret: Option<Secret>,
     /// The `iss` that tokens must carry; absent: any.
     pub issuer: Option<String>,

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{
     CACHE_SECONDS_MAX, Durability, Misfit, RegistrySettings, TTL_SECONDS_MAX, TTL_SECONDS_MIN, WhenDown,
@@ -6,7 +7,7 @@ use super::{
 };
 
 /// `[devices]`: subscribers and their plans.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DevicesSettings {
     /// How long a session lives after its last heartbeat where the plan says nothing, in seconds: 2 to
@@ -17,11 +18,14 @@ pub struct DevicesSettings {
     pub plan_cache_seconds: u64,
     /// `journal` (default): an answer waits for the registry alone; `ledger`: it waits for its record to be
     /// on disk.
+    #[schema(value_type = String)]
     pub durability: Durability,
-    /// What becomes of devices while most nodes do not reach the Redis that they share: `deny` (default), or `allow`, by
-    /// which each node admits within the plan's limit by itself. `allow` goes with `registry.when_down = "ledger"`.
+    /// While most nodes do not reach the Redis that they share: `deny` (default) admits nobody and ends nobody; `allow` lets
+    /// each node admit within the plan's limit by itself, and puts each admission on record as such. `allow` goes with
+    /// `registry.when_down = "ledger"` and a ledger in PostgreSQL.
+    #[schema(value_type = String)]
     pub when_down: DevicesWhenDown,
-    /// How many streams of events may be open at once: 0 to 1,000,000. Default 10,000.
+    /// How many streams of events may be open at once: 0 to 1,000,000. Default 10,000. One more is answered 503.
     pub event_streams_max: usize,
 }
 

@@ -3,18 +3,21 @@ use std::path::PathBuf;
 use seatkeeper_core::Span;
 use seatkeeper_ledger::{Location, PostgresUrl};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Misfit, Secret, within};
 
 /// `[ledger]`: the system of record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerSettings {
-    /// The PostgreSQL database that holds the ledger: `postgres://user:password@host/database`. Absent: SQLite, in
+    /// The PostgreSQL database that holds the ledger: `postgres://user:password@host/database`. Absent: SQLite in
     /// `data_dir`.
+    #[schema(value_type = Option<String>)]
     pub url: Option<Secret>,
     /// Where the token key is kept, and the ledger unless it is elsewhere. One process at a time. Default
     /// `./seatkeeper-data`.
+    #[schema(value_type = String)]
     pub data_dir: PathBuf,
     /// How long ended sessions and audit records are kept, in days: 0 keeps them for ever. Default 0.
     pub retention_days: u64,
@@ -51,7 +54,7 @@ impl LedgerSettings {
         let url: PostgresUrl = url.reveal().parse().map_err(|_| Misfit {
             key: "ledger.url",
             got: "another text".to_owned(),
-            want: "want postgres://user:password@host/database",
+            want: "want postgres://user:password@host/database, or none: then it is SQLite, in ledger.data_dir",
         })?;
         Ok(url.into())
     }

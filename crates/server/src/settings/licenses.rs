@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Durability, Misfit, within};
 
@@ -11,15 +12,19 @@ pub(crate) const TTL_SECONDS_MAX: u64 = 30 * 24 * 3_600;
 pub(crate) const CACHE_SECONDS_MAX: u64 = 30;
 
 /// `[licenses]`: licenses that say nothing else.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LicensesSettings {
-    /// How long a session lives after its last heartbeat, in seconds: 2 to 2,592,000. Default 360.
+    /// How long a session lives after its last heartbeat, in seconds: 2 to 2,592,000. Default 360. Clients are told to
+    /// heartbeat every third of it, in whole seconds and at least 1.
     pub ttl_seconds: u64,
     /// How long a license is remembered, in seconds: 0 to 30. A change through the admin API counts at once all
     /// the same. Default 30.
     pub cache_seconds: u64,
-    /// `ledger` (default): an answer waits for its record to be on disk; `journal`: it does not.
+    /// `ledger` (default): an answer waits for its record to be on disk; `journal`: it waits for the registry alone, and
+    /// for the ledger only while that is far behind; then what was answered in the last moments before a crash can be
+    /// lost.
+    #[schema(value_type = String)]
     pub durability: Durability,
     /// Whether a denial tells who holds the seats. Default true.
     pub show_holders: bool,

@@ -1,12 +1,14 @@
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Misfit, within};
 
-/// `[limits]`: how often one caller may ask. Each is a number a minute, 0 turns it off, and so many may come at once.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// `[limits]`: how often one caller may ask. Each is a number a minute, of which so many may come at once:
+/// 0 (off) to 60,000,000.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSettings {
-    /// Seats that one user may ask for. Default 10.
+    /// Seats that one user of a tenant may ask for. Default 10.
     pub licenses_acquires_per_minute: u64,
     /// Heartbeats of one license session. Default 20.
     pub licenses_heartbeats_per_minute: u64,
@@ -20,7 +22,9 @@ pub struct LimitsSettings {
     pub service_acquires_per_minute: u64,
     /// Heartbeats of one session by such a token. Default 1,200.
     pub service_heartbeats_per_minute: u64,
-    /// What counts while nodes that share a Redis do not reach it. Default `allow`.
+    /// What counts while nodes that share a Redis do not reach it: `allow` (default), each node for itself; or `deny`, nobody
+    /// is let through, and the answer is 503.
+    #[schema(value_type = String)]
     pub when_redis_down: WhenRedisDown,
 }
 

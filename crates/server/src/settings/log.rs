@@ -1,12 +1,14 @@
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `[log]`: what is logged, and how.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSettings {
     /// A level (`error`, `warn`, `info`, `debug`, `trace`) or a list of `target=level`. Default `info`.
     pub level: String,
     /// `auto` (default): text on a terminal, JSON otherwise; or `text`, or `json`.
+    #[schema(value_type = String)]
     pub format: LogFormat,
 }
 

@@ -2,35 +2,44 @@ use std::path::PathBuf;
 
 use seatkeeper_registry::redis::{Password, ServerSettings, Tls};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{LedgerSettings, Misfit, RegistryUrl, within};
 
 const MEMORY: &str = "memory";
 
 /// `[registry]`: the live sessions.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RegistrySettings {
     /// Where live sessions are: `memory`, this process's own, or a Redis that any number of nodes share:
     /// `redis://user:password@host:port`, `redis+sentinel://user:password@host:port,host:port/name` or
-    /// `redis+cluster://user:password@host:port,host:port`; with `rediss` for `redis` by TLS. Or the
-    /// `postgres://…` of the ledger, for nodes without a Redis.
+    /// `redis+cluster://user:password@host:port,host:port`; with `rediss` for `redis` by TLS. Or the `postgres://…` of
+    /// `ledger.url`, for nodes without a Redis: then what a node remembers of licenses and plans counts for its time,
+    /// whatever another node changes. Default `memory`.
+    #[schema(value_type = String)]
     pub url: RegistryUrl,
     /// The file that holds Redis's password, which is read again for each connection. Absent: the one in `url`.
+    #[schema(value_type = Option<String>)]
     pub password_file: Option<PathBuf>,
     /// The file of the certificates, in PEM, that vouch for Redis's. Absent: those that the system trusts.
+    #[schema(value_type = Option<String>)]
     pub tls_ca_file: Option<PathBuf>,
     /// The file of the certificate, in PEM, that is shown to Redis. Absent: none. Its key goes with it.
+    #[schema(value_type = Option<String>)]
     pub tls_cert_file: Option<PathBuf>,
     /// The file of that certificate's key, in PEM.
+    #[schema(value_type = Option<String>)]
     pub tls_key_file: Option<PathBuf>,
-    /// What becomes of sessions with heartbeats while most nodes do not reach that Redis. Default `ledger`. Where the
-    /// ledger is not in PostgreSQL, `deny` alone can be.
+    /// While most nodes do not reach their Redis: `ledger` (default) serves licenses from the ledger's PostgreSQL, and
+    /// `devices.when_down` says what becomes of devices; `deny` denies both. To deny is to admit nobody and to end nobody: whoever is live stays so.
+    /// Without a PostgreSQL it is `deny`. Capacities need no Redis.
+    #[schema(value_type = String)]
     pub when_down: WhenDown,
     /// How often seats of silent holders are put on record as expired, in milliseconds: 0 turns the sweeper
     /// off, at most 60,000. Default 500. A seat is free the moment its TTL is over all the same.
     pub sweep_interval_milliseconds: u64,
-    /// How many events may wait for the ledger before admissions are answered 503: 1,000 to
+    /// How many events may wait for the ledger before admissions are answered 503, of about 600 bytes each: 1,000 to
     /// 10,000,000. Default 400,000.
     pub journal_events_max: u64,
 }

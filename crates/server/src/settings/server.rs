@@ -2,23 +2,32 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Misfit, Networks, within};
 
 /// `[server]`: how the server is reached.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
-    /// The address to listen on; port 0 takes a free one. Default `127.0.0.1:8080`.
+    /// The address to listen on; port 0 takes a free one. Anything but loopback warns, unless there are
+    /// `tls_cert_file` or `trusted_proxies`, for tokens then travel unencrypted. Default `127.0.0.1:8080`.
+    #[schema(value_type = String)]
     pub listen: SocketAddr,
     /// The file of the certificate, in PEM, that clients are shown, those that vouch for it after it. Absent: connections are in
-    /// the clear. Its key goes with it. Both are read again when they change.
+    /// the clear. Its key goes with it. Both are read again within seconds when they change; what cannot be used
+    /// is logged, and the old one shown on.
+    #[schema(value_type = Option<String>)]
     pub tls_cert_file: Option<PathBuf>,
     /// The file of that certificate's key, in PEM.
+    #[schema(value_type = Option<String>)]
     pub tls_key_file: Option<PathBuf>,
-    /// The proxies in front whose word on a client's address is taken: networks or addresses. Default: none.
+    /// The proxies in front whose word on a client's address is taken: addresses, and networks as in `10.0.0.0/8`; in a
+    /// variable, separated by commas. Default: none.
+    #[schema(value_type = String)]
     pub trusted_proxies: Networks,
-    /// The header that they say it in; the other one counts for nothing. Default `x-forwarded-for`.
+    /// The header that they say it in: `x-forwarded-for` (default) or `forwarded`; the other one counts for nothing.
+    #[schema(value_type = String)]
     pub proxy_header: ProxyHeader,
     /// How long one request may take before it is answered 503, in seconds: 1 to 300. Default 30.
     pub request_timeout_seconds: u64,

@@ -1,17 +1,20 @@
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Misfit, Secret, web_address, within};
 
 /// `[usage]`: who is told for how long capacities were held.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageSettings {
     /// Where usage records are sent, by `POST`. Absent: nowhere, and then none are made; the next window
     /// starts where the last one ended; the first one, with the first session on record.
     pub sink_url: Option<String>,
     /// The bearer token that the sink wants: at least one character, all of them visible ASCII.
+    #[schema(value_type = Option<String>)]
     pub sink_token: Option<Secret>,
     /// `json` (default): an array of records; or `cloudevents`: a batch of CloudEvents.
+    #[schema(value_type = String)]
     pub sink_format: SinkFormat,
     /// How long one delivery may take, in seconds: 1 to 300. Default 10.
     pub sink_timeout_seconds: u64,

@@ -1,0 +1,112 @@
+//! What clients and admins do, rightly and wrongly, with secrets in their hands.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::house::{Answer, Client, run_with};
+use crate::written::Written;
+use crate::{BEARER, IDEMPOTENCY_KEY, LICENSE_KEY, WRONG_LICENSE_KEY};
+
+const TENANT: &str = "11111111-1111-4111-8111-111111111111";
+
+/// A token by the command. Its signature is what nobody else can make.
+fn token(settings: &[(String, String)], user: &str, scope: &str) -> String {
+    let args = ["token", "--tenant", TENANT, "--user", user, "--scope", scope, "--ttl", "1h"];
+    let output = run_with(settings, &args);
+    assert!(output.status.success(), "{}", output.stderr);
+    output.stdout.trim().to_owned()
+}
+
+fn signature(token: &str) -> String {
+    token.rsplit('.').next().expect("a signature").to_owned()
+}
+
+/// A problem is told to whoever asks, and may end up anywhere.
+fn keep(written: &mut Written, answer: &Answer) {
+    if answer.status >= 400 {
+        written.answer(&answer.body.to_string());
+    }
+    written.answer(&format!("{:?}", answer.headers));
+}
+
+/// A day with a license, a subscriber and a capacity, and with all that can be asked wrongly. Gives the
+/// signatures of the tokens that were used.
+pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, String)]) -> Vec<String> {
+    let (admins, anns) = (token(settings, "ops", "admin"), token(settings, "ann", ""));
+    let admin = Client::new(url, admins.clone());
+    let ann = Client::new(url, anns.clone());
+    let create = json!({ "license_key": LICENSE_KEY, "max_seats": 1 });
+    let post = |body: &Value| {
+        let request = admin.http.post(format!("{url}/api/v1/admin/licenses")).bearer_auth(&admins);
+        request.header("Idempotency-Key", IDEMPOTENCY_KEY).json(body).send()
+    };
+    for (body, status) in [(&create, 201), (&create, 201), (&json!({ "max_seats": 2 }), 422)] {
+        let answer = Answer::read(post(body).await.unwrap()).await.unwrap();
+        keep(written, &answer);
+        assert_eq!(answer.status, status, "{}", answer.body);
+    }
+    let key = json!(LICENSE_KEY);
+    let taken = ann.acquire(&key, "m1").await;
+    keep(written, &taken);
+    let session = taken.expect(201)["session_id"].clone();
+    for answer in [
+        ann.acquire(&key, "m2").await,
+        ann.acquire(&json!(WRONG_LICENSE_KEY), "m1").await,
+        ann.acquire(&json!(LICENSE_KEY.repeat(100)), "m1").await,
+        ann.acquire(&json!([LICENSE_KEY]), "m1").await,
+        ann.post("/api/v1/licenses/acquire", json!(LICENSE_KEY)).await,
+        ann.post(&format!("/api/v1/{LICENSE_KEY}"), json!({})).await,
+        admin.post("/api/v1/admin/licenses", json!({ "license_key": LICENSE_KEY, "max_seats": 1 })).await,
+        admin.post("/api/v1/admin/licenses", json!({ "license_key": LICENSE_KEY, "max_seats": -1 })).await,
+        ann.heartbeat(&session).await,
+        ann.get("/metrics").await,
+        admin.get("/api/v1/admin/audit").await,
+        admin.get("/api/v1/admin/sessions").await,
+        Client::new(url, BEARER.into()).acquire(&key, "m1").await,
+        Client::new(url, format!("{anns}x")).acquire(&key, "m1").await,
+        ann.post("/api/v1/devices/sessions", json!({ "device_id": "tv", "device_type": "tv" })).await,
+        ann.put(
+            "/api/v1/capacities/sessions",
+            json!({
+                "userObjectId": Uuid::new_v4(), "tenantObjectId": TENANT, "capacityId": Uuid::new_v4(), "sessionKind": 1,
+            }),
+        )
+        .await,
+        ann.release(&session).await,
+        ann.heartbeat(&session).await,
+    ] {
+        keep(written, &answer);
+    }
+    let broken = format!("{{\"license_key\":\"{LICENSE_KEY}\",\"machine_id\":");
+    let request = ann.http.request(Method::POST, format!("{url}/api/v1/licenses/acquire")).bearer_auth(&anns);
+    let request = request.header("Content-Type", "application/json").body(broken);
+    keep(written, &Answer::read(request.send().await.unwrap()).await.unwrap());
+    vec![signature(&admins), signature(&anns)]
+}
+
+/// The same clients, while what the server stands on is away.
+pub(crate) async fn told_that_it_fails(
+    written: &mut Written,
+    url: &str,
+    settings: &[(String, String)],
+) -> Vec<String> {
+    let anns = token(settings, "ann", "");
+    let ann = Client::new(url, anns.clone());
+    let (key, wrong_key) = (json!(LICENSE_KEY), json!(WRONG_LICENSE_KEY));
+    let device = json!({ "device_id": "tv", "device_type": "tv" });
+    // Together, for each may take as long as the server has patience.
+    let answers = tokio::join!(
+        ann.acquire(&key, "m1"),
+        ann.acquire(&wrong_key, "m1"),
+        ann.post("/api/v1/devices/sessions", device),
+        ann.get("/readyz"),
+        ann.get("/health/redis"),
+        ann.get("/health/ledger"),
+        ann.get("/metrics"),
+    );
+    for answer in <[Answer; 7]>::from(answers) {
+        keep(written, &answer);
+    }
+    vec![signature(&anns)]
+}

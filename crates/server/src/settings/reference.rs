@@ -1,0 +1,59 @@
+//! What every setting means, in the words that stand beside it in the code.
+
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+
+use super::{
+    AuthSettings, CapacitiesSettings, DevicesSettings, LedgerSettings, LicensesSettings, LimitsSettings,
+    LogSettings, RegistrySettings, ServerSettings, UsageSettings,
+};
+
+/// A section of the settings.
+#[derive(Debug)]
+pub struct SectionReference {
+    /// Its name, as a file has it.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: String,
+    /// Each key, and what it means: its unit, its range and its default.
+    pub keys: Vec<(String, String)>,
+}
+
+impl SectionReference {
+    /// Every section, in the order in which they are printed.
+    pub fn all() -> Vec<Self> {
+        vec![
+            Self::of::<ServerSettings>("server"),
+            Self::of::<AuthSettings>("auth"),
+            Self::of::<LedgerSettings>("ledger"),
+            Self::of::<RegistrySettings>("registry"),
+            Self::of::<LicensesSettings>("licenses"),
+            Self::of::<DevicesSettings>("devices"),
+            Self::of::<CapacitiesSettings>("capacities"),
+            Self::of::<LimitsSettings>("limits"),
+            Self::of::<UsageSettings>("usage"),
+            Self::of::<LogSettings>("log"),
+        ]
+    }
+
+    fn of<T: ToSchema>(name: &'static str) -> Self {
+        let schema = T::schema();
+        let keys = match &schema {
+            RefOr::T(Schema::Object(object)) => {
+                object.properties.iter().map(|(key, what)| (key.clone(), about(what))).collect()
+            }
+            RefOr::T(_) | RefOr::Ref(_) => Vec::new(),
+        };
+        Self { name, about: about(&schema), keys }
+    }
+}
+
+/// The comment on it, in one line.
+fn about(schema: &RefOr<Schema>) -> String {
+    let about = match schema {
+        RefOr::T(Schema::Object(object)) => object.description.as_ref(),
+        RefOr::T(Schema::Array(array)) => array.description.as_ref(),
+        RefOr::T(_) | RefOr::Ref(_) => None,
+    };
+    about.map_or_else(String::new, |about| about.replace('\n', " "))
+}
