@@ -1,6 +1,9 @@
 //! Redis as it is deployed: a cluster, with Sentinels, or in a way that is not fit for seats.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup, Sentinel};
 
@@ -20,6 +23,49 @@ async fn nodes_over_a_cluster_share_its_seats() {
         clients[1].release(&ann).await.expect(204);
         seat(&clients[1], &license, "bob").await;
         clients[0].acquire(&license["license_key"], "ann").await.expect(403);
+    }
+    drop(nodes.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_seat_is_lost_when_a_cluster_takes_a_master_out_of_service() {
+    let cluster = Arc::new(RedisCluster::start(2, &RedisSetup::default()));
+    let nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
+    let clients = nodes.clients();
+    let mut held = Vec::new();
+    // Each master has some of them.
+    for _ in 0..8 {
+        let license = nodes.houses[0].license(1).await;
+        let ann = seat(&clients[0], &license, "ann").await;
+        held.push((license, ann));
+    }
+    let is_over = AtomicBool::new(false);
+    let moving = async {
+        let moved = Arc::clone(&cluster);
+        let moved = tokio::task::spawn_blocking(move || moved.move_all(0, 1, Duration::from_millis(5)));
+        moved.await.expect("all slots can be moved");
+        for (license, ann) in &held {
+            renewed(&clients[1], ann).await;
+            clients[0].acquire(&license["license_key"], "bob").await.expect(403);
+        }
+        is_over.store(true, Relaxed);
+    };
+    let mut not_served = 0;
+    let never_ended = async {
+        while !is_over.load(Relaxed) {
+            for (_, ann) in &held {
+                let beat = clients[0].heartbeat(ann).await;
+                assert!([200, 503].contains(&beat.status), "{beat:?}");
+                not_served += u64::from(beat.status == 503);
+            }
+        }
+    };
+    tokio::join!(moving, never_ended);
+    assert!(not_served > 0, "a bucket that has moved is filled anew");
+    assert_eq!(cluster.nodes()[0].ask::<u64>(redis::cmd("DBSIZE")), 0, "all of it has moved");
+    for (license, ann) in &held {
+        clients[0].release(ann).await.expect(204);
+        seat(&clients[1], license, "bob").await;
     }
     drop(nodes.close());
 }

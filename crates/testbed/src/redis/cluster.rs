@@ -1,5 +1,6 @@
 //! A cluster of masters that share all slots.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,9 @@ use super::{Redis, RedisSetup};
 /// How long the nodes may take to agree.
 const AGREEMENT_MAX: Duration = Duration::from_secs(30);
 const SLOTS: usize = 16_384;
+
+/// How long the move of one key may take, in milliseconds.
+const MIGRATE_MILLIS_MAX: u32 = 5_000;
 
 /// Masters without replicas, each with an equal share of the slots.
 #[derive(Debug)]
@@ -57,6 +61,32 @@ impl RedisCluster {
         format!("redis+cluster://{}", nodes.join(","))
     }
 
+    /// Moves every slot with a key from one master to another, key by key, as an operator does who takes a master out of
+    /// service. Between two keys it waits for so long.
+    pub fn move_all(&self, from: usize, to: usize, pause: Duration) {
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
+        let (source_id, target_id) = (source.cluster::<String>("MYID"), target.cluster::<String>("MYID"));
+        let keys: Vec<Vec<u8>> = source.ask(redis::cmd("KEYS").arg("*").take());
+        let slot_of = |key: &Vec<u8>| source.ask::<u16>(redis::cmd("CLUSTER").arg("KEYSLOT").arg(key).take());
+        let slots: BTreeSet<u16> = keys.iter().map(slot_of).collect();
+        for slot in slots {
+            target.set_slot(slot, "IMPORTING", &source_id);
+            source.set_slot(slot, "MIGRATING", &target_id);
+            loop {
+                let mut some = redis::cmd("CLUSTER");
+                some.arg("GETKEYSINSLOT").arg(slot).arg(1);
+                let Some(key) = source.ask::<Vec<Vec<u8>>>(some).pop() else { break };
+                let mut migrate = redis::cmd("MIGRATE");
+                migrate.arg("127.0.0.1").arg(target.port).arg(key).arg(0).arg(MIGRATE_MILLIS_MAX);
+                source.ask::<()>(migrate);
+                thread::sleep(pause);
+            }
+            for node in [target, source] {
+                node.set_slot(slot, "NODE", &target_id);
+            }
+        }
+    }
+
     /// Waits until every node knows all others and that no slot is missing.
     pub fn wait_until_it_serves(&self) {
         let started = Instant::now();
@@ -73,5 +103,16 @@ impl RedisCluster {
                 thread::sleep(Duration::from_millis(10));
             }
         }
+    }
+}
+
+impl Redis {
+    /// What this node says of its cluster.
+    fn cluster<T: redis::FromRedisValue>(&self, what: &str) -> T {
+        self.ask(redis::cmd("CLUSTER").arg(what).take())
+    }
+
+    fn set_slot(&self, slot: u16, how: &str, node: &str) {
+        self.ask::<()>(redis::cmd("CLUSTER").arg("SETSLOT").arg(slot).arg(how).arg(node).take());
     }
 }
