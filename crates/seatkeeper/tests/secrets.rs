@@ -67,8 +67,7 @@ fn talkative(more: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn of_a_server_alone_that_is_used_and_misused() {
-    // A sink that says what it was told.
-    let sink = Sink::open(|_| Do::Refuse(400)).await;
+    let sink = Sink::open(|_| Do::RefuseAndRepeat(400)).await;
     let mut written = Written::default();
     let settings = talkative(&[
         ("USAGE_SINK_URL", &sink.url),
@@ -76,7 +75,8 @@ async fn of_a_server_alone_that_is_used_and_misused() {
         ("USAGE_EMISSION_INTERVAL_SECONDS", "1"),
     ]);
     let server = written.serve(&settings);
-    let tokens = story::told(&mut written, &server.url(), &settings).await;
+    let mut tokens = story::told(&mut written, &server.url(), &settings).await;
+    tokens.push(story::told_what_the_sink_said(&mut written, &server.url(), &settings).await);
     written.end(server);
     written.must_have_none(&all_of(&tokens));
 }

@@ -16,6 +16,8 @@ pub(crate) enum Do {
     Take(u16),
     /// Does not take it and answers so.
     Refuse(u16),
+    /// Likewise, and repeats the head of what it was sent.
+    RefuseAndRepeat(u16),
     /// Takes it, and closes the connection without an answer.
     TakeAndDrop,
     /// Takes it, and does not answer in time.
@@ -140,14 +142,15 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             return Ok(());
         }
     }
-    if !matches!(what, Do::Refuse(_)) {
+    if !matches!(what, Do::Refuse(_) | Do::RefuseAndRepeat(_)) {
         let body = String::from_utf8(came[head_end..].to_vec()).expect("text");
-        let taken = Taken { key, head, body };
+        let taken = Taken { key, head: head.clone(), body };
         shared.taken.lock().unwrap_or_else(PoisonError::into_inner).push(taken);
     }
     match what {
-        Do::Take(status) | Do::Refuse(status) => {
-            let said = format!("it is {status}");
+        Do::Take(status) | Do::Refuse(status) | Do::RefuseAndRepeat(status) => {
+            let repeated = if matches!(what, Do::RefuseAndRepeat(_)) { head.as_str() } else { "" };
+            let said = format!("it is {status}{repeated}");
             let length = said.len();
             let answer =
                 format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{said}");

@@ -1,11 +1,13 @@
 //! What clients and admins do, rightly and wrongly, with secrets in their hands.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::house::{Answer, Client, run_with};
-use crate::written::Written;
+use crate::written::{PATIENCE, Written};
 use crate::{BEARER, IDEMPOTENCY_KEY, LICENSE_KEY, WRONG_LICENSE_KEY};
 
 const TENANT: &str = "11111111-1111-4111-8111-111111111111";
@@ -83,6 +85,28 @@ pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, 
     let request = request.header("Content-Type", "application/json").body(broken);
     keep(written, &Answer::read(request.send().await.unwrap()).await.unwrap());
     vec![signature(&admins), signature(&anns)]
+}
+
+/// An admin, who reads what came of usage at the sink.
+pub(crate) async fn told_what_the_sink_said(
+    written: &mut Written,
+    url: &str,
+    settings: &[(String, String)],
+) -> String {
+    let admins = token(settings, "ops", "admin");
+    let admin = Client::new(url, admins.clone());
+    let began = Instant::now();
+    loop {
+        let batches = admin.get("/api/v1/admin/usage/batches?state=dead").await.body.to_string();
+        written.answer(&batches);
+        // The token is where it was, and is not to be read.
+        if batches.contains("Bearer ********") {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "no batch that the sink refused: {batches}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    signature(&admins)
 }
 
 /// The same clients, while what the server stands on is away.

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::house::{command, run_with};
 
 /// Longer than a process takes to start or end, on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory of outputs, one file each, and what answers said.
 pub(crate) struct Written {

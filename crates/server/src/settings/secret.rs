@@ -19,6 +19,11 @@ impl Secret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
+
+    /// A text that came from elsewhere, with the secret masked wherever it stands in it.
+    pub(crate) fn masked_in(&self, text: &str) -> String {
+        text.replace(&self.0, MASK)
+    }
 }
 
 impl fmt::Debug for Secret {

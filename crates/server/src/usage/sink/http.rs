@@ -59,23 +59,25 @@ impl Sink for HttpSink {
             Err(error) => return Reply::Unanswered { why: bounded(&error.to_string()) },
         };
         match self.post(batch, body).await {
-            Ok(response) => answered(response).await,
+            Ok(response) => answered(response, self.token.as_ref()).await,
             Err(error) => Reply::Unanswered { why: bounded(&outbound::causes(error)) },
         }
     }
 }
 
-async fn answered(response: Response) -> Reply {
+async fn answered(response: Response, token: Option<&Secret>) -> Reply {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
     // The status is the answer; a text that breaks off changes nothing.
     let said = outbound::beginning(response).await;
-    Reply::Answered {
-        status,
-        retry_after: retry_after.map(Duration::from_secs),
-        said: bounded(&String::from_utf8_lossy(&said)),
-    }
+    let said = String::from_utf8_lossy(&said);
+    // It goes on record, where admins of tenants read it, and a sink may repeat what it was sent.
+    let said = match token {
+        Some(token) => token.masked_in(&said),
+        None => said.into_owned(),
+    };
+    Reply::Answered { status, retry_after: retry_after.map(Duration::from_secs), said: bounded(&said) }
 }
 
 /// The beginning of a text, fit for a record and a log line.
