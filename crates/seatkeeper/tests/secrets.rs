@@ -105,10 +105,8 @@ async fn of_a_node_whose_redis_and_database_fail() {
     tokens.extend(story::told_that_it_fails(&mut written, &server.url(), &settings).await);
     redis.start_again(Memory::Lost);
     tokens.extend(story::told_that_it_fails(&mut written, &server.url(), &settings).await);
-    written.end(server);
-    let refused = written.serve(&settings);
-    refused.url();
-    written.end(refused);
+    // To stop, it would wait for what it cannot reach.
+    drop(server);
     written.must_have_none(&all_of(&tokens));
 }
 
@@ -180,7 +178,7 @@ fn of_settings_that_are_shown_or_wrong() {
         format!("serve --registry redis://ann:{REDIS_PASSWORD}@host:port"),
         format!("serve --ledger postgres://ann:{DATABASE_PASSWORD}@host:port/x"),
         format!("serve --ledger mysql://ann:{DATABASE_PASSWORD}@host/x"),
-        format!("migrate --ledger postgres://ann:{DATABASE_PASSWORD}@127.0.0.1:1/x"),
+        format!("migrate --ledger postgres://ann:{DATABASE_PASSWORD}@host:port/x"),
         format!("license list --server http://127.0.0.1:1 --token {BEARER}"),
         format!("license list --server nonsense --token {BEARER}"),
     ] {
