@@ -36,7 +36,7 @@ async fn it_is_so_with_keyspace_notifications_as_well() {
 async fn fall_silent(redis: Redis) {
     let count = knobs::silent_sessions();
     // Time enough to renew them all twice, on a busy machine.
-    let ttl = Duration::from_secs(20 + count / 100);
+    let ttl = Duration::from_secs(10 + count / 100);
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
     let (admin, token) = (nodes.houses[0].admin(), nodes.houses[0].token("crowd"));
     let client = Client::at(nodes.doors(), token);

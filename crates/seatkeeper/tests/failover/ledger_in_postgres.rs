@@ -1,6 +1,9 @@
 //! One node with a memory of its own, whose ledger is in PostgreSQL: it loses nothing that it answered, whatever
 //! becomes of either.
 
+use std::net::TcpListener;
+use std::thread;
+
 use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use serde_json::json;
 
@@ -79,8 +82,12 @@ fn its_tables_are_made_by_migrate_and_its_log_is_proved_without_a_server() {
 
 #[test]
 fn its_password_is_shown_nowhere() {
-    let url = "postgres://app:s3cret@127.0.0.1:1/seats?connect_timeout=1";
-    let variables = [("SEATKEEPER_LEDGER_URL".to_owned(), url.to_owned())];
+    // Somebody who hangs up at once: a server that is not there yet would be waited for.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let url = format!("postgres://app:s3cret@{address}/seats");
+    let variables = [("SEATKEEPER_LEDGER_URL".to_owned(), url)];
     let config = run_with(&variables, &["config"]);
     assert!(config.stdout.contains("url = \"********\""), "{}", config.stdout);
     let serve = run_with(&variables, &["migrate"]);

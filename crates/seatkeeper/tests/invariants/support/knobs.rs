@@ -42,7 +42,7 @@ pub(crate) fn ledger_crashes() -> u64 {
 
 /// Sessions that fall silent at once.
 pub(crate) fn silent_sessions() -> u64 {
-    number("SEATKEEPER_SILENT_SESSIONS").unwrap_or(1_000)
+    number("SEATKEEPER_SILENT_SESSIONS").unwrap_or(500)
 }
 
 /// For how long a node is frozen: longer than any lease.
