@@ -25,7 +25,8 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    const ALL: [Self; 7] = [
+    /// All reasons.
+    pub const ALL: [Self; 7] = [
         Self::Released,
         Self::Expired,
         Self::Evicted,

@@ -1,12 +1,14 @@
 //! Events from the registry's journal, put on record.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
-use seatkeeper_core::{Change, Event, SessionId};
+use seatkeeper_core::{Change, Event, PoolId, SessionId};
 use uuid::Uuid;
 
 use crate::audit::{self, Action, Entry};
 use crate::database::Tx;
-use crate::row::stored_whole;
+use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, buckets, chain, times};
 
 impl Ledger {
@@ -16,23 +18,40 @@ impl Ledger {
     /// by others at the same time: each has exactly one record in the end. Nothing of the batch is recorded if
     /// an event is of another epoch than its bucket ([`Error::StaleEpoch`]), or does not continue what is on
     /// record of its pool ([`Error::Contradiction`]).
-    pub async fn apply(&self, events: &[Event]) -> Result<(), Error> {
+    ///
+    /// Tells of each event whether it was put on record now: of all calls that apply it, at most one is told so.
+    pub async fn apply(&self, events: &[Event]) -> Result<Vec<bool>, Error> {
         if events.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let entries: Vec<_> = events.iter().map(Entry::of).collect();
         let mut tx = self.write().await?;
         buckets::hold_current(&mut tx, events).await?;
         chain::continues(&mut tx, events).await?;
         let head = audit::head(&mut tx).await?;
+        let mut are_new = vec![true; events.len()];
         if audit::append(&mut tx, &entries).await? < entries.len() {
             for event in events {
                 confirm(&mut tx, event).await?;
             }
+            let appended = appended_after(&mut tx, head).await?;
+            are_new =
+                events.iter().map(|event| appended.contains(&(event.pool.clone(), event.seq))).collect();
         }
         project(&mut tx, head, &entries).await?;
-        tx.commit().await
+        tx.commit().await?;
+        Ok(are_new)
     }
+}
+
+/// The places of the records after `head`: nobody but this transaction appends to the buckets that it holds.
+async fn appended_after(tx: &mut Tx, head: i64) -> Result<HashSet<(PoolId, u64)>, Error> {
+    let rows = tx.query(include_str!("../sql/records_after.sql")).bind(head).fetch_all().await?;
+    let place = |row| {
+        let fields = Fields(row);
+        Ok((fields.pool()?, fields.whole("seq")?))
+    };
+    rows.iter().map(place).collect()
 }
 
 /// Brings `sessions` up to date with the records after `head`. First the sessions of earlier batches

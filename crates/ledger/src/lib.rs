@@ -17,6 +17,7 @@ mod chain;
 mod chunks;
 mod database;
 mod error;
+mod figures;
 mod heartbeats;
 mod idempotency;
 mod ids;
@@ -41,6 +42,7 @@ mod write;
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
 pub use buckets::{BucketMode, BucketRow, NotABucketMode, StaleBucket};
 pub use error::Error;
+pub use figures::LicenseSeats;
 pub use idempotency::Idempotency;
 pub use jobs::{
     Fence, JobLock, JobName, JobOutcome, JobRecord, JobRun, JobRunRecord, JobState, LOCK_TIMEOUT, NotAJob,

@@ -15,6 +15,7 @@ mod claim;
 mod cluster;
 mod codec;
 mod connect;
+mod figures;
 mod find;
 mod journal;
 mod keys;
@@ -49,6 +50,7 @@ use crate::contract::{
 use crate::{Epochs, Error};
 use alarms::Alarms;
 use backlog::Backlog;
+pub use figures::ServerFigures;
 use keys::AllKeys;
 use renewals::Renewals;
 pub use script::Script;

@@ -8,6 +8,7 @@ mod duration;
 mod logging;
 mod output;
 mod settings;
+mod traces;
 
 use std::process::ExitCode;
 

@@ -63,8 +63,16 @@ fn the_page_on_configuration_explains_every_key_as_the_code_does() {
 #[test]
 fn the_reference_explains_every_key_that_there_is() {
     let reference = run(&["config", "reference"]).stdout;
-    let unset =
-        ["key_file", "jwks_url", "secret", "contact_support", "sink_url", "sink_token", "password_file"];
+    let unset = [
+        "key_file",
+        "jwks_url",
+        "secret",
+        "contact_support",
+        "sink_url",
+        "sink_token",
+        "otlp_endpoint",
+        "password_file",
+    ];
     let defaults: toml::Table = run(&["config"]).stdout.parse().expect("TOML");
     let keys = defaults.iter().flat_map(|(name, section)| {
         assert!(reference.contains(&format!("## `[{name}]`")), "no section {name}");
@@ -116,6 +124,8 @@ fn the_pages_that_pages_link_to_exist() {
         ("docs/failover.md", "docs"),
         ("docs/limits.md", "docs"),
         ("docs/operations.md", "docs"),
+        ("docs/metrics.md", "docs"),
+        ("docs/alerts.md", "docs"),
         ("docs/security.md", "docs"),
     ] {
         let page = page(from);

@@ -6,6 +6,9 @@ mod house;
 #[path = "invariants/support/mod.rs"]
 mod support;
 
+#[path = "http/until.rs"]
+mod until;
+
 // A node is a house of its own, over what the tests give it.
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
@@ -20,6 +23,7 @@ mod failover {
     mod deployments;
     mod fallback;
     mod faults;
+    mod health;
     mod lease;
     mod ledger_crashes;
     mod ledger_in_postgres;

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::entitlements::Entitlements;
 use crate::jobs::Roster;
 use crate::limits::Limits;
+use crate::metrics::{Look, Looks, Metrics, MetricsPage};
 use crate::settings::Settings;
 
 /// The server's parts, shared by all requests.
@@ -22,11 +23,14 @@ pub(crate) struct App(Arc<Parts>);
 pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) verifier: Verifier,
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) ledger: Ledger,
     pub(crate) entitlements: Arc<Entitlements>,
     pub(crate) jobs: Roster,
     pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+    pub(crate) metrics_page: Look<MetricsPage>,
+    pub(crate) looks: Arc<Looks>,
     /// One reconciliation of usage at a time: each may take seconds of a processor.
     pub(crate) reconciliation: Semaphore,
     /// Cancelled when the server is about to stop: what would never end by itself ends then.

@@ -7,7 +7,7 @@ mod history;
 mod registries;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seatkeeper_core::{
     Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
@@ -17,9 +17,11 @@ use seatkeeper_registry::{
     Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
     Request,
 };
+use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::failover::Bearings;
+use crate::metrics::ClaimMetrics;
 use crate::settings::Durability;
 pub(crate) use commits::{Commits, Overtaken};
 pub(crate) use endings::{Endings, Listener};
@@ -36,6 +38,7 @@ pub(crate) struct Engine {
     ledger: Ledger,
     endings: Arc<Endings>,
     bearings: Arc<Bearings>,
+    metrics: ClaimMetrics,
     commit_timeout: Duration,
 }
 
@@ -55,9 +58,10 @@ impl Engine {
         ledger: Ledger,
         endings: Arc<Endings>,
         bearings: Arc<Bearings>,
+        metrics: ClaimMetrics,
         commit_timeout: Duration,
     ) -> Self {
-        Self { registries, ledger, endings, bearings, commit_timeout }
+        Self { registries, ledger, endings, bearings, metrics, commit_timeout }
     }
 
     /// An error unless this server should be asked. One that is alone must be able to put admissions on record. One of
@@ -72,6 +76,11 @@ impl Engine {
         self.ledger.ping().await.map_err(Error::Ledger)
     }
 
+    /// Whether the latest try to bring records to the ledger failed.
+    pub(crate) fn are_records_failing(&self) -> bool {
+        self.registries.all().any(|station| station.commits.are_failing())
+    }
+
     /// The time of what no registry decides.
     pub(crate) async fn now(&self) -> Result<RegistryTime, Error> {
         Ok(self.registries.for_capacities().registry.now().await?)
@@ -80,6 +89,14 @@ impl Engine {
     /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
     /// finds it waits for that as well.
     pub(crate) async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
+        let began = Instant::now();
+        let span = tracing::debug_span!("claim", pool_kind = request.pool.kind.as_str());
+        let decided = self.decide(request, durability).instrument(span).await;
+        self.metrics.claimed(request.pool.kind, &decided, began.elapsed());
+        decided
+    }
+
+    async fn decide(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
         let bucket = request.pool.bucket();
         for _ in 0..OPENINGS_PER_CALL_MAX {
             let epoch = self.bearings.epoch(bucket);
@@ -110,6 +127,19 @@ impl Engine {
 
     /// Renews a session of a pool of this kind, or tells why it ended.
     pub(crate) async fn heartbeat(
+        &self,
+        kind: PoolKind,
+        id: SessionId,
+        who: Authority,
+        origin: &Origin,
+    ) -> Result<Beat, Error> {
+        let began = Instant::now();
+        let beat = self.beat(kind, id, who, origin).await;
+        self.metrics.beat(began.elapsed());
+        beat
+    }
+
+    async fn beat(
         &self,
         kind: PoolKind,
         id: SessionId,
@@ -286,7 +316,8 @@ impl Engine {
     /// Waits until the ledger has all up to `receipt`.
     async fn durable(&self, station: &Station, receipt: Receipt) -> Result<(), Error> {
         let committed = station.commits.reached(receipt);
-        match tokio::time::timeout(self.commit_timeout, committed).await {
+        let committed = tokio::time::timeout(self.commit_timeout, committed);
+        match committed.instrument(tracing::debug_span!("record")).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Overtaken)) | Err(_) => Err(Error::NotDurable),
         }

@@ -19,7 +19,7 @@ pub(crate) use fields::{
 };
 pub(crate) use page::{Page, cursor_of, page_limit};
 pub(crate) use query::{IdPath, Query};
-pub(crate) use request_id::Meta;
+pub(crate) use request_id::{Meta, UNKNOWN_ROUTE};
 pub use router::openapi;
 pub(crate) use router::router;
 pub(crate) use session_path::SessionPath;

@@ -20,6 +20,7 @@ use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
 
 use crate::engine::Registries;
 use crate::error::Error;
+use crate::metrics::JobMetrics;
 use crate::settings::Settings;
 use crate::workers::Crew;
 use housekeeping::Housekeeping;
@@ -47,10 +48,11 @@ pub(crate) async fn start(
     registries: &Registries,
     ledger: &Ledger,
     crew: &Crew,
+    metrics: &JobMetrics,
     now: RegistryTime,
 ) -> Result<Roster, seatkeeper_ledger::Error> {
     let registry = &registries.for_capacities().registry;
-    let mut roster = Roster::new(Arc::clone(registry), ledger.clone());
+    let mut roster = Roster::new(Arc::clone(registry), ledger.clone(), metrics.clone());
     roster.start(SessionExpiry { stations: registries.all().cloned().collect() }, crew, now).await?;
     let housekeeping = Housekeeping { registry: Arc::clone(registry), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;

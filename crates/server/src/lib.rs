@@ -19,6 +19,7 @@ mod http;
 mod jobs;
 mod licenses;
 mod limits;
+mod metrics;
 mod operations;
 mod outbound;
 mod problem;
@@ -35,8 +36,8 @@ pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability, FileFault,
-    LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, Misfit, Network, Networks,
-    NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, SectionReference, ServerSettings,
-    Settings, SinkFormat, UsageSettings, WhenDown, WhenRedisDown,
+    LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, MetricsSettings, Misfit,
+    Network, Networks, NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, SectionReference,
+    ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};

@@ -1,10 +1,13 @@
 //! What operators and newcomers ask of a server: is it well, and what is this problem?
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,6 +17,9 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::error::Error;
 
+/// The format of [`metrics`].
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
 /// How a server is.
 #[derive(Serialize, ToSchema)]
 struct Health {
@@ -21,13 +27,40 @@ struct Health {
     status: &'static str,
 }
 
+/// How something is that the server needs.
+#[derive(Serialize, ToSchema)]
+struct PartHealth {
+    /// `ok`; `down`: it does not answer; `unfit`: it answers, and must not be used as it is; `none`: this server
+    /// needs none.
+    status: PartStatus,
+    /// How long the answer took, in milliseconds; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_ms: Option<f64>,
+    /// What is wrong; absent if nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum PartStatus {
+    Ok,
+    Down,
+    Unfit,
+    None,
+}
+
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz))
+    OpenApiRouter::new()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(health_redis))
+        .routes(routes!(health_ledger))
 }
 
 /// Pages that are not part of the API's description.
 pub(crate) fn pages() -> Router<App> {
-    Router::new().route("/problems/{name}", get(problem_page))
+    Router::new().route("/problems/{name}", get(problem_page)).route("/metrics", get(metrics))
 }
 
 /// `GET /healthz`: the process is alive.
@@ -47,8 +80,85 @@ async fn readyz(State(app): State<App>) -> Result<axum::Json<Health>, Error> {
     Ok(axum::Json(Health { status: "ok" }))
 }
 
+/// `GET /health/redis`: how the Redis is that nodes share, as this node sees it.
+#[utoipa::path(
+    get, path = "/health/redis", tag = "operations",
+    responses(
+        (status = 200, body = PartHealth, description = "All is well, or there is no Redis"),
+        (status = 503, body = PartHealth, description = "`problems` says what is wrong")
+    )
+)]
+async fn health_redis(State(app): State<App>) -> PartHealth {
+    let Some(redis) = &app.looks.redis else {
+        return PartHealth { status: PartStatus::None, latency_ms: None, problems: Vec::new() };
+    };
+    let told = redis.latest().await;
+    let (servers, latency) =
+        told.as_ref().map_or((&[][..], None), |told| (&told.servers, Some(told.latency)));
+    let silent = servers.iter().filter(|server| server.is_none()).count();
+    let mut problems: Vec<_> = servers.iter().flatten().filter_map(|server| server.unfit.clone()).collect();
+    problems.sort_unstable();
+    problems.dedup();
+    if servers.is_empty() {
+        problems.push("no server can be reached".to_owned());
+    } else if silent > 0 {
+        problems.push(format!("{silent} of {} servers do not answer", servers.len()));
+    }
+    let is_up = told.as_ref().is_some_and(|told| told.is_up());
+    PartHealth::of(is_up, latency, problems)
+}
+
+/// `GET /health/ledger`: how the system of record is, as this node sees it.
+#[utoipa::path(
+    get, path = "/health/ledger", tag = "operations",
+    responses(
+        (status = 200, body = PartHealth, description = "All is well"),
+        (status = 503, body = PartHealth, description = "`problems` says what is wrong")
+    )
+)]
+async fn health_ledger(State(app): State<App>) -> PartHealth {
+    let pulse = app.looks.ledger.latest().await;
+    let is_up = pulse.as_ref().is_some_and(|pulse| pulse.is_up);
+    let mut problems = Vec::new();
+    if !is_up {
+        problems.push("the database does not answer".to_owned());
+    } else if app.engine.are_records_failing() {
+        problems.push("the latest records could not be written".to_owned());
+    }
+    PartHealth::of(is_up, pulse.map(|pulse| pulse.latency), problems)
+}
+
+impl PartHealth {
+    /// `latency`: how long it took to find out.
+    fn of(is_up: bool, latency: Option<Duration>, problems: Vec<String>) -> Self {
+        let status = match (is_up, problems.is_empty()) {
+            (true, true) => PartStatus::Ok,
+            (true, false) => PartStatus::Unfit,
+            (false, _) => PartStatus::Down,
+        };
+        let latency_ms = latency.filter(|_| is_up).map(|latency| latency.as_micros() as f64 / 1e3);
+        Self { status, latency_ms, problems }
+    }
+}
+
+impl IntoResponse for PartHealth {
+    fn into_response(self) -> Response {
+        let code = match self.status {
+            PartStatus::Ok | PartStatus::None => StatusCode::OK,
+            PartStatus::Down | PartStatus::Unfit => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (code, axum::Json(self)).into_response()
+    }
+}
+
 /// `GET /problems/{name}`: what a problem's `type` points at.
 async fn problem_page(name: Result<Path<String>, PathRejection>) -> Result<impl IntoResponse, Error> {
     let page = name.ok().and_then(|Path(name)| crate::problem::page(&name)).ok_or(Error::NoSuchRoute)?;
     Ok(([(CONTENT_TYPE, "text/markdown; charset=utf-8")], page))
+}
+
+/// `GET /metrics`: what Prometheus reads.
+async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Error> {
+    let page = app.metrics_page.latest().await.ok_or(Error::TimedOut)?;
+    Ok(([(CONTENT_TYPE, OPEN_METRICS)], page.as_str().to_owned()))
 }

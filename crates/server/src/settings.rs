@@ -9,12 +9,14 @@ mod ledger;
 mod licenses;
 mod limits;
 mod log;
+mod metrics;
 mod networks;
 mod reference;
 mod registry;
 mod registry_url;
 mod secret;
 mod server;
+mod tracing;
 mod usage;
 
 use serde::{Deserialize, Serialize};
@@ -31,12 +33,14 @@ pub use licenses::LicensesSettings;
 pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
 pub use limits::{LimitsSettings, WhenRedisDown};
 pub use log::{LogFormat, LogSettings};
+pub use metrics::MetricsSettings;
 pub use networks::{Network, Networks, NoNetwork};
 pub use reference::SectionReference;
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
 pub use secret::Secret;
 pub use server::{ProxyHeader, ServerSettings};
+pub use tracing::TracingSettings;
 pub use usage::{SinkFormat, UsageSettings};
 
 /// All settings. Every one has a default: the server starts with none given.
@@ -63,6 +67,10 @@ pub struct Settings {
     pub usage: UsageSettings,
     /// What is logged.
     pub log: LogSettings,
+    /// What Prometheus is told.
+    pub metrics: MetricsSettings,
+    /// Who is told how requests went.
+    pub tracing: TracingSettings,
 }
 
 /// A setting that cannot be: which, what it is, and what it may be.
@@ -95,6 +103,8 @@ impl Settings {
             self.capacities.check(),
             self.limits.check(),
             self.usage.check(),
+            self.metrics.check(),
+            self.tracing.check(),
         ];
         sections.into_iter().filter_map(Result::err).collect()
     }

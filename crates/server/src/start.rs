@@ -27,7 +27,8 @@ use crate::failover::Bearings;
 use crate::http::router;
 use crate::jobs;
 use crate::limits::Limits;
-use crate::settings::{Misfit, Settings};
+use crate::metrics::{Books, Looks, Metrics, MetricsPage, Node, Redis};
+use crate::settings::{MetricsSettings, Misfit, Settings};
 use crate::usage::{HttpSink, Metering};
 use crate::workers::{Crew, Drain, DrainAlone, Flush, Sweep};
 use shared::Shared;
@@ -118,11 +119,12 @@ async fn start_by<C: TimeSource>(
 
     let commits = Commits::new(settings.registry.journal_events_max);
     let upkeep = Crew::new();
+    let metrics = Metrics::default();
     let servers = settings.registry.shared()?.map(Servers::new);
     let shared = Shared::of(&settings, servers.clone(), &ledger).await?;
     let (registries, bearings) = match &shared {
         Some(shared) => {
-            shared.start(&settings, &ledger, &upkeep).await;
+            shared.start(&settings, &ledger, &upkeep, &metrics).await;
             (shared.registries.clone(), Arc::clone(&shared.bearings))
         }
         None => {
@@ -141,6 +143,7 @@ async fn start_by<C: TimeSource>(
             ledger: ledger.clone(),
             endings: Arc::clone(&endings),
             bearings: Arc::clone(&bearings),
+            metrics: metrics.changes.clone(),
             gave_way: AtomicBool::default(),
         });
     }
@@ -154,13 +157,14 @@ async fn start_by<C: TimeSource>(
         refresh.begin().await;
         upkeep.start(refresh);
     }
-    let mut jobs = jobs::start(&settings, &registries, &ledger, &upkeep, now).await?;
+    let mut jobs = jobs::start(&settings, &registries, &ledger, &upkeep, &metrics.jobs, now).await?;
     if let Some(sink) = HttpSink::of(&settings.usage)? {
         let metering = Metering {
             sink,
             settings: settings.usage.clone(),
             station: registries.for_capacities().clone(),
             ledger: ledger.clone(),
+            metrics: metrics.usage.clone(),
         };
         metering.start(&upkeep, &mut jobs, now).await?;
     }
@@ -168,13 +172,28 @@ async fn start_by<C: TimeSource>(
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
     let limits = Limits::new(&settings.limits, servers.clone());
-    let entitlements = entitlements(&settings, servers, &ledger, &upkeep);
+    let entitlements = entitlements(&settings, servers.clone(), &ledger, &upkeep);
+    let claims = metrics.claims.clone();
+    let engine = Engine::new(
+        registries.clone(),
+        ledger.clone(),
+        endings,
+        Arc::clone(&bearings),
+        claims,
+        commit_timeout,
+    );
+    let engine = Arc::new(engine);
+    let node = Node { engine: Arc::clone(&engine), registries, bearings };
+    let looks = Arc::new(looks(&settings.metrics, node, &ledger, servers));
     let app = App::new(Parts {
         verifier,
-        engine: Engine::new(registries, ledger.clone(), endings, bearings, commit_timeout),
+        engine,
         entitlements,
         jobs,
         limits,
+        metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
+        looks,
+        metrics,
         reconciliation: Semaphore::new(1),
         ledger: ledger.clone(),
         stopping: shutdown.clone(),
@@ -201,6 +220,14 @@ async fn start_by<C: TimeSource>(
         ledger.close().await;
     });
     Ok(Running { addr, served })
+}
+
+/// What is looked up for operators.
+fn looks(settings: &MetricsSettings, node: Node, ledger: &Ledger, servers: Option<Servers>) -> Looks {
+    let license_series_max = u32::try_from(settings.license_series_max).unwrap_or(u32::MAX);
+    let books = Books { ledger: ledger.clone(), license_series_max };
+    let refresh = Duration::from_secs(settings.refresh_seconds);
+    Looks::new(node, books, servers.map(Redis::new), refresh)
 }
 
 /// What is remembered of entitlements, and what nodes tell one another of them if there are several.

@@ -18,6 +18,7 @@ use seatkeeper_ledger::Ledger;
 
 use crate::engine::Station;
 use crate::jobs::Roster;
+use crate::metrics::UsageMetrics;
 use crate::settings::UsageSettings;
 use crate::workers::Crew;
 use delivery::Delivery;
@@ -32,6 +33,7 @@ pub(crate) struct Metering<S> {
     /// What serves capacities.
     pub(crate) station: Station,
     pub(crate) ledger: Ledger,
+    pub(crate) metrics: UsageMetrics,
 }
 
 impl<S: Sink> Metering<S> {
@@ -42,12 +44,13 @@ impl<S: Sink> Metering<S> {
         jobs: &mut Roster,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
-        let Self { sink, settings, station, ledger } = self;
+        let Self { sink, settings, station, ledger, metrics } = self;
         let delivery = Delivery {
             registry: Arc::clone(&station.registry),
             ledger: ledger.clone(),
             sink: Box::new(sink),
             duplicate_statuses: settings.duplicate_statuses,
+            metrics: metrics.clone(),
         };
         // First, for an emission asks for a run of it.
         jobs.start(delivery, crew, now).await?;
@@ -56,6 +59,7 @@ impl<S: Sink> Metering<S> {
             ledger,
             interval: Span::from_secs(settings.emission_interval_seconds),
             batch_records: usize::try_from(settings.batch_records).unwrap_or(usize::MAX),
+            metrics,
         };
         jobs.start(emission, crew, now).await
     }

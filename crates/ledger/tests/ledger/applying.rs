@@ -1,7 +1,7 @@
 //! Events on record.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{EndReason, Span};
+use seatkeeper_core::{EndReason, Event, Span};
 use seatkeeper_ledger::{Action, AuditFilter, Error, Ledger, SessionFilter};
 
 use crate::story::{START, Story, ledger, licensed, tenant};
@@ -73,12 +73,13 @@ async fn a_batch_applied_twice_or_overlapping_changes_nothing_more() {
     let (_, d) = story.admit("one");
     let e = story.end(second, EndReason::Released);
     let f = story.deny("three");
-    ledger.apply(&[a.clone(), b.clone(), c.clone()]).await.unwrap();
+    let are_new = async |batch: &[Event]| ledger.apply(batch).await.unwrap();
+    assert_eq!(are_new(&[a.clone(), b.clone(), c.clone()]).await, [true; 3]);
     let before = ledger.session(first).await.unwrap();
 
-    ledger.apply(&[a.clone(), b.clone(), c.clone()]).await.unwrap();
-    ledger.apply(&[b, c, d.clone(), e.clone()]).await.unwrap();
-    ledger.apply(&[a, d, e, f]).await.unwrap();
+    assert_eq!(are_new(&[a.clone(), b.clone(), c.clone()]).await, [false; 3]);
+    assert_eq!(are_new(&[b, c, d.clone(), e.clone()]).await, [false, false, true, true]);
+    assert_eq!(are_new(&[a, d, e, f]).await, [false, false, false, true]);
 
     assert_eq!(ledger.session(first).await.unwrap(), before);
     let count = async |action| records(&ledger, action).await;

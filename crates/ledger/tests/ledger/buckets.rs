@@ -83,7 +83,7 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
             let mut next = story.admit("0").1;
             while epoch <= EPOCH + RAISES {
                 match node.apply(&[Event { epoch, ..next.clone() }]).await {
-                    Ok(()) => {
+                    Ok(_) => {
                         applied += 1;
                         all_applied.send_modify(|all| *all += 1);
                         next = story.admit(&applied.to_string()).1;

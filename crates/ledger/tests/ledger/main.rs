@@ -7,6 +7,7 @@ mod place;
 mod applying;
 mod buckets;
 mod directory;
+mod figures;
 mod jobs;
 mod licenses;
 mod nodes;

@@ -8,6 +8,7 @@ mod place;
 mod alone;
 mod applying;
 mod buckets;
+mod figures;
 mod jobs;
 mod licenses;
 mod locking;

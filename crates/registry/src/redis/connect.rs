@@ -88,9 +88,13 @@ fn unreadable(path: &Path, error: &io::Error) -> RedisError {
 
 /// Why a server would end sessions by itself; none if it would not.
 pub(super) async fn unfit(connection: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
-    let told = info(connection, &["memory"]).await?;
-    let policy = field(&told, "maxmemory_policy").unwrap_or(POLICY_FIT);
-    Ok((policy != POLICY_FIT).then(|| format!("its maxmemory-policy is {policy}, and must be {POLICY_FIT}")))
+    Ok(unfit_by(&info(connection, &["memory"]).await?))
+}
+
+/// Likewise, by what it tells of its memory.
+pub(super) fn unfit_by(info: &str) -> Option<String> {
+    let policy = field(info, "maxmemory_policy").unwrap_or(POLICY_FIT);
+    (policy != POLICY_FIT).then(|| format!("its maxmemory-policy is {policy}, and must be {POLICY_FIT}"))
 }
 
 /// Which server is at the other end: its run, and the history of data that it has. Either changes when it may know other things

@@ -119,7 +119,7 @@ impl Servers {
     }
 
     /// The way to every server, once one is known.
-    async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
+    pub(super) async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
         match &self.ways {
             Ways::One(link) => vec![Arc::clone(link)],
             Ways::Cluster(cluster) => cluster.links(patience).await,

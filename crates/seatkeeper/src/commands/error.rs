@@ -5,7 +5,7 @@ use seatkeeper_server::StartError;
 use seatkeeper_server::auth::MintError;
 
 use super::demo::DemoError;
-use crate::logging::NotALevel;
+use crate::logging;
 use crate::{admin, api_client, settings};
 
 /// Why a command did not do what it was asked.
@@ -20,9 +20,9 @@ pub(crate) enum Error {
     /// A call of the API failed.
     #[error(transparent)]
     Api(#[from] api_client::Error),
-    /// The setting `log.level` says nothing that can be followed.
+    /// Nothing can be logged as the settings say.
     #[error(transparent)]
-    LogLevel(#[from] NotALevel),
+    Logging(#[from] logging::Error),
     /// The server does not start.
     #[error("the server cannot start")]
     Start(#[from] StartError),
@@ -83,7 +83,7 @@ impl Error {
 
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::LogLevel(_) | Self::Admin(admin::Error::Settings(_)) => EXIT_USAGE,
+            Self::Settings(_) | Self::Logging(_) | Self::Admin(admin::Error::Settings(_)) => EXIT_USAGE,
             Self::Admin(admin::Error::NoToken(_) | admin::Error::Client(_))
             | Self::Api(_)
             | Self::Start(_)

@@ -27,7 +27,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let settings = settings::load(&args.settings.sources())?;
-    logging::start(&settings.log)?;
+    let traces = logging::start(&settings)?;
     raise_file_limit(&settings);
     let stop_asked = stop_asked().map_err(Error::Signals)?;
     let stop = CancellationToken::new();
@@ -46,6 +46,9 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
             stop.cancel();
             finished.await;
         }
+    }
+    if let Some(traces) = traces {
+        traces.finish().await;
     }
     Ok(ExitCode::SUCCESS)
 }

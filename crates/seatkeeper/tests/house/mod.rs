@@ -14,6 +14,7 @@ mod client;
 mod event_stream;
 mod eventually;
 mod process;
+mod scrape;
 pub(crate) mod sink;
 mod topology;
 
@@ -32,6 +33,7 @@ pub(crate) use event_stream::{EventStream, Heard};
 pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, command, run, run_with};
+pub(crate) use scrape::Scrape;
 pub(crate) use topology::Topology;
 
 use crate::TOPOLOGY;

@@ -13,4 +13,5 @@ pub(crate) mod devices;
 mod hostile;
 mod licenses;
 mod limits;
+mod metrics;
 mod operations;

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::TOPOLOGY;
+use crate::house::Topology;
 use crate::http::desk::{ACQUIRE, AUDIT, Desk, LICENSES, SESSIONS, license_path, text};
 use crate::http::exchange::{assert_problem, bytes, exchange};
 
@@ -16,6 +18,21 @@ async fn a_server_that_runs_is_healthy_and_ready() {
     for path in ["/healthz", "/readyz"] {
         let answer = exchange(desk.request(reqwest::Method::GET, path)).await;
         assert_eq!(answer.expect(200), json!({ "status": "ok" }), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_tells_how_what_it_needs_is() {
+    let desk = Desk::open();
+    let ledger = exchange(desk.request(reqwest::Method::GET, "/health/ledger")).await.expect(200);
+    assert_eq!(ledger["status"], "ok");
+    assert!(ledger["latency_ms"].as_f64().unwrap() > 0.0 && ledger.get("problems").is_none(), "{ledger}");
+    let redis = exchange(desk.request(reqwest::Method::GET, "/health/redis")).await.expect(200);
+    if TOPOLOGY == Topology::Embedded {
+        assert_eq!(redis, json!({ "status": "none" }));
+    } else {
+        assert_eq!(redis["status"], "ok");
+        assert!(redis["latency_ms"].as_f64().unwrap() > 0.0 && redis.get("problems").is_none(), "{redis}");
     }
 }
 

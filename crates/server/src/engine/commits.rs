@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, RegistryTime};
 use seatkeeper_registry::Receipt;
 use tokio::sync::{Notify, oneshot};
 
@@ -17,6 +17,7 @@ const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
+    waiting_since: Mutex<Option<RegistryTime>>,
     awaited: Notify,
     depth_max: u64,
     behind_events_max: u64,
@@ -66,8 +67,8 @@ impl Commits {
         let buckets: Box<[_]> = Bucket::all().map(|_| Mutex::default()).collect();
         let depth_max = journal_events_max / 2;
         let behind_events_max = depth_max / buckets.len() as u64;
-        let (failing, awaited) = (AtomicBool::new(false), Notify::new());
-        Self { buckets, failing, awaited, depth_max, behind_events_max }
+        let (failing, waiting_since, awaited) = (AtomicBool::new(false), Mutex::default(), Notify::new());
+        Self { buckets, failing, waiting_since, awaited, depth_max, behind_events_max }
     }
 
     /// Whether the journal, with so many events, has room for more that nobody waits for.
@@ -88,6 +89,16 @@ impl Commits {
     /// Whether records do not reach the ledger at present.
     pub(crate) fn are_failing(&self) -> bool {
         self.failing.load(Relaxed)
+    }
+
+    /// Notes since when the oldest event waits that is to be brought to the ledger; none: there is none.
+    pub(crate) fn waiting(&self, since: Option<RegistryTime>) {
+        *self.waiting_since.lock() = since;
+    }
+
+    /// Since when it waits.
+    pub(crate) fn waiting_since(&self) -> Option<RegistryTime> {
+        *self.waiting_since.lock()
     }
 
     /// Notes that all up to `receipt` is in the ledger, and so that its epoch is the bucket's: what was waited for in

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
+use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, PoolKind};
 use seatkeeper_ledger::BucketMode;
 use seatkeeper_registry::{Epochs, Registry};
@@ -18,6 +20,8 @@ const ALONE_SESSIONS_MAX: usize = 10_000;
 pub(crate) struct Station {
     pub(crate) registry: Arc<dyn Registry>,
     pub(crate) commits: Arc<Commits>,
+    /// When its sweeper last had nothing left to do; none: it never had, or there is none.
+    pub(crate) swept: Arc<Mutex<Option<Instant>>>,
     footing: Footing,
 }
 
@@ -35,17 +39,27 @@ enum Footing {
 impl Station {
     /// A registry whose place nobody takes.
     pub(crate) fn lasting(registry: Arc<dyn Registry>, commits: Commits) -> Self {
-        Self { registry, commits: Arc::new(commits), footing: Footing::Lasting }
+        Self { registry, commits: Arc::new(commits), swept: Arc::default(), footing: Footing::Lasting }
     }
 
     /// A registry that serves in these epochs.
     pub(crate) fn rebuilt(registry: Arc<dyn Registry>, commits: Commits, epochs: Arc<Epochs>) -> Self {
-        Self { registry, commits: Arc::new(commits), footing: Footing::Rebuilt(epochs) }
+        Self {
+            registry,
+            commits: Arc::new(commits),
+            swept: Arc::default(),
+            footing: Footing::Rebuilt(epochs),
+        }
     }
 
     /// An empty registry by which this node decides alone.
     pub(crate) fn alone(registry: Arc<dyn Registry>, commits: Commits) -> Self {
-        Self { registry, commits: Arc::new(commits), footing: Footing::Alone(Arc::default()) }
+        Self {
+            registry,
+            commits: Arc::new(commits),
+            swept: Arc::default(),
+            footing: Footing::Alone(Arc::default()),
+        }
     }
 
     /// Whether another registry can take its place, so that what it says holds for an epoch alone.

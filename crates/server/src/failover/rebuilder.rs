@@ -15,6 +15,7 @@ use super::rebuilt::Rebuilt;
 use super::{Bearings, LEASE, POLL_INTERVAL, Presence};
 use crate::entitlements::terms_of_pool;
 use crate::error::Error;
+use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::workers::{Left, Worker};
 
@@ -34,6 +35,7 @@ pub(crate) struct Rebuilder {
     pub(crate) needs: Arc<Needs>,
     pub(crate) settings: Settings,
     pub(crate) presence: Arc<Presence>,
+    pub(crate) metrics: Metrics,
 }
 
 /// A bucket on its way to a new epoch, which is this rebuild's own.
@@ -67,6 +69,7 @@ impl Worker for Rebuilder {
         }
         let buckets: Vec<_> = needs.iter().map(|need| need.bucket).collect();
         let locked = self.lock(&buckets).await?;
+        self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
         let rebuilt = self.see_to(needs, &locked).await;
         self.bearings.read_again();
         // If this fails as well, the locks run out.

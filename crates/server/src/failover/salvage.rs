@@ -43,7 +43,10 @@ impl Rebuilder {
             events.retain(|event| !dropped.contains(&event.pool));
             match self.ledger.apply(&events).await {
                 Err(LedgerError::Contradiction { pool, .. }) => dropped.insert(*pool),
-                applied => return applied.map_err(Error::Ledger),
+                applied => {
+                    self.metrics.changes.recorded(&events, &applied.map_err(Error::Ledger)?);
+                    return Ok(());
+                }
             };
         }
     }

@@ -27,7 +27,7 @@ impl Proxies {
         if !self.trusted.contain(client) {
             return client;
         }
-        let (name, split): (_, fn(&str) -> Vec<Option<IpAddr>>) = match self.header {
+        let (name, split): (_, Split) = match self.header {
             ProxyHeader::XForwardedFor => (X_FORWARDED_FOR, listed),
             ProxyHeader::Forwarded => (FORWARDED, forwarded),
         };
@@ -45,6 +45,9 @@ impl Proxies {
         client
     }
 }
+
+/// Cuts a header's line into addresses; none for each that is none.
+type Split = fn(&str) -> Vec<Option<IpAddr>>;
 
 /// The addresses of `X-Forwarded-For`; none for each that is none.
 fn listed(line: &str) -> Vec<Option<IpAddr>> {

@@ -3,14 +3,16 @@
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use seatkeeper_core::{Actor, Origin, RequestId};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use super::client_address::Proxies;
 use crate::error::Error;
@@ -18,6 +20,9 @@ use crate::limits::Standing;
 use crate::problem::Causes;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The route of what is at no address of the server's.
+pub(crate) const UNKNOWN_ROUTE: &str = "unknown";
 
 /// What the server knows of a request besides its content.
 #[derive(Clone)]
@@ -59,11 +64,22 @@ pub(super) async fn identify(
     let standing = Arc::default();
     let meta = Meta { id: RequestId::new(text.as_str()), ip, standing: Arc::clone(&standing) };
     request.extensions_mut().insert(meta);
-    let answer = tokio::time::timeout(arrival.timeout, next.run(request)).await;
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
+    // Whatever is logged on the way has it.
+    let span = tracing::info_span!(
+        "request",
+        request.id = text.as_str(),
+        method = %request.method(),
+        route,
+        status = Empty,
+        otel.status_code = Empty,
+    );
+    let began = Instant::now();
+    let answer = tokio::time::timeout(arrival.timeout, next.run(request)).instrument(span.clone()).await;
     let mut response = answer.unwrap_or_else(|_| Error::TimedOut.into_response());
-    if let Some(Causes(causes)) = response.extensions_mut().remove() {
-        log(&text, response.status(), &causes);
-    }
+    let causes = response.extensions_mut().remove();
+    span.in_scope(|| log(&span, response.status(), causes, began.elapsed()));
     if let Ok(value) = HeaderValue::from_str(&text) {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
@@ -73,16 +89,27 @@ pub(super) async fn identify(
     response
 }
 
-/// One failure, one line: here its request is known.
-fn log(request: &str, status: StatusCode, causes: &str) {
-    let status = status.as_u16();
+/// One answer, one line.
+fn log(span: &Span, status: StatusCode, causes: Option<Causes>, took: Duration) {
+    let (status, took_us) = (status.as_u16(), took.as_micros() as u64);
+    if status >= 400 {
+        // The others are too many to note of each that it went well.
+        span.record("status", status);
+    }
+    let Some(Causes(causes)) = causes else {
+        tracing::debug!(status, took_us, "a request was answered");
+        return;
+    };
+    if status >= 500 {
+        span.record("otel.status_code", "ERROR");
+    }
     if status == 503 {
         // The caller will come again; if somebody should get up, whatever is in the way says so.
-        tracing::warn!(request.id = request, status, causes, "a request could not be answered now");
+        tracing::warn!(status, took_us, causes, "a request could not be answered now");
     } else if status >= 500 {
-        tracing::error!(request.id = request, status, causes, "a request failed");
+        tracing::error!(status, took_us, causes, "a request failed");
     } else {
-        tracing::debug!(request.id = request, status, causes, "a request was refused");
+        tracing::debug!(status, took_us, causes, "a request was refused");
     }
 }
 

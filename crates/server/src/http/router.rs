@@ -19,7 +19,7 @@ use super::request_id::{self, Arrival};
 use super::room;
 use crate::app::App;
 use crate::error::Error;
-use crate::{admin, capacities, devices, licenses, operations};
+use crate::{admin, capacities, devices, licenses, metrics, operations};
 
 /// The description of the API, before its routes are added.
 #[derive(OpenApi)]
@@ -81,5 +81,6 @@ pub(crate) fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(|_| Error::Panicked.into_response()))
         .layer(middleware::from_fn_with_state(room, room::enter))
         .layer(middleware::from_fn_with_state(Arc::new(arrival), request_id::identify))
+        .layer(middleware::from_fn_with_state(app.metrics.http.clone(), metrics::count))
         .with_state(app)
 }

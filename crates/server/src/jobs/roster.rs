@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::{Job, Pace, Runner};
+use crate::metrics::JobMetrics;
 use crate::workers::Crew;
 
 /// The jobs that this server runs, and a bell for each.
@@ -19,11 +20,13 @@ pub(crate) struct Roster {
     /// Who this server is to the others.
     worker: Arc<str>,
     bells: BTreeMap<JobName, Arc<Notify>>,
+    metrics: JobMetrics,
 }
 
 impl Roster {
-    pub(crate) fn new(registry: Arc<dyn Registry>, ledger: Ledger) -> Self {
-        Self { registry, ledger, worker: Uuid::new_v4().to_string().into(), bells: BTreeMap::new() }
+    pub(crate) fn new(registry: Arc<dyn Registry>, ledger: Ledger, metrics: JobMetrics) -> Self {
+        let worker = Uuid::new_v4().to_string().into();
+        Self { registry, ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
     /// Starts a job's runner in the crew. A job that the ledger does not know is due now.
@@ -43,6 +46,7 @@ impl Roster {
             bell,
             stop: crew.stopping(),
             pace: Pace::USUAL,
+            metrics: self.metrics.clone(),
         });
         Ok(())
     }

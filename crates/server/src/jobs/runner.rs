@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Job;
 use super::lock::{self, Broken};
 use crate::error::Error;
+use crate::metrics::{JobMetrics, RunOutcome};
 use crate::workers::{Left, Worker};
 
 /// How often a runner looks and its lock is extended, and how long its work may go on at a stop.
@@ -44,6 +45,7 @@ pub(super) struct Runner<J> {
     /// Cancelled when the server stops: no run is taken from then on.
     pub(super) stop: CancellationToken,
     pub(super) pace: Pace,
+    pub(super) metrics: JobMetrics,
 }
 
 /// How the work of a run ended.
@@ -78,8 +80,10 @@ impl<J: Job> Worker for Runner<J> {
         let taken = self.ledger.take_job(self.job.name(), &self.worker, now).await.map_err(Error::Ledger)?;
         if let Some(run) = taken {
             self.tell_taken(&run);
+            let began = Instant::now();
             let ended = self.work(&run.fence).await;
-            self.settle(&run.fence, ended).await?;
+            let outcome = self.settle(&run.fence, ended).await?;
+            self.metrics.ran(self.job.name(), outcome, began.elapsed());
         }
         Ok(Left::Nothing)
     }
@@ -107,25 +111,29 @@ impl<J: Job> Runner<J> {
         tokio::time::sleep(self.pace.grace).await;
     }
 
-    /// Puts the end of a run on record, and frees the job. A run that has lost its lock has nothing to say.
-    async fn settle(&self, fence: &Fence, ended: Ended) -> Result<(), Error> {
+    /// Puts the end of a run on record, and frees the job. A run that has lost its lock has nothing to say. Returns what
+    /// came of the run.
+    async fn settle(&self, fence: &Fence, ended: Ended) -> Result<RunOutcome, Error> {
         let now = self.registry.now().await?;
         let (job, run) = (fence.job().as_str(), fence.token());
-        let settled = match ended {
-            Ended::Well => self.ledger.complete_job(fence, now).await,
+        let (outcome, settled) = match ended {
+            Ended::Well => (RunOutcome::Succeeded, self.ledger.complete_job(fence, now).await),
             Ended::Failed(error) => {
                 tracing::warn!(job, run, %error, "a run of a job failed; it will be tried again");
-                self.ledger.fail_job(fence, now, &error).await
+                (RunOutcome::Failed, self.ledger.fail_job(fence, now, &error).await)
             }
-            Ended::Stopped => self.ledger.give_back_job(fence, now, "the server stopped").await,
-            Ended::Lost => Err(LedgerError::StaleRun),
+            Ended::Stopped => {
+                (RunOutcome::Stopped, self.ledger.give_back_job(fence, now, "the server stopped").await)
+            }
+            Ended::Lost => (RunOutcome::Lost, Err(LedgerError::StaleRun)),
         };
         match settled {
+            Ok(()) => Ok(outcome),
             Err(LedgerError::StaleRun) => {
                 tracing::warn!(job, run, "a run of a job has lost its lock to another");
-                Ok(())
+                Ok(RunOutcome::Lost)
             }
-            settled => settled.map_err(Error::Ledger),
+            Err(error) => Err(Error::Ledger(error)),
         }
     }
 
@@ -133,6 +141,7 @@ impl<J: Job> Runner<J> {
         let (job, run) = (self.job.name().as_str(), taken.fence.token());
         match &taken.reclaimed_from {
             Some(worker) => {
+                self.metrics.reclaimed();
                 tracing::warn!(job, run, %worker, "a job's lock was stale and has been taken over")
             }
             None => tracing::debug!(job, run, "a run of a job begins"),

@@ -21,6 +21,7 @@ use crate::http::{
     Meta, Unread, Who, heartbeat_interval_seconds, name_field, object_field, optional_name_field,
     user_agent_field, wait_seconds,
 };
+use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
 use crate::times::text_of;
 
@@ -98,27 +99,49 @@ pub(super) async fn acquire(
     // Before the body is read: who asks too often costs no more than this.
     app.limits.acquire(PoolKind::License, &who, &meta).await?;
     let ask: Acquire = body.read(&app).await?;
+    let metrics = &app.metrics.claims;
+    metrics.acquire_asked();
+    let decided = decide(&app, &who, &meta, &ask).await;
+    match &decided {
+        Ok(Decided { failure: Some(failure), .. }) => metrics.acquire_failed(*failure),
+        Ok(Decided { failure: None, .. }) => {}
+        Err(error) => metrics.acquire_failed(error.into()),
+    }
+    decided.map(|decided| decided.answer)
+}
+
+/// What became of a request.
+struct Decided {
+    answer: Response,
+    /// Why it got no seat, if it got none.
+    failure: Option<AcquireFailure>,
+}
+
+async fn decide(app: &App, who: &Who, meta: &Meta, ask: &Acquire) -> Result<Decided, Error> {
     let license = app.entitlements.licenses.license(&who.tenant, &ask.license_key).await?;
-    let claim = ask.claim(&license, &who)?;
+    let claim = ask.claim(&license, who)?;
     let pool = license.pool();
     let request = Request {
         pool: &pool,
         claim: &claim,
         policy: &policy_of(&license, &app.settings.licenses),
         origin: &meta.origin(who.as_user()),
-        particulars: &ask.particulars(&meta),
+        particulars: &ask.particulars(meta),
     };
     let claimed = app.engine.claim(request, app.settings.licenses.durability).await?;
-    match claimed.answer {
+    let (answer, failure) = match claimed.answer {
         Answer::Granted { how, session, .. } => {
-            Ok(granted(&license, how, &session, claimed.live, claimed.limit).into_response())
+            (granted(&license, how, &session, claimed.live, claimed.limit).into_response(), None)
         }
-        Answer::Denied(Denial::Full { free_in }) => full(&app, &pool, claimed.limit, free_in).await,
+        Answer::Denied(Denial::Full { free_in }) => {
+            (full(app, &pool, claimed.limit, free_in).await?, Some(AcquireFailure::Full))
+        }
         Answer::Denied(Denial::EntitlementOver { ended_at }) => {
-            Ok(expired(&app, &license, ended_at).into_response())
+            (expired(app, &license, ended_at).into_response(), Some(AcquireFailure::Expired))
         }
-        Answer::Denied(Denial::EntitlementClosed) => Err(Error::LicenseNotFound),
-    }
+        Answer::Denied(Denial::EntitlementClosed) => return Err(Error::LicenseNotFound),
+    };
+    Ok(Decided { answer, failure })
 }
 
 impl Acquire {

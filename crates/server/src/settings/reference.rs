@@ -5,7 +5,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{
     AuthSettings, CapacitiesSettings, DevicesSettings, LedgerSettings, LicensesSettings, LimitsSettings,
-    LogSettings, RegistrySettings, ServerSettings, UsageSettings,
+    LogSettings, MetricsSettings, RegistrySettings, ServerSettings, TracingSettings, UsageSettings,
 };
 
 /// A section of the settings.
@@ -33,6 +33,8 @@ impl SectionReference {
             Self::of::<LimitsSettings>("limits"),
             Self::of::<UsageSettings>("usage"),
             Self::of::<LogSettings>("log"),
+            Self::of::<MetricsSettings>("metrics"),
+            Self::of::<TracingSettings>("tracing"),
         ]
     }
 

@@ -14,6 +14,7 @@ use seatkeeper_registry::{Epochs, MonotonicClock, Rebuild, Registry};
 use super::StartError;
 use crate::engine::{Commits, Registries, Station};
 use crate::failover::{Bearings, Confirm, Known, Needs, Presence, Probe, Reach, Rebuilder, Rebuilt};
+use crate::metrics::Metrics;
 use crate::settings::{DevicesWhenDown, Settings, WhenDown};
 use crate::workers::Crew;
 
@@ -99,7 +100,7 @@ impl Shared {
     }
 
     /// Starts what keeps registries and ledger in step, and waits until all is served, but not for long.
-    pub(super) async fn start(&self, settings: &Settings, ledger: &Ledger, upkeep: &Crew) {
+    pub(super) async fn start(&self, settings: &Settings, ledger: &Ledger, upkeep: &Crew, metrics: &Metrics) {
         let needs = Arc::new(Needs::default());
         let rebuilt = self.registries.all().filter(|station| station.is_rebuilt());
         upkeep.start(Confirm {
@@ -118,6 +119,7 @@ impl Shared {
             needs: Arc::clone(&needs),
             settings: settings.clone(),
             presence: Arc::clone(&self.presence),
+            metrics: metrics.clone(),
         });
         let served = async {
             while !needs.are_met() {

@@ -12,6 +12,7 @@ use super::sink::Sink;
 use super::verdict::settlement;
 use crate::error::Error;
 use crate::jobs::Job;
+use crate::metrics::{Emitted, UsageMetrics};
 
 /// How often batches are looked for that are to be tried again; an emission asks for a run by itself.
 const INTERVAL: Span = Span::from_secs(5);
@@ -23,6 +24,7 @@ pub(crate) struct Delivery {
     pub(crate) ledger: Ledger,
     pub(crate) sink: Box<dyn Sink>,
     pub(crate) duplicate_statuses: Vec<u16>,
+    pub(crate) metrics: UsageMetrics,
 }
 
 #[async_trait]
@@ -67,6 +69,7 @@ impl Delivery {
         let settled = settlement(reply, batch.attempts, &self.duplicate_statuses, now, rand::random());
         tracing::debug!(batch = %batch.id, records = batch.records.len(), ?settled, "the sink was told usage");
         self.ledger.settle_usage(batch.id, &settled, fence).await.map_err(Error::Ledger)?;
+        self.metrics.came(Emitted::from(&settled));
         Ok(settled)
     }
 }

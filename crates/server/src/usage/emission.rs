@@ -7,12 +7,14 @@ use seatkeeper_ledger::{Fence, JobName, Ledger};
 use crate::engine::{Overtaken, Station};
 use crate::error::Error;
 use crate::jobs::Job;
+use crate::metrics::{Emitted, UsageMetrics};
 
 pub(crate) struct Emission {
     pub(crate) station: Station,
     pub(crate) ledger: Ledger,
     pub(crate) interval: Span,
     pub(crate) batch_records: usize,
+    pub(crate) metrics: UsageMetrics,
 }
 
 #[async_trait]
@@ -26,9 +28,20 @@ impl Job for Emission {
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
+        let emitted = self.emit(fence).await;
+        if emitted.is_err() {
+            self.metrics.came(Emitted::Failed);
+        }
+        emitted
+    }
+}
+
+impl Emission {
+    async fn emit(&self, fence: &Fence) -> Result<(), Error> {
         let until = self.caught_up().await?;
         let emit = || self.ledger.emit_usage(until, self.batch_records, fence);
         while let Some(emitted) = emit().await.map_err(Error::Ledger)? {
+            self.metrics.came(Emitted::Recorded);
             tracing::info!(
                 records = emitted.records,
                 batches = emitted.batches,
@@ -41,9 +54,7 @@ impl Job for Emission {
         }
         Ok(())
     }
-}
 
-impl Emission {
     /// A time before which nothing will be recorded any more: all that happened until then is on record.
     async fn caught_up(&self) -> Result<RegistryTime, Error> {
         // The time first: whatever comes into a journal after its end was read happens at this time or later.

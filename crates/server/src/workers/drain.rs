@@ -15,6 +15,7 @@ use super::driver::{Left, Worker};
 use crate::engine::{Endings, Station};
 use crate::error::Error;
 use crate::failover::Bearings;
+use crate::metrics::ChangeMetrics;
 
 /// Events in one commit. Only a ledger that is behind has so many at once, and it catches up the faster the
 /// more there are: pages that many of them touch are written once. It is a fraction of a second's work, for
@@ -38,6 +39,7 @@ pub(crate) struct Drain {
     pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
+    pub(crate) metrics: ChangeMetrics,
     /// Whether it gave way before this batch.
     pub(crate) gave_way: AtomicBool,
 }
@@ -67,10 +69,11 @@ impl Worker for Drain {
         let read = registry.journal_read(max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
-        if read.entries.is_empty() {
+        let (mut receipts, mut events) = split(read.entries);
+        commits.waiting(events.iter().map(|event| event.at).min());
+        if events.is_empty() {
             return Ok(Left::Nothing);
         }
-        let (mut receipts, mut events) = split(read.entries);
         while let Some(bucket) = self.apply(&events).await? {
             // The others' records do not wait for what becomes of this one.
             receipts.retain(|receipt| receipt.bucket != bucket);
@@ -82,6 +85,7 @@ impl Worker for Drain {
         for receipt in &receipts {
             commits.advance(*receipt);
         }
+        commits.waiting(None);
         self.endings.tell(&events);
         // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
@@ -102,6 +106,9 @@ impl Drain {
     /// who waits for one of them is told so when the bucket's epoch has been read again.
     async fn apply(&self, events: &[Event]) -> Result<Option<Bucket>, Error> {
         let applied = self.ledger.apply(events).await;
+        if let Ok(are_new) = &applied {
+            self.metrics.recorded(events, are_new);
+        }
         let refused = match &applied {
             Err(LedgerError::StaleEpoch { buckets }) => {
                 self.bearings.read_again();
@@ -111,7 +118,7 @@ impl Drain {
                 self.contradicted(pool);
                 Some(pool.bucket())
             }
-            Ok(()) | Err(_) => None,
+            Ok(_) | Err(_) => None,
         };
         self.station.commits.tried(applied.is_err() && refused.is_none());
         if refused.is_none() {

@@ -35,6 +35,8 @@ struct Next {
 impl Sweep {
     /// Looks at every bucket once an interval, and at once at those that the registry says are due.
     pub(crate) fn new(station: Station, interval: Duration) -> Self {
+        // So that one that never has its way is seen as well.
+        *station.swept.lock() = Some(Instant::now());
         Self { station, interval, next: Mutex::default() }
     }
 }
@@ -53,6 +55,7 @@ impl Worker for Sweep {
     async fn activate(&self) -> Result<Left, Error> {
         if !self.station.serves_any() {
             self.next.lock().all_seen = Some(Instant::now());
+            *self.station.swept.lock() = Some(Instant::now());
             return Ok(Left::Nothing);
         }
         let registry = &*self.station.registry;
@@ -65,6 +68,9 @@ impl Worker for Sweep {
         };
         // Where more is left all are looked at again.
         self.next.lock().all_seen = (left == Left::Nothing).then(|| all_seen.unwrap_or(began));
+        if left == Left::Nothing {
+            *self.station.swept.lock() = Some(began);
+        }
         Ok(left)
     }
 

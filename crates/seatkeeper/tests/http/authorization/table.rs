@@ -212,4 +212,6 @@ pub(super) const LINES: &[Line] = &[
     Line { operation: "post /api/v1/admin/jobs/{job}/run", allowed: 202, to_others: 202, ..ADMIN },
     Line { operation: "get /healthz", ..OPEN },
     Line { operation: "get /readyz", ..OPEN },
+    Line { operation: "get /health/redis", changes_by_itself: true, ..OPEN },
+    Line { operation: "get /health/ledger", changes_by_itself: true, ..OPEN },
 ];

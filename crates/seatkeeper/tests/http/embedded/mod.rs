@@ -5,6 +5,8 @@ mod forge;
 mod hostile_tokens;
 mod issuer;
 mod published_keys;
+/// What a process logs and sends, which is the same whatever else nodes share.
+mod request_ids;
 /// Time limits of one process, which is asked over few connections and many.
 mod slow;
 /// Which tokens a process believes by which key: no other process has a say in it.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Pace, Runner};
 use crate::error::Error;
 use crate::jobs::Job;
+use crate::metrics::JobMetrics;
 use crate::workers::{Crew, Worker};
 
 const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
@@ -129,6 +130,7 @@ impl Scene {
             bell: Arc::default(),
             stop: CancellationToken::new(),
             pace,
+            metrics: JobMetrics::default(),
         }
     }
 

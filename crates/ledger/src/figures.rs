@@ -1,0 +1,94 @@
+//! Figures that an operator watches: how much is in use, and how much waits.
+
+use std::collections::BTreeMap;
+
+use seatkeeper_core::PoolKind;
+use uuid::Uuid;
+
+use crate::chunks::{ChunkedStatement, sized_texts};
+use crate::database::{Row, Tx};
+use crate::licenses::LicenseId;
+use crate::row::Fields;
+use crate::{Error, Ledger};
+
+/// Licenses whose seats are looked up at once.
+const ROWS_MAX: usize = 256;
+
+static SEATS: ChunkedStatement =
+    ChunkedStatement::new(|| sized_texts(include_str!("../sql/license_seats.sql"), 1, ROWS_MAX));
+
+/// How much of a license is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LicenseSeats {
+    /// The license.
+    pub license: LicenseId,
+    /// Sessions that are live on record.
+    pub used: u64,
+    /// Its seats.
+    pub total: u32,
+}
+
+impl Ledger {
+    /// How many sessions are live on record, for each kind of pool. Those that are over count until that is on
+    /// record as well.
+    pub async fn live_by_kind(&self) -> Result<BTreeMap<PoolKind, u64>, Error> {
+        let rows = self.readers().query(include_str!("../sql/live_by_kind.sql")).fetch_all().await?;
+        let count = |row| {
+            let fields = Fields(row);
+            Ok((fields.named("pool_kind")?, fields.whole("live")?))
+        };
+        rows.iter().map(count).collect()
+    }
+
+    /// How much of at most `max` licenses is in use, as of one instant: those with the most live sessions and, if there
+    /// is room for more, the newest active ones.
+    pub async fn license_seats(&self, max: u32) -> Result<Vec<LicenseSeats>, Error> {
+        let mut tx = self.readers().begin_snapshot().await?;
+        let used = in_use(&mut tx, max).await?;
+        let mut totals = seats_of(&mut tx, &used).await?;
+        let newest = tx.query(include_str!("../sql/newest_license_seats.sql")).bind(i64::from(max));
+        for row in newest.fetch_all().await? {
+            if totals.len() < max as usize {
+                totals.extend([seats_in(&row)?]);
+            }
+        }
+        let of = |(license, total)| LicenseSeats {
+            license: LicenseId(license),
+            used: used.get(&license).copied().unwrap_or_default(),
+            total,
+        };
+        Ok(totals.into_iter().map(of).collect())
+    }
+
+    /// How many batches of usage wait for their receiver.
+    pub async fn usage_outbox_depth(&self) -> Result<u64, Error> {
+        let depth: i64 = self.readers().query(include_str!("../sql/outbox_depth.sql")).scalar().await?;
+        Ok(depth.unsigned_abs())
+    }
+}
+
+async fn in_use(tx: &mut Tx, max: u32) -> Result<BTreeMap<Uuid, u64>, Error> {
+    let query = tx.query(include_str!("../sql/licenses_in_use.sql")).bind(i64::from(max));
+    let count = |row: &Row| {
+        let fields = Fields(row);
+        Ok((fields.named("pool_id")?, fields.whole("live")?))
+    };
+    query.fetch_all().await?.iter().map(count).collect()
+}
+
+async fn seats_of(tx: &mut Tx, licenses: &BTreeMap<Uuid, u64>) -> Result<BTreeMap<Uuid, u32>, Error> {
+    let ids: Vec<_> = licenses.keys().copied().collect();
+    let mut seats = BTreeMap::new();
+    for (statement, chunk) in SEATS.cut(tx.dialect(), &ids) {
+        let query = chunk.iter().fold(tx.query(statement), |query, id| query.bind(*id));
+        for row in query.fetch_all().await? {
+            seats.extend([seats_in(&row)?]);
+        }
+    }
+    Ok(seats)
+}
+
+fn seats_in(row: &Row) -> Result<(Uuid, u32), Error> {
+    let fields = Fields(row);
+    Ok((fields.value("id")?, fields.small("max_seats")?))
+}

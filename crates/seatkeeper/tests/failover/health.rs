@@ -1,0 +1,88 @@
+//! A node says what is wrong with what it needs, and its metrics go on while Redis or PostgreSQL is away or hangs.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::postgres::{Postgres, Stop};
+use seatkeeper_testbed::redis::{Memory, Redis};
+use serde_json::{Value, json};
+
+use super::support::Nodes;
+use crate::house::Scrape;
+use crate::until::until;
+
+/// No answer may take as long, whatever hangs.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+struct Stage {
+    nodes: Nodes,
+    redis: Redis,
+}
+
+impl Stage {
+    /// What `/health/…` says, once it says this status.
+    async fn health(&self, part: &str, status: &str) -> Value {
+        let url = self.nodes.houses[0].url().to_owned();
+        let code = if status == "ok" { 200 } else { 503 };
+        until(&format!("{part} is {status}"), async || {
+            let began = Instant::now();
+            let answer = reqwest::get(format!("{url}/health/{part}")).await.expect("an answer");
+            assert!(began.elapsed() < ANSWER_MAX, "{:?}", began.elapsed());
+            let told = answer.status().as_u16();
+            let body: Value = answer.json().await.expect("JSON");
+            if body["status"] == status && told == code { Ok(body) } else { Err(format!("{told} {body}")) }
+        })
+        .await
+    }
+
+    /// Waits until this metric has this value; every scrape on the way is in time.
+    async fn metric(&self, name: &str, value: Option<f64>) {
+        let url = self.nodes.houses[0].url().to_owned();
+        until(&format!("{name} is {value:?}"), async || {
+            let began = Instant::now();
+            let scrape = Scrape::of(std::slice::from_ref(&url)).await;
+            assert!(began.elapsed() < ANSWER_MAX, "{:?}", began.elapsed());
+            let now = scrape.samples.get(name).copied();
+            if now == value { Ok(()) } else { Err(format!("{now:?}")) }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
+    let postgres = tokio::task::block_in_place(Postgres::start);
+    let redis = Redis::start();
+    let mut nodes = Nodes::on(postgres.url(&postgres.add_database()));
+    tokio::task::block_in_place(|| nodes.add(&redis.url()));
+    let mut stage = Stage { nodes, redis };
+    stage.health("redis", "ok").await;
+    stage.health("ledger", "ok").await;
+
+    let mut evicting = redis::cmd("CONFIG");
+    evicting.arg("SET").arg("maxmemory-policy").arg("allkeys-lru");
+    stage.redis.ask::<String>(evicting);
+    let unfit = stage.health("redis", "unfit").await;
+    assert_eq!(unfit["problems"], json!(["its maxmemory-policy is allkeys-lru, and must be noeviction"]));
+
+    stage.redis.kill();
+    stage.health("redis", "down").await;
+    stage.metric("redis_up", Some(0.0)).await;
+    stage.redis.start_again(Memory::Lost);
+    stage.health("redis", "ok").await;
+
+    postgres.stop(Stop::Immediate);
+    let down = stage.health("ledger", "down").await;
+    assert_eq!(down, json!({ "status": "down", "problems": ["the database does not answer"] }));
+    stage.metric("ledger_up", Some(0.0)).await;
+    stage.metric("redis_up", Some(1.0)).await;
+    postgres.start_again();
+    stage.health("ledger", "ok").await;
+    stage.metric("ledger_up", Some(1.0)).await;
+    // It hangs: nobody else does.
+    stage.redis.pause();
+    assert_eq!(stage.health("redis", "down").await["problems"], json!(["1 of 1 servers do not answer"]));
+    stage.metric("redis_up", Some(0.0)).await;
+    stage.metric("redis_ops_per_sec", None).await;
+    stage.redis.resume();
+    stage.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
+}

@@ -1,0 +1,63 @@
+//! What Prometheus reads, as tests see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A page of metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Scrape {
+    /// The type of each metric, by the name that its samples have.
+    pub(crate) types: BTreeMap<String, String>,
+    /// Each series, as `name{label="value",…}` or the bare name, and its value.
+    pub(crate) samples: BTreeMap<String, f64>,
+}
+
+impl Scrape {
+    /// The pages of these servers, their samples summed up.
+    pub(crate) async fn of(urls: &[String]) -> Self {
+        let mut sum = Self::default();
+        for url in urls {
+            let page = reqwest::get(format!("{url}/metrics")).await.expect("an answer");
+            assert_eq!(page.status(), 200);
+            let format = page.headers()["content-type"].to_str().expect("text").to_owned();
+            assert_eq!(format, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+            sum.add(&page.text().await.expect("a page"));
+        }
+        sum
+    }
+
+    fn add(&mut self, page: &str) {
+        assert!(page.ends_with("# EOF\n"), "{page}");
+        for line in page.lines() {
+            if let Some(told) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = told.split_once(' ').expect("a name and a type");
+                let suffix = if kind == "counter" { "_total" } else { "" };
+                self.types.insert(format!("{name}{suffix}"), kind.to_owned());
+            } else if !line.starts_with('#') {
+                let (series, value) = line.rsplit_once(' ').expect("a series and its value");
+                *self.samples.entry(series.to_owned()).or_default() +=
+                    value.parse::<f64>().expect("a number");
+            }
+        }
+    }
+
+    /// The value of a series; 0 if there is none.
+    pub(crate) fn value(&self, series: &str) -> f64 {
+        self.samples.get(series).copied().unwrap_or_default()
+    }
+
+    /// The names of a metric's labels, but for those that all of its type have.
+    pub(crate) fn labels(&self, metric: &str) -> BTreeSet<String> {
+        let of_metric = self.samples.keys().filter_map(|series| {
+            let rest = series.strip_prefix(metric)?;
+            let rest = ["_bucket", "_sum", "_count"]
+                .iter()
+                .fold(rest, |rest, end| rest.strip_prefix(end).unwrap_or(rest));
+            (rest.is_empty() || rest.starts_with('{')).then_some(rest)
+        });
+        // No value of a label holds a quote or an equals sign.
+        let names =
+            of_metric.flat_map(|labels| labels.trim_matches(['{', '}']).split("\",").map(str::to_owned));
+        let names = names.filter_map(|label| Some(label.split_once('=')?.0.to_owned()));
+        names.filter(|name| name != "le").collect()
+    }
+}

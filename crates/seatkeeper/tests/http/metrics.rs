@@ -1,0 +1,4 @@
+//! `/metrics`: which there are, and that they count.
+
+mod counted;
+mod named;

@@ -1,0 +1,113 @@
+//! Each thing that happens is counted once, whichever node it happens on.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::named;
+use crate::TOPOLOGY;
+use crate::house::Scrape;
+use crate::http::capacities::place::Place;
+use crate::http::desk::{DEVICES, Desk, text};
+use crate::http::until::until;
+
+const ACQUIRE: &str = "route=\"/api/v1/licenses/acquire\"";
+
+/// Waits until the nodes together have counted this.
+async fn counted(desk: &Desk, expected: &[(&str, f64)]) {
+    let expected: BTreeMap<_, _> = expected.iter().copied().collect();
+    until("the counts", async || {
+        let scrape = Scrape::of(desk.house.doors().all()).await;
+        let now: BTreeMap<_, _> = expected.keys().map(|series| (*series, scrape.value(series))).collect();
+        let other: Vec<_> =
+            now.iter().filter(|(series, count)| expected.get(*series) != Some(count)).collect();
+        if other.is_empty() { Ok(()) } else { Err(format!("{other:?}")) }
+    })
+    .await;
+}
+
+/// Two get in, one is denied, one comes back, one is let go, and one falls silent.
+async fn licenses(desk: &Desk) -> Value {
+    let license = desk.license(json!({ "max_seats": 2 })).await;
+    let (ann, key) = (desk.user("ann"), &license["license_key"]);
+    let first = ann.acquire(key, "m1").await.expect(201)["session_id"].clone();
+    ann.acquire(key, "m2").await.expect(201);
+    ann.acquire(key, "m3").await.expect(403);
+    ann.acquire(key, "m1").await.expect(200);
+    ann.acquire(&json!("no such key"), "m1").await.expect(404);
+    ann.heartbeat(&first).await.expect(200);
+    ann.release(&first).await.expect(204);
+    license
+}
+
+async fn others(desk: &Desk) {
+    let screen = json!({ "device_id": "tv-1", "device_type": "tv" });
+    desk.user("ann").post(DEVICES, screen).await.expect(201);
+    let (place, service) = (Place::of(desk), desk.client(desk.token("meter", "service")));
+    place.take(&service, 1).await;
+    place.take(&service, 2).await;
+    desk.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
+    desk.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
+}
+
+#[tokio::test]
+async fn what_happens_is_counted_once() {
+    let desk = Desk::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("LICENSES_TTL_SECONDS", "2")]);
+    let license = licenses(&desk).await;
+    others(&desk).await;
+    let nodes = TOPOLOGY.nodes() as f64;
+    let status =
+        |status: u16| format!("http_requests_total{{method=\"POST\",{ACQUIRE},status=\"{status}\"}}");
+    let of_license = |name: &str| format!("{name}{{license_id=\"{}\"}}", text(&license["license_id"]));
+    counted(
+        &desk,
+        &[
+            ("license_acquire_requests_total", 5.0),
+            ("license_acquire_failures_total{reason=\"full\"}", 1.0),
+            ("license_acquire_failures_total{reason=\"not_found\"}", 1.0),
+            ("license_acquire_failures_total{reason=\"unavailable\"}", 0.0),
+            ("license_sessions_expired_total{reason=\"released\"}", 1.0),
+            ("license_sessions_expired_total{reason=\"expired\"}", 1.0),
+            ("license_sessions_expired_total{reason=\"evicted\"}", 0.0),
+            ("cleanup_latency_seconds_count", 1.0),
+            ("session_heartbeat_latency_seconds_count", 1.0),
+            ("session_admission_latency_seconds_count{pool_kind=\"license\",decision=\"admitted\"}", 2.0),
+            ("session_admission_latency_seconds_count{pool_kind=\"license\",decision=\"denied\"}", 1.0),
+            ("session_admission_latency_seconds_count{pool_kind=\"license\",decision=\"resumed\"}", 1.0),
+            ("sessions_created_total{pool_kind=\"license\"}", 2.0),
+            ("sessions_created_total{pool_kind=\"subscriber\"}", 1.0),
+            ("sessions_created_total{pool_kind=\"capacity\"}", 2.0),
+            ("sessions_upgraded_total", 1.0),
+            // Each node tells of all.
+            ("sessions_active{pool_kind=\"license\"}", 0.0),
+            ("sessions_active{pool_kind=\"subscriber\"}", nodes),
+            ("sessions_active{pool_kind=\"capacity\"}", nodes),
+            (&of_license("license_seats_used"), 0.0),
+            (&of_license("license_seats_total"), 2.0 * nodes),
+            ("registry_mode{pool_kind=\"license\"}", 0.0),
+            ("journal_depth", 0.0),
+            ("node_ready", nodes),
+            ("ledger_up", nodes),
+            (&status(201), 2.0),
+            (&status(200), 1.0),
+            (&status(403), 1.0),
+            (&status(404), 1.0),
+            ("http_requests_total{method=\"GET\",route=\"unknown\",status=\"404\"}", 2.0),
+            ("http_request_duration_seconds_count{method=\"GET\",route=\"unknown\"}", 2.0),
+        ],
+    )
+    .await;
+    named::are_those_of_the_page(&desk).await;
+}
+
+#[tokio::test]
+async fn licenses_need_not_have_series_of_their_own() {
+    let desk = Desk::open_with(&[("METRICS_LICENSE_SERIES_MAX", "0"), ("METRICS_REFRESH_SECONDS", "1")]);
+    licenses(&desk).await;
+    let nodes = TOPOLOGY.nodes() as f64;
+    counted(&desk, &[("sessions_active{pool_kind=\"license\"}", nodes)]).await;
+    let scrape = Scrape::of(desk.house.doors().all()).await;
+    let of_licenses: Vec<_> = scrape.samples.keys().filter(|series| series.contains("license_id")).collect();
+    assert_eq!(of_licenses, Vec::<&String>::new());
+}

@@ -1,0 +1,111 @@
+//! What requests there were.
+
+use std::hash::{Hash, Hasher};
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::Response;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use super::Timing;
+use crate::http::UNKNOWN_ROUTE;
+
+/// The method of what has none of the usual ones.
+const OTHER_METHOD: &str = "OTHER";
+
+/// Requests, by what is known before they come: as many series as there are routes, whatever is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpMetrics {
+    requests: Family<Answered, Counter>,
+    durations: Family<Asked, Timing, fn() -> Timing>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    method: &'static str,
+    route: Route,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    method: &'static str,
+    route: Route,
+    status: u16,
+}
+
+/// The template of a path; none: no route has it.
+#[derive(Clone, Debug)]
+struct Route(Option<MatchedPath>);
+
+impl Default for HttpMetrics {
+    fn default() -> Self {
+        Self { requests: Family::default(), durations: Family::new_with_constructor(Timing::of_answers) }
+    }
+}
+
+impl HttpMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register("http_requests", "Requests that were answered", self.requests.clone());
+        registry.register(
+            "http_request_duration_seconds",
+            "How long requests took to the head of their answer",
+            self.durations.clone(),
+        );
+    }
+}
+
+/// Counts a request when it is answered.
+pub(crate) async fn count(State(metrics): State<HttpMetrics>, request: Request, next: Next) -> Response {
+    let method = name_of(request.method());
+    let route = Route(request.extensions().get::<MatchedPath>().cloned());
+    let began = Instant::now();
+    let answer = next.run(request).await;
+    let status = answer.status().as_u16();
+    metrics.durations.get_or_create(&Asked { method, route: route.clone() }).observe(began.elapsed());
+    metrics.requests.get_or_create(&Answered { method, route, status }).inc();
+    answer
+}
+
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => OTHER_METHOD,
+    }
+}
+
+impl Route {
+    fn as_str(&self) -> &str {
+        self.0.as_ref().map_or(UNKNOWN_ROUTE, MatchedPath::as_str)
+    }
+}
+
+impl PartialEq for Route {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Route {}
+
+impl Hash for Route {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl EncodeLabelValue for Route {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
+        self.as_str().encode(encoder)
+    }
+}

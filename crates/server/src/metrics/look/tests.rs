@@ -1,0 +1,66 @@
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use super::*;
+
+const AGE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Longer than the rest after a look that took no time.
+const REST: Duration = Duration::from_millis(100);
+
+/// Counts the looks; what is seen is the number of the look.
+#[derive(Default)]
+struct Counting {
+    looks: AtomicU64,
+    takes: Duration,
+    fails: AtomicBool,
+}
+
+#[async_trait]
+impl Source for Counting {
+    type Seen = u64;
+
+    async fn look(&self) -> Result<u64, Error> {
+        let number = self.looks.fetch_add(1, SeqCst) + 1;
+        tokio::time::sleep(self.takes).await;
+        if self.fails.load(SeqCst) { Err(Error::TimedOut) } else { Ok(number) }
+    }
+}
+
+fn look(takes: Duration) -> Look<Counting> {
+    Look::new(Counting { takes, ..Counting::default() }, AGE, PATIENCE)
+}
+
+async fn latest(look: &Look<Counting>) -> Option<u64> {
+    look.latest().await.as_deref().copied()
+}
+
+#[tokio::test]
+async fn many_who_ask_at_once_cost_one_look() {
+    let look = look(Duration::from_millis(100));
+    let asked: Vec<_> = (0..100).map(|_| latest(&look)).collect();
+    assert_eq!(futures_util::future::join_all(asked).await, [Some(1); 100]);
+    assert_eq!(latest(&look).await, Some(1));
+    assert_eq!(look.source().looks.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn nobody_waits_long_for_a_source_that_hangs() {
+    let look = look(Duration::from_secs(3_600));
+    let began = Instant::now();
+    assert_eq!(latest(&look).await, None);
+    assert_eq!(latest(&look).await, None);
+    assert!(began.elapsed() >= 2 * PATIENCE && began.elapsed() < LOOK_MAX);
+    assert_eq!(look.source().looks.load(SeqCst), 1, "the look that hangs is the only one");
+}
+
+#[tokio::test]
+async fn what_could_not_be_looked_up_is_not_known() {
+    let look = Look::new(Counting::default(), Duration::ZERO, LOOK_MAX);
+    assert_eq!(latest(&look).await, Some(1));
+    look.source().fails.store(true, SeqCst);
+    tokio::time::sleep(REST).await;
+    assert_eq!(latest(&look).await, None);
+    look.source().fails.store(false, SeqCst);
+    assert_eq!(latest(&look).await, Some(3));
+}

@@ -1,0 +1,134 @@
+//! How this node stands: what serves, what waits, what is to be reclaimed.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use seatkeeper_core::{Bucket, PoolKind, Span};
+use seatkeeper_ledger::BucketMode;
+
+use super::gauges::{gauge, gauges};
+use super::{KINDS, Look, OfKind, Source};
+use crate::engine::{Engine, Registries, Station};
+use crate::error::Error;
+use crate::failover::Bearings;
+
+/// This node.
+pub(crate) struct Node {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) registries: Registries,
+    pub(crate) bearings: Arc<Bearings>,
+}
+
+/// How it stands.
+pub(crate) struct Standing {
+    is_ready: bool,
+    /// How long the oldest event waits that this node is to put on record; none: no registry tells the time.
+    journal_lag: Option<Span>,
+    /// Buckets with something to reclaim; none: no registry tells.
+    due: Option<usize>,
+}
+
+#[async_trait]
+impl Source for Node {
+    type Seen = Standing;
+
+    /// A registry that does not answer is left out, and says so elsewhere: the others' figures count all the more.
+    async fn look(&self) -> Result<Standing, Error> {
+        let is_ready = self.engine.is_ready().await.is_ok();
+        let (mut journal_lag, mut due) = (None, None);
+        for station in self.registries.all().filter(|station| station.serves_any()) {
+            if let Ok(lag) = lag(station).await {
+                journal_lag = journal_lag.max(Some(lag));
+            }
+            if let Ok(buckets) = station.registry.due_buckets().await {
+                due = Some(due.unwrap_or_default() + buckets.len());
+            }
+        }
+        Ok(Standing { is_ready, journal_lag, due })
+    }
+}
+
+async fn lag(station: &Station) -> Result<Span, seatkeeper_registry::Error> {
+    let now = station.registry.now().await?;
+    Ok(station.commits.waiting_since().map_or(Span::default(), |since| now.since(since)))
+}
+
+impl Node {
+    /// Events that wait for the ledger, as far as this node knows.
+    fn journal_depth(&self) -> u64 {
+        self.registries.all().map(|station| station.registry.journal_depth() as u64).sum()
+    }
+
+    /// How long ago the sweeper of each registry last had nothing left to do, the longest of them; none: it is off.
+    fn sweeper_idle(&self) -> Option<f64> {
+        let swept = self.registries.all().filter_map(|station| *station.swept.lock());
+        swept.map(|swept| swept.elapsed().as_secs_f64()).reduce(f64::max)
+    }
+
+    /// What serves pools of this kind: the worst over all buckets.
+    fn mode(&self, kind: PoolKind) -> u64 {
+        // Capacities are served alike in every mode, where they have a registry of their own.
+        let lasts = kind == PoolKind::Capacity && self.registries.lasting.is_some();
+        let modes = Bucket::all().map(|bucket| self.bearings.mode(bucket));
+        if lasts { 0 } else { modes.map(number_of).max().unwrap_or_default() }
+    }
+}
+
+fn number_of(mode: BucketMode) -> u64 {
+    match mode {
+        BucketMode::Registry => 0,
+        BucketMode::Ledger => 1,
+        BucketMode::Allow => 2,
+        BucketMode::Deny => 3,
+    }
+}
+
+impl Collector for Look<Node> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let (node, standing, encoder) = (self.source(), self.known(), &mut encoder);
+        let standing = standing.as_deref();
+        gauge(
+            encoder,
+            "node_ready",
+            "Whether this node should be asked: 1 or 0, as /readyz says.",
+            standing.map(|standing| u64::from(standing.is_ready)),
+        )?;
+        gauges(
+            encoder,
+            "registry_mode",
+            "What serves pools of this kind, the worst over all buckets: 0 the registry, 1 the ledger, 2 each node alone, 3 nothing.",
+            KINDS.map(|kind| (OfKind::from(kind), node.mode(kind))),
+        )?;
+        gauge(
+            encoder,
+            "journal_depth",
+            "Events that wait to be put on record, as far as this node knows.",
+            Some(node.journal_depth()),
+        )?;
+        gauge(
+            encoder,
+            "journal_lag_seconds",
+            "How long the oldest event waits that this node is to put on record.",
+            standing.and_then(|standing| standing.journal_lag).map(seconds),
+        )?;
+        gauge(
+            encoder,
+            "cleanup_queue_size",
+            "Buckets, of 256, in which a session is over and not yet on record as expired.",
+            standing.and_then(|standing| standing.due).map(|due| due as u64),
+        )?;
+        gauge(
+            encoder,
+            "sweeper_idle_seconds",
+            "How long ago the sweeper last had reclaimed all there was.",
+            node.sweeper_idle(),
+        )
+    }
+}
+
+fn seconds(span: Span) -> f64 {
+    const MILLIS: f64 = 1e3;
+    span.as_millis() as f64 / MILLIS
+}

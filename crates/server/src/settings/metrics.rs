@@ -1,0 +1,36 @@
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Misfit, within};
+
+/// The most licenses that have series of their own.
+const LICENSE_SERIES_MAX: u64 = 10_000;
+
+/// `[metrics]`: what Prometheus is told.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricsSettings {
+    /// How many licenses have series of their own, `license_seats_used` and `license_seats_total`: 0 turns them off,
+    /// at most 10,000. If there are more, those with the most seats in use have them. Default 1,000.
+    pub license_series_max: u64,
+    /// How old figures may be that are looked up in the ledger and the registry, in seconds: 1 to 300. Default 10.
+    pub refresh_seconds: u64,
+}
+
+impl Default for MetricsSettings {
+    fn default() -> Self {
+        Self { license_series_max: 1_000, refresh_seconds: 10 }
+    }
+}
+
+impl MetricsSettings {
+    pub(super) fn check(&self) -> Result<(), Misfit> {
+        within(
+            "metrics.license_series_max",
+            self.license_series_max,
+            0..=LICENSE_SERIES_MAX,
+            "want 0 (off) to 10,000 licenses",
+        )?;
+        within("metrics.refresh_seconds", self.refresh_seconds, 1..=300, "want 1 to 300 seconds")
+    }
+}
