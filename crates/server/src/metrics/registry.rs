@@ -1,18 +1,23 @@
 //! How this node stands: what serves, what waits, what is to be reclaimed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use seatkeeper_core::{Bucket, PoolKind, Span};
 use seatkeeper_ledger::BucketMode;
+use tokio::time::timeout;
 
 use super::gauges::{gauge, gauges};
 use super::{KINDS, Look, OfKind, Source};
 use crate::engine::{Engine, Registries, Station};
 use crate::error::Error;
 use crate::failover::Bearings;
+
+/// How long a registry may take to answer, so that one that hangs does not keep the others from being looked at.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// This node.
 pub(crate) struct Node {
@@ -39,10 +44,9 @@ impl Source for Node {
         let is_ready = self.engine.is_ready().await.is_ok();
         let (mut journal_lag, mut due) = (None, None);
         for station in self.registries.all().filter(|station| station.serves_any()) {
-            if let Ok(lag) = lag(station).await {
-                journal_lag = journal_lag.max(Some(lag));
-            }
-            if let Ok(buckets) = station.registry.due_buckets().await {
+            let Ok(Ok(lag)) = timeout(ANSWER_MAX, lag(station)).await else { continue };
+            journal_lag = journal_lag.max(Some(lag));
+            if let Ok(Ok(buckets)) = timeout(ANSWER_MAX, station.registry.due_buckets()).await {
                 due = Some(due.unwrap_or_default() + buckets.len());
             }
         }
