@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::call::Call;
@@ -80,16 +81,24 @@ impl Connection {
     }
 }
 
+/// What bytes go over: in the clear or secured.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send + Sync {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + Sync> Stream for S {}
+
 struct Open {
     sender: http1::SendRequest<Full<Bytes>>,
     // Driven by the task that waits for the answer: a task of its own would cost two switches a request.
-    driver: http1::Connection<TokioIo<TcpStream>, Full<Bytes>>,
+    driver: http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>,
 }
 
 impl Open {
     async fn to(target: &Target) -> Result<Self, Failure> {
         let stream = TcpStream::connect(target.address()).await.map_err(Failure::Connect)?;
         stream.set_nodelay(true).map_err(Failure::Connect)?;
+        let stream: Box<dyn Stream> = match target.tls() {
+            Some((tls, name)) => Box::new(tls.connect(name.clone(), stream).await.map_err(Failure::Connect)?),
+            None => Box::new(stream),
+        };
         let (sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
         Ok(Self { sender, driver })
     }

@@ -7,12 +7,20 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is not `host:port` or `http://host:port`.
-    #[error("`{given}` is not an address: want host:port or http://host:port")]
+    /// The address is none that can be asked so.
+    #[error(
+        "`{given}` is not an address: want host:port, http://host:port, or https://host:port and who vouches for it"
+    )]
     BadAddress {
         /// What was given.
         given: String,
     },
+    /// What should vouch for the server is not PEM.
+    #[error("the certificates that vouch for the server are not PEM")]
+    NotPem(#[source] rustls::pki_types::pem::Error),
+    /// What should vouch for the server cannot.
+    #[error("the certificates that vouch for the server cannot be used")]
+    Unfit(#[from] rustls::Error),
     /// The token or a path holds characters that HTTP does not allow.
     #[error("a token or path cannot be sent")]
     Unsendable(#[from] http::Error),

@@ -6,6 +6,11 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
 
 use crate::Error;
 
@@ -13,15 +18,30 @@ use crate::Error;
 #[derive(Clone)]
 pub struct Target {
     authority: Authority,
+    /// None: in the clear.
+    tls: Option<(TlsConnector, ServerName<'static>)>,
     headers: Arc<HeaderMap>,
 }
 
 impl Target {
-    /// The server at `address` (`host:port` or `http://host:port`; plain HTTP only), asked with a
-    /// bearer token, or without one.
+    /// The server at `address` (`host:port` or `http://host:port`), asked in the clear with a bearer token, or without one.
     pub fn new(address: &str, token: Option<&str>) -> Result<Self, Error> {
-        let bad = || Error::BadAddress { given: address.to_owned() };
         let bare = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
+        Self::at(bare, address, token)
+    }
+
+    /// The server at `address` (`https://host:port`), for whose certificate one of these vouches, in PEM.
+    pub fn secured(address: &str, token: Option<&str>, ca: &[u8]) -> Result<Self, Error> {
+        let bad = || Error::BadAddress { given: address.to_owned() };
+        let bare = address.strip_prefix("https://").ok_or_else(bad)?.trim_end_matches('/');
+        let target = Self::at(bare, address, token)?;
+        let host = target.authority.host().trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host).map_err(|_| bad())?;
+        Ok(Self { tls: Some((connector(ca)?, name)), ..target })
+    }
+
+    fn at(bare: &str, given: &str, token: Option<&str>) -> Result<Self, Error> {
+        let bad = || Error::BadAddress { given: given.to_owned() };
         let authority: Authority = bare.parse().map_err(|_| bad())?;
         if authority.port_u16().is_none() || authority.host().is_empty() {
             return Err(bad());
@@ -33,7 +53,7 @@ impl Target {
             let bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(http::Error::from)?;
             headers.insert(AUTHORIZATION, bearer);
         }
-        Ok(Self { authority, headers: Arc::new(headers) })
+        Ok(Self { authority, tls: None, headers: Arc::new(headers) })
     }
 
     /// Where to connect to, as `host:port`.
@@ -41,10 +61,26 @@ impl Target {
         self.authority.as_str()
     }
 
+    /// What secures a connection, and the name that the server must prove.
+    pub(crate) fn tls(&self) -> Option<&(TlsConnector, ServerName<'static>)> {
+        self.tls.as_ref()
+    }
+
     /// The headers that every request has.
     pub(crate) fn headers(&self) -> &Arc<HeaderMap> {
         &self.headers
     }
+}
+
+fn connector(ca: &[u8]) -> Result<TlsConnector, Error> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(ca) {
+        roots.add(certificate.map_err(Error::NotPem)?)?;
+    }
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 impl fmt::Debug for Target {

@@ -51,7 +51,7 @@ pub(crate) enum Error {
 
 /// A client of the admin API. Without a token one is signed with the key in the data directory.
 pub(crate) fn connect(args: &ServerArgs) -> Result<ApiClient, Error> {
-    Ok(ApiClient::new(&args.server, token(args, "admin", TOKEN_TTL)?)?)
+    Ok(ApiClient::new(&args.server, token(args, "admin", TOKEN_TTL)?, args.ca_file.as_deref())?)
 }
 
 /// The token that was given, or one with these scopes for `ttl` that the key in the data directory signs.

@@ -2,9 +2,11 @@
 
 mod events;
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{Certificate, Method, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -29,7 +31,7 @@ pub(crate) struct ApiClient {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The address is none.
-    #[error("{url} is not the address of a server: want http://HOST:PORT")]
+    #[error("{url} is not the address of a server: want http://HOST:PORT or https://HOST:PORT")]
     Address { url: String },
     /// Nobody answered, or not to the end.
     #[error("no answer from {url}")]
@@ -40,6 +42,9 @@ pub(crate) enum Error {
     /// The server said what this command does not understand.
     #[error("{url} answered something else than expected")]
     Strange { url: Url, source: serde_json::Error },
+    /// The certificates that vouch for the server cannot be read.
+    #[error("{} cannot be read", path.display())]
+    CaFile { path: PathBuf, source: io::Error },
     /// No client could be made.
     #[error("no HTTP client could be made")]
     Client(#[source] reqwest::Error),
@@ -92,12 +97,18 @@ pub(crate) struct Listed {
 }
 
 impl ApiClient {
-    /// A client of the server at `base`.
-    pub(crate) fn new(base: &str, token: String) -> Result<Self, Error> {
-        let http = reqwest::Client::builder().timeout(CALL_TIMEOUT).build().map_err(Error::Client)?;
+    /// A client of the server at `base`, for whose certificate those in the file vouch, or those that the system trusts.
+    pub(crate) fn new(base: &str, token: String, ca_file: Option<&Path>) -> Result<Self, Error> {
+        let mut http = reqwest::Client::builder().timeout(CALL_TIMEOUT);
+        if let Some(path) = ca_file {
+            let pem =
+                std::fs::read(path).map_err(|source| Error::CaFile { path: path.to_owned(), source })?;
+            http = http.tls_certs_only(Certificate::from_pem_bundle(&pem).map_err(Error::Client)?);
+        }
+        let http = http.build().map_err(Error::Client)?;
         let address = || Error::Address { url: base.to_owned() };
         let base: Url = base.parse().map_err(|_| address())?;
-        if base.scheme() != "http" || base.cannot_be_a_base() {
+        if !["http", "https"].contains(&base.scheme()) || base.cannot_be_a_base() {
             return Err(address());
         }
         Ok(Self { base, token, http })

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::{
     audit, bench, config, demo, jobs, license, plan, serve, sessions, subscription, token, usage,
 };
-use crate::settings::{Flag, Sources, VARIABLE_TOKEN, VARIABLE_URL, variables};
+use crate::settings::{Flag, Sources, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
 /// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
 /// silent, and can prove who held what.
@@ -166,6 +166,9 @@ pub(crate) struct ServerArgs {
     /// The server to ask
     #[arg(long, value_name = "URL", env = VARIABLE_URL, default_value = "http://127.0.0.1:8080")]
     pub server: String,
+    /// The certificates, in PEM, that vouch for an https server's; without it, those that the system trusts
+    #[arg(long, value_name = "FILE", env = VARIABLE_CA_FILE)]
+    pub ca_file: Option<PathBuf>,
     /// An admin's token; without one, the key in the data directory signs one for a minute
     #[arg(long, value_name = "JWT", env = VARIABLE_TOKEN, hide_env_values = true)]
     pub token: Option<String>,

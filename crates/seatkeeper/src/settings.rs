@@ -22,6 +22,8 @@ const VARIABLE_PREFIX: &str = "SEATKEEPER_";
 
 /// Variables that address a server instead of configuring one; the command's arguments read them.
 pub(crate) const VARIABLE_URL: &str = "SEATKEEPER_URL";
+/// The file of the certificates that vouch for that server's.
+pub(crate) const VARIABLE_CA_FILE: &str = "SEATKEEPER_CA_FILE";
 /// The token that the admin commands show.
 pub(crate) const VARIABLE_TOKEN: &str = "SEATKEEPER_TOKEN";
 
@@ -174,7 +176,7 @@ fn settings_of(builder: Builder) -> Result<Settings, Wrong> {
 
 /// `SEATKEEPER_SERVER_LISTEN` → `server.listen`. No section has an underscore in its name.
 fn key_of(variable: &str) -> Option<String> {
-    if [VARIABLE_URL, VARIABLE_TOKEN].contains(&variable) {
+    if [VARIABLE_URL, VARIABLE_CA_FILE, VARIABLE_TOKEN].contains(&variable) {
         return None;
     }
     let name = variable.strip_prefix(VARIABLE_PREFIX)?.to_lowercase();

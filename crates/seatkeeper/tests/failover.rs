@@ -29,6 +29,7 @@ mod failover {
     mod ledger_in_postgres;
     mod limits;
     mod lost_memory;
+    mod password;
     mod plan_changes;
     mod several_nodes;
     mod without_redis;

@@ -20,7 +20,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,17 @@ pub(crate) use tls::{Files, Reload};
 
 /// The pause after a connection could not be accepted, for want of file descriptors say.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections that may wait to be accepted, if the system allows as many: a crowd that comes at once is not lost.
+const BACKLOG: u32 = 4_096;
+
+/// Listens at an address.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// What serves connections.
 #[derive(Clone)]

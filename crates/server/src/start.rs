@@ -12,7 +12,6 @@ use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::redis::Servers;
 use seatkeeper_registry::{MonotonicClock, TimeSource};
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
-use crate::edge::{CertificateError, Edge, Files};
+use crate::edge::{self, CertificateError, Edge, Files};
 use crate::engine::{Commits, Endings, Engine, Registries};
 use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers};
 use crate::failover::Bearings;
@@ -113,8 +112,7 @@ async fn start_by<C: TimeSource>(
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(settings.ledger.location()?)).await?;
     let verifier = Verifier::new(&settings)?;
     let address = settings.server.listen;
-    let listener =
-        TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })?;
+    let listener = edge::listen(address).map_err(|source| StartError::Listen { address, source })?;
     let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
 
     let commits = Commits::new(settings.registry.journal_events_max);

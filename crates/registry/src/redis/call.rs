@@ -12,6 +12,7 @@ use super::link::{Up, failed};
 use super::reply::{Preamble, Reply};
 use super::script::Script;
 use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
+use super::servers::Again;
 use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
@@ -134,7 +135,9 @@ impl RedisRegistry {
             command.arg(stamp(stage, epoch, &up.identity));
             Cow::Owned(command)
         };
-        let answered = self.servers.ask(self.slots.of(bucket), Some(script), stamped).await;
+        // A repeated call takes no second seat and ends nothing twice. A bucket is filled but once.
+        let again = if stage == Stage::Serving { Again::WhenCutOff } else { Again::Never };
+        let answered = self.servers.ask(self.slots.of(bucket), Some(script), again, stamped).await;
         let (_, value) = answered.map_err(failed)?;
         let mut reply = Reply::of(value)?;
         match reply.signed()? {
@@ -156,7 +159,8 @@ impl RedisRegistry {
     /// Calls a script on a bucket, however that is.
     pub(super) async fn run(&self, call: &Call) -> Result<Value, Error> {
         let slot = self.slots.of(call.bucket);
-        let asked = self.servers.ask(slot, Some(call.script), |_| Cow::Borrowed(&call.command)).await;
+        let asked =
+            self.servers.ask(slot, Some(call.script), Again::Never, |_| Cow::Borrowed(&call.command)).await;
         asked.map(|(_, value)| value).map_err(failed)
     }
 

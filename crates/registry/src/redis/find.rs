@@ -8,6 +8,7 @@ use super::RedisRegistry;
 use super::codec::{Garbled, KeptPool};
 use super::keys::{Key, PoolKeys};
 use super::link::failed;
+use super::servers::Again;
 use super::whereabouts::{Clue, Found, Whereabouts};
 use crate::Error;
 
@@ -131,7 +132,10 @@ impl RedisRegistry {
         bucket: Bucket,
         command: &redis::Cmd,
     ) -> Result<T, Error> {
-        let asked = self.servers.ask(self.slots.of(bucket), None, |_| Cow::Borrowed(command)).await;
+        let asked = self
+            .servers
+            .ask(self.slots.of(bucket), None, Again::WhenCutOff, |_| Cow::Borrowed(command))
+            .await;
         let (_, value) = asked.map_err(failed)?;
         T::from_redis_value(value).map_err(|_| Garbled("an answer is of another kind").into())
     }

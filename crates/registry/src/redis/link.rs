@@ -222,6 +222,11 @@ pub(super) fn is_moved(error: &RedisError) -> bool {
     is(error, ServerErrorKind::Moved)
 }
 
+/// Whether a call's connection was lost under it, by whichever side.
+pub(super) fn is_cut_off(error: &RedisError) -> bool {
+    error.is_connection_dropped() && !error.is_timeout()
+}
+
 /// There is no connection, for this reason.
 pub(super) fn not_reached(why: &str) -> RedisError {
     (ErrorKind::Io, "Redis cannot be reached", why.to_owned()).into()

@@ -15,6 +15,7 @@ use super::link::failed;
 use super::pools::{in_order, with_what_is_known};
 use super::reply::Reply;
 use super::scripts::{NOT_SERVING, SCRIPTS};
+use super::servers::Again;
 use crate::{Condition, Error, Filling, Identity, JournalEntry, Rebuild, Receipt, State};
 
 /// Pools that one step throws away.
@@ -129,7 +130,8 @@ impl RedisRegistry {
 
     async fn look_at_head(&self, bucket: Bucket) -> Result<(Identity, Option<Head>), Error> {
         let look = redis::cmd("GET").arg(&self.keys.of(bucket).head).take();
-        let asked = self.servers.ask(self.slots.of(bucket), None, |_| Cow::Borrowed(&look)).await;
+        let asked =
+            self.servers.ask(self.slots.of(bucket), None, Again::Never, |_| Cow::Borrowed(&look)).await;
         let (up, read) = asked.map_err(failed)?;
         let head: Option<Vec<u8>> = from_redis_value(read).map_err(|_| Garbled("the head of a bucket"))?;
         Ok((up.identity.clone(), head_of(head.as_deref())?))

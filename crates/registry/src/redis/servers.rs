@@ -9,7 +9,7 @@ use redis::{Cmd, FromRedisValue, RedisResult, Value};
 
 use super::cluster::Cluster;
 use super::connect;
-use super::link::{CONNECTION_WAIT_MAX, Link, Up, is_moved};
+use super::link::{CONNECTION_WAIT_MAX, Link, Up, is_cut_off, is_moved};
 use super::script::Script;
 use super::settings::{Deployment, ServerSettings};
 use super::slot::Slot;
@@ -17,6 +17,14 @@ use super::target::Target;
 
 /// How often a call is sent on to where its slot has moved to, or is said to.
 const MOVES_MAX: usize = 3;
+
+/// Whether a call is made again whose connection was lost before its answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    Never,
+    /// Once. What is done twice is as if it were done once.
+    WhenCutOff,
+}
 
 /// The servers, and this node's ways to them, which clones share: one connection to each server, used by all at once and
 /// made again for ever.
@@ -52,13 +60,13 @@ impl Servers {
 
     /// What the server that has a key answers to a command.
     pub async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> RedisResult<T> {
-        let (_, value) = self.ask(Slot::of(key), None, |_| Cow::Borrowed(command)).await?;
+        let (_, value) = self.ask(Slot::of(key), None, Again::Never, |_| Cow::Borrowed(command)).await?;
         Ok(T::from_redis_value(value)?)
     }
 
     /// What the server that has a script's keys answers to a [call](Script::call) of it.
     pub async fn run<T: FromRedisValue>(&self, key: &str, script: &Script, call: &Cmd) -> RedisResult<T> {
-        let (_, value) = self.ask(Slot::of(key), Some(script), |_| Cow::Borrowed(call)).await?;
+        let (_, value) = self.ask(Slot::of(key), Some(script), Again::Never, |_| Cow::Borrowed(call)).await?;
         Ok(T::from_redis_value(value)?)
     }
 
@@ -100,9 +108,10 @@ impl Servers {
         &self,
         slot: Slot,
         script: Option<&Script>,
+        again: Again,
         command: impl Fn(&Up) -> Cow<'c, Cmd>,
     ) -> RedisResult<(Arc<Up>, Value)> {
-        let mut moves = 0;
+        let (mut moves, mut again) = (0, again);
         loop {
             let link = self.link(slot).await?;
             let up = link.up().await?;
@@ -110,6 +119,8 @@ impl Servers {
                 Ok(value) => return Ok((up, value)),
                 // It was not done.
                 Err(error) if is_moved(&error) && moves < MOVES_MAX => moves += 1,
+                // It may have been done.
+                Err(error) if is_cut_off(&error) && again == Again::WhenCutOff => again = Again::Never,
                 Err(error) => return Err(error),
             }
             if let Ways::Cluster(cluster) = &self.ways {

@@ -89,7 +89,8 @@ impl BenchArgs {
 
 pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
     let token = admin::token(&args.server, TOKEN_SCOPES, args.duration() + TOKEN_TTL_MARGIN)?;
-    let api = ApiClient::new(&args.server.server, token.clone()).map_err(admin::Error::Client)?;
+    let ca_file = args.server.ca_file.as_deref();
+    let api = ApiClient::new(&args.server.server, token.clone(), ca_file).map_err(admin::Error::Client)?;
     let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
     let license: License = api.read(LICENSES, answer)?;
     let report = load(args, &token, &license).await;
@@ -100,7 +101,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
 
 async fn load(args: &BenchArgs, token: &str, license: &License) -> Result<Report, Error> {
     let plan = Plan {
-        target: Target::new(&args.server.server, Some(token))?,
+        target: target(&args.server, token)?,
         license_keys: vec![license.license_key.clone()],
         concurrency: args.concurrency as usize,
         bounds: Bounds { duration: args.duration(), turns: args.turns() },
@@ -110,6 +111,14 @@ async fn load(args: &BenchArgs, token: &str, license: &License) -> Result<Report
     let report = seatkeeper_load::run(plan, |progress| show(&bar, args, progress)).await;
     bar.finish_and_clear();
     Ok(report?)
+}
+
+fn target(server: &ServerArgs, token: &str) -> Result<Target, Error> {
+    let ca = server.ca_file.as_ref().map(std::fs::read).transpose().map_err(Error::CaFile)?;
+    Ok(match ca {
+        Some(ca) => Target::secured(&server.server, Some(token), &ca)?,
+        None => Target::new(&server.server, Some(token))?,
+    })
 }
 
 /// On the standard error output, and only if that is a terminal.

@@ -38,6 +38,9 @@ pub(crate) enum Error {
     /// The ledger has no answer.
     #[error(transparent)]
     Ledger(#[from] seatkeeper_ledger::Error),
+    /// The certificates that vouch for the server cannot be read.
+    #[error("the file of --ca-file cannot be read")]
+    CaFile(#[source] io::Error),
     /// The load could not be made.
     #[error(transparent)]
     Load(#[from] seatkeeper_load::Error),
@@ -90,6 +93,7 @@ impl Error {
             | Self::Runtime(_)
             | Self::Stopped
             | Self::Signals(_)
+            | Self::CaFile(_)
             | Self::Ledger(_)
             | Self::Load(_)
             | Self::Demo(_)

@@ -74,7 +74,14 @@ fn a_variable_may_be_a_number_a_switch_or_a_text_with_underscores_in_its_name() 
 
 #[test]
 fn other_variables_are_left_alone() {
-    for name in ["PATH", "SEATKEEPERS_SERVER", "seatkeeper_server_listen", VARIABLE_URL, VARIABLE_TOKEN] {
+    for name in [
+        "PATH",
+        "SEATKEEPERS_SERVER",
+        "seatkeeper_server_listen",
+        VARIABLE_URL,
+        VARIABLE_CA_FILE,
+        VARIABLE_TOKEN,
+    ] {
         assert!(load(&variable(name, "x")).is_ok(), "{name}");
     }
 }

@@ -121,7 +121,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         }
         match self.silence.until() {
             Some(until) => self.reading.poll(cx, until).map(Err),
-            None => Poll::Pending,
+            None => {
+                // Nobody reads again when the work is over. So it is looked then, at the latest.
+                let again = Instant::now() + self.silence.0.patience.idle;
+                self.reading.look_again(cx, again);
+                Poll::Pending
+            }
         }
     }
 }
@@ -161,6 +166,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 struct Alarm(Option<Pin<Box<Sleep>>>);
 
 impl Alarm {
+    /// Wakes the task by then, or before.
+    fn look_again(&mut self, cx: &mut Context<'_>, then: Instant) {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(then)));
+        if sleep.as_mut().poll(cx).is_ready() {
+            sleep.as_mut().reset(then);
+            // It has just been set, so it is not over.
+            let _ = sleep.as_mut().poll(cx);
+        }
+    }
+
     /// Ready once it is `until`.
     fn poll(&mut self, cx: &mut Context<'_>, until: Instant) -> Poll<io::Error> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(until)));

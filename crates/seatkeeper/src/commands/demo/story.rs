@@ -110,7 +110,7 @@ fn client(dir: &TempDir, server: &ChildServer) -> Told<ApiClient> {
         scopes: "admin".to_owned(),
         ttl: Duration::from_secs(600),
     };
-    Ok(ApiClient::new(server.url(), mint(&settings, &request)?)?)
+    Ok(ApiClient::new(server.url(), mint(&settings, &request)?, None)?)
 }
 
 async fn fill(desk: &Desk) -> Told<Vec<Seat>> {

@@ -9,6 +9,8 @@ mod published_keys;
 mod request_ids;
 /// Time limits of one process, which is asked over few connections and many.
 mod slow;
+/// Likewise.
+mod tls;
 /// Which tokens a process believes by which key: no other process has a say in it.
 mod tokens;
 /// The ledger is the only place that knows plans; nodes keep them in Redis as well.

@@ -1,0 +1,177 @@
+//! TLS by a certificate and a key in files, which are replaced while the server is asked.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::tls::TlsInfo;
+use reqwest::{Certificate, Client};
+use tempfile::TempDir;
+
+use crate::house::{BIN, House};
+use crate::http::until::until;
+
+/// Clients that ask all the while: half of them on a connection of its own for each request.
+const CLIENTS: usize = 8;
+
+/// Longer than a server takes to see that files are other ones, twice.
+const SEEN: Duration = Duration::from_secs(6);
+
+/// An authority, and what it signs.
+struct Papers(TempDir);
+
+impl Papers {
+    fn new() -> Self {
+        let papers = Self(tempfile::tempdir().expect("a directory"));
+        papers.certify("ca", &["-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"]);
+        papers
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A certificate for this machine, and its key.
+    fn sign(&self, name: &str) {
+        let (ca, key) = (self.path("ca.pem"), self.path("ca.key"));
+        let (ca, key) = (ca.to_str().expect("a plain path"), key.to_str().expect("a plain path"));
+        let subject = format!("/CN={name}");
+        let own = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
+        self.certify(name, &[&["-CA", ca, "-CAkey", key, "-subj", &subject][..], &own].concat());
+    }
+
+    fn certify(&self, name: &str, more: &[&str]) {
+        let mut openssl = Command::new("openssl");
+        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]);
+        openssl.args(["-days", "2"]).args(more);
+        openssl.arg("-keyout").arg(self.path(&format!("{name}.key")));
+        openssl.arg("-out").arg(self.path(&format!("{name}.pem")));
+        let made = openssl.stdin(Stdio::null()).output();
+        let made = made.expect("openssl is missing: install it (Debian: apt-get install openssl)");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    /// Puts a certificate and its key where the server looks: one file after the other.
+    fn show(&self, name: &str) {
+        for kind in ["pem", "key"] {
+            let written = fs::copy(self.path(&format!("{name}.{kind}")), self.path(&format!("shown.{kind}")));
+            written.expect("it is copied");
+        }
+    }
+
+    /// A server that shows what is shown.
+    fn house(&self) -> House {
+        let (cert, key) = (self.path("shown.pem"), self.path("shown.key"));
+        House::open_with(&[
+            ("SERVER_TLS_CERT_FILE", cert.to_str().expect("a plain path")),
+            ("SERVER_TLS_KEY_FILE", key.to_str().expect("a plain path")),
+        ])
+    }
+
+    /// A client that believes the authority.
+    fn client(&self, connections_kept: usize) -> Client {
+        let ca = Certificate::from_pem(&fs::read(self.path("ca.pem")).expect("a certificate"));
+        let client = Client::builder().tls_certs_only([ca.expect("a certificate")]).tls_info(true);
+        client.pool_max_idle_per_host(connections_kept).build().expect("a client")
+    }
+}
+
+/// The certificate that a new connection is shown.
+async fn shown(papers: &Papers, url: &str) -> Vec<u8> {
+    let answer = papers.client(0).get(format!("{url}/healthz")).send().await.expect("an answer");
+    let told = answer.extensions().get::<TlsInfo>().and_then(TlsInfo::peer_certificate);
+    told.expect("a certificate").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
+    let papers = Papers::new();
+    ["first", "second", "third"].iter().for_each(|name| papers.sign(name));
+    papers.show("first");
+    let mut house = papers.house();
+    let url = house.url().to_owned();
+    assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+    let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let asking = |number: usize| {
+        let client = papers.client(if number % 2 == 0 { 0 } else { 1 });
+        let (url, is_over, answered) = (&url, &is_over, &answered);
+        async move {
+            while !is_over.load(Relaxed) {
+                let answer = client.get(format!("{url}/healthz")).send().await.expect("an answer");
+                assert_eq!(answer.status(), 200);
+                answer.bytes().await.expect("a whole answer");
+                answered.fetch_add(1, Relaxed);
+            }
+        }
+    };
+    let story = async {
+        let mut before = shown(&papers, &url).await;
+        for next in ["second", "third", "first"] {
+            papers.show(next);
+            until("the new certificate is shown", async || {
+                let now = shown(&papers, &url).await;
+                if now == before { Err(format!("still the one before {next}")) } else { Ok(()) }
+            })
+            .await;
+            before = shown(&papers, &url).await;
+        }
+        // One that cannot be is not shown, nor one without its key.
+        fs::write(papers.path("shown.pem"), "no certificate").expect("it is written");
+        tokio::time::sleep(SEEN).await;
+        assert_eq!(shown(&papers, &url).await, before);
+        fs::copy(papers.path("second.pem"), papers.path("shown.pem")).expect("it is copied");
+        tokio::time::sleep(SEEN).await;
+        assert_eq!(shown(&papers, &url).await, before);
+        is_over.store(true, Relaxed);
+    };
+    tokio::join!(story, join_all((0..CLIENTS).map(asking)));
+    assert!(answered.into_inner() > CLIENTS);
+    let (status, log) = house.stop();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("the certificate cannot be replaced"), "{log}");
+}
+
+#[tokio::test]
+async fn the_commands_speak_to_a_secured_server_whose_certificate_they_can_check() {
+    let papers = Papers::new();
+    papers.sign("server");
+    papers.show("server");
+    let house = papers.house();
+    let ca = papers.path("ca.pem");
+    let ca = ca.to_str().expect("a plain path");
+    let listed = house.command(&["license", "list", "--json", "--ca-file", ca]);
+    assert!(listed.status.success(), "{}", listed.stderr);
+    let measured = house.command(&["bench", "--requests", "30", "--concurrency", "2", "--ca-file", ca]);
+    assert!(measured.status.success(), "{}{}", measured.stdout, measured.stderr);
+    // Nobody vouches for it, and nobody is asked in the clear.
+    assert!(!house.command(&["license", "list"]).status.success());
+    let in_the_clear = house.url().replace("https://", "http://");
+    assert!(Client::new().get(format!("{in_the_clear}/healthz")).send().await.is_err());
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused_at_the_start() {
+    let papers = Papers::new();
+    ["one", "other"].iter().for_each(|name| papers.sign(name));
+    let dir = tempfile::tempdir().expect("a directory");
+    let serve = |cert: &str, key: &str| {
+        let mut command = Command::new(BIN);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.path());
+        command.env("SEATKEEPER_SERVER_TLS_CERT_FILE", papers.path(cert));
+        command.env("SEATKEEPER_SERVER_TLS_KEY_FILE", papers.path(key));
+        let output = command.stdin(Stdio::null()).output().expect("the command runs");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (cert, key, why) in [
+        ("one.pem", "other.key", "certificate and key do not fit"),
+        ("one.key", "one.key", "no certificate or key in PEM"),
+        ("absent.pem", "one.key", "cannot be read"),
+    ] {
+        let told = serve(cert, key);
+        assert!(told.contains(why), "{cert} {key}: {told}");
+    }
+}
