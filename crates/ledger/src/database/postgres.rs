@@ -35,7 +35,17 @@ const SESSION: [(&str, &str); 5] = [
     ("tcp_keepalives_count", "3"),
 ];
 /// Those that only write have been given up by then; who reads much at once may take its time.
-const WRITING: [(&str, &str); 1] = [("statement_timeout", "15s")];
+///
+/// Whoever writes goes from the few rows he has to others by an index, as SQLite always does. A planner that has not
+/// looked at a table since it was small would rather read the whole of it, at each commit.
+const WRITING: [(&str, &str); 6] = [
+    ("statement_timeout", "15s"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("jit", "off"),
+];
 const READING: [(&str, &str); 1] = [("default_transaction_read_only", "on")];
 
 /// What was committed is on disk when the answer comes, however the server is configured otherwise.

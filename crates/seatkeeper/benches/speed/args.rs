@@ -11,13 +11,13 @@ use crate::memory::Shape;
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Measure shorter and less: for a first impression
-    #[arg(long)]
+    #[arg(long, global = true)]
     quick: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// What `cargo bench` adds
-    #[arg(long, hide = true)]
+    /// What `cargo bench` adds, behind all else
+    #[arg(long, hide = true, global = true)]
     bench: bool,
     /// What to measure instead of the embedded server
     #[command(subcommand)]
