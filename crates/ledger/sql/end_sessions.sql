@@ -1,12 +1,12 @@
 -- Ends the sessions of earlier batches that end in this one: the records after $1. Whether a session is
--- live is asked by its reason, as in `flush_heartbeats.sql`.
+-- live is asked by its reason, as in `flush_heartbeats.sql`; the upper bound is there as in `begin_sessions.sql`.
 UPDATE sessions
 SET ended_at = e.at,
     end_reason = e.reason,
     last_heartbeat_at = e.last_heartbeat_at,
     expires_at = e.expires_at
 FROM audit_log AS e
-WHERE e.id > $1
+WHERE e.id > $1 AND e.id <= 9223372036854775807
   AND e.action = 'ended'
   AND sessions.id = e.session_id
-  AND sessions.end_reason IS NULL
+  AND CASE WHEN sessions.end_reason IS NULL THEN TRUE ELSE FALSE END

@@ -17,8 +17,8 @@ static MISSING: ChunkedStatement =
 /// Makes sure that no event would leave a gap: that the one before it is in this batch or on record. Else
 /// [`Error::Contradiction`].
 pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
-    for (statement, chunk) in MISSING.cut(tx.dialect(), &places_before(events)) {
-        let query = chunk.iter().fold(tx.query(statement), |query, (pool, seq)| {
+    for (statement, chunk) in MISSING.cut_filled(tx.dialect(), &places_before(events)) {
+        let query = chunk.fold(tx.query(statement), |query, (pool, seq)| {
             query
                 .bind(pool.tenant.as_str())
                 .bind(pool.kind.as_str())

@@ -1,5 +1,6 @@
 //! Statements of many rows, in few sizes.
 
+use std::iter::repeat;
 use std::sync::LazyLock;
 
 use crate::database::Dialect;
@@ -27,18 +28,45 @@ impl ChunkedStatement {
         dialect: Dialect,
         mut items: &'a [T],
     ) -> impl Iterator<Item = (&'static str, &'a [T])> {
-        let texts = match dialect {
-            Dialect::Sqlite => &self.texts.sqlite,
-            Dialect::Postgres => &self.texts.postgres,
-        };
+        let texts = self.texts(dialect);
         std::iter::from_fn(move || {
-            let largest = texts.len() - 1;
-            let size = (items.len().checked_ilog2()? as usize).min(largest);
+            let size = (items.len().checked_ilog2()? as usize).min(texts.len() - 1);
             let (chunk, rest) = items.split_at(1 << size);
             items = rest;
             Some((texts[size].as_str(), chunk))
         })
     }
+
+    /// Likewise, for a statement to which an item may be given twice: into fewer chunks, for a last one that lacks
+    /// little gives its last item again.
+    pub(crate) fn cut_filled<'a, T>(
+        &'static self,
+        dialect: Dialect,
+        mut items: &'a [T],
+    ) -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'a T>)> {
+        let texts = self.texts(dialect);
+        std::iter::from_fn(move || {
+            let fitting = items.len().checked_ilog2()? as usize;
+            let filled = if is_filled(items.len(), 2 << fitting) { fitting + 1 } else { fitting };
+            let size = filled.min(texts.len() - 1);
+            let (chunk, rest) = items.split_at(items.len().min(1 << size));
+            items = rest;
+            Some((texts[size].as_str(), chunk.iter().chain(repeat(chunk.last()?)).take(1 << size)))
+        })
+    }
+
+    fn texts(&'static self, dialect: Dialect) -> &'static [String] {
+        match dialect {
+            Dialect::Sqlite => &self.texts.sqlite,
+            Dialect::Postgres => &self.texts.postgres,
+        }
+    }
+}
+
+/// Whether it costs less to give items again than to ask once more.
+fn is_filled(items: usize, rows: usize) -> bool {
+    const ROWS_FOR_AN_ASKING: usize = 8;
+    rows > items && (rows <= ROWS_FOR_AN_ASKING || rows - items <= rows / 4)
 }
 
 /// The statement for 1, 2, 4, … up to `rows_max` rows: `/* rows */` gives way to as many groups.
@@ -50,4 +78,43 @@ pub(crate) fn sized_texts(statement: &str, columns: usize, rows_max: usize) -> S
         (0..=rows_max.ilog2()).map(text).collect()
     };
     SizedTexts { sqlite: texts(Dialect::Sqlite), postgres: texts(Dialect::Postgres) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+
+    use super::*;
+
+    static NUMBERS: ChunkedStatement = ChunkedStatement::new(|| sized_texts("VALUES /* rows */", 1, 64));
+
+    fn sizes(items: usize) -> Vec<usize> {
+        let items: Vec<_> = (0..items).collect();
+        let chunks: Vec<Vec<usize>> = NUMBERS
+            .cut_filled(Dialect::Postgres, &items)
+            .map(|(text, rows)| {
+                let rows: Vec<_> = rows.copied().collect();
+                assert_eq!(text.matches('$').count(), rows.len());
+                rows
+            })
+            .collect();
+        let mut given = chunks.concat();
+        given.dedup();
+        assert_eq!(given, items, "each item is given, in order");
+        chunks.iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn few_statements_take_any_number_of_items() {
+        assert_eq!(sizes(0), [0; 0]);
+        assert_eq!(sizes(1), [1]);
+        assert_eq!(sizes(5), [8]);
+        assert_eq!(sizes(33), [32, 1]);
+        assert_eq!(sizes(47), [32, 16]);
+        assert_eq!(sizes(48), [64]);
+        assert_eq!(sizes(64), [64]);
+        assert_eq!(sizes(65), [64, 1]);
+        assert_eq!(sizes(127), [64, 64]);
+        assert_eq!(sizes(130), [64, 64, 2]);
+    }
 }

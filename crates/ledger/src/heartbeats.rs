@@ -23,8 +23,8 @@ impl Ledger {
         for part in latest.chunks(HEARTBEATS_PER_COMMIT_MAX) {
             let mut tx = self.write().await?;
             buckets::hold(&mut tx, part.iter().map(|(id, _)| id.bucket())).await?;
-            for (statement, chunk) in FLUSH.cut(tx.dialect(), part) {
-                let query = chunk.iter().fold(tx.query(statement), |query, (id, at)| {
+            for (statement, chunk) in FLUSH.cut_filled(tx.dialect(), part) {
+                let query = chunk.fold(tx.query(statement), |query, (id, at)| {
                     query.bind(id.as_uuid()).bind(times::stored(*at))
                 });
                 query.execute().await?;

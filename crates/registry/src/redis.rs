@@ -72,6 +72,8 @@ pub struct RedisRegistry {
     alarms: Alarms,
     /// When the journals of all buckets were last looked at.
     journals_seen: Mutex<Option<Instant>>,
+    /// When Redis was last told what is on record.
+    acknowledged: Mutex<Option<Instant>>,
     renewals: Renewals,
     remembered: Remembered,
 }
@@ -92,6 +94,7 @@ impl RedisRegistry {
             slots: BucketSlots::new(),
             backlog: Backlog::new(),
             journals_seen: Mutex::new(None),
+            acknowledged: Mutex::new(None),
             renewals: Renewals::new(),
             remembered: Remembered::new(settings.sessions_remembered_max),
             settings,
@@ -176,7 +179,7 @@ impl Registry for RedisRegistry {
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
-        self.acknowledge(through).await
+        self.take_as_recorded(through).await
     }
 
     fn journal_depth(&self) -> usize {

@@ -5,7 +5,6 @@ mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
@@ -142,7 +141,7 @@ async fn start_by<C: TimeSource>(
             endings: Arc::clone(&endings),
             bearings: Arc::clone(&bearings),
             metrics: metrics.changes.clone(),
-            gave_way: AtomicBool::default(),
+            gives_way: Default::default(),
         });
     }
     if let Some((station, shared)) = registries.alone.as_ref().zip(shared.as_ref()) {

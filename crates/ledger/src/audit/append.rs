@@ -181,8 +181,8 @@ pub(crate) async fn head(tx: &mut Tx) -> Result<i64, Error> {
 /// Appends records, but for those whose place is taken, and returns how many it appended.
 pub(crate) async fn append(tx: &mut Tx, entries: &[Entry<'_>]) -> Result<usize, Error> {
     let mut appended = 0;
-    for (statement, chunk) in APPEND.cut(tx.dialect(), entries) {
-        let query = chunk.iter().fold(tx.query(statement), |query, entry| entry.bind(query));
+    for (statement, chunk) in APPEND.cut_filled(tx.dialect(), entries) {
+        let query = chunk.fold(tx.query(statement), |query, entry| entry.bind(query));
         appended += query.execute().await? as usize;
     }
     Ok(appended)

@@ -120,9 +120,8 @@ pub(crate) async fn hold(
 ) -> Result<BTreeMap<Bucket, u64>, Error> {
     let buckets: Vec<_> = buckets.collect::<BTreeSet<_>>().into_iter().collect();
     let mut epochs = BTreeMap::new();
-    for (statement, chunk) in HOLD.cut(tx.dialect(), &buckets) {
-        let query = tx.query(statement);
-        let query = chunk.iter().fold(query, |query, bucket| query.bind(stored(*bucket)));
+    for (statement, chunk) in HOLD.cut_filled(tx.dialect(), &buckets) {
+        let query = chunk.fold(tx.query(statement), |query, bucket| query.bind(stored(*bucket)));
         for row in &query.fetch_all().await? {
             let fields = Fields(row);
             epochs.insert(bucket_of(fields.value("id")?)?, fields.whole("epoch")?);

@@ -23,6 +23,8 @@ struct Known {
     epoch: u64,
     last: u64,
     acknowledged: u64,
+    /// Up to there it is on record by this node's doing, of which Redis is told in time.
+    recorded: u64,
     /// Up to there somebody at this node waits for it to be on record, or it is this node's doing.
     own: u64,
     /// Since when it waits without getting less.
@@ -30,8 +32,13 @@ struct Known {
 }
 
 impl Known {
-    const fn waiting(self) -> usize {
-        self.last.saturating_sub(self.acknowledged) as usize
+    /// How far it is known to be on record.
+    fn done(self) -> u64 {
+        self.acknowledged.max(self.recorded)
+    }
+
+    fn waiting(self) -> usize {
+        self.last.saturating_sub(self.done()) as usize
     }
 }
 
@@ -51,16 +58,29 @@ impl Backlog {
         if epoch < known.epoch {
             return;
         }
-        let (before, acknowledged_before) = (known.waiting(), known.acknowledged);
-        if epoch > known.epoch {
-            *known = Known { epoch, last: position, acknowledged, own: 0, since: None };
-        } else {
+        self.change(&mut known, |known| {
+            if epoch > known.epoch {
+                *known = Known { epoch, ..Known::default() };
+            }
             known.last = known.last.max(position);
             known.acknowledged = known.acknowledged.max(acknowledged);
+        });
+    }
+
+    /// Takes in that all up to `through` is on record. Redis is to be told.
+    pub(super) fn record(&self, through: Receipt) {
+        let mut known = self.of(through.bucket).lock();
+        if through.epoch == known.epoch {
+            self.change(&mut known, |known| known.recorded = known.recorded.max(through.position));
         }
+    }
+
+    fn change(&self, known: &mut Known, how: impl FnOnce(&mut Known)) {
+        let (before, done_before) = (known.waiting(), known.done());
+        how(known);
         if known.waiting() == 0 {
             known.since = None;
-        } else if known.since.is_none() || known.acknowledged > acknowledged_before {
+        } else if known.since.is_none() || known.done() > done_before {
             known.since = Some(Instant::now());
         }
         // Under the lock, so that the sum is never below what it sums.
@@ -72,7 +92,7 @@ impl Backlog {
     /// it or did it.
     pub(super) fn expect(&self, end: Receipt) {
         let mut known = self.of(end.bucket).lock();
-        if end.epoch == known.epoch && end.position > known.own.max(known.acknowledged) {
+        if end.epoch == known.epoch && end.position > known.own.max(known.done()) {
             known.own = end.position;
             drop(known);
             self.stirred.notify_one();
@@ -87,13 +107,20 @@ impl Backlog {
     /// waited for so long.
     pub(super) fn is_due(&self, bucket: Bucket, linger: Duration) -> bool {
         let known = *self.of(bucket).lock();
-        known.own > known.acknowledged || known.since.is_some_and(|since| since.elapsed() >= linger)
+        known.own > known.done() || known.since.is_some_and(|since| since.elapsed() >= linger)
     }
 
-    /// How far a bucket is acknowledged.
-    pub(super) fn acknowledged(&self, bucket: Bucket) -> Receipt {
-        let Known { epoch, acknowledged: position, .. } = *self.of(bucket).lock();
-        Receipt { bucket, epoch, position }
+    /// How far a bucket is known to be on record.
+    pub(super) fn done(&self, bucket: Bucket) -> Receipt {
+        let known = *self.of(bucket).lock();
+        Receipt { bucket, epoch: known.epoch, position: known.done() }
+    }
+
+    /// What Redis does not know yet to be on record, if it is more than `few` events.
+    pub(super) fn untold(&self, bucket: Bucket, few: usize) -> Option<Receipt> {
+        let Known { epoch, acknowledged, recorded, .. } = *self.of(bucket).lock();
+        let is_enough = recorded.saturating_sub(acknowledged) > few as u64;
+        is_enough.then_some(Receipt { bucket, epoch, position: recorded })
     }
 
     pub(super) async fn stirred(&self) {

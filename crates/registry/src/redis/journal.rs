@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use redis::Value;
 use seatkeeper_core::Bucket;
 use tokio::time::Instant;
@@ -18,6 +19,13 @@ use crate::{Epochs, Error};
 /// How old the knowledge of what waits may be when an admission is refused for it.
 const FULL_SEEN: Duration = Duration::from_millis(50);
 
+/// How long Redis may keep events that are on record. Whoever sees them there waits longer before he brings them to
+/// the ledger once more.
+const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(100);
+
+/// What part of the journal's room is worth a call to Redis at once.
+const MAKES_ROOM_PART: usize = 8;
+
 impl RedisRegistry {
     /// An error if more events wait than may, over all buckets.
     pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
@@ -29,6 +37,7 @@ impl RedisRegistry {
     }
 
     pub(super) async fn read_journals(&self, max: usize) -> Result<JournalRead, Error> {
+        self.acknowledge_recorded().await?;
         self.look_at_journals(self.settings.journal_poll).await?;
         let linger = self.settings.journal_linger;
         let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
@@ -38,16 +47,18 @@ impl RedisRegistry {
         for read in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, share))).await {
             entries.extend(read?);
         }
-        let acknowledged = self.served().map(|bucket| self.backlog.acknowledged(bucket));
+        let acknowledged = self.served().map(|bucket| self.backlog.done(bucket));
         Ok(JournalRead {
             entries,
             acknowledged: acknowledged.filter(|receipt| receipt.position > 0).collect(),
         })
     }
 
-    /// The oldest events of a bucket that is served; none of another.
+    /// The oldest events of a bucket that is served, but for what is known to be on record; none of another.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
-        let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket));
+        let done = self.backlog.done(bucket);
+        let done = if done.epoch == self.epochs.of(bucket) { done.position } else { 0 };
+        let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket)).arg(done);
         match self.told(read.arg(count(max))).await {
             Ok((_, mut reply)) => entries_of(bucket, reply.array()?),
             Err(Error::NotServing { .. }) => Ok(Vec::new()),
@@ -69,7 +80,25 @@ impl RedisRegistry {
         entries_of(bucket, self.query(bucket, &range).await?)
     }
 
-    pub(super) async fn acknowledge(&self, through: Receipt) -> Result<(), Error> {
+    /// Tells Redis what is on record, unless that was done so short a time ago: one call a bucket for many commits.
+    async fn acknowledge_recorded(&self) -> Result<(), Error> {
+        if !is_time_again(&self.acknowledged, ACKNOWLEDGED_KNOWN) {
+            return Ok(());
+        }
+        let untold = self.served().filter_map(|bucket| self.backlog.untold(bucket, 0));
+        join_all(untold.map(|through| self.acknowledge(through))).await.into_iter().collect()
+    }
+
+    /// Takes in what is on record. Redis is told in time, and at once where that makes room for many.
+    pub(super) async fn take_as_recorded(&self, through: Receipt) -> Result<(), Error> {
+        self.backlog.record(through);
+        match self.backlog.untold(through.bucket, self.settings.journal_events_max / MAKES_ROOM_PART) {
+            Some(through) => self.acknowledge(through).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn acknowledge(&self, through: Receipt) -> Result<(), Error> {
         let Receipt { bucket, epoch, position } = through;
         let call = Call::on_bucket(&SCRIPTS.acknowledge, bucket, self.keys.of(bucket)).arg(position);
         match self.ask_in(Stage::Serving, epoch, call).await {
@@ -100,13 +129,8 @@ impl RedisRegistry {
 
     /// Learns how much waits in every bucket that is served, unless that was done so short a time ago.
     async fn look_at_journals(&self, known_for: Duration) -> Result<(), Error> {
-        let now = Instant::now();
-        {
-            let mut seen = self.journals_seen.lock();
-            if seen.is_some_and(|seen| now.duration_since(seen) < known_for) {
-                return Ok(());
-            }
-            *seen = Some(now);
+        if !is_time_again(&self.journals_seen, known_for) {
+            return Ok(());
         }
         let looks = join_all(self.served().map(|bucket| self.look_at_journal(bucket))).await;
         looks.into_iter().collect()
@@ -126,6 +150,16 @@ impl RedisRegistry {
     fn served(&self) -> impl Iterator<Item = Bucket> {
         Bucket::all().filter(|&bucket| self.epochs.of(bucket) != Epochs::NONE)
     }
+}
+
+/// Whether something that was last done `then` is to be done again; it is, now.
+fn is_time_again(then: &Mutex<Option<Instant>>, interval: Duration) -> bool {
+    let (now, mut then) = (Instant::now(), then.lock());
+    let is_time = then.is_none_or(|then| now.duration_since(then) >= interval);
+    if is_time {
+        *then = Some(now);
+    }
+    is_time
 }
 
 /// As many as Redis can count to.

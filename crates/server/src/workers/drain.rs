@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
+use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, Event, PoolId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use seatkeeper_registry::{JournalEntry, Receipt};
@@ -28,7 +28,7 @@ const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 /// For how many times as long as its last batch took the drainer gives way to those who do not wait for it,
 /// and for how long at most.
 const GIVES_WAY_BATCHES: u32 = 6;
-const GIVES_WAY_MAX: Duration = Duration::from_millis(500);
+const GIVES_WAY_MAX: Duration = Duration::from_millis(900);
 
 /// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
 /// backstop only.
@@ -40,8 +40,8 @@ pub(crate) struct Drain {
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
     pub(crate) metrics: ChangeMetrics,
-    /// Whether it gave way before this batch.
-    pub(crate) gave_way: AtomicBool,
+    /// Since when it gives way, and how many events waited then; none: it did not before this batch.
+    pub(crate) gives_way: Mutex<Option<(Instant, usize)>>,
 }
 
 #[async_trait]
@@ -64,8 +64,8 @@ impl Worker for Drain {
         }
         let Station { registry, commits, .. } = &self.station;
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
-        let gave_way = self.gave_way.swap(false, Relaxed);
-        let max = if gave_way { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
+        let gave_way = self.gives_way.lock().take();
+        let max = if gave_way.is_some() { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
         let read = registry.journal_read(max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
@@ -89,7 +89,13 @@ impl Worker for Drain {
         self.endings.tell(&events);
         // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
-        Ok(self.left(depth_before, started.elapsed()))
+        let batch = Pace { events: events.len(), took: started.elapsed() };
+        let came = gave_way.map(|(since, depth)| Pace {
+            events: depth_before.saturating_sub(depth),
+            took: started.duration_since(since),
+        });
+        let is_slower_than_they_come = came.is_some_and(|came| came.is_faster_than(batch));
+        Ok(self.left(depth_before, batch.took, is_slower_than_they_come))
     }
 
     async fn woken(&self) {
@@ -142,14 +148,29 @@ impl Drain {
 
     /// What to do after a batch. While events come faster than they can be put on record, and the journal has
     /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
-    /// most of what the drainer would take of the machine.
-    fn left(&self, depth_before: usize, batch_took: Duration) -> Left {
+    /// most of what the drainer would take of the machine. How fast they come shows while it gives way: beside a batch
+    /// they may come slower for no other reason than the batch.
+    fn left(&self, depth_before: usize, batch_took: Duration, is_slower_than_they_come: bool) -> Left {
         let depth = self.station.registry.journal_depth();
-        if depth < depth_before || !self.station.commits.has_room(depth as u64) {
+        let gets_on = depth < depth_before && !is_slower_than_they_come;
+        if gets_on || !self.station.commits.has_room(depth as u64) {
             return Left::More;
         }
-        self.gave_way.store(true, Relaxed);
+        *self.gives_way.lock() = Some((Instant::now(), depth));
         Left::Later((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))
+    }
+}
+
+/// How fast events come or go.
+#[derive(Clone, Copy)]
+struct Pace {
+    events: usize,
+    took: Duration,
+}
+
+impl Pace {
+    fn is_faster_than(self, other: Self) -> bool {
+        self.events as f64 * other.took.as_secs_f64() > other.events as f64 * self.took.as_secs_f64()
     }
 }
 

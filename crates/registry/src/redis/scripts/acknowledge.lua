@@ -5,8 +5,7 @@
 local through = math.min(tonumber(ARGV[1]), last)
 if through > acknowledged then
   acknowledged, must_keep_head = through, true
-  local epoch = struct.unpack('>I6', stamp, 3)
-  redis.call('XTRIM', JOURNAL, 'MINID', epoch .. '-' .. through + 1)
+  redis.call('XTRIM', JOURNAL, 'MINID', journal_id(through + 1))
 end
 keep_head()
 return reply()

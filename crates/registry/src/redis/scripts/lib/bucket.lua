@@ -22,11 +22,15 @@ local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = math.max(clock, mark)
 local must_keep_head = now - mark >= MARK_LAG_MS
 
+-- The id of an event in the journal.
+local function journal_id(number)
+  return struct.unpack('>I6', stamp, 3) .. '-' .. number
+end
+
 -- Puts one event into the journal.
 local function record(event)
   last, must_keep_head = last + 1, true
-  local epoch = struct.unpack('>I6', stamp, 3)
-  redis.call('XADD', JOURNAL, epoch .. '-' .. last, 'e', event)
+  redis.call('XADD', JOURNAL, journal_id(last), 'e', event)
 end
 
 -- Writes the head, if a later step must know of this one: always if something is on record, else now and then,
