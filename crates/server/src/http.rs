@@ -3,6 +3,7 @@
 mod answers;
 mod body;
 mod client_address;
+mod description;
 mod fields;
 mod page;
 mod query;

@@ -22,6 +22,9 @@ pub struct ProblemKind {
     pub page: &'static str,
 }
 
+/// What an answer that is a problem is.
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
 /// The page of the kind of this name.
 pub(crate) fn page(name: &str) -> Option<&'static str> {
     PROBLEMS.iter().find(|kind| kind.name == name).map(|kind| kind.page)
@@ -233,7 +236,7 @@ impl IntoResponse for Problem {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(RETRY_AFTER, seconds.into());
         }

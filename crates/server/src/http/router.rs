@@ -8,54 +8,27 @@ use axum::response::IntoResponse;
 use axum::{Router, middleware};
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::SwaggerUi;
 
 use super::body::BODY_BYTES_MAX;
 use super::client_address::Proxies;
+use super::description;
 use super::request_id::{self, Arrival};
 use super::room;
 use crate::app::App;
 use crate::error::Error;
 use crate::{admin, capacities, devices, licenses, metrics, operations};
 
-/// The description of the API, before its routes are added.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Seatkeeper",
-        description = "May this client use this, now? License seats that are never one too many.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0")
-    ),
-    modifiers(&Bearer),
-    tags(
-        (name = "licenses", description = "Take, keep and give back a seat of a license."),
-        (name = "devices", description = "Take, keep and give up a subscriber's screen, and hear when it is lost."),
-        (name = "capacities", description = "Take and give back a user's capacity, in tiers."),
-        (name = "admin", description = "Licenses, plans, subscriptions, sessions and the audit log of the caller's tenant, and the server's jobs. Needs the `admin` scope."),
-        (name = "operations", description = "Is the server alive, and may it take traffic?")
-    )
-)]
-struct Description;
-
-struct Bearer;
-
-impl Modify for Bearer {
-    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
-        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        api.components.get_or_insert_default().add_security_scheme("bearer", scheme);
-    }
-}
-
 fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Description::openapi())
+    let mut routes = OpenApiRouter::with_openapi(description::without_routes())
         .nest("/api/v1/licenses", licenses::routes())
         .nest("/api/v1/devices", devices::routes())
         .nest("/api/v1/capacities", capacities::routes())
         .nest("/api/v1/admin", admin::routes())
-        .merge(operations::routes())
+        .merge(operations::routes());
+    description::name_problems(routes.get_openapi_mut());
+    routes
 }
 
 /// The description of the whole API, as `/openapi.json` serves it.
