@@ -96,7 +96,7 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
     assert!(url.starts_with("https://127.0.0.1:"), "{url}");
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let asking = |number: usize| {
-        let client = papers.client(if number % 2 == 0 { 0 } else { 1 });
+        let client = papers.client(number % 2);
         let (url, is_over, answered) = (&url, &is_over, &answered);
         async move {
             while !is_over.load(Relaxed) {

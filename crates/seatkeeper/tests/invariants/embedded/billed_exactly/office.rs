@@ -48,6 +48,7 @@ impl Office {
         settings.ledger.commit_timeout_milliseconds = 60_000;
         settings.server.listen = ([127, 0, 0, 1], 0).into();
         settings.usage.sink_url = Some(sink_url.to_owned());
+        settings.limits.capacities_acquires_per_minute = 0;
         settings.usage.sink_timeout_seconds = 1;
         settings.usage.batch_records = 200;
         // The test alone says when.
