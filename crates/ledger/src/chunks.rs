@@ -66,7 +66,7 @@ impl ChunkedStatement {
 /// Whether it costs less to give items again than to ask once more.
 fn is_filled(items: usize, rows: usize) -> bool {
     const ROWS_FOR_AN_ASKING: usize = 8;
-    rows > items && (rows <= ROWS_FOR_AN_ASKING || rows - items <= rows / 4)
+    !items.is_power_of_two() && (rows <= ROWS_FOR_AN_ASKING || rows - items <= rows / 4)
 }
 
 /// The statement for 1, 2, 4, … up to `rows_max` rows: `/* rows */` gives way to as many groups.

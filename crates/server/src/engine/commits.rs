@@ -76,6 +76,11 @@ impl Commits {
         depth <= self.depth_max
     }
 
+    /// Whether somebody waits for a commit.
+    pub(crate) fn are_awaited(&self) -> bool {
+        self.buckets.iter().any(|progress| !progress.lock().waiting.is_empty())
+    }
+
     /// Returns once somebody waits for a commit. It may return for nothing.
     pub(crate) async fn awaited(&self) {
         self.awaited.notified().await;

@@ -152,8 +152,9 @@ impl Drain {
     /// they may come slower for no other reason than the batch.
     fn left(&self, depth_before: usize, batch_took: Duration, is_slower_than_they_come: bool) -> Left {
         let depth = self.station.registry.journal_depth();
+        let commits = &self.station.commits;
         let gets_on = depth < depth_before && !is_slower_than_they_come;
-        if gets_on || !self.station.commits.has_room(depth as u64) {
+        if gets_on || commits.are_awaited() || !commits.has_room(depth as u64) {
             return Left::More;
         }
         *self.gives_way.lock() = Some((Instant::now(), depth));
