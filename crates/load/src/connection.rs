@@ -1,9 +1,10 @@
 //! One persistent connection, one request at a time.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -72,7 +73,7 @@ impl Connection {
     }
 
     async fn opened(&mut self) -> Result<&mut Open, Failure> {
-        let usable = self.open.take().filter(|open| !open.sender.is_closed());
+        let usable = self.open.take().and_then(Open::unless_ended);
         let open = match usable {
             Some(open) => open,
             None => Open::to(&self.target).await?,
@@ -103,6 +104,13 @@ impl Open {
         Ok(Self { sender, driver })
     }
 
+    /// The connection, unless the server closed it: one that was idle for too long.
+    fn unless_ended(mut self) -> Option<Self> {
+        let mut nobody = Context::from_waker(Waker::noop());
+        let goes_on = Pin::new(&mut self.driver).poll(&mut nobody).is_pending() && !self.sender.is_closed();
+        goes_on.then_some(self)
+    }
+
     async fn exchange(&mut self, call: &Call) -> Result<Reply, Failure> {
         let Self { sender, driver } = self;
         let mut answer = pin!(async {
@@ -118,7 +126,11 @@ impl Open {
                 // Its own error reaches the answer, too.
                 driven = Pin::new(&mut *driver).poll(cx).is_ready();
             }
-            answer.as_mut().poll(cx)
+            let answered = answer.as_mut().poll(cx);
+            if driven && answered.is_pending() {
+                return Poll::Ready(Err(Failure::Connect(io::ErrorKind::ConnectionAborted.into())));
+            }
+            answered
         })
         .await
     }
