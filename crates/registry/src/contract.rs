@@ -92,7 +92,8 @@ pub trait Registry: Send + Sync + 'static {
     /// Reading them again gives them again.
     async fn journal_read(&self, max: usize) -> Result<JournalRead, Error>;
 
-    /// Forgets the events of a bucket up to this position: they are in the ledger.
+    /// Forgets the events of a bucket up to this position: they are in the ledger. Who shares the journal may read
+    /// them a moment longer.
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error>;
 
     /// How many events wait in the journal.

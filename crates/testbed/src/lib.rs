@@ -5,6 +5,7 @@
 // A harness has nobody to return an error to: what goes wrong here fails the test that asked for it.
 #![allow(clippy::expect_used, clippy::panic)]
 
+pub mod authority;
 pub mod clock;
 pub mod port;
 pub mod postgres;

@@ -1,10 +1,10 @@
 //! TLS with certificates on both sides, and users with passwords that change.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use seatkeeper_registry::redis::{Address, Deployment, Password, ServerSettings, Servers, Tls};
+use seatkeeper_testbed::authority::Authority;
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use tempfile::TempDir;
@@ -81,45 +81,22 @@ impl Secured {
     }
 }
 
-/// An authority, and what it has signed: certificates of a server and of a node.
-struct Papers(TempDir);
+/// An authority that has signed certificates of a server and of a node.
+struct Papers(Authority);
 
 impl Papers {
     fn new() -> Self {
-        let papers = Self(tempfile::tempdir().expect("a directory"));
-        let authority = ["-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"];
-        papers.certify("ca", &authority);
-        let signed = |name: &str| {
-            let (ca, key) = (papers.path("ca.pem"), papers.path("ca.key"));
-            let subject = format!("/CN={name}");
-            let signer = [Path::new("-CA"), &ca, Path::new("-CAkey"), &key];
-            let signer = signer.map(|part| part.to_str().expect("a plain path"));
-            let own = ["-addext", "subjectAltName=IP:127.0.0.1", "-subj", &subject];
-            let leaf = ["-addext", "basicConstraints=critical,CA:FALSE"];
-            papers.certify(name, &[&signer[..], &own, &leaf].concat());
-        };
-        signed("server");
-        signed("node");
-        papers
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn certify(&self, name: &str, more: &[&str]) {
-        let mut openssl = Command::new("openssl");
-        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]);
-        openssl.args(["-days", "2"]).args(more);
-        openssl.arg("-keyout").arg(self.path(&format!("{name}.key")));
-        openssl.arg("-out").arg(self.path(&format!("{name}.pem")));
-        let made = openssl.stdin(Stdio::null()).output();
-        let made = made.expect("openssl is missing: install it (Debian: apt-get install openssl)");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let authority = Authority::new();
+        authority.sign("server");
+        authority.sign("node");
+        Self(authority)
     }
 
     fn tls(&self) -> Tls {
-        Tls { ca: Some(self.path("ca.pem")), client: Some((self.path("node.pem"), self.path("node.key"))) }
+        Tls {
+            ca: Some(self.0.path("ca.pem")),
+            client: Some((self.0.path("node.pem"), self.0.path("node.key"))),
+        }
     }
 
     fn server(&self) -> Secured {
@@ -127,9 +104,9 @@ impl Papers {
         let line = |key: &str, value: &Path| format!("{key} {}", value.display());
         let redis = RedisSetup::default()
             .setting(&format!("tls-port {port}"))
-            .setting(&line("tls-cert-file", &self.path("server.pem")))
-            .setting(&line("tls-key-file", &self.path("server.key")))
-            .setting(&line("tls-ca-cert-file", &self.path("ca.pem")))
+            .setting(&line("tls-cert-file", &self.0.path("server.pem")))
+            .setting(&line("tls-key-file", &self.0.path("server.key")))
+            .setting(&line("tls-ca-cert-file", &self.0.path("ca.pem")))
             .setting("tls-auth-clients yes")
             .start();
         Secured { redis, port }

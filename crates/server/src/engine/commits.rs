@@ -97,7 +97,7 @@ impl Commits {
     }
 
     /// Notes since when the oldest event waits that is to be brought to the ledger; none: there is none.
-    pub(crate) fn waiting(&self, since: Option<RegistryTime>) {
+    pub(crate) fn note_waiting_since(&self, since: Option<RegistryTime>) {
         *self.waiting_since.lock() = since;
     }
 

@@ -1,5 +1,7 @@
 //! Brings the journal into the ledger: many events a commit, whoever waits for them.
 
+mod pace;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +18,8 @@ use crate::engine::{Endings, Station};
 use crate::error::Error;
 use crate::failover::Bearings;
 use crate::metrics::ChangeMetrics;
+use pace::Pace;
+pub(crate) use pace::Rest;
 
 /// Events in one commit. Only a ledger that is behind has so many at once, and it catches up the faster the
 /// more there are: pages that many of them touch are written once. It is a fraction of a second's work, for
@@ -40,8 +44,8 @@ pub(crate) struct Drain {
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
     pub(crate) metrics: ChangeMetrics,
-    /// Since when it gives way, and how many events waited then; none: it did not before this batch.
-    pub(crate) gives_way: Mutex<Option<(Instant, usize)>>,
+    /// None: it did not give way before this batch.
+    pub(crate) gives_way: Mutex<Option<Rest>>,
 }
 
 #[async_trait]
@@ -70,7 +74,7 @@ impl Worker for Drain {
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
         let (mut receipts, mut events) = split(read.entries);
-        commits.waiting(events.iter().map(|event| event.at).min());
+        commits.note_waiting_since(events.iter().map(|event| event.at).min());
         if events.is_empty() {
             return Ok(Left::Nothing);
         }
@@ -85,15 +89,12 @@ impl Worker for Drain {
         for receipt in &receipts {
             commits.advance(*receipt);
         }
-        commits.waiting(None);
+        commits.note_waiting_since(None);
         self.endings.tell(&events);
         // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
         let batch = Pace { events: events.len(), took: started.elapsed() };
-        let came = gave_way.map(|(since, depth)| Pace {
-            events: depth_before.saturating_sub(depth),
-            took: started.duration_since(since),
-        });
+        let came = gave_way.map(|rest: Rest| rest.came(depth_before, started));
         let is_slower_than_they_come = came.is_some_and(|came| came.is_faster_than(batch));
         Ok(self.left(depth_before, batch.took, is_slower_than_they_come))
     }
@@ -157,21 +158,8 @@ impl Drain {
         if gets_on || commits.are_awaited() || !commits.has_room(depth as u64) {
             return Left::More;
         }
-        *self.gives_way.lock() = Some((Instant::now(), depth));
+        *self.gives_way.lock() = Some(Rest { since: Instant::now(), depth });
         Left::Later((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))
-    }
-}
-
-/// How fast events come or go.
-#[derive(Clone, Copy)]
-struct Pace {
-    events: usize,
-    took: Duration,
-}
-
-impl Pace {
-    fn is_faster_than(self, other: Self) -> bool {
-        self.events as f64 * other.took.as_secs_f64() > other.events as f64 * self.took.as_secs_f64()
     }
 }
 

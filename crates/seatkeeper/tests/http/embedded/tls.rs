@@ -1,7 +1,6 @@
 //! TLS by a certificate and a key in files, which are replaced while the server is asked.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::tls::TlsInfo;
 use reqwest::{Certificate, Client};
-use tempfile::TempDir;
+use seatkeeper_testbed::authority::Authority;
 
 use crate::house::{BIN, House};
 use crate::http::until::until;
@@ -20,83 +19,48 @@ const CLIENTS: usize = 8;
 /// Longer than a server takes to see that files are other ones, twice.
 const SEEN: Duration = Duration::from_secs(6);
 
-/// An authority, and what it signs.
-struct Papers(TempDir);
-
-impl Papers {
-    fn new() -> Self {
-        let papers = Self(tempfile::tempdir().expect("a directory"));
-        papers.certify("ca", &["-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"]);
-        papers
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// A certificate for this machine, and its key.
-    fn sign(&self, name: &str) {
-        let (ca, key) = (self.path("ca.pem"), self.path("ca.key"));
-        let (ca, key) = (ca.to_str().expect("a plain path"), key.to_str().expect("a plain path"));
-        let subject = format!("/CN={name}");
-        let own = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
-        self.certify(name, &[&["-CA", ca, "-CAkey", key, "-subj", &subject][..], &own].concat());
-    }
-
-    fn certify(&self, name: &str, more: &[&str]) {
-        let mut openssl = Command::new("openssl");
-        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]);
-        openssl.args(["-days", "2"]).args(more);
-        openssl.arg("-keyout").arg(self.path(&format!("{name}.key")));
-        openssl.arg("-out").arg(self.path(&format!("{name}.pem")));
-        let made = openssl.stdin(Stdio::null()).output();
-        let made = made.expect("openssl is missing: install it (Debian: apt-get install openssl)");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    }
-
-    /// Puts a certificate and its key where the server looks: one file after the other.
-    fn show(&self, name: &str) {
-        for kind in ["pem", "key"] {
-            let written = fs::copy(self.path(&format!("{name}.{kind}")), self.path(&format!("shown.{kind}")));
-            written.expect("it is copied");
-        }
-    }
-
-    /// A server that shows what is shown.
-    fn house(&self) -> House {
-        let (cert, key) = (self.path("shown.pem"), self.path("shown.key"));
-        House::open_with(&[
-            ("SERVER_TLS_CERT_FILE", cert.to_str().expect("a plain path")),
-            ("SERVER_TLS_KEY_FILE", key.to_str().expect("a plain path")),
-        ])
-    }
-
-    /// A client that believes the authority.
-    fn client(&self, connections_kept: usize) -> Client {
-        let ca = Certificate::from_pem(&fs::read(self.path("ca.pem")).expect("a certificate"));
-        let client = Client::builder().tls_certs_only([ca.expect("a certificate")]).tls_info(true);
-        client.pool_max_idle_per_host(connections_kept).build().expect("a client")
+/// Puts a certificate and its key where the server looks: one file after the other.
+fn show(papers: &Authority, name: &str) {
+    for kind in ["pem", "key"] {
+        let written = fs::copy(papers.path(&format!("{name}.{kind}")), papers.path(&format!("shown.{kind}")));
+        written.expect("it is copied");
     }
 }
 
+/// A server that shows what is shown.
+fn server(papers: &Authority) -> House {
+    let (cert, key) = (papers.path("shown.pem"), papers.path("shown.key"));
+    House::open_with(&[
+        ("SERVER_TLS_CERT_FILE", cert.to_str().expect("a plain path")),
+        ("SERVER_TLS_KEY_FILE", key.to_str().expect("a plain path")),
+    ])
+}
+
+/// A client that believes the authority.
+fn believer(papers: &Authority, connections_kept: usize) -> Client {
+    let ca = Certificate::from_pem(&fs::read(papers.path("ca.pem")).expect("a certificate"));
+    let client = Client::builder().tls_certs_only([ca.expect("a certificate")]).tls_info(true);
+    client.pool_max_idle_per_host(connections_kept).build().expect("a client")
+}
+
 /// The certificate that a new connection is shown.
-async fn shown(papers: &Papers, url: &str) -> Vec<u8> {
-    let answer = papers.client(0).get(format!("{url}/healthz")).send().await.expect("an answer");
+async fn shown(papers: &Authority, url: &str) -> Vec<u8> {
+    let answer = believer(papers, 0).get(format!("{url}/healthz")).send().await.expect("an answer");
     let told = answer.extensions().get::<TlsInfo>().and_then(TlsInfo::peer_certificate);
     told.expect("a certificate").to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
-    let papers = Papers::new();
+    let papers = Authority::new();
     ["first", "second", "third"].iter().for_each(|name| papers.sign(name));
-    papers.show("first");
-    let mut house = papers.house();
+    show(&papers, "first");
+    let mut house = server(&papers);
     let url = house.url().to_owned();
     assert!(url.starts_with("https://127.0.0.1:"), "{url}");
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let asking = |number: usize| {
-        let client = papers.client(number % 2);
+        let client = believer(&papers, number % 2);
         let (url, is_over, answered) = (&url, &is_over, &answered);
         async move {
             while !is_over.load(Relaxed) {
@@ -110,7 +74,7 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
     let story = async {
         let mut before = shown(&papers, &url).await;
         for next in ["second", "third", "first"] {
-            papers.show(next);
+            show(&papers, next);
             until("the new certificate is shown", async || {
                 let now = shown(&papers, &url).await;
                 if now == before { Err(format!("still the one before {next}")) } else { Ok(()) }
@@ -136,10 +100,10 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
 
 #[tokio::test]
 async fn the_commands_speak_to_a_secured_server_whose_certificate_they_can_check() {
-    let papers = Papers::new();
+    let papers = Authority::new();
     papers.sign("server");
-    papers.show("server");
-    let house = papers.house();
+    show(&papers, "server");
+    let house = server(&papers);
     let ca = papers.path("ca.pem");
     let ca = ca.to_str().expect("a plain path");
     let listed = house.command(&["license", "list", "--json", "--ca-file", ca]);
@@ -154,7 +118,7 @@ async fn the_commands_speak_to_a_secured_server_whose_certificate_they_can_check
 
 #[test]
 fn a_certificate_without_its_key_is_refused_at_the_start() {
-    let papers = Papers::new();
+    let papers = Authority::new();
     ["one", "other"].iter().for_each(|name| papers.sign(name));
     let dir = tempfile::tempdir().expect("a directory");
     let serve = |cert: &str, key: &str| {

@@ -1,0 +1,52 @@
+//! An authority for certificates, and what it signs: PEM files, made by `openssl`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// An authority whose certificate is `ca.pem`. All it made is gone when it is dropped.
+#[derive(Debug)]
+pub struct Authority(TempDir);
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Authority {
+    /// One that nobody knows yet.
+    pub fn new() -> Self {
+        let authority = Self(tempfile::tempdir().expect("a directory"));
+        authority.certify("ca", &["-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"]);
+        authority
+    }
+
+    /// Where a file of this name is, or may be put.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Makes a certificate for 127.0.0.1, `NAME.pem`, and its key, `NAME.key`. Both last for two days.
+    pub fn sign(&self, name: &str) {
+        let (ca, key) = (self.path("ca.pem"), self.path("ca.key"));
+        let signer = [Path::new("-CA"), &ca, Path::new("-CAkey"), &key];
+        let signer = signer.map(|part| part.to_str().expect("a plain path"));
+        let subject = format!("/CN={name}");
+        let own = ["-addext", "subjectAltName=IP:127.0.0.1", "-subj", &subject];
+        let leaf = ["-addext", "basicConstraints=critical,CA:FALSE"];
+        self.certify(name, &[&signer[..], &own, &leaf].concat());
+    }
+
+    fn certify(&self, name: &str, more: &[&str]) {
+        let mut openssl = Command::new("openssl");
+        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]);
+        openssl.args(["-days", "2"]).args(more);
+        openssl.arg("-keyout").arg(self.path(&format!("{name}.key")));
+        openssl.arg("-out").arg(self.path(&format!("{name}.pem")));
+        let made = openssl.stdin(Stdio::null()).output();
+        let made = made.expect("openssl is missing: install it (Debian: apt-get install openssl)");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+}
