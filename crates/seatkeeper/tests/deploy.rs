@@ -10,6 +10,7 @@ mod until;
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 mod deploy {
+    mod alerts;
     mod dashboard;
     mod metrics;
     mod prometheus;

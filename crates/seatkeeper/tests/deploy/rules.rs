@@ -1,11 +1,13 @@
 //! The rules by which somebody is called.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use super::metrics::must_be_there;
+use super::prometheus::RULES;
 use crate::{path, read};
 
-const RULES: &str = "deploy/prometheus/seatkeeper.rules.yml";
 const CASES: &str = "deploy/prometheus/seatkeeper.rules.test.yml";
 
 /// The values of this key, in the order of the file.
@@ -14,38 +16,80 @@ fn values<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
     values.map(|value| value.trim().trim_matches('\'')).collect()
 }
 
-fn promtool(args: &[&str]) -> String {
+/// How far off a bound must be for a case to notice.
+const OFF: [f64; 2] = [0.8, 1.2];
+
+/// What it said, if it was content.
+fn promtool(dir: &Path, args: &[&str]) -> Result<String, String> {
     let output = Command::new("promtool")
         .args(args)
-        .current_dir(path("deploy/prometheus"))
+        .current_dir(dir)
         .output()
         .expect("promtool; Debian has it in the package prometheus");
     let told =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{told}");
-    told
+    if output.status.success() { Ok(told) } else { Err(told) }
+}
+
+fn cases_of<'t>(cases: &'t str, alert: &str) -> Vec<&'t str> {
+    let names_it = |case: &&str| case.contains(&format!("alertname: {alert}\n"));
+    cases.split("  - name: ").filter(names_it).collect()
+}
+
+/// The rules with each bound of this alert, other than 0, off by so much; one text for each.
+fn with_bounds_off(rules: &str, alert: &str, off: f64) -> Vec<String> {
+    let start = rules.find(&format!("- alert: {alert}\n")).expect("an alert");
+    let (before, rest) = rules.split_at(start);
+    let (rule, after) = rest.split_at(rest.find("for: ").expect("a time"));
+    let comparisons = rule.match_indices(['>', '<']).map(|(at, sign)| at + sign.len());
+    let bounds = comparisons.filter_map(|at| {
+        let digits = rule[at..].trim_start_matches(' ');
+        let start = rule.len() - digits.len();
+        let digits = digits.split(|char: char| !char.is_ascii_digit() && char != '.').next()?;
+        let bound: f64 = digits.parse().ok().filter(|bound| *bound != 0.0)?;
+        let (left, right) = (&rule[..start], &rule[start + digits.len()..]);
+        Some(format!("{before}{left}{}{right}{after}", bound * off))
+    });
+    bounds.collect()
 }
 
 #[test]
 fn every_rule_fires_when_it_should_and_not_otherwise() {
-    let told = promtool(&["check", "rules", "seatkeeper.rules.yml"]);
+    let told =
+        promtool(&path("deploy/prometheus"), &["check", "rules", "seatkeeper.rules.yml"]).expect("rules");
     let alerts = values(&read(RULES), "alert: ").len();
     assert!(told.contains(&format!("{alerts} rules found")), "{told}");
-    promtool(&["test", "rules", "seatkeeper.rules.test.yml"]);
+    promtool(&path("deploy/prometheus"), &["test", "rules", "seatkeeper.rules.test.yml"])
+        .expect("cases that hold");
+}
+
+#[test]
+fn a_bound_that_is_off_by_a_fifth_is_noticed() {
+    let (rules, cases) = (read(RULES), read(CASES));
+    let (head, _) = cases.split_once("  - name: ").expect("cases");
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut tried = 0;
+    for alert in values(&rules, "alert: ") {
+        let own = cases_of(&cases, alert).iter().map(|case| format!("  - name: {case}")).collect::<String>();
+        fs::write(dir.path().join("cases.yml"), format!("{head}{own}")).expect("a file");
+        let mutants = OFF.iter().flat_map(|off| with_bounds_off(&rules, alert, *off));
+        for mutant in mutants {
+            fs::write(dir.path().join("seatkeeper.rules.yml"), &mutant).expect("a file");
+            let told = promtool(dir.path(), &["test", "rules", "cases.yml"]).expect_err(&mutant);
+            assert!(told.contains("FAILED"), "{told}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 30, "{tried} bounds");
 }
 
 #[test]
 fn every_rule_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() {
     let (rules, cases) = (read(RULES), read(CASES));
-    let of = |alert: &str| {
-        cases
-            .split("- name: ")
-            .filter(|case| case.contains(&format!("alertname: {alert}\n")))
-            .collect::<Vec<_>>()
-    };
     for alert in values(&rules, "alert: ") {
-        let silent = of(alert).iter().filter(|case| case.contains("exp_alerts: []")).count();
-        assert!(silent > 0 && of(alert).len() > silent, "{alert}");
+        let of = cases_of(&cases, alert);
+        let silent = of.iter().filter(|case| case.contains("exp_alerts: []")).count();
+        assert!(silent > 0 && of.len() > silent, "{alert}");
     }
 }
 

@@ -15,9 +15,7 @@ use crate::error::Error;
 /// How long a look may take. Past it, it has failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 
-/// For how many times as long as it took nobody looks again, and for how long at most: whatever there is to be looked
-/// at, looking is a small part of the work.
-const RESTS_LOOKS: u32 = 20;
+/// How long nobody looks again at most.
 const REST_MAX: Duration = Duration::from_secs(60);
 
 /// Where something is looked up.
@@ -25,6 +23,9 @@ const REST_MAX: Duration = Duration::from_secs(60);
 pub(crate) trait Source: Send + Sync + 'static {
     /// What is seen there.
     type Seen: Send + Sync + 'static;
+
+    /// For how many times as long as a look took nobody looks again: where it is work, it is a small part of all work.
+    const RESTS: u32 = 20;
 
     /// Looks.
     async fn look(&self) -> Result<Self::Seen, Error>;
@@ -100,7 +101,7 @@ impl<S: Source> Inner<S> {
             }
         };
         let now = Instant::now();
-        let rest = if seen.is_some() { ((now - began) * RESTS_LOOKS).min(REST_MAX) } else { Duration::ZERO };
+        let rest = if seen.is_some() { ((now - began) * S::RESTS).min(REST_MAX) } else { Duration::ZERO };
         let fresh_until = Some(now + rest.max(self.age_max));
         self.known.send_modify(|known| *known = Known { seen, fresh_until });
         self.busy.store(false, Release);

@@ -39,6 +39,9 @@ pub(crate) struct Standing {
 impl Source for Node {
     type Seen = Standing;
 
+    /// A look takes long only by waiting for who does not answer, which is when somebody wants to know how it stands.
+    const RESTS: u32 = 1;
+
     /// A registry that does not answer is left out, and says so elsewhere: the others' figures count all the more.
     async fn look(&self) -> Result<Standing, Error> {
         let is_ready = self.engine.is_ready().await.is_ok();

@@ -1,0 +1,34 @@
+//! What clients run into.
+
+use serde_json::json;
+
+use super::nothing;
+use crate::deploy::prometheus::Prometheus;
+use crate::house::House;
+
+pub(super) const ALERTS: [&str; 3] =
+    ["SeatkeeperLicenseAlmostFull", "SeatkeeperAcquireFailures", "SeatkeeperSessionsExpire"];
+
+/// Clients that fall silent: enough to be worth an alert.
+const SILENT: u32 = 100;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_that_is_full_and_clients_that_fall_silent() {
+    let house = tokio::task::block_in_place(|| {
+        House::open_with(&[("LICENSES_TTL_SECONDS", "2"), ("METRICS_REFRESH_SECONDS", "1")])
+    });
+    let mut prometheus = Prometheus::watching(house.url()).await;
+    let ann = house.client("ann");
+
+    let [full, refused, expire] = ALERTS;
+    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 600 })).await;
+    ann.acquire(&license["license_key"], "m1").await.expect(201);
+    let ask = async || drop(ann.acquire(&license["license_key"], "m2").await);
+    prometheus.fires(&[full, refused], ask).await;
+
+    let license = house.license(SILENT).await;
+    for machine in 0..SILENT {
+        ann.acquire(&license["license_key"], &machine.to_string()).await.expect(201);
+    }
+    prometheus.fires(&[expire], nothing).await;
+}

@@ -1,0 +1,81 @@
+//! A node whose database, whose Redis, or which itself is down.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::postgres::{self, Postgres, Stop};
+use seatkeeper_testbed::redis::Redis;
+use serde_json::json;
+
+use super::nothing;
+use crate::deploy::prometheus::Prometheus;
+use crate::house::House;
+
+pub(super) const ALERTS: [&str; 5] = [
+    "SeatkeeperLedgerDown",
+    "SeatkeeperAcquireUnavailable",
+    "SeatkeeperJournalLag",
+    "SeatkeeperRedisDown",
+    "SeatkeeperNodeNotReady",
+];
+
+pub(super) const ALERTS_OF_NODE: [&str; 2] = ["SeatkeeperRegistryFallback", "SeatkeeperNodeDown"];
+
+/// Between two requests.
+const PAUSE: Duration = Duration::from_millis(200);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_and_then_a_redis_that_are_down() {
+    let (postgres, mut redis) = tokio::task::block_in_place(|| (Postgres::start(), Redis::start()));
+    let ledger = postgres.url(&postgres.add_database());
+    let mut house = tokio::task::block_in_place(|| node(&redis.url(), &ledger));
+    let mut prometheus = Prometheus::watching(house.url()).await;
+    let [ledger_down, unavailable, lag, redis_down, not_ready] = ALERTS;
+
+    // Both are known to the node when its database goes: they are let in, and wait for their record.
+    let license = house.license(100).await;
+    let (ann, bob) = (house.client("ann"), house.client("bob"));
+    let admit = async |device: &str| {
+        let phone = json!({ "device_id": device, "device_type": "mobile" });
+        bob.post("/api/v1/devices/sessions", phone).await.status
+    };
+    assert_eq!(admit("first").await, 201);
+    ann.acquire(&license["license_key"], "first").await.expect(201);
+    tokio::task::block_in_place(|| postgres.stop(Stop::Immediate));
+    let began = Instant::now();
+    let ask = async || {
+        ann.acquire(&license["license_key"], "late").await;
+        admit(&began.elapsed().as_millis().to_string()).await;
+        tokio::time::sleep(PAUSE).await;
+    };
+    prometheus.fires(&[ledger_down, unavailable, lag], ask).await;
+    // Nobody can agree on what serves in its place.
+    redis.kill();
+    prometheus.fires(&[redis_down, not_ready], nothing).await;
+    tokio::task::block_in_place(|| house.kill());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_and_then_a_node_that_are_down() {
+    let (database, mut redis) = tokio::task::block_in_place(|| (postgres::database(), Redis::start()));
+    let mut house = tokio::task::block_in_place(|| node(&redis.url(), &database.url()));
+    let mut prometheus = Prometheus::watching(house.url()).await;
+    let [fallback, node_down] = ALERTS_OF_NODE;
+
+    redis.kill();
+    prometheus.fires(&[fallback], nothing).await;
+    tokio::task::block_in_place(|| house.kill());
+    prometheus.fires(&[node_down], nothing).await;
+}
+
+/// A node over these two.
+pub(super) fn node(registry: &str, ledger: &str) -> House {
+    House::open_with(&[
+        ("REGISTRY_URL", registry),
+        ("LEDGER_URL", ledger),
+        ("AUTH_ALGORITHM", "HS256"),
+        ("AUTH_SECRET", "a secret that is as long as one has to be"),
+        ("METRICS_REFRESH_SECONDS", "1"),
+        ("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "500"),
+        ("DEVICES_DURABILITY", "journal"),
+    ])
+}

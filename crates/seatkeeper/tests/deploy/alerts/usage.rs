@@ -1,0 +1,43 @@
+//! A sink that does not take what it is sent.
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::nothing;
+use crate::deploy::prometheus::Prometheus;
+use crate::house::House;
+use crate::house::sink::{Do, Sink};
+
+pub(super) const ALERTS: [&str; 3] =
+    ["SeatkeeperUsageOutboxFull", "SeatkeeperUsageEmissionFailing", "SeatkeeperUsageDead"];
+
+/// Capacities are of tenants whose names are UUIDs.
+const TENANT: &str = "80004000-8000-0000-0000-000000000001";
+
+/// Each is a batch that waits: more than the rule allows.
+const CAPACITIES: usize = 110;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_that_its_sink_does_not_take() {
+    let sink = Sink::open(|_| Do::Refuse(500)).await;
+    let house = tokio::task::block_in_place(|| {
+        House::open_with(&[
+            ("METRICS_REFRESH_SECONDS", "1"),
+            ("USAGE_SINK_URL", &sink.url),
+            ("USAGE_EMISSION_INTERVAL_SECONDS", "2"),
+            ("USAGE_BATCH_RECORDS", "1"),
+        ])
+    });
+    let mut prometheus = Prometheus::watching(house.url()).await;
+    let meter = house.client_with(house.token_of(TENANT, "meter", "service"));
+    for _ in 0..CAPACITIES {
+        let ask = json!({
+            "userObjectId": Uuid::new_v4(), "tenantObjectId": TENANT, "capacityId": Uuid::new_v4(), "sessionKind": 1,
+        });
+        meter.put("/api/v1/capacities/sessions", ask).await.expect(201);
+    }
+    let [full, failing, dead] = ALERTS;
+    prometheus.fires(&[full, failing], nothing).await;
+    sink.follow(|_| Do::Refuse(400));
+    prometheus.fires(&[dead], nothing).await;
+}
