@@ -65,8 +65,8 @@ impl Pool {
     /// Begins a transaction that may write.
     pub(crate) async fn begin(&self) -> Result<Tx, Error> {
         Ok(match self {
-            Self::Sqlite(pool) => Tx::Sqlite(sqlite::begin_write(pool).await?),
-            Self::Postgres(pool) => Tx::Postgres(PgTx::begin(pool, "BEGIN").await?),
+            Self::Sqlite(pool) => Tx::Sqlite(Box::pin(sqlite::begin_write(pool)).await?),
+            Self::Postgres(pool) => Tx::Postgres(Box::pin(PgTx::begin(pool, "BEGIN")).await?),
         })
     }
 
@@ -74,7 +74,7 @@ impl Pool {
     pub(crate) async fn begin_snapshot(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin().await?),
-            Self::Postgres(pool) => Tx::Postgres(PgTx::begin(pool, postgres::SNAPSHOT).await?),
+            Self::Postgres(pool) => Tx::Postgres(Box::pin(PgTx::begin(pool, postgres::SNAPSHOT)).await?),
         })
     }
 

@@ -17,3 +17,5 @@ mod node;
 mod secured;
 #[path = "redis_servers/sentinel.rs"]
 mod sentinel;
+#[path = "redis_servers/together.rs"]
+mod together;

@@ -5,6 +5,7 @@ mod body;
 mod client_address;
 mod description;
 mod fields;
+mod front;
 mod page;
 mod query;
 mod request_id;

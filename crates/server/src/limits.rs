@@ -73,7 +73,8 @@ impl Limits {
             counted.await?;
             return beat.await;
         }
-        let (counted, beat) = tokio::join!(counted, beat);
+        // A future is moved into what joins it, and this one is large.
+        let (counted, beat) = tokio::join!(counted, Box::pin(beat));
         counted.and(beat)
     }
 

@@ -27,7 +27,7 @@ use seatkeeper_core::PoolKind;
 use crate::error::Error;
 pub(crate) use changes::ChangeMetrics;
 pub(crate) use claims::{AcquireFailure, ClaimMetrics};
-pub(crate) use http::{HttpMetrics, count};
+pub(crate) use http::HttpMetrics;
 pub(crate) use jobs::{JobMetrics, RunOutcome};
 pub(crate) use ledger::{Books, LedgerPulse};
 pub(crate) use locks::LockMetrics;

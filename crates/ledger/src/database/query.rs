@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use sea_query::{PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder};
 use sea_query_sqlx::SqlxBinder as _;
@@ -59,28 +60,32 @@ impl<'c> Query<'c> {
     }
 
     /// Runs it, and returns how many rows it touched.
-    pub(crate) async fn execute(self) -> Result<u64, sqlx::Error> {
-        Ok(match self {
-            Self::Sqlite(text, on) => text.execute(&mut *on.connection().await?).await?.rows_affected(),
-            Self::Postgres(text, on) => {
-                let mut connection = on.connection().await?;
-                let done = within(text.execute(&mut *connection)).await;
-                connection.settled(done)?.rows_affected()
-            }
+    pub(crate) fn execute(self) -> BoxFuture<'c, Result<u64, sqlx::Error>> {
+        Box::pin(async move {
+            Ok(match self {
+                Self::Sqlite(text, on) => text.execute(&mut *on.connection().await?).await?.rows_affected(),
+                Self::Postgres(text, on) => {
+                    let mut connection = on.connection().await?;
+                    let done = within(text.execute(&mut *connection)).await;
+                    connection.settled(done)?.rows_affected()
+                }
+            })
         })
     }
 
     /// Its first row, if it has one.
-    pub(crate) async fn fetch_optional(self) -> Result<Option<Row>, sqlx::Error> {
-        Ok(match self {
-            Self::Sqlite(text, on) => {
-                text.fetch_optional(&mut *on.connection().await?).await?.map(Row::Sqlite)
-            }
-            Self::Postgres(text, on) => {
-                let mut connection = on.connection().await?;
-                let row = within(text.fetch_optional(&mut *connection)).await;
-                connection.settled(row)?.map(Row::Postgres)
-            }
+    pub(crate) fn fetch_optional(self) -> BoxFuture<'c, Result<Option<Row>, sqlx::Error>> {
+        Box::pin(async move {
+            Ok(match self {
+                Self::Sqlite(text, on) => {
+                    text.fetch_optional(&mut *on.connection().await?).await?.map(Row::Sqlite)
+                }
+                Self::Postgres(text, on) => {
+                    let mut connection = on.connection().await?;
+                    let row = within(text.fetch_optional(&mut *connection)).await;
+                    connection.settled(row)?.map(Row::Postgres)
+                }
+            })
         })
     }
 
@@ -90,17 +95,19 @@ impl<'c> Query<'c> {
     }
 
     /// All of its rows.
-    pub(crate) async fn fetch_all(self) -> Result<Vec<Row>, sqlx::Error> {
-        Ok(match self {
-            Self::Sqlite(text, on) => {
-                let rows = text.fetch_all(&mut *on.connection().await?).await?;
-                rows.into_iter().map(Row::Sqlite).collect()
-            }
-            Self::Postgres(text, on) => {
-                let mut connection = on.connection().await?;
-                let rows = within(text.fetch_all(&mut *connection)).await;
-                connection.settled(rows)?.into_iter().map(Row::Postgres).collect()
-            }
+    pub(crate) fn fetch_all(self) -> BoxFuture<'c, Result<Vec<Row>, sqlx::Error>> {
+        Box::pin(async move {
+            Ok(match self {
+                Self::Sqlite(text, on) => {
+                    let rows = text.fetch_all(&mut *on.connection().await?).await?;
+                    rows.into_iter().map(Row::Sqlite).collect()
+                }
+                Self::Postgres(text, on) => {
+                    let mut connection = on.connection().await?;
+                    let rows = within(text.fetch_all(&mut *connection)).await;
+                    connection.settled(rows)?.into_iter().map(Row::Postgres).collect()
+                }
+            })
         })
     }
 

@@ -21,9 +21,14 @@ const JOURNAL_PAGE: usize = 1_000;
 impl RedisRegistry {
     /// Where a session is; none if there is no such session. It need not be live any more.
     pub(super) async fn find(&self, id: SessionId, who: &Authority) -> Result<Option<Whereabouts>, Error> {
-        if let Some(whereabouts) = self.remembered.get(id) {
-            return Ok(Some(whereabouts));
+        match self.remembered.get(id) {
+            Some(whereabouts) => Ok(Some(whereabouts)),
+            // Seldom, and large: whoever finds it remembered does not carry it about.
+            None => Box::pin(self.look_for(id, who)).await,
         }
+    }
+
+    async fn look_for(&self, id: SessionId, who: &Authority) -> Result<Option<Whereabouts>, Error> {
         let mut told = self.finder.find(id, who).await;
         let mut found = None;
         if matches!(told, Found::NotOnRecord) {

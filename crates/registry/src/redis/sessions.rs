@@ -96,7 +96,7 @@ impl RedisRegistry {
         };
         let answered = match self.ask(call(&clue)).await? {
             Answered::KeyNeeded => {
-                clue = self.search_large(&pool, id).await?;
+                clue = Box::pin(self.search_large(&pool, id)).await?;
                 self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
                 self.ask(call(&clue)).await?
             }

@@ -7,7 +7,6 @@ use seatkeeper_registry::redis::{Address, Deployment, Password, ServerSettings, 
 use seatkeeper_testbed::authority::Authority;
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
-use tempfile::TempDir;
 
 use crate::node::Node;
 

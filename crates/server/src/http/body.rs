@@ -11,7 +11,6 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::app::App;
 use crate::error::{Error, FieldError};
-pub(super) use whole::BODY_BYTES_MAX;
 
 /// A JSON body whose every field is as it must be.
 pub(crate) struct Body<T>(pub(crate) T);

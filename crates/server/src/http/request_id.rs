@@ -5,10 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use seatkeeper_core::{Actor, Origin, RequestId};
 use tracing::field::Empty;
@@ -52,41 +51,43 @@ pub(super) struct Arrival {
     pub(super) proxies: Proxies,
 }
 
-/// Names the request, bounds its time, and puts its name on the answer.
-pub(super) async fn identify(
-    State(arrival): State<Arc<Arrival>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let text = uuid::Builder::from_random_bytes(rand::random()).into_uuid().simple().to_string();
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let ip = peer.map(|ConnectInfo(address)| arrival.proxies.client(address.ip(), request.headers()));
-    let standing = Arc::default();
-    let meta = Meta { id: RequestId::new(text.as_str()), ip, standing: Arc::clone(&standing) };
-    request.extensions_mut().insert(meta);
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let route = route.as_ref().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
-    // Whatever is logged on the way has it.
-    let span = tracing::info_span!(
-        "request",
-        request.id = text.as_str(),
-        method = %request.method(),
-        route,
-        status = Empty,
-        otel.status_code = Empty,
-    );
-    let began = Instant::now();
-    let answer = tokio::time::timeout(arrival.timeout, next.run(request)).instrument(span.clone()).await;
-    let mut response = answer.unwrap_or_else(|_| Error::TimedOut.into_response());
-    let causes = response.extensions_mut().remove();
-    span.in_scope(|| log(&span, response.status(), causes, began.elapsed()));
-    if let Ok(value) = HeaderValue::from_str(&text) {
-        response.headers_mut().insert(X_REQUEST_ID, value);
+impl Arrival {
+    /// Names a request, bounds the time that `answer` has for it, and puts its name on the answer.
+    pub(super) async fn named(
+        &self,
+        mut request: Request,
+        answer: impl AsyncFnOnce(Request) -> Response,
+    ) -> Response {
+        let text = uuid::Builder::from_random_bytes(rand::random()).into_uuid().simple().to_string();
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+        let ip = peer.map(|ConnectInfo(address)| self.proxies.client(address.ip(), request.headers()));
+        let standing = Arc::default();
+        let meta = Meta { id: RequestId::new(text.as_str()), ip, standing: Arc::clone(&standing) };
+        request.extensions_mut().insert(meta);
+        let route = request.extensions().get::<MatchedPath>().cloned();
+        let route = route.as_ref().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
+        // Whatever is logged on the way has it.
+        let span = tracing::info_span!(
+            "request",
+            request.id = text.as_str(),
+            method = %request.method(),
+            route,
+            status = Empty,
+            otel.status_code = Empty,
+        );
+        let began = Instant::now();
+        let answered = tokio::time::timeout(self.timeout, answer(request)).instrument(span.clone()).await;
+        let mut response = answered.unwrap_or_else(|_| Error::TimedOut.into_response());
+        let causes = response.extensions_mut().remove();
+        span.in_scope(|| log(&span, response.status(), causes, began.elapsed()));
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            response.headers_mut().insert(X_REQUEST_ID, value);
+        }
+        if let Some(standing) = standing.get() {
+            standing.tell(response.headers_mut());
+        }
+        response
     }
-    if let Some(standing) = standing.get() {
-        standing.tell(response.headers_mut());
-    }
-    response
 }
 
 /// One answer, one line.

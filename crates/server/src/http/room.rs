@@ -1,24 +1,29 @@
 //! Room for so many requests at once: a server that has too many answers none of them in time.
 
-use std::sync::Arc;
-
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use tokio::sync::Semaphore;
-
-use crate::error::Error;
+use axum::extract::Request;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Where the API is. What is elsewhere says how the server is, and has room always.
 const API: &str = "/api/";
 
-/// Lets a request in, if there is room. It has left when its answer begins, however long that is.
-pub(super) async fn enter(State(room): State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
-    if !request.uri().path().starts_with(API) {
-        return next.run(request).await;
+/// Room for so many requests.
+pub(super) struct Room(Semaphore);
+
+/// A request that is let in. It has left when its answer begins, however long that is.
+pub(super) struct Inside<'r> {
+    _takes: Option<SemaphorePermit<'r>>,
+}
+
+impl Room {
+    pub(super) fn for_requests(max: usize) -> Self {
+        Self(Semaphore::new(max))
     }
-    match room.try_acquire() {
-        Ok(_inside) => next.run(request).await,
-        Err(_) => Error::TooBusy.into_response(),
+
+    /// Lets a request in, if there is room.
+    pub(super) fn enter(&self, request: &Request) -> Option<Inside<'_>> {
+        if !request.uri().path().starts_with(API) {
+            return Some(Inside { _takes: None });
+        }
+        self.0.try_acquire().ok().map(|permit| Inside { _takes: Some(permit) })
     }
 }

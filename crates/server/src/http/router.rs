@@ -3,22 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::DefaultBodyLimit;
-use axum::response::IntoResponse;
 use axum::{Router, middleware};
-use tokio::sync::Semaphore;
-use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::SwaggerUi;
 
-use super::body::BODY_BYTES_MAX;
 use super::client_address::Proxies;
 use super::description;
-use super::request_id::{self, Arrival};
-use super::room;
+use super::front::{self, Front};
+use super::request_id::Arrival;
+use super::room::Room;
 use crate::app::App;
 use crate::error::Error;
-use crate::{admin, capacities, devices, licenses, metrics, operations};
+use crate::{admin, capacities, devices, licenses, operations};
 
 fn routes() -> OpenApiRouter<App> {
     let mut routes = OpenApiRouter::with_openapi(description::without_routes())
@@ -39,21 +35,20 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// The server's router.
 pub(crate) fn router(app: App) -> Router {
     let server = &app.settings.server;
-    let arrival = Arrival {
-        timeout: Duration::from_secs(server.request_timeout_seconds),
-        proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
+    let front = Front {
+        metrics: app.metrics.http.clone(),
+        arrival: Arrival {
+            timeout: Duration::from_secs(server.request_timeout_seconds),
+            proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
+        },
+        room: Room::for_requests(server.requests_max),
     };
-    let room = Arc::new(Semaphore::new(server.requests_max));
     let (routes, description) = routes().split_for_parts();
     routes
         .merge(operations::pages())
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(async || Error::NoSuchRoute)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(CatchPanicLayer::custom(|_| Error::Panicked.into_response()))
-        .layer(middleware::from_fn_with_state(room, room::enter))
-        .layer(middleware::from_fn_with_state(Arc::new(arrival), request_id::identify))
-        .layer(middleware::from_fn_with_state(app.metrics.http.clone(), metrics::count))
+        .layer(middleware::from_fn_with_state(Arc::new(front), front::pass))
         .with_state(app)
 }

@@ -3,10 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -42,6 +40,13 @@ struct Answered {
 #[derive(Clone, Debug)]
 struct Route(Option<MatchedPath>);
 
+/// A request that is not answered yet.
+pub(crate) struct Counted<'m> {
+    metrics: &'m HttpMetrics,
+    asked: Asked,
+    began: Instant,
+}
+
 impl Default for HttpMetrics {
     fn default() -> Self {
         Self { requests: Family::default(), durations: Family::new_with_constructor(Timing::of_answers) }
@@ -57,18 +62,23 @@ impl HttpMetrics {
             self.durations.clone(),
         );
     }
+
+    /// A request arrives, whose route is known.
+    pub(crate) fn begin(&self, request: &Request) -> Counted<'_> {
+        let route = Route(request.extensions().get::<MatchedPath>().cloned());
+        let asked = Asked { method: name_of(request.method()), route };
+        Counted { metrics: self, asked, began: Instant::now() }
+    }
 }
 
-/// Counts a request when it is answered.
-pub(crate) async fn count(State(metrics): State<HttpMetrics>, request: Request, next: Next) -> Response {
-    let method = name_of(request.method());
-    let route = Route(request.extensions().get::<MatchedPath>().cloned());
-    let began = Instant::now();
-    let answer = next.run(request).await;
-    let status = answer.status().as_u16();
-    metrics.durations.get_or_create(&Asked { method, route: route.clone() }).observe(began.elapsed());
-    metrics.requests.get_or_create(&Answered { method, route, status }).inc();
-    answer
+impl Counted<'_> {
+    /// It is answered.
+    pub(crate) fn answered(self, status: StatusCode) {
+        let Self { metrics, asked, began } = self;
+        metrics.durations.get_or_create(&asked).observe(began.elapsed());
+        let Asked { method, route } = asked;
+        metrics.requests.get_or_create(&Answered { method, route, status: status.as_u16() }).inc();
+    }
 }
 
 fn name_of(method: &Method) -> &'static str {

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::error::Error;
 
 /// The longest body.
-pub(in crate::http) const BODY_BYTES_MAX: usize = 64 * 1024;
+const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// How much of a body that is too long is read all the same: a client that is cut off while it sends
 /// may never see the answer.
