@@ -76,9 +76,10 @@ impl Commits {
         depth <= self.depth_max
     }
 
-    /// Whether somebody waits for a commit.
+    /// Whether somebody waits for a commit, and has not given up.
     pub(crate) fn are_awaited(&self) -> bool {
-        self.buckets.iter().any(|progress| !progress.lock().waiting.is_empty())
+        let is_awaited = |progress: &Progress| progress.waiting.iter().any(|(_, waiter)| !waiter.is_closed());
+        self.buckets.iter().any(|progress| is_awaited(&progress.lock()))
     }
 
     /// Returns once somebody waits for a commit. It may return for nothing.

@@ -50,6 +50,17 @@ async fn a_commit_wakes_those_it_reaches_and_nobody_else() {
 }
 
 #[test]
+fn whoever_gives_up_is_not_waited_for() {
+    let commits = commits();
+    let mut waiting = Box::pin(commits.reached(receipt(7, 1)));
+    assert!(!commits.are_awaited());
+    assert!(waiting.as_mut().now_or_never().is_none());
+    assert!(commits.are_awaited());
+    drop(waiting);
+    assert!(!commits.are_awaited());
+}
+
+#[test]
 fn an_older_commit_takes_nothing_back() {
     let commits = commits();
     commits.advance(receipt(7, 5));
