@@ -131,15 +131,22 @@ impl Meter {
         Ok(last)
     }
 
-    /// All that is due, which the sink now has.
+    /// All that is due, however much that is, which the sink now has.
     pub(super) async fn deliver(&mut self) -> Vec<DueBatch> {
         let fence = self.take(JobName::UsageDelivery).await;
-        let due = self.ledger.due_usage(self.now, None, 1_000).await.unwrap();
-        for batch in &due {
-            let delivered = Settlement::Delivered { status: 200, at: self.now };
-            self.ledger.settle_usage(batch.id, &delivered, &fence).await.unwrap();
+        let mut told = Vec::new();
+        loop {
+            let due = self.ledger.due_usage(self.now, None, 1_000).await.unwrap();
+            if due.is_empty() {
+                break;
+            }
+            for batch in &due {
+                let delivered = Settlement::Delivered { status: 200, at: self.now };
+                self.ledger.settle_usage(batch.id, &delivered, &fence).await.unwrap();
+            }
+            told.extend(due);
         }
         self.ledger.complete_job(&fence, self.now).await.unwrap();
-        due
+        told
     }
 }
