@@ -26,10 +26,14 @@ async fn a_bucket_is_found_where_its_slot_has_moved_and_served_once_it_was_fille
     let to = (from + 1) % cluster.nodes().len();
     // As if it had lost what it had.
     cluster.nodes()[from].ask::<()>(redis::cmd("FLUSHALL"));
-    let owner: String = cluster.nodes()[to].ask(redis::cmd("CLUSTER").arg("MYID").take());
-    let give = redis::cmd("CLUSTER").arg("SETSLOT").arg(slot).arg("NODE").arg(owner).take();
+    let id = |n: usize| cluster.nodes()[n].ask::<String>(redis::cmd("CLUSTER").arg("MYID").take());
+    let set_slot = |n: usize, how: &str, id: String| {
+        cluster.nodes()[n].ask::<()>(redis::cmd("CLUSTER").arg("SETSLOT").arg(slot).arg(how).arg(id).take());
+    };
+    // Who takes a slot in without that has no newer word than who gave it away, and the nodes disagree for a while.
+    set_slot(to, "IMPORTING", id(from));
     for n in [to, from] {
-        cluster.nodes()[n].ask::<()>(give.clone());
+        set_slot(n, "NODE", id(to));
     }
 
     let refused = node.claim(&pool, "bob").await;
