@@ -1,5 +1,7 @@
 //! What lasts and what is rebuilt are in one database and have nothing to do with one another.
 
+mod steps;
+
 use std::sync::Arc;
 
 use seatkeeper_core::{
@@ -12,22 +14,29 @@ use seatkeeper_testbed::postgres::{Database, database};
 
 const EPOCH: u64 = 7;
 
+/// Of each pool.
+const SEATS: u32 = 3;
+
 /// Both registries, each bucket in this epoch.
 struct Sections {
     rebuilt: PostgresRegistry,
     lasting: PostgresRegistry,
     epochs: Arc<Epochs>,
-    _database: Database,
+    database: Database,
 }
 
 impl Sections {
     async fn start() -> Self {
         let database = tokio::task::spawn_blocking(database).await.expect("a database");
-        let (url, epochs, region) = (database.url(), Arc::new(Epochs::default()), Region::default());
-        let rebuilt = PostgresRegistry::connect(&url, 4, Arc::clone(&epochs), region, 1_000);
-        let rebuilt = rebuilt.await.expect("the registry can be opened");
+        let epochs = Arc::new(Epochs::default());
+        let rebuilt = node(&database, &epochs).await;
         let lasting = rebuilt.lasting(Arc::clone(&epochs));
-        Self { rebuilt, lasting, epochs, _database: database }
+        Self { rebuilt, lasting, epochs, database }
+    }
+
+    /// The section that is rebuilt, as another node has it.
+    async fn another_node(&self) -> PostgresRegistry {
+        node(&self.database, &self.epochs).await
     }
 
     /// Empties a bucket for an epoch and serves it.
@@ -37,6 +46,12 @@ impl Sections {
         self.rebuilt.rebuild_finish(bucket, epoch, None).await.expect("a bucket can be served");
         self.epochs.set(bucket, epoch);
     }
+}
+
+async fn node(database: &Database, epochs: &Arc<Epochs>) -> PostgresRegistry {
+    let url = database.url();
+    let node = PostgresRegistry::connect(&url, 4, Arc::clone(epochs), Region::default(), 1_000);
+    node.await.expect("the registry can be opened")
 }
 
 fn pool(kind: PoolKind) -> PoolId {
@@ -51,23 +66,31 @@ fn origin() -> Origin {
     Origin { actor: Actor::User("ann".into()), request: None }
 }
 
-async fn claim(registry: &PostgresRegistry, pool: &PoolId) -> (SessionId, Claimed) {
+fn terms() -> Terms {
     let ttl = Span::from_secs(3_600);
-    let terms = Terms { version: 1, limit: Seats(3), ttl, ends_at: None, standing: Standing::Open };
+    Terms { version: 1, limit: Seats(SEATS), ttl, ends_at: None, standing: Standing::Open }
+}
+
+/// What `holder` is answered, in a pool that is open.
+async fn ask(registry: &PostgresRegistry, pool: &PoolId, holder: &str) -> Result<Claimed, Error> {
     let policy = Policy {
-        terms: Some(terms),
-        ttl_default: ttl,
+        terms: Some(terms()),
+        ttl_default: terms().ttl,
         when_named: WhenNamed::SameHolder,
         when_full: WhenFull::Deny,
         when_held: WhenHeld::Resume,
     };
     let claim =
-        Claim { holder: "ann".into(), user: "ann".into(), tier: Tier(1), session: None, replace: None };
+        Claim { holder: holder.into(), user: holder.into(), tier: Tier(1), session: None, replace: None };
     let (origin, particulars) = (origin(), Particulars::default());
     let request =
         Request { pool, claim: &claim, policy: &policy, origin: &origin, particulars: &particulars };
-    registry.open(pool, 0, Some(terms), Vec::new()).await.expect("a pool can be opened");
-    let claimed = registry.claim(request).await.expect("an answer");
+    registry.claim(request).await
+}
+
+async fn claim(registry: &PostgresRegistry, pool: &PoolId) -> (SessionId, Claimed) {
+    registry.open(pool, 0, Some(terms()), Vec::new()).await.expect("a pool can be opened");
+    let claimed = ask(registry, pool, "ann").await.expect("an answer");
     match &claimed.answer {
         Answer::Granted { session, .. } => (session.session.id, claimed),
         Answer::Denied(why) => panic!("{why:?}"),
