@@ -13,6 +13,8 @@ mod finding;
 mod journal;
 #[path = "redis_servers/node.rs"]
 mod node;
+#[path = "redis_servers/replicas.rs"]
+mod replicas;
 #[path = "redis_servers/secured.rs"]
 mod secured;
 #[path = "redis_servers/sentinel.rs"]

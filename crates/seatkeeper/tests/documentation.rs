@@ -72,6 +72,8 @@ fn the_reference_explains_every_key_that_there_is() {
         "sink_token",
         "otlp_endpoint",
         "password_file",
+        "sentinel_username",
+        "sentinel_password_file",
     ];
     let defaults: toml::Table = run(&["config"]).stdout.parse().expect("TOML");
     let keys = defaults.iter().flat_map(|(name, section)| {

@@ -1,6 +1,7 @@
 //! One script on one bucket: what it is told, and what there is if it has no answer.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use redis::{Cmd, ToRedisArgs, Value};
 use seatkeeper_core::{Bucket, PoolId, Span};
@@ -115,11 +116,16 @@ impl Call {
 impl RedisRegistry {
     /// Calls a script on a bucket that is served in the epoch that is known here.
     pub(super) async fn ask(&self, call: Call) -> Result<Answered, Error> {
+        Ok(self.ask_whom(call).await?.1)
+    }
+
+    /// Likewise; says which server answered as well.
+    pub(super) async fn ask_whom(&self, call: Call) -> Result<(Arc<Up>, Answered), Error> {
         let epoch = self.epochs.of(call.bucket);
         if epoch == Epochs::NONE {
             return Err(Error::NotServing { bucket: call.bucket });
         }
-        self.ask_in(Stage::Serving, epoch, call).await
+        self.ask_whom_in(Stage::Serving, epoch, call).await
     }
 
     /// Likewise, for a script that looks for no session.
@@ -129,6 +135,10 @@ impl RedisRegistry {
 
     /// Calls a script on a bucket that is in this stage of this epoch.
     pub(super) async fn ask_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Answered, Error> {
+        Ok(self.ask_whom_in(stage, epoch, call).await?.1)
+    }
+
+    async fn ask_whom_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<(Arc<Up>, Answered), Error> {
         let Call { bucket, script, command } = call;
         let stamped = |up: &Up| {
             let mut command = command.clone();
@@ -138,20 +148,20 @@ impl RedisRegistry {
         // A repeated call takes no second seat and ends nothing twice. A bucket is filled but once.
         let again = if stage == Stage::Serving { Again::WhenCutOff } else { Again::Never };
         let answered = self.servers.ask(self.slots.of(bucket), Some(script), again, stamped).await;
-        let (_, value) = answered.map_err(failed)?;
+        let (up, value) = answered.map_err(failed)?;
         let mut reply = Reply::of(value)?;
         match reply.signed()? {
             NOT_SERVING => Err(Error::NotServing { bucket }),
             NOT_OPEN => Err(Error::PoolNotOpen),
             JOURNAL_FULL => Err(Error::JournalFull { depth: reply.number()? as usize }),
-            KEY_NEEDED => Ok(Answered::KeyNeeded),
+            KEY_NEEDED => Ok((up, Answered::KeyNeeded)),
             now => {
                 let preamble = reply.preamble(epoch, now)?;
                 warn_of_step(preamble.behind);
                 if stage == Stage::Serving {
                     self.backlog.note(preamble.receipt(bucket), preamble.acknowledged);
                 }
-                Ok(Answered::Reply(preamble, reply))
+                Ok((up, Answered::Reply(preamble, reply)))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Claims.
 
+use std::sync::Arc;
+
 use seatkeeper_core::{
     Claim, PoolId, RegistryTime, Seats, Session, SessionId, Span, Users, WhenFull, WhenHeld, WhenNamed,
 };
@@ -10,7 +12,8 @@ use super::codec::{
     Garbled, body_of, denial_of, end_reason_of, id_of, origin_bytes, particulars_bytes, terms_bytes,
     user_text,
 };
-use super::keys::holder_key;
+use super::keys::{holder_key, mark_key};
+use super::link::Up;
 use super::reply::{Preamble, Reply};
 use super::scripts::{ADMITTED, EXISTING, REFRESHED, RESUMED, SCRIPTS};
 use super::whereabouts::{Clue, Whereabouts};
@@ -29,18 +32,29 @@ struct Clues {
 impl RedisRegistry {
     pub(super) async fn decide(&self, request: Request<'_>) -> Result<Claimed, Error> {
         self.room_in_journals().await?;
+        let (up, claimed) = self.decided(request).await?;
+        let wanted = self.settings.wait_replicas;
+        if wanted > 0 && matches!(claimed.answer, Answer::Granted { .. }) {
+            up.replicas.have_all(wanted, mark_key(request.pool.bucket())).await?;
+        }
+        Ok(claimed)
+    }
+
+    async fn decided(&self, request: Request<'_>) -> Result<(Arc<Up>, Claimed), Error> {
         let Claim { session, replace, .. } = *request.claim;
         let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
         let clues = Clues { session: known(session), replace: known(replace) };
-        if let Answered::Reply(preamble, reply) = self.ask(self.claim_call(request, &clues)).await? {
-            return self.claimed(request, preamble, reply);
+        let (up, answered) = self.ask_whom(self.claim_call(request, &clues)).await?;
+        if let Answered::Reply(preamble, reply) = answered {
+            return Ok((up, self.claimed(request, preamble, reply)?));
         }
         let clues = Clues {
             session: self.clue_in_pool(request.pool, session).await?,
             replace: self.clue_in_pool(request.pool, replace).await?,
         };
-        let (preamble, reply) = self.told(self.claim_call(request, &clues)).await?;
-        self.claimed(request, preamble, reply)
+        let (up, answered) = self.ask_whom(self.claim_call(request, &clues)).await?;
+        let (preamble, reply) = answered.told()?;
+        Ok((up, self.claimed(request, preamble, reply)?))
     }
 
     fn claim_call(&self, request: Request<'_>, clues: &Clues) -> Call {

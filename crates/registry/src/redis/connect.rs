@@ -47,10 +47,10 @@ fn client(settings: &ServerSettings, address: &Address) -> RedisResult<Client> {
         Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
     };
     let mut redis = RedisConnectionInfo::default();
-    if let Some(username) = &settings.username {
+    if let Some(username) = &settings.login.username {
         redis = redis.set_username(username);
     }
-    if let Some(password) = password(&settings.password)? {
+    if let Some(password) = password(&settings.login.password)? {
         redis = redis.set_password(password);
     }
     let tcp = TcpSettings::default().set_nodelay(true);

@@ -34,6 +34,11 @@ impl BucketKeys {
     }
 }
 
+/// A key that holds nothing: it is written to see what replicas have.
+pub(super) fn mark_key(bucket: Bucket) -> String {
+    format!("{}:mark", bucket_tag(bucket))
+}
+
 /// The keys of one pool.
 #[derive(Debug)]
 pub(super) struct PoolKeys {

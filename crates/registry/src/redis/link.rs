@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::connect::{connect, identity, unfit};
+use super::replicas::Replicas;
 use super::script::Script;
 use super::settings::{Address, ServerSettings};
 use super::target::Target;
@@ -48,6 +49,7 @@ enum State {
 pub(super) struct Up {
     connection: MultiplexedConnection,
     pub(super) identity: Identity,
+    pub(super) replicas: Replicas,
 }
 
 impl Up {
@@ -172,11 +174,12 @@ async fn keep(
     }
 }
 
-async fn reach(settings: &ServerSettings, target: &Target) -> RedisResult<(Address, Up)> {
+async fn reach(settings: &Arc<ServerSettings>, target: &Target) -> RedisResult<(Address, Up)> {
     let address = target.address(settings).await?;
     let mut connection = connect(settings, &address).await?;
     let identity = identity(&mut connection).await?;
-    Ok((address, Up { connection, identity }))
+    let replicas = Replicas::new(Arc::clone(settings), address.clone(), identity.clone());
+    Ok((address, Up { connection, identity, replicas }))
 }
 
 /// Returns once the target is at another address. While nobody says where it is, it stays where it was.

@@ -10,10 +10,10 @@ use seatkeeper_core::Region;
 pub struct ServerSettings {
     /// Which servers, and how they hang together.
     pub deployment: Deployment,
-    /// The user of the server's ACL; none: the default one.
-    pub username: Option<String>,
-    /// Where the password is. It is read again for each connection, so that it can be changed while this runs.
-    pub password: Password,
+    /// As whom the servers know this node.
+    pub login: Login,
+    /// As whom Sentinels know it; none: as the servers do, or where one has no passwords, as anybody.
+    pub sentinel_login: Option<Login>,
     /// What secures the connections; none: they are in the clear.
     pub tls: Option<Tls>,
     /// How long a call may take. Past it its outcome is unknown.
@@ -31,6 +31,8 @@ pub struct Settings {
     pub journal_poll: Duration,
     /// For how long what other nodes wrote into the journal is left to them to bring to the ledger. Then they may be gone.
     pub journal_linger: Duration,
+    /// How many replicas must have a claim that is granted before it is answered.
+    pub wait_replicas: u32,
     /// How many sessions this node remembers the place of.
     pub sessions_remembered_max: usize,
 }
@@ -60,6 +62,15 @@ pub struct Address {
     pub port: u16,
 }
 
+/// Who says hello to a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Login {
+    /// The user of the server's ACL; none: the default one.
+    pub username: Option<String>,
+    /// Where the password is. It is read again for each connection, so that it can be changed while this runs.
+    pub password: Password,
+}
+
 /// Where the password is.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Password {
@@ -86,16 +97,16 @@ impl ServerSettings {
     pub const fn new(deployment: Deployment) -> Self {
         Self {
             deployment,
-            username: None,
-            password: Password::None,
+            login: Login { username: None, password: Password::None },
+            sentinel_login: None,
             tls: None,
             response_timeout: Duration::from_secs(5),
         }
     }
 
-    /// The same, but nobody is told a password.
-    pub(super) fn without_password(&self) -> Self {
-        Self { username: None, password: Password::None, ..self.clone() }
+    /// The same as somebody else.
+    pub(super) fn known_as(&self, login: Login) -> Self {
+        Self { login, ..self.clone() }
     }
 }
 
@@ -106,6 +117,7 @@ impl Default for Settings {
             journal_events_max: 100_000,
             journal_poll: Duration::from_millis(200),
             journal_linger: Duration::from_secs(1),
+            wait_replicas: 0,
             sessions_remembered_max: 200_000,
         }
     }

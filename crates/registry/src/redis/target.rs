@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, RedisResult};
 
 use super::connect::connect;
 use super::link::not_reached;
-use super::settings::{Address, ServerSettings};
+use super::settings::{Address, Login, ServerSettings};
 
 /// How long a Sentinel may take to answer: those who do are waited for no longer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -48,21 +49,32 @@ async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -
     votes.into_iter().max_by_key(|&(_, votes)| votes).map(|(address, _)| address).ok_or(failed)
 }
 
-/// What one Sentinel says. Some have the servers' password, and some none.
+/// What one Sentinel says.
 async fn ask(
     settings: &ServerSettings,
     sentinel: &Address,
     name: &str,
 ) -> RedisResult<Option<(String, u16)>> {
     let asked = async {
-        let mut connection = match connect(settings, sentinel).await {
-            Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
-                connect(&settings.without_password(), sentinel).await?
-            }
-            other => other?,
-        };
+        let mut connection = connect_to_sentinel(settings, sentinel).await?;
         redis::cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut connection).await
     };
     let asked = tokio::time::timeout(ANSWER_MAX, asked).await;
     asked.map_err(|_| not_reached("a Sentinel does not answer"))?
+}
+
+/// Some have a password of their own, some that of the servers, and some none.
+async fn connect_to_sentinel(
+    settings: &ServerSettings,
+    sentinel: &Address,
+) -> RedisResult<MultiplexedConnection> {
+    if let Some(login) = &settings.sentinel_login {
+        return connect(&settings.known_as(login.clone()), sentinel).await;
+    }
+    match connect(settings, sentinel).await {
+        Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
+            connect(&settings.known_as(Login::default()), sentinel).await
+        }
+        other => other,
+    }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo as _, RedisError, RedisResult};
 
-use super::settings::{Address, Deployment, Password, ServerSettings, Tls};
+use super::settings::{Address, Deployment, Login, Password, ServerSettings, Tls};
 
 /// The port where a text names none: that of servers, and that of Sentinels.
 const PORT: u16 = 6379;
@@ -47,12 +47,11 @@ impl FromStr for ServerSettings {
         };
         let redis = infos.first().map(ConnectionInfo::redis_settings);
         let password = redis.and_then(|redis| redis.password());
-        Ok(Self {
+        let login = Login {
             username: redis.and_then(|redis| redis.username()).map(str::to_owned),
             password: password.map_or(Password::None, |password| Password::Text(password.to_owned())),
-            tls: secured.then(Tls::default),
-            ..Self::new(deployment)
-        })
+        };
+        Ok(Self { login, tls: secured.then(Tls::default), ..Self::new(deployment) })
     }
 }
 
@@ -92,12 +91,12 @@ mod tests {
     fn a_server_is_read() {
         let server = read("rediss://ann:p%40ss@cache.example:7000");
         assert_eq!(server.deployment, Deployment::Standalone(at("cache.example", 7_000)));
-        assert_eq!(server.username.as_deref(), Some("ann"));
-        assert_eq!(server.password, Password::Text("p@ss".to_owned()));
+        assert_eq!(server.login.username.as_deref(), Some("ann"));
+        assert_eq!(server.login.password, Password::Text("p@ss".to_owned()));
         assert!(server.tls.is_some());
         let bare = read("redis://cache.example/");
         assert_eq!(bare.deployment, Deployment::Standalone(at("cache.example", 6_379)));
-        assert_eq!((bare.username, bare.password, bare.tls), (None, Password::None, None));
+        assert_eq!((bare.login, bare.tls), (Login::default(), None));
     }
 
     #[test]
@@ -105,8 +104,8 @@ mod tests {
         let sentinels = vec![at("10.0.0.1", 26_379), at("10.0.0.2", 7_001)];
         let deployment = Deployment::Sentinel { sentinels, primary: "seats".to_owned() };
         let server = read("redis+sentinel://:secret@10.0.0.1,10.0.0.2:7001/seats");
-        assert_eq!((server.deployment, server.username), (deployment, None));
-        assert_eq!(server.password, Password::Text("secret".to_owned()));
+        assert_eq!((server.deployment, server.login.username), (deployment, None));
+        assert_eq!(server.login.password, Password::Text("secret".to_owned()));
     }
 
     #[test]

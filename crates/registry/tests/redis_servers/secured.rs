@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use seatkeeper_registry::redis::{Address, Deployment, Password, ServerSettings, Servers, Tls};
+use seatkeeper_registry::redis::{Address, Deployment, Login, Password, ServerSettings, Servers, Tls};
 use seatkeeper_testbed::authority::Authority;
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
@@ -45,8 +45,7 @@ async fn a_password_that_has_changed_is_read_at_the_next_connection() {
     user(&["on", ">first", "~sk:*", "&sk:*", "+@all", "-@dangerous", "+info"]);
     let deployment = Deployment::Standalone(address(redis.port()));
     let settings = ServerSettings {
-        username: Some("seatkeeper".to_owned()),
-        password: Password::File(file.clone()),
+        login: Login { username: Some("seatkeeper".to_owned()), password: Password::File(file.clone()) },
         ..ServerSettings::new(deployment)
     };
     let node = Node::over(settings.clone()).await;

@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use seatkeeper_registry::redis::{Login, Password, ServerSettings, Servers};
 use seatkeeper_registry::{Error, Identity, Rebuild as _};
 use seatkeeper_testbed::redis::{Redis, Sentinel};
 
@@ -18,6 +19,36 @@ async fn when_the_primary_is_killed_the_promoted_one_is_found_and_serves_only_wh
 #[tokio::test]
 async fn a_primary_that_hangs_is_left_and_not_gone_back_to() {
     follows(|primary| primary.pause(), |primary| primary.resume()).await;
+}
+
+#[tokio::test]
+async fn sentinels_with_a_user_and_a_password_of_their_own_are_told_them_and_the_servers_others() {
+    let primary = Redis::start();
+    let _replica = Redis::replica_of(&primary);
+    let sentinel = Sentinel::watch(&primary, "seats");
+    sentinel.answers_only("looker", "which one");
+    let rules = ["on", ">open", "~sk:*", "&sk:*", "+@all"];
+    primary.ask::<()>(redis::cmd("ACL").arg("SETUSER").arg("seatkeeper").arg(&rules).take());
+
+    let login = |user: &str, password: &str| Login {
+        username: Some(user.to_owned()),
+        password: Password::Text(password.to_owned()),
+    };
+    let by_url: ServerSettings = sentinel.url().parse().expect("a URL");
+    let settings = ServerSettings { login: login("seatkeeper", "open"), ..by_url };
+    let node =
+        Node::over(ServerSettings { sentinel_login: Some(login("looker", "which one")), ..settings.clone() });
+    let node = node.await;
+    let pool = node.pool().await;
+    node.admit(&pool, "ann").await;
+    let who: String = node.servers.query("key", redis::cmd("ACL").arg("WHOAMI")).await.expect("an answer");
+    assert_eq!(who, "seatkeeper");
+
+    for (what, sentinel_login) in [("none", None), ("a wrong one", Some(login("looker", "open")))] {
+        let servers = Servers::new(ServerSettings { sentinel_login, ..settings.clone() });
+        let asked = servers.query::<String>("key", &redis::cmd("PING")).await;
+        assert!(asked.is_err(), "who shows {what} is told of the primary: {asked:?}");
+    }
 }
 
 async fn follows(lose: impl FnOnce(&mut Redis), bring_back: impl FnOnce(&mut Redis)) {

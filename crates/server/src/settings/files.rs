@@ -33,6 +33,7 @@ impl Settings {
             }),
             ("ledger.data_dir", Some(&self.ledger.data_dir), &is_directory_or_nothing),
             ("registry.password_file", registry.password_file.as_ref(), &has_text),
+            ("registry.sentinel_password_file", registry.sentinel_password_file.as_ref(), &has_text),
             ("registry.tls_ca_file", registry.tls_ca_file.as_ref(), &has_pem),
             ("registry.tls_cert_file", registry.tls_cert_file.as_ref(), &has_pem),
             ("registry.tls_key_file", registry.tls_key_file.as_ref(), &has_pem),

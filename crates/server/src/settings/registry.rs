@@ -1,12 +1,15 @@
 use std::path::PathBuf;
 
-use seatkeeper_registry::redis::{Password, ServerSettings, Tls};
+use seatkeeper_registry::redis::{Deployment, Login, Password, ServerSettings, Tls};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{LedgerSettings, Misfit, RegistryUrl, within};
 
 const MEMORY: &str = "memory";
+
+/// The most replicas that an admission waits for.
+const REPLICAS_MAX: u64 = 5;
 
 /// `[registry]`: the live sessions.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -22,6 +25,12 @@ pub struct RegistrySettings {
     /// The file that holds Redis's password, which is read again for each connection. Absent: the one in `url`.
     #[schema(value_type = Option<String>)]
     pub password_file: Option<PathBuf>,
+    /// The user of the Sentinels' ACL, where Sentinels have passwords of their own. Absent: the default one.
+    pub sentinel_username: Option<String>,
+    /// The file that holds the Sentinels' own password, which is read again for each connection. Absent: they are told the user
+    /// and the password of Redis, unless they have none.
+    #[schema(value_type = Option<String>)]
+    pub sentinel_password_file: Option<PathBuf>,
     /// The file of the certificates, in PEM, that vouch for Redis's. Absent: those that the system trusts.
     #[schema(value_type = Option<String>)]
     pub tls_ca_file: Option<PathBuf>,
@@ -42,6 +51,9 @@ pub struct RegistrySettings {
     /// How many events may wait for the ledger before admissions are answered 503, of about 600 bytes each: 1,000 to
     /// 10,000,000. Default 400,000.
     pub journal_events_max: u64,
+    /// How many replicas of Redis must have an admission before it is answered, whatever its durability: 0 to 5. Where fewer have it within
+    /// a second the answer is 503, and the same claim asked again finds its session. Default 0.
+    pub wait_replicas: u32,
 }
 
 /// What becomes of sessions with heartbeats while most nodes do not reach the Redis that they share.
@@ -59,12 +71,15 @@ impl Default for RegistrySettings {
         Self {
             url: RegistryUrl::new(MEMORY),
             password_file: None,
+            sentinel_username: None,
+            sentinel_password_file: None,
             tls_ca_file: None,
             tls_cert_file: None,
             tls_key_file: None,
             when_down: WhenDown::Ledger,
             sweep_interval_milliseconds: 500,
             journal_events_max: 400_000,
+            wait_replicas: 0,
         }
     }
 }
@@ -84,8 +99,9 @@ impl RegistrySettings {
             )
         })?;
         if let Some(path) = &self.password_file {
-            servers.password = Password::File(path.clone());
+            servers.login.password = Password::File(path.clone());
         }
+        servers.sentinel_login = self.sentinel_login(&servers)?;
         let client = match (&self.tls_cert_file, &self.tls_key_file) {
             (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
             (None, None) => None,
@@ -106,6 +122,28 @@ impl RegistrySettings {
         Ok(Some(servers))
     }
 
+    /// As whom Sentinels know this node, if otherwise than Redis does.
+    fn sentinel_login(&self, servers: &ServerSettings) -> Result<Option<Login>, Misfit> {
+        let Some(path) = &self.sentinel_password_file else {
+            return match &self.sentinel_username {
+                None => Ok(None),
+                Some(user) => Err(Misfit {
+                    key: "registry.sentinel_username",
+                    got: user.clone(),
+                    want: "want sentinel_password_file with it",
+                }),
+            };
+        };
+        if !matches!(servers.deployment, Deployment::Sentinel { .. }) {
+            return Err(Misfit {
+                key: "registry.sentinel_password_file",
+                got: path.display().to_string(),
+                want: "want redis+sentinel://… in registry.url where there is a password for Sentinels",
+            });
+        }
+        Ok(Some(Login { username: self.sentinel_username.clone(), password: Password::File(path.clone()) }))
+    }
+
     /// Whether the ledger's database holds the live sessions as well.
     pub(crate) fn is_ledgers(&self) -> bool {
         let url = self.url.reveal();
@@ -113,7 +151,7 @@ impl RegistrySettings {
     }
 
     pub(super) fn check(&self, ledger: &LedgerSettings) -> Result<(), Misfit> {
-        self.shared()?;
+        let shared = self.shared()?;
         if self.is_ledgers() && ledger.url.as_ref().is_none_or(|url| url.reveal() != self.url.reveal()) {
             return Err(Misfit {
                 key: "registry.url",
@@ -132,6 +170,13 @@ impl RegistrySettings {
             self.journal_events_max,
             1_000..=10_000_000,
             "want 1,000 to 10,000,000 events",
+        )?;
+        let replicas_max = if shared.is_some() { REPLICAS_MAX } else { 0 };
+        within(
+            "registry.wait_replicas",
+            u64::from(self.wait_replicas),
+            0..=replicas_max,
+            "want 0 to 5 replicas, and 0 without a Redis",
         )
     }
 }

@@ -145,7 +145,8 @@ impl Backends {
                 return Err(StartError::Unfit(why));
             }
             let journal_events_max = journal_events_max(settings);
-            let kept = redis::Settings { journal_events_max, ..redis::Settings::default() };
+            let wait_replicas = settings.registry.wait_replicas;
+            let kept = redis::Settings { journal_events_max, wait_replicas, ..redis::Settings::default() };
             let finder = Arc::new(OnRecord(ledger.clone()));
             let main = RedisRegistry::new(servers, kept, Arc::clone(&known.main), finder);
             let standby = in_ledger(settings, &known.standby).await?;

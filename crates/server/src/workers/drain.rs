@@ -142,6 +142,7 @@ impl Drain {
         } else {
             tracing::error!(
                 ?pool,
+                bucket = pool.bucket().number(),
                 "the record of a pool contradicts what was decided; its bucket is held up"
             );
         }

@@ -41,6 +41,15 @@ impl Sentinel {
         format!("redis+sentinel://127.0.0.1:{}/{}", self.process.port(), self.name)
     }
 
+    /// From now on it answers this user alone, and nobody without the password.
+    pub fn answers_only(&self, user: &str, password: &str) {
+        let acl = |user: &str, rules: &[&str]| {
+            self.process.ask::<()>(redis::cmd("ACL").arg("SETUSER").arg(user).arg(rules).take());
+        };
+        acl(user, &["on", &format!(">{password}"), "allkeys", "allchannels", "allcommands"]);
+        acl("default", &["off"]);
+    }
+
     /// How many replicas it knows that it could promote.
     fn replicas(&self) -> usize {
         let mut ask = redis::cmd("SENTINEL");
