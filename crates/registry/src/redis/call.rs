@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis::{Cmd, ToRedisArgs, Value};
 use seatkeeper_core::{Bucket, PoolId, Span};
@@ -74,6 +75,15 @@ pub(super) struct Call {
     command: Cmd,
 }
 
+/// A call that was answered.
+pub(super) struct Asked {
+    /// By whom.
+    pub(super) up: Arc<Up>,
+    pub(super) answered: Answered,
+    /// It was sent more than once: what it found may have been done by itself.
+    pub(super) is_repeated: bool,
+}
+
 /// What came of a call.
 pub(super) enum Answered {
     Reply(Preamble, Reply),
@@ -116,11 +126,11 @@ impl Call {
 impl RedisRegistry {
     /// Calls a script on a bucket that is served in the epoch that is known here.
     pub(super) async fn ask(&self, call: Call) -> Result<Answered, Error> {
-        Ok(self.ask_whom(call).await?.1)
+        Ok(self.ask_whom(call).await?.answered)
     }
 
-    /// Likewise; says which server answered as well.
-    pub(super) async fn ask_whom(&self, call: Call) -> Result<(Arc<Up>, Answered), Error> {
+    /// Likewise; says how that went as well.
+    pub(super) async fn ask_whom(&self, call: Call) -> Result<Asked, Error> {
         let epoch = self.epochs.of(call.bucket);
         if epoch == Epochs::NONE {
             return Err(Error::NotServing { bucket: call.bucket });
@@ -135,12 +145,14 @@ impl RedisRegistry {
 
     /// Calls a script on a bucket that is in this stage of this epoch.
     pub(super) async fn ask_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Answered, Error> {
-        Ok(self.ask_whom_in(stage, epoch, call).await?.1)
+        Ok(self.ask_whom_in(stage, epoch, call).await?.answered)
     }
 
-    async fn ask_whom_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<(Arc<Up>, Answered), Error> {
+    async fn ask_whom_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Asked, Error> {
         let Call { bucket, script, command } = call;
+        let sent = AtomicUsize::new(0);
         let stamped = |up: &Up| {
+            sent.fetch_add(1, Ordering::Relaxed);
             let mut command = command.clone();
             command.arg(stamp(stage, epoch, &up.identity));
             Cow::Owned(command)
@@ -149,19 +161,20 @@ impl RedisRegistry {
         let again = if stage == Stage::Serving { Again::WhenCutOff } else { Again::Never };
         let answered = self.servers.ask(self.slots.of(bucket), Some(script), again, stamped).await;
         let (up, value) = answered.map_err(failed)?;
+        let is_repeated = sent.into_inner() > 1;
         let mut reply = Reply::of(value)?;
         match reply.signed()? {
             NOT_SERVING => Err(Error::NotServing { bucket }),
             NOT_OPEN => Err(Error::PoolNotOpen),
             JOURNAL_FULL => Err(Error::JournalFull { depth: reply.number()? as usize }),
-            KEY_NEEDED => Ok((up, Answered::KeyNeeded)),
+            KEY_NEEDED => Ok(Asked { up, answered: Answered::KeyNeeded, is_repeated }),
             now => {
                 let preamble = reply.preamble(epoch, now)?;
                 warn_of_step(preamble.behind);
                 if stage == Stage::Serving {
                     self.backlog.note(preamble.receipt(bucket), preamble.acknowledged);
                 }
-                Ok((up, Answered::Reply(preamble, reply)))
+                Ok(Asked { up, answered: Answered::Reply(preamble, reply), is_repeated })
             }
         }
     }

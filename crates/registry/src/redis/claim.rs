@@ -7,7 +7,7 @@ use seatkeeper_core::{
 };
 
 use super::RedisRegistry;
-use super::call::{Answered, Call};
+use super::call::{Answered, Asked, Call};
 use super::codec::{
     Garbled, body_of, denial_of, end_reason_of, id_of, origin_bytes, particulars_bytes, terms_bytes,
     user_text,
@@ -44,7 +44,7 @@ impl RedisRegistry {
         let Claim { session, replace, .. } = *request.claim;
         let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
         let clues = Clues { session: known(session), replace: known(replace) };
-        let (up, answered) = self.ask_whom(self.claim_call(request, &clues)).await?;
+        let Asked { up, answered, .. } = self.ask_whom(self.claim_call(request, &clues)).await?;
         if let Answered::Reply(preamble, reply) = answered {
             return Ok((up, self.claimed(request, preamble, reply)?));
         }
@@ -52,7 +52,7 @@ impl RedisRegistry {
             session: self.clue_in_pool(request.pool, session).await?,
             replace: self.clue_in_pool(request.pool, replace).await?,
         };
-        let (up, answered) = self.ask_whom(self.claim_call(request, &clues)).await?;
+        let Asked { up, answered, .. } = self.ask_whom(self.claim_call(request, &clues)).await?;
         let (preamble, reply) = answered.told()?;
         Ok((up, self.claimed(request, preamble, reply)?))
     }

@@ -3,7 +3,7 @@
 use seatkeeper_core::{Authority, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId};
 
 use super::RedisRegistry;
-use super::call::{Answered, Call};
+use super::call::{Answered, Asked, Call};
 use super::codec::{Garbled, end_reason_of, origin_bytes, user_text};
 use super::reply::{Preamble, Reply};
 use super::script::Script;
@@ -19,12 +19,14 @@ struct Met {
     /// One of [`LIVE`], [`GONE`], [`LEFT`], [`MISSING`].
     what: i64,
     reply: Reply,
+    /// The script may have been run before.
+    is_repeated: bool,
 }
 
 impl RedisRegistry {
     pub(super) async fn renew_session(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
         let met = self.meet(&SCRIPTS.heartbeat, id, who, |_, call| call).await?;
-        let Some(Met { pool, preamble, what, mut reply }) = met else { return Ok(Heartbeat::Missing) };
+        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(Heartbeat::Missing) };
         match what {
             LIVE => {
                 let live = reply.live(&pool, preamble.now)?;
@@ -56,7 +58,7 @@ impl RedisRegistry {
             call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
         };
         let met = self.meet(&SCRIPTS.end, id, who, add).await?;
-        let Some(Met { preamble, what, mut reply, .. }) = met else { return Ok(Ended::Missing) };
+        let Some(Met { preamble, what, mut reply, is_repeated, .. }) = met else { return Ok(Ended::Missing) };
         match what {
             GONE => {
                 self.renewals.forget(id);
@@ -64,6 +66,8 @@ impl RedisRegistry {
                 Ok(Ended::Now { reason, receipt: self.expected(preamble, id.bucket()) })
             }
             LEFT => Ok(Ended::Left),
+            // By this very call, perhaps.
+            MISSING if is_repeated => Err(Error::TimedOut),
             MISSING => Ok(Ended::Missing),
             _ => Err(Garbled("what the end of a session found").into()),
         }
@@ -71,7 +75,7 @@ impl RedisRegistry {
 
     pub(super) async fn show_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         let met = self.meet(&SCRIPTS.session, id, who, |_, call| call).await?;
-        let Some(Met { pool, preamble, what, mut reply }) = met else { return Ok(None) };
+        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(None) };
         self.expected(preamble, id.bucket());
         match what {
             LIVE => Ok(Some(reply.live(&pool, preamble.now)?)),
@@ -94,17 +98,16 @@ impl RedisRegistry {
             let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
             add(&pool, call)
         };
-        let answered = match self.ask(call(&clue)).await? {
-            Answered::KeyNeeded => {
-                clue = Box::pin(self.search_large(&pool, id)).await?;
-                self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
-                self.ask(call(&clue)).await?
-            }
-            answered @ Answered::Reply(..) => answered,
-        };
+        let mut asked = self.ask_whom(call(&clue)).await?;
+        if matches!(asked.answered, Answered::KeyNeeded) {
+            clue = Box::pin(self.search_large(&pool, id)).await?;
+            self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
+            asked = self.ask_whom(call(&clue)).await?;
+        }
+        let Asked { answered, is_repeated, .. } = asked;
         let (preamble, mut reply) = answered.told()?;
         let what = reply.signed()?;
-        Ok(Some(Met { pool, preamble, what, reply }))
+        Ok(Some(Met { pool, preamble, what, reply, is_repeated }))
     }
 }
 

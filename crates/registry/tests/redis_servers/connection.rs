@@ -1,10 +1,12 @@
 //! Connections that end, and scripts and settings that a server has changed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use seatkeeper_registry::{Ended, Error};
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::{Memory, Redis};
 
-use crate::node::Node;
+use crate::node::{Node, REACHED_MAX};
 
 async fn node(redis: &Redis) -> Node {
     Node::over(redis.url().parse().expect("a URL")).await
@@ -20,6 +22,33 @@ async fn a_connection_that_is_killed_is_made_again() {
         redis.ask::<u32>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").take());
         node.renew_soon(ann).await;
     }
+}
+
+/// Of the same call, made again, the second one finds that the first has done it: that is not to be told as if somebody
+/// else had.
+#[tokio::test]
+async fn an_end_whose_answer_is_lost_has_an_unknown_outcome() {
+    let redis = Redis::start();
+    let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 0).await;
+    let node = Node::over(format!("redis://{}", proxy.address()).parse().expect("a URL")).await;
+    let (pool, other) = (node.pool().await, node.pool_called("film").await);
+    let ann = node.admit(&pool, "ann").await;
+    // From then on the server has the script.
+    let bob = node.admit(&other, "bob").await;
+    assert!(matches!(node.end(bob).await, Ok(Ended::Now { .. })));
+    let connection: u64 = node.servers.query("key", redis::cmd("CLIENT").arg("ID")).await.expect("an answer");
+    proxy.set(Network::SwallowsAnswers(1.0));
+    let (ended, ()) = tokio::join!(node.end(ann), async {
+        let (started, look) =
+            (Instant::now(), redis::cmd("CLIENT").arg("LIST").arg("ID").arg(connection).take());
+        while !redis.ask::<String>(look.clone()).is_empty() {
+            assert!(started.elapsed() < REACHED_MAX, "the answer is swallowed, and the connection with it");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        proxy.set(Network::Well);
+    });
+    assert!(matches!(ended, Err(Error::TimedOut)), "nobody knows who ended it: {ended:?}");
+    assert_eq!(node.end(ann).await.expect("an answer"), Ended::Missing);
 }
 
 #[tokio::test]

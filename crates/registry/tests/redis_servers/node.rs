@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use seatkeeper_core::{
-    Authority, Bucket, Claim, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Seats, SessionId, Span,
-    Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Seats,
+    SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, ServerSettings, Servers, Settings};
-use seatkeeper_registry::{Answer, Claimed, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request};
+use seatkeeper_registry::{
+    Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request,
+};
 
 /// How long it may take to reach a server, on a machine that does much else.
 pub(crate) const REACHED_MAX: Duration = Duration::from_secs(30);
@@ -116,6 +118,11 @@ impl Node {
     pub(crate) async fn renew(&self, id: SessionId) -> Result<Heartbeat, Error> {
         let who = Authority::new("acme".into(), Reach::Tenant);
         self.registry.heartbeat(id, &who, &Origin::SYSTEM).await
+    }
+
+    pub(crate) async fn end(&self, id: SessionId) -> Result<Ended, Error> {
+        let who = Authority::new("acme".into(), Reach::Tenant);
+        self.registry.end(id, &who, EndReason::Released, &Origin::SYSTEM).await
     }
 
     /// Renews a session as soon as the servers are reached again.
