@@ -6,10 +6,11 @@ mod jwks;
 mod key;
 mod keys;
 mod mint;
+mod own_keys;
 mod verifier;
 
 pub use caller::{Caller, Scopes};
-pub(crate) use key::check_key_file;
 pub use key::{KEY_FILE_NAME, KeyError};
+pub(crate) use key::{check_key_file, check_secret_file};
 pub use mint::{MintError, TokenRequest, mint};
 pub(crate) use verifier::{Refusal, Verifier};

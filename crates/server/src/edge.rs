@@ -27,10 +27,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
+use crate::reload::Reload;
 use crate::settings::ServerSettings;
 use patience::{AtWork, Patience, Patient, Silence};
 pub use tls::CertificateError;
-pub(crate) use tls::{Files, Reload};
+pub(crate) use tls::{Certificate, Files};
 
 /// The pause after a connection could not be accepted, for want of file descriptors say.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -83,7 +84,7 @@ impl Edge {
     }
 
     /// The same over TLS by these files, and what must go on beside it so that newer ones are used.
-    pub(crate) fn secured(self, files: Files) -> Result<(Self, Reload), CertificateError> {
+    pub(crate) fn secured(self, files: Files) -> Result<(Self, Reload<Certificate>), CertificateError> {
         let (tls, reload) = tls::by(files)?;
         Ok((Self { tls: Some(tls), ..self }, reload))
     }

@@ -23,6 +23,7 @@ mod metrics;
 mod operations;
 mod outbound;
 mod problem;
+mod reload;
 mod session_answer;
 mod settings;
 mod start;
@@ -41,3 +42,4 @@ pub use settings::{
     ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};
+pub use usage::SinkError;

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outbound::{self, BadAddress};
 
+pub(crate) use auth::SECRET_BYTES_MIN;
 pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
 pub use devices::{DevicesSettings, DevicesWhenDown};
@@ -41,6 +42,7 @@ pub use registry_url::RegistryUrl;
 pub use secret::Secret;
 pub use server::{ProxyHeader, ServerSettings};
 pub use tracing::TracingSettings;
+pub(crate) use usage::is_sink_token;
 pub use usage::{SinkFormat, UsageSettings};
 
 /// All settings. Every one has a default: the server starts with none given.

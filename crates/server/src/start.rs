@@ -27,7 +27,7 @@ use crate::jobs;
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsPage, Node, Redis};
 use crate::settings::{MetricsSettings, Misfit, Settings};
-use crate::usage::{HttpSink, Metering};
+use crate::usage::{HttpSink, Metering, SinkError};
 use crate::workers::{Crew, Drain, DrainAlone, Flush, Sweep};
 use shared::Shared;
 
@@ -54,7 +54,7 @@ pub enum StartError {
     Key(#[from] KeyError),
     /// No client can be made that brings usage to the sink.
     #[error("usage cannot be brought to the sink")]
-    Sink(#[from] reqwest::Error),
+    Sink(#[from] SinkError),
     /// The certificate that clients are to be shown cannot be.
     #[error("the certificate of server.tls_cert_file cannot be used")]
     Certificate(#[from] CertificateError),
@@ -150,12 +150,9 @@ async fn start_by<C: TimeSource>(
         drainage.start(DrainAlone { station, ledger, node });
     }
     workers(&settings, &registries, &ledger, &upkeep, now);
-    if let Some(refresh) = verifier.refresh() {
-        refresh.begin().await;
-        upkeep.start(refresh);
-    }
+    verifier.keep_up(&upkeep).await;
     let mut jobs = jobs::start(&settings, &registries, &ledger, &upkeep, &metrics.jobs, now).await?;
-    if let Some(sink) = HttpSink::of(&settings.usage)? {
+    if let Some(sink) = HttpSink::of(&settings.usage, &upkeep)? {
         let metering = Metering {
             sink,
             settings: settings.usage.clone(),

@@ -11,6 +11,7 @@ mod verdict;
 
 pub(crate) use amount::Amount;
 pub(crate) use sink::HttpSink;
+pub use sink::SinkError;
 use std::sync::Arc;
 
 use seatkeeper_core::{RegistryTime, Span};

@@ -5,45 +5,45 @@ use std::sync::Arc;
 use jsonwebtoken::DecodingKey;
 
 use super::jwks::{Jwks, Refresh};
-use super::{KeyError, Refusal, key};
+use super::own_keys::OwnKeys;
+use super::{KeyError, Refusal};
 use crate::error::Error;
+use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
+use crate::workers::Crew;
 
-/// One key of the operator's, or those that an issuer publishes.
+/// The operator's own, or those that an issuer publishes.
 pub(super) enum Keys {
-    Fixed(Arc<DecodingKey>),
+    Own(OwnKeys),
     Published(Arc<Jwks>),
 }
 
-/// A key, and of which edition of the keys it is.
+/// Keys, any of which may have signed a token, and of which edition of all keys they are.
 pub(super) struct Found {
-    pub(super) key: Arc<DecodingKey>,
+    pub(super) keys: Arc<[DecodingKey]>,
     pub(super) edition: u64,
 }
-
-/// The only edition of a key that never changes.
-const FIXED_EDITION: u64 = 0;
 
 impl Keys {
     pub(super) fn of(settings: &Settings) -> Result<Self, KeyError> {
         Ok(match Jwks::of(&settings.auth)? {
             Some(jwks) => Self::Published(Arc::new(jwks)),
-            None => Self::Fixed(Arc::new(key::decoding(settings)?)),
+            None => Self::Own(OwnKeys::of(settings)?),
         })
     }
 
     /// The edition that counts now: what was checked by an earlier one must be checked again.
     pub(super) fn edition(&self) -> u64 {
         match self {
-            Self::Fixed(_) => FIXED_EDITION,
+            Self::Own(keys) => keys.edition(),
             Self::Published(jwks) => jwks.known().edition(),
         }
     }
 
-    /// The key for this token, which must say that it is signed by `algorithm`.
+    /// The keys for this token, which must say that it is signed by `algorithm`.
     pub(super) async fn for_token(&self, token: &str, algorithm: Algorithm) -> Result<Found, Error> {
         match self {
-            Self::Fixed(key) => Ok(Found { key: Arc::clone(key), edition: FIXED_EDITION }),
+            Self::Own(keys) => Ok(keys.known()),
             Self::Published(jwks) => {
                 let header = jsonwebtoken::decode_header(token).map_err(Refusal::Invalid)?;
                 if header.alg != algorithm.into() {
@@ -58,15 +58,23 @@ impl Keys {
     pub(super) fn are_there(&self) -> Result<(), Error> {
         match self {
             Self::Published(jwks) if jwks.known().is_empty() => Err(Error::NoKeys),
-            Self::Fixed(_) | Self::Published(_) => Ok(()),
+            Self::Own(_) | Self::Published(_) => Ok(()),
         }
     }
 
-    /// What keeps them up to date, where they change.
-    pub(super) fn refresh(&self) -> Option<Refresh> {
+    /// Starts what keeps them up to date, where they change; who publishes them has been asked once by then.
+    pub(super) async fn keep_up(&self, upkeep: &Crew) {
         match self {
-            Self::Fixed(_) => None,
-            Self::Published(jwks) => Some(Refresh::new(Arc::clone(jwks))),
+            Self::Own(keys) => {
+                if let Some((files, contents)) = keys.files() {
+                    upkeep.start(Reload::new(files, contents));
+                }
+            }
+            Self::Published(jwks) => {
+                let refresh = Refresh::new(Arc::clone(jwks));
+                refresh.begin().await;
+                upkeep.start(refresh);
+            }
         }
     }
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use jsonwebtoken::{DecodingKey, Validation};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{DecodingKey, TokenData, Validation};
 use quick_cache::sync::Cache;
 use seatkeeper_core::{TenantId, UserId};
 use uuid::Uuid;
 
 use super::claims::Claims;
-use super::jwks::Refresh;
 use super::keys::{Found, Keys};
 use super::{Caller, KeyError, Scopes};
 use crate::error::Error;
 use crate::settings::{Algorithm, AuthSettings, Settings};
 use crate::wall_clock;
+use crate::workers::Crew;
 
 /// How many valid tokens are remembered. An Ed25519 check costs more than all the rest of a heartbeat.
 const TOKENS_REMEMBERED_MAX: usize = 20_000;
@@ -119,9 +120,9 @@ impl Verifier {
         })
     }
 
-    /// What keeps the keys up to date, where they change.
-    pub(crate) fn refresh(&self) -> Option<Refresh> {
-        self.keys.refresh()
+    /// Starts what keeps the keys up to date, where they change.
+    pub(crate) async fn keep_up(&self, upkeep: &Crew) {
+        self.keys.keep_up(upkeep).await;
     }
 
     /// An error as long as there is no key to check tokens with.
@@ -140,14 +141,30 @@ impl Verifier {
             let expired = caller.expires_at_seconds.saturating_add(self.leeway_seconds) < now;
             return if expired { Err(Refusal::Expired.into()) } else { Ok(caller) };
         }
-        let Found { key, edition } = self.keys.for_token(token, self.algorithm).await?;
-        let caller = Arc::new(self.check(token, &key)?);
+        let Found { keys, edition } = self.keys.for_token(token, self.algorithm).await?;
+        let caller = Arc::new(self.check(token, &keys)?);
         self.remembered.insert(token.into(), Remembered { caller: Arc::clone(&caller), edition });
         Ok(caller)
     }
 
-    fn check(&self, token: &str, key: &DecodingKey) -> Result<Caller, Refusal> {
-        let token = jsonwebtoken::decode::<Claims>(token, key, &self.validation)?;
+    /// What the token says, if one of the keys signed it and it is valid.
+    fn signed_by_any(
+        &self,
+        token: &str,
+        keys: &[DecodingKey],
+    ) -> jsonwebtoken::errors::Result<TokenData<Claims>> {
+        let mut refused = ErrorKind::InvalidSignature.into();
+        for key in keys {
+            match jsonwebtoken::decode::<Claims>(token, key, &self.validation) {
+                Err(error) if *error.kind() == ErrorKind::InvalidSignature => refused = error,
+                decided => return decided,
+            }
+        }
+        Err(refused)
+    }
+
+    fn check(&self, token: &str, keys: &[DecodingKey]) -> Result<Caller, Refusal> {
+        let token = self.signed_by_any(token, keys)?;
         if token.header.crit.is_some() {
             return Err(Refusal::Critical);
         }

@@ -3,10 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use async_trait::async_trait;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,17 +13,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, version};
 use tokio_rustls::TlsAcceptor;
 
-use crate::error::Error;
-use crate::workers::{Left, Worker};
-
-/// How often it is looked whether the files are other ones.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-
-/// Two files are not replaced in one instant: so many looks must find what cannot be, before it is said.
-const BAD_LOOKS_MIN: u32 = 2;
-
-/// It is said again after so many.
-const BAD_LOOKS_TOLD: u32 = 15;
+use crate::reload::{InFiles, Reload};
 
 /// The one protocol that is spoken within.
 const ALPN_HTTP_1_1: &[u8] = b"http/1.1";
@@ -70,22 +58,14 @@ type Contents = (Vec<u8>, Vec<u8>);
 #[derive(Debug)]
 struct Shown(RwLock<Arc<CertifiedKey>>);
 
-/// Shows another certificate when the files have one.
-pub(crate) struct Reload {
+/// The certificate in the files, shown to whoever connects.
+pub(crate) struct Certificate {
     files: Files,
     shown: Arc<Shown>,
-    seen: Mutex<Seen>,
-}
-
-struct Seen {
-    /// What is shown.
-    good: Contents,
-    /// Looks since then that found nothing that can be.
-    bad: u32,
 }
 
 /// What makes connections secure by these files, and what sees to it that it goes on with newer ones.
-pub(crate) fn by(files: Files) -> Result<(TlsAcceptor, Reload), CertificateError> {
+pub(crate) fn by(files: Files) -> Result<(TlsAcceptor, Reload<Certificate>), CertificateError> {
     let contents = files.read()?;
     let shown = Arc::new(Shown(RwLock::new(Arc::new(files.certified(&contents)?))));
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -93,7 +73,7 @@ pub(crate) fn by(files: Files) -> Result<(TlsAcceptor, Reload), CertificateError
     let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&versions)?;
     let mut config = config.with_no_client_auth().with_cert_resolver(Arc::clone(&shown) as _);
     config.alpn_protocols = vec![ALPN_HTTP_1_1.to_vec()];
-    let reload = Reload { files, shown, seen: Mutex::new(Seen { good: contents, bad: 0 }) };
+    let reload = Reload::new(Certificate { files, shown }, contents);
     Ok((TlsAcceptor::from(Arc::new(config)), reload))
 }
 
@@ -132,50 +112,20 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-impl Reload {
-    fn look(&self) {
-        let mut seen = self.seen.lock();
-        match self.newer_than(&seen.good) {
-            Ok(None) => seen.bad = 0,
-            Ok(Some((contents, certified))) => {
-                *self.shown.0.write() = Arc::new(certified);
-                *seen = Seen { good: contents, bad: 0 };
-                tracing::info!(cert = %self.files.cert.display(), "new connections are shown another certificate");
-            }
-            Err(error) => {
-                seen.bad += 1;
-                if seen.bad % BAD_LOOKS_TOLD == BAD_LOOKS_MIN {
-                    tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "the certificate cannot be replaced; the one that was good is shown on"
-                    );
-                }
-            }
-        }
-    }
+impl InFiles for Certificate {
+    type Contents = Contents;
+    type Fault = CertificateError;
 
-    fn newer_than(&self, good: &Contents) -> Result<Option<(Contents, CertifiedKey)>, CertificateError> {
-        let contents = self.files.read()?;
-        if contents == *good {
-            return Ok(None);
-        }
-        let certified = self.files.certified(&contents)?;
-        Ok(Some((contents, certified)))
-    }
-}
-
-#[async_trait]
-impl Worker for Reload {
     fn name(&self) -> &'static str {
         "certificate"
     }
 
-    fn rest(&self) -> Duration {
-        LOOK_INTERVAL
+    fn read(&self) -> Result<Contents, CertificateError> {
+        self.files.read()
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
-        self.look();
-        Ok(Left::Nothing)
+    fn adopt(&self, contents: &Contents) -> Result<(), CertificateError> {
+        *self.shown.0.write() = Arc::new(self.files.certified(contents)?);
+        Ok(())
     }
 }

@@ -30,8 +30,10 @@ pub struct AuthSettings {
     /// How tokens are signed: `EdDSA` (default), `RS256`, `ES256` or `HS256`. It comes from here, never from the token.
     #[schema(value_type = String)]
     pub algorithm: Algorithm,
-    /// The public key, in PEM, that tokens are checked with. With EdDSA it may be absent (then the data
-    /// directory's own key serves) or a private key (then `seatkeeper token` signs with it).
+    /// The file of the public key, in PEM, that tokens are checked with, or of up to 4: a token that any of them signed is
+    /// believed. With EdDSA it may be absent (then the data directory's own key serves), or hold private keys
+    /// (then `seatkeeper token` signs with the first). It is read again within seconds when it changes; what cannot
+    /// be used is logged, and the old keys go on.
     #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
     /// Where the issuer of tokens publishes its keys, as a JSON Web Key Set: an `http` or `https` URL without user and
@@ -43,6 +45,10 @@ pub struct AuthSettings {
     /// The shared secret of HS256: at least 32 bytes.
     #[schema(value_type = Option<String>)]
     pub secret: Option<Secret>,
+    /// The file of such secrets, one a line, instead of `secret`: up to 4. A token that any of them signed is believed, and
+    /// `seatkeeper token` signs with the first. It is read again as `key_file` is.
+    #[schema(value_type = Option<String>)]
+    pub secret_file: Option<PathBuf>,
     /// The `iss` that tokens must carry; absent: any.
     pub issuer: Option<String>,
     /// The `aud` that tokens must carry; absent: tokens with any `aud`, or none.
@@ -65,6 +71,7 @@ impl Default for AuthSettings {
             jwks_url: None,
             jwks_refresh_seconds: 300,
             secret: None,
+            secret_file: None,
             issuer: None,
             audience: None,
             tenant_claim: "tenant".into(),
@@ -76,7 +83,7 @@ impl Default for AuthSettings {
 }
 
 /// The shortest secret of HS256: as long as its hash (RFC 7518, 3.2).
-const SECRET_BYTES_MIN: usize = 32;
+pub(crate) const SECRET_BYTES_MIN: usize = 32;
 
 impl AuthSettings {
     pub(super) fn check(&self) -> Result<(), Misfit> {
@@ -90,16 +97,23 @@ impl AuthSettings {
         if let Some(url) = &self.jwks_url {
             return self.check_jwks(url);
         }
+        if self.secret.is_some() && self.secret_file.is_some() {
+            return Err(Misfit {
+                key: "auth.secret_file",
+                got: "a file beside a secret".into(),
+                want: "want auth.secret or auth.secret_file, and not both",
+            });
+        }
         match (self.algorithm, &self.key_file, &self.secret) {
             (Algorithm::Rs256 | Algorithm::Es256, None, _) => Err(Misfit {
                 key: "auth.key_file",
                 got: "nothing".into(),
                 want: "RS256 and ES256 want a file with the public key in PEM, or auth.jwks_url",
             }),
-            (Algorithm::Hs256, _, None) => Err(Misfit {
+            (Algorithm::Hs256, _, None) if self.secret_file.is_none() => Err(Misfit {
                 key: "auth.secret",
                 got: "nothing".into(),
-                want: "HS256 wants a secret of at least 32 bytes",
+                want: "HS256 wants a secret of at least 32 bytes, or auth.secret_file",
             }),
             (Algorithm::Hs256, _, Some(secret)) if secret.reveal().len() < SECRET_BYTES_MIN => Err(Misfit {
                 key: "auth.secret",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Settings;
+use super::{Settings, is_sink_token};
 use crate::auth;
 
 /// A file that is not what a setting takes it for.
@@ -31,6 +31,8 @@ impl Settings {
             ("auth.key_file", self.auth.key_file.as_ref(), &|path| {
                 auth::check_key_file(path, self.auth.algorithm)
             }),
+            ("auth.secret_file", self.auth.secret_file.as_ref(), &auth::check_secret_file),
+            ("usage.sink_token_file", self.usage.sink_token_file.as_ref(), &has_sink_token),
             ("ledger.data_dir", Some(&self.ledger.data_dir), &is_directory_or_nothing),
             ("registry.password_file", registry.password_file.as_ref(), &has_text),
             ("registry.sentinel_password_file", registry.sentinel_password_file.as_ref(), &has_text),
@@ -53,6 +55,12 @@ fn is_directory_or_nothing(path: &Path) -> Result<(), String> {
 fn has_text(path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     if text.trim().is_empty() { Err("it is empty".into()) } else { Ok(()) }
+}
+
+fn has_sink_token(path: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let wanted = "want visible ASCII characters in one line, and not nothing";
+    if is_sink_token(text.trim_end()) { Ok(()) } else { Err(wanted.into()) }
 }
 
 fn has_pem(path: &Path) -> Result<(), String> {

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,6 +15,10 @@ pub struct UsageSettings {
     /// The bearer token that the sink wants: at least one character, all of them visible ASCII.
     #[schema(value_type = Option<String>)]
     pub sink_token: Option<Secret>,
+    /// The file that holds that token, instead of `sink_token`. It is read again within seconds when it changes; what cannot
+    /// be used is logged, and the old one goes on.
+    #[schema(value_type = Option<String>)]
+    pub sink_token_file: Option<PathBuf>,
     /// `json` (default): an array of records; or `cloudevents`: a batch of CloudEvents.
     #[schema(value_type = String)]
     pub sink_format: SinkFormat,
@@ -44,6 +50,7 @@ impl Default for UsageSettings {
         Self {
             sink_url: None,
             sink_token: None,
+            sink_token_file: None,
             sink_format: SinkFormat::default(),
             sink_timeout_seconds: 10,
             duplicate_statuses: vec![409],
@@ -62,6 +69,13 @@ impl UsageSettings {
         if let Some(token) = &self.sink_token {
             check_token(token)?;
         }
+        if self.sink_token.is_some() && self.sink_token_file.is_some() {
+            return Err(Misfit {
+                key: "usage.sink_token_file",
+                got: "a file beside a token".into(),
+                want: "want usage.sink_token or usage.sink_token_file, and not both",
+            });
+        }
         within("usage.sink_timeout_seconds", self.sink_timeout_seconds, 1..=300, "want 1 to 300 seconds")?;
         for &status in &self.duplicate_statuses {
             within("usage.duplicate_statuses", status.into(), 400..=499, "want statuses from 400 to 499")?;
@@ -77,10 +91,14 @@ impl UsageSettings {
     }
 }
 
-/// A header must be able to carry it.
+/// Whether a header can carry it.
+pub(crate) fn is_sink_token(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 fn check_token(token: &Secret) -> Result<(), Misfit> {
     let token = token.reveal();
-    if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if is_sink_token(token) {
         return Ok(());
     }
     let want = "want visible ASCII characters: no space, no line break, and not nothing";

@@ -2,6 +2,7 @@
 
 mod body;
 mod http;
+mod token;
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use async_trait::async_trait;
 use seatkeeper_ledger::DueBatch;
 
 pub(crate) use http::HttpSink;
+pub use token::SinkError;
 
 /// Takes batches of usage records.
 #[async_trait]

@@ -7,6 +7,8 @@ mod issuer;
 mod published_keys;
 /// What a process logs and sends, which is the same whatever else nodes share.
 mod request_ids;
+/// Files of secrets, which every process reads for itself.
+mod rotation;
 /// Time limits of one process, which is asked over few connections and many.
 mod slow;
 /// Likewise.

@@ -16,9 +16,9 @@ use crate::settings::Algorithm;
 pub(in crate::auth) struct KeySet {
     edition: u64,
     published: Vec<Jwk>,
-    named: HashMap<String, Arc<DecodingKey>>,
+    named: HashMap<String, Arc<[DecodingKey]>>,
     /// The one there is, if there is but one: a token need not name it.
-    only: Option<Arc<DecodingKey>>,
+    only: Option<Arc<[DecodingKey]>>,
 }
 
 /// Why an answer is no set of keys.
@@ -52,7 +52,7 @@ impl KeySet {
     }
 
     fn add(&mut self, jwk: Jwk) {
-        let Ok(key) = DecodingKey::from_jwk(&jwk).map(Arc::new) else { return };
+        let Ok(key) = DecodingKey::from_jwk(&jwk).map(|key| Arc::from([key])) else { return };
         self.only = self.published.is_empty().then(|| Arc::clone(&key));
         if let Some(name) = &jwk.common.key_id {
             self.named.entry(name.clone()).or_insert(key);
@@ -71,7 +71,7 @@ impl KeySet {
             Some(name) => self.named.get(name),
             None => self.only.as_ref(),
         };
-        key.map(|key| Found { key: Arc::clone(key), edition: self.edition })
+        key.map(|key| Found { keys: Arc::clone(key), edition: self.edition })
     }
 
     pub(in crate::auth) fn edition(&self) -> u64 {

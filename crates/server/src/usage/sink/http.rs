@@ -8,9 +8,12 @@ use reqwest::{Client, Response};
 use seatkeeper_ledger::DueBatch;
 
 use super::body::Body;
+use super::token::{SinkError, TokenFile};
 use super::{Reply, Sink};
 use crate::outbound;
+use crate::reload::Reload;
 use crate::settings::{Secret, SinkFormat, UsageSettings};
+use crate::workers::Crew;
 
 /// How much of what went wrong is kept.
 const SAID_CHARS_MAX: usize = 300;
@@ -18,33 +21,67 @@ const SAID_CHARS_MAX: usize = 300;
 pub(crate) struct HttpSink {
     client: Client,
     url: String,
-    token: Option<Secret>,
+    token: Token,
     format: SinkFormat,
     event_source: String,
 }
 
+/// What the sink is shown.
+enum Token {
+    None,
+    Fixed(Secret),
+    InFile(TokenFile),
+}
+
+impl Token {
+    fn of(settings: &UsageSettings) -> Result<Self, SinkError> {
+        Ok(match (&settings.sink_token_file, &settings.sink_token) {
+            (Some(path), _) => Self::InFile(TokenFile::of(path.clone())?),
+            (None, Some(token)) => Self::Fixed(token.clone()),
+            (None, None) => Self::None,
+        })
+    }
+
+    fn now(&self) -> Option<Secret> {
+        match self {
+            Self::None => None,
+            Self::Fixed(token) => Some(token.clone()),
+            Self::InFile(file) => Some(file.token()),
+        }
+    }
+}
+
 impl HttpSink {
-    /// The sink that the settings name, if they name one.
-    pub(crate) fn of(settings: &UsageSettings) -> Result<Option<Self>, reqwest::Error> {
+    /// The sink that the settings name, if they name one. `upkeep` sees to it that it goes on with a newer token.
+    pub(crate) fn of(settings: &UsageSettings, upkeep: &Crew) -> Result<Option<Self>, SinkError> {
         let Some(url) = &settings.sink_url else { return Ok(None) };
+        let token = Token::of(settings)?;
+        if let Token::InFile(file) = &token {
+            upkeep.start(Reload::new(file.clone(), file.token()));
+        }
         let client = outbound::client(Duration::from_secs(settings.sink_timeout_seconds))?;
         Ok(Some(Self {
             client,
             url: url.clone(),
-            token: settings.sink_token.clone(),
+            token,
             format: settings.sink_format,
             event_source: settings.event_source.clone(),
         }))
     }
 
-    async fn post(&self, batch: &DueBatch, body: Body) -> Result<Response, reqwest::Error> {
+    async fn post(
+        &self,
+        batch: &DueBatch,
+        body: Body,
+        token: Option<&Secret>,
+    ) -> Result<Response, reqwest::Error> {
         let mut request = self
             .client
             .post(&self.url)
             .header(CONTENT_TYPE, body.content_type)
             .header("Idempotency-Key", batch.id.to_string())
             .body(body.bytes);
-        if let Some(token) = &self.token {
+        if let Some(token) = token {
             request = request.bearer_auth(token.reveal());
         }
         request.send().await
@@ -58,8 +95,9 @@ impl Sink for HttpSink {
             Ok(body) => body,
             Err(error) => return Reply::Unanswered { why: bounded(&error.to_string()) },
         };
-        match self.post(batch, body).await {
-            Ok(response) => answered(response, self.token.as_ref()).await,
+        let token = self.token.now();
+        match self.post(batch, body, token.as_ref()).await {
+            Ok(response) => answered(response, token.as_ref()).await,
             Err(error) => Reply::Unanswered { why: bounded(&outbound::causes(error)) },
         }
     }

@@ -1,0 +1,135 @@
+//! Secrets in files are replaced while they are in use: nobody who goes by one that counts notices.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::sync::RwLock;
+use uuid::Uuid;
+
+use crate::house::House;
+use crate::house::sink::{Do, Sink, header};
+use crate::http::until::until;
+
+/// Clients that ask all the while.
+const CLIENTS: usize = 4;
+
+/// Longer than a server takes to see, and to say, that a file holds what cannot be.
+const SEEN: Duration = Duration::from_secs(7);
+
+/// What it says then.
+const TOLD: &str = "a file was replaced by what cannot be";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_tokens_are_rotated_under_load() {
+    let [old, new] = ["0123456789abcdef-the-old-secret-", "0123456789abcdef-the-new-secret-"];
+    keys_are_rotated("AUTH_SECRET_FILE", "HS256", [old, new], "too short").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_tokens_are_rotated_under_load() {
+    let [old, new] = [(); 2].map(|()| ed25519_key());
+    keys_are_rotated("AUTH_KEY_FILE", "EdDSA", [&old, &new], "no key").await;
+}
+
+/// The new key beside the old, the new alone, and then `bad`, which is none.
+async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2], bad: &str) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("keys");
+    replace(&file, old);
+    let settings = [(setting, file.to_str().expect("a plain path")), ("AUTH_ALGORITHM", algorithm)];
+    let mut house = House::open_with(&settings);
+    let (license, by_old) = (house.license(1).await, house.client("ann"));
+    let seat = by_old.acquire(&license["license_key"], "m").await.expect(201)["session_id"].clone();
+
+    // Held by who asks until it is answered.
+    let client = RwLock::new(by_old.clone());
+    let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let beat = async || {
+        while !is_over.load(Relaxed) {
+            client.read().await.heartbeat(&seat).await.expect(200);
+            answered.fetch_add(1, Relaxed);
+        }
+    };
+    let story = async {
+        replace(&file, &format!("{new}\n{old}"));
+        // Signed by the first key of the file.
+        let by_new = house.client("ann");
+        until("the new key counts", async || match by_new.heartbeat(&seat).await.status {
+            200 => Ok(()),
+            status => Err(status.to_string()),
+        })
+        .await;
+        by_old.heartbeat(&seat).await.expect(200);
+        *client.write().await = by_new;
+        replace(&file, new);
+        until("the old key counts no more", async || match by_old.heartbeat(&seat).await.status {
+            401 => Ok(()),
+            status => Err(status.to_string()),
+        })
+        .await;
+        replace(&file, bad);
+        tokio::time::sleep(SEEN).await;
+        is_over.store(true, Relaxed);
+    };
+    tokio::join!(story, join_all((0..CLIENTS).map(|_| beat())));
+    assert!(answered.load(Relaxed) > CLIENTS);
+    let (status, log) = house.stop();
+    assert!(status.success() && log.contains(TOLD), "{log}");
+    replace(&file, new);
+    house.prove();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_of_the_sink_is_rotated_and_every_batch_bears_one_that_counts() {
+    const TENANT: &str = "80004000-8000-0000-0000-000000000003";
+    let sink = Sink::open(|_| Do::Take(200)).await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("token");
+    replace(&file, "token-0\n");
+    let mut house = House::open_with(&[
+        ("USAGE_SINK_URL", &sink.url),
+        ("USAGE_SINK_TOKEN_FILE", file.to_str().expect("a plain path")),
+        ("USAGE_EMISSION_INTERVAL_SECONDS", "1"),
+    ]);
+    let meter = house.client_with(house.token_of(TENANT, "meter", "service"));
+    let ask = json!({
+        "userObjectId": Uuid::new_v4(), "tenantObjectId": TENANT, "capacityId": Uuid::new_v4(), "sessionKind": 1,
+    });
+    meter.put("/api/v1/capacities/sessions", ask).await.expect(201);
+    let shown = || sink.taken().iter().map(|batch| header(&batch.head, "authorization")).collect::<Vec<_>>();
+    let comes = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        until(token, async || if shown().contains(&bearer) { Ok(()) } else { Err(format!("{:?}", shown())) })
+            .await;
+    };
+    comes("token-0").await;
+    replace(&file, "token-1");
+    comes("token-1").await;
+    replace(&file, "no token at all");
+    tokio::time::sleep(SEEN).await;
+    replace(&file, "token-2");
+    comes("token-2").await;
+    let mut shown = shown();
+    shown.dedup();
+    assert_eq!(shown, ["Bearer token-0", "Bearer token-1", "Bearer token-2"]);
+    let (status, log) = house.stop();
+    assert!(status.success() && log.contains(TOLD), "{log}");
+}
+
+/// Puts a file in place whole, as whoever rotates a secret does.
+fn replace(file: &Path, text: &str) {
+    let aside = file.with_extension("new");
+    fs::write(&aside, text).and_then(|()| fs::rename(&aside, file)).expect("it is written");
+}
+
+fn ed25519_key() -> String {
+    let mut openssl = Command::new("openssl");
+    let made = openssl.args(["genpkey", "-algorithm", "ed25519"]).stdin(Stdio::null()).output();
+    let made = made.expect("openssl is missing: install it (Debian: apt-get install openssl)");
+    String::from_utf8(made.stdout).expect("PEM")
+}
