@@ -1,6 +1,7 @@
 //! A server, a node, and what clients ask of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
@@ -15,6 +16,9 @@ use uuid::Uuid;
 
 const EPOCH: u64 = 1;
 const TTL: Span = Span::from_secs(3_600);
+
+/// Longer than a registry keeps to itself what is on record.
+const TOLD_AFTER: Duration = Duration::from_millis(150);
 
 pub(crate) struct Stage {
     pub(crate) registry: RedisRegistry,
@@ -137,6 +141,9 @@ impl Stage {
             let end = self.registry.journal_end(bucket).await.unwrap();
             self.registry.journal_acknowledge(end).await.unwrap();
         }
+        // Redis is told of it with the next reading, a little later.
+        tokio::time::sleep(TOLD_AFTER).await;
+        assert!(self.registry.journal_read(1).await.unwrap().entries.is_empty());
     }
 
     /// Processor time that the server has taken so far.
