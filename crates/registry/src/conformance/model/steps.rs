@@ -1,8 +1,11 @@
 //! Each step on both sides, and the comparison.
 
+use std::collections::BTreeSet;
+
 use seatkeeper_core::rule::Renewal;
 use seatkeeper_core::{
-    Authority, Bucket, Change, Claim, EndReason, Event, Origin, Particulars, Policy, Region, SessionId, Terms,
+    Authority, Bucket, Change, Claim, EndReason, Event, Origin, Particulars, Policy, Region, RegistryTime,
+    SessionId, Terms,
 };
 
 use super::backend::{Backend, Seen, enter, nothing_else};
@@ -159,10 +162,9 @@ impl<H: Harness> Backend<'_, H> {
         let mut on_record = 0;
         for shadow in shadows.iter_mut().filter(|shadow| shadow.id.bucket() == bucket) {
             let events = drained.remove(&shadow.id).unwrap_or_default().0;
-            let at = events.first().map_or(before, |event| event.at);
             enter(shadow, &events)?;
             on_record += events.iter().filter(|event| matches!(event.change, Change::Ended { .. })).count();
-            same_record(&events, shadow.sweep(at))?;
+            same_record(&events, swept(shadow, before, &events))?;
         }
         nothing_else(&drained)?;
         same("sessions that a sweep ended", &ended, &on_record)
@@ -187,6 +189,16 @@ impl<H: Harness> Backend<'_, H> {
         }
         Ok(())
     }
+}
+
+/// What the rule brings onto record when a pool is swept at the times that these events tell; at `before`, if none does.
+/// A pool may be swept again while others of its bucket still wait, and a real clock has gone on by then.
+fn swept(shadow: &mut Shadow, before: RegistryTime, events: &[Event]) -> Vec<Entry> {
+    let mut times: BTreeSet<_> = events.iter().map(|event| event.at).collect();
+    if times.is_empty() {
+        times.insert(before);
+    }
+    times.into_iter().flat_map(|at| shadow.sweep(at)).collect()
 }
 
 fn compare_claim(
