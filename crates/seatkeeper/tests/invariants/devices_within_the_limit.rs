@@ -1,7 +1,7 @@
 //! A subscriber's plan allows N devices and there are never N+1, whatever devices do and however the plan
 //! changes meanwhile; and whoever must make room is the one that was heard of least lately.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use seatkeeper_load::storm::{Door, Operator, Pool, Statistics, Storm};
@@ -17,6 +17,11 @@ use crate::house::House;
 
 /// Short, so that the screens of devices that went silent come free while the storm goes on.
 const TTL_SECONDS: u64 = 2;
+
+const DEVICES: &str = "/api/v1/devices/sessions";
+
+/// How long it may take until several make room, on a machine that does much else.
+const ROOM_MADE_MAX: Duration = Duration::from_secs(60);
 
 /// Rounds at once.
 const LANES: usize = 4;
@@ -63,10 +68,39 @@ async fn a_storm_never_brings_a_subscriber_above_its_limit_and_evicts_the_stales
         lanes: LANES,
         seed,
     };
+    several_make_room(&house, &players).await;
     let verdict = raging(storm).await;
 
     everything_happened(&verdict.statistics, rounds);
     on_record(&house, &players, &verdict.statistics).await;
+}
+
+/// Several make room for one newcomer, who names one of them: a short storm may never come to it.
+async fn several_make_room(house: &House, players: &[Player]) {
+    let is_fit = |player: &&Player| player.kind == Kind::Evicting && player.seats > 2;
+    let player = players.iter().find(is_fit).expect("one whose plan evicts, with room for several");
+    let (admin, user) = (house.admin(), house.client(&player.subscriber.user));
+    let plan = player.subscriber.plan_path();
+    let started = Instant::now();
+    loop {
+        let mut named = Value::Null;
+        for number in 0..player.seats {
+            let ask = json!({ "device_id": format!("early-{number}"), "device_type": "tv" });
+            named = user.post(DEVICES, ask).await.expect(201)["session_id"].clone();
+        }
+        admin.patch(&plan, Some(json!({ "device_limit": 1 }))).await.expect(200);
+        let late = json!({
+            "device_id": "late", "device_type": "tv", "device_name": named, "replace_session_id": named,
+        });
+        let evicted = user.post(DEVICES, late).await.expect(201)["evicted_session_ids"].clone();
+        admin.patch(&plan, Some(json!({ "device_limit": player.seats }))).await.expect(200);
+        user.delete(DEVICES).await.expect(204);
+        if evicted.as_array().is_some_and(|evicted| evicted.len() > 1) {
+            return;
+        }
+        // They have but a short time until they are over.
+        assert!(started.elapsed() < ROOM_MADE_MAX, "never were there several: {evicted}");
+    }
 }
 
 async fn players(house: &House) -> Vec<Player> {
