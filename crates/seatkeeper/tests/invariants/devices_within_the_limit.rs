@@ -13,7 +13,7 @@ use super::support::knobs;
 use super::support::scene::patient;
 use super::support::storm::{no_other_errors, nodes, raging};
 use super::support::subscriber::Subscriber;
-use crate::house::House;
+use crate::house::{Client, House};
 
 /// Short, so that the screens of devices that went silent come free while the storm goes on.
 const TTL_SECONDS: u64 = 2;
@@ -79,7 +79,9 @@ async fn a_storm_never_brings_a_subscriber_above_its_limit_and_evicts_the_stales
 async fn several_make_room(house: &House, players: &[Player]) {
     let is_fit = |player: &&Player| player.kind == Kind::Evicting && player.seats > 2;
     let player = players.iter().find(is_fit).expect("one whose plan evicts, with room for several");
-    let (admin, user) = (house.admin(), house.client(&player.subscriber.user));
+    // By one node, which knows at once of what it changed.
+    let user = house.client(&player.subscriber.user).at_one_node();
+    let admin = Client::new(user.url(), house.admin().token);
     let plan = player.subscriber.plan_path();
     let started = Instant::now();
     loop {
