@@ -46,7 +46,7 @@ impl Session {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Users {
     first: UserId,
-    // Boxed twice so that the common case costs one word.
+    // Never empty. Boxed twice so that the common case costs one word.
     #[expect(clippy::box_collection, reason = "a word instead of three in each of millions")]
     others: Option<Box<Vec<UserId>>>,
 }
@@ -84,16 +84,21 @@ impl Users {
 
     /// Takes `user` out if others share the session, and says whether it did.
     pub fn leave(&mut self, user: &UserId) -> bool {
-        let Some(others) = self.others.as_mut().filter(|others| !others.is_empty()) else {
-            return false;
-        };
+        let Some(others) = self.others.as_mut() else { return false };
         if self.first == *user {
+            // There is one: nobody else is no list at all.
             self.first = others.remove(0);
-            return true;
+        } else {
+            let before = others.len();
+            others.retain(|other| other != user);
+            if others.len() == before {
+                return false;
+            }
         }
-        let before = others.len();
-        others.retain(|other| other != user);
-        others.len() < before
+        if others.is_empty() {
+            self.others = None;
+        }
+        true
     }
 }
 

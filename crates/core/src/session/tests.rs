@@ -68,3 +68,15 @@ fn one_of_several_may_leave_and_the_last_may_not() {
     assert!(!users.leave(&user(1)), "the last one");
     assert_eq!(who_is_in(&users), [1]);
 }
+
+#[test]
+fn who_is_alone_again_is_as_if_nobody_had_shared() {
+    let (ann, bob) = (UserId::new("ann"), UserId::new("bob"));
+    for (leaver, stays) in [(&bob, &ann), (&ann, &bob)] {
+        let mut users = Users::one(ann.clone());
+        users.join(&bob);
+        assert!(users.leave(leaver));
+        assert_eq!(users, Users::one(stays.clone()));
+        assert!(!users.leave(stays), "the last one stays");
+    }
+}
