@@ -33,7 +33,7 @@ async fn what_is_due_is_heard_of_from_every_master_of_a_cluster() {
 #[tokio::test]
 async fn where_nothing_is_told_what_is_due_is_found_by_looking() {
     let redis = Redis::start();
-    let node = Node::over(redis.url().parse().expect("a URL")).await;
+    let node = Node::on(&redis).await;
     assert_eq!(heard(&node, "photo").await, None);
 }
 

@@ -8,14 +8,10 @@ use seatkeeper_testbed::redis::{Memory, Redis};
 
 use crate::node::{Node, REACHED_MAX};
 
-async fn node(redis: &Redis) -> Node {
-    Node::over(redis.url().parse().expect("a URL")).await
-}
-
 #[tokio::test]
 async fn a_connection_that_is_killed_is_made_again() {
     let redis = Redis::start();
-    let node = node(&redis).await;
+    let node = Node::on(&redis).await;
     let pool = node.pool().await;
     let ann = node.admit(&pool, "ann").await;
     for _ in 0..3 {
@@ -54,7 +50,7 @@ async fn an_end_whose_answer_is_lost_has_an_unknown_outcome() {
 #[tokio::test]
 async fn a_server_that_was_away_for_a_while_is_found_again() {
     let mut redis = Redis::start();
-    let node = node(&redis).await;
+    let node = Node::on(&redis).await;
     let pool = node.pool().await;
     node.admit(&pool, "ann").await;
     redis.kill();
@@ -70,7 +66,7 @@ async fn a_server_that_was_away_for_a_while_is_found_again() {
 #[tokio::test]
 async fn scripts_that_a_server_has_forgotten_are_loaded_again() {
     let redis = Redis::start();
-    let node = node(&redis).await;
+    let node = Node::on(&redis).await;
     let pool = node.pool().await;
     let ann = node.admit(&pool, "ann").await;
     redis.ask::<()>(redis::cmd("SCRIPT").arg("FLUSH").take());
@@ -82,7 +78,7 @@ async fn scripts_that_a_server_has_forgotten_are_loaded_again() {
 #[tokio::test]
 async fn a_server_that_forgets_keys_when_its_memory_is_full_is_not_fit() {
     let redis = Redis::start();
-    let node = node(&redis).await;
+    let node = Node::on(&redis).await;
     let patience = Duration::from_secs(30);
     assert_eq!(node.servers.unfit(patience).await, Vec::<String>::new());
     for policy in ["volatile-ttl", "allkeys-lru", "volatile-lru", "allkeys-random"] {

@@ -34,7 +34,7 @@ impl FindSession for GetsItMeanwhile {
 #[tokio::test]
 async fn one_that_gets_on_record_while_it_is_looked_for_is_found() {
     let redis = Redis::start();
-    let one = Arc::new(Node::over(redis.url().parse().expect("a URL")).await);
+    let one = Arc::new(Node::on(&redis).await);
     let pool = one.pool().await;
     let id = one.admit(&pool, "ann").await;
     let record = GetsItMeanwhile { drain: Arc::clone(&one), pool, has_it: AtomicBool::new(false) };

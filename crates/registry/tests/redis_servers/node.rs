@@ -12,6 +12,7 @@ use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, ServerSet
 use seatkeeper_registry::{
     Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request,
 };
+use seatkeeper_testbed::redis::Redis;
 
 /// How long it may take to reach a server, on a machine that does much else.
 pub(crate) const REACHED_MAX: Duration = Duration::from_secs(30);
@@ -28,6 +29,11 @@ impl Node {
     /// Serves every bucket of these servers.
     pub(crate) async fn over(settings: ServerSettings) -> Self {
         Self::with(settings, Settings::default()).await
+    }
+
+    /// Likewise, of this one server.
+    pub(crate) async fn on(redis: &Redis) -> Self {
+        Self::over(redis.url().parse().expect("a URL")).await
     }
 
     /// Likewise, with other settings.

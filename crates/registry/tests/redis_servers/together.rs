@@ -10,14 +10,10 @@ use crate::node::{Node, REACHED_MAX};
 
 const CALLS: usize = 1_000;
 
-async fn node(redis: &Redis) -> Node {
-    Node::over(redis.url().parse().expect("a URL")).await
-}
-
 #[tokio::test]
 async fn an_error_is_that_of_one_call_alone() {
     let redis = Redis::start();
-    let node = node(&redis).await;
+    let node = Node::on(&redis).await;
     redis.ask::<()>(redis::cmd("RPUSH").arg("list").arg("no number").take());
     let calls = (0..CALLS).map(|number| {
         let key = if number % 10 == 3 { "list" } else { "number" };
@@ -34,7 +30,7 @@ async fn an_error_is_that_of_one_call_alone() {
 #[tokio::test]
 async fn whoever_waits_is_told_when_the_connection_is_over() {
     let redis = Redis::start();
-    let node = node(&redis).await;
+    let node = Node::on(&redis).await;
     let pool = node.pool().await;
     let ann = node.admit(&pool, "ann").await;
     let calls = join_all((0..CALLS).map(|_| node.renew(ann)));

@@ -13,7 +13,7 @@ use super::room::Room;
 use crate::error::Error;
 use crate::metrics::HttpMetrics;
 
-/// It is one layer and not four: each one would be made anew, and moved, for each request.
+/// What all requests share on their way.
 pub(super) struct Front {
     pub(super) metrics: HttpMetrics,
     pub(super) arrival: Arrival,

@@ -49,6 +49,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(async || Error::NoSuchRoute)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
+        // One layer for all of it: each is made anew, and moves the request, every time.
         .layer(middleware::from_fn_with_state(Arc::new(front), front::pass))
         .with_state(app)
 }
