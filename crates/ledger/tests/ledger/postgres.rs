@@ -28,3 +28,4 @@ mod subscriptions;
 mod usage;
 mod verifying;
 mod verifying_subscribers;
+mod young;
