@@ -101,7 +101,7 @@ fn config_check_says_all_that_is_wrong_at_once() {
     let empty = empty.to_str().unwrap();
     let (status, told) = check(
         &format!(
-            "[auth]\nkey_file = \"{empty}\"\n[ledger]\ndata_dir = \"{empty}\"\n[licenses]\nttl_seconds = 1\n\
+            "[auth]\nkey_file = \"{empty}\"\n[ledger]\ndata_dir = \"{empty}\"\n[licenses]\nttl_seconds = 1\ncache_seconds = 99\n\
              [registry]\nurl = \"rediss://a\"\npassword_file = \"/nowhere\"\ntls_ca_file = \"{empty}\"\n\
              [usage]\nbatch_records = 0\n"
         ),
@@ -109,6 +109,7 @@ fn config_check_says_all_that_is_wrong_at_once() {
     );
     let keys = [
         "licenses.ttl_seconds",
+        "licenses.cache_seconds",
         "usage.batch_records",
         "auth.key_file",
         "ledger.data_dir",

@@ -87,28 +87,31 @@ pub struct Misfit {
     pub want: &'static str,
 }
 
+/// What came of one look at a setting, or at several that go together.
+type Checked = Result<(), Misfit>;
+
 impl Settings {
     /// Checks what the types cannot.
     pub fn check(&self) -> Result<(), Misfit> {
         self.misfits().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// The first misfit of each section.
+    /// All that does not fit.
     pub fn misfits(&self) -> Vec<Misfit> {
         let sections = [
-            self.server.check(),
-            self.auth.check(),
-            self.ledger.check(),
-            self.registry.check(&self.ledger),
-            self.licenses.check(),
-            self.devices.check(&self.registry),
-            self.capacities.check(),
-            self.limits.check(),
-            self.usage.check(),
-            self.metrics.check(),
-            self.tracing.check(),
+            self.server.checks(),
+            self.auth.checks(),
+            self.ledger.checks(),
+            self.registry.checks(&self.ledger),
+            self.licenses.checks(),
+            self.devices.checks(&self.registry),
+            self.capacities.checks(),
+            self.limits.checks(),
+            self.usage.checks(),
+            self.metrics.checks(),
+            self.tracing.checks(),
         ];
-        sections.into_iter().filter_map(Result::err).collect()
+        sections.into_iter().flatten().filter_map(Result::err).collect()
     }
 }
 

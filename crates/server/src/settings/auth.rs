@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, Secret, web_address, within};
+use super::{Checked, Misfit, Secret, web_address, within};
 
 /// How tokens are signed. It comes from here, never from the token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,14 +86,21 @@ impl Default for AuthSettings {
 pub(crate) const SECRET_BYTES_MIN: usize = 32;
 
 impl AuthSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        within("auth.leeway_seconds", self.leeway_seconds, 0..=300, "want 0 to 300 seconds")?;
-        within(
-            "auth.jwks_refresh_seconds",
-            self.jwks_refresh_seconds,
-            1..=86_400,
-            "want 1 to 86,400 seconds",
-        )?;
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        vec![
+            within("auth.leeway_seconds", self.leeway_seconds, 0..=300, "want 0 to 300 seconds"),
+            within(
+                "auth.jwks_refresh_seconds",
+                self.jwks_refresh_seconds,
+                1..=86_400,
+                "want 1 to 86,400 seconds",
+            ),
+            self.check_keys(),
+        ]
+    }
+
+    /// There is one thing that says whose tokens are believed.
+    fn check_keys(&self) -> Checked {
         if let Some(url) = &self.jwks_url {
             return self.check_jwks(url);
         }

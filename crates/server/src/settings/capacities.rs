@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Durability, Misfit, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
+use super::{Checked, Durability, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
 
 /// `[capacities]`: the capacities of analytics users.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -21,12 +21,12 @@ impl Default for CapacitiesSettings {
 }
 
 impl CapacitiesSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        within(
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        vec![within(
             "capacities.ttl_seconds",
             self.ttl_seconds,
             TTL_SECONDS_MIN..=TTL_SECONDS_MAX,
             "want 2 to 2,592,000 seconds",
-        )
+        )]
     }
 }

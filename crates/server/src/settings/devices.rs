@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    CACHE_SECONDS_MAX, Durability, Misfit, RegistrySettings, TTL_SECONDS_MAX, TTL_SECONDS_MIN, WhenDown,
-    within,
+    CACHE_SECONDS_MAX, Checked, Durability, Misfit, RegistrySettings, TTL_SECONDS_MAX, TTL_SECONDS_MIN,
+    WhenDown, within,
 };
 
 /// `[devices]`: subscribers and their plans.
@@ -53,31 +53,38 @@ impl Default for DevicesSettings {
 }
 
 impl DevicesSettings {
-    pub(super) fn check(&self, registry: &RegistrySettings) -> Result<(), Misfit> {
-        if self.when_down == DevicesWhenDown::Allow && registry.when_down == WhenDown::Deny {
-            return Err(Misfit {
-                key: "devices.when_down",
-                got: "allow".to_owned(),
-                want: "allow goes with registry.when_down = ledger",
-            });
+    pub(super) fn checks(&self, registry: &RegistrySettings) -> Vec<Checked> {
+        vec![
+            self.check_when_down(registry),
+            within(
+                "devices.ttl_seconds",
+                self.ttl_seconds,
+                TTL_SECONDS_MIN..=TTL_SECONDS_MAX,
+                "want 2 to 2,592,000 seconds",
+            ),
+            within(
+                "devices.plan_cache_seconds",
+                self.plan_cache_seconds,
+                0..=CACHE_SECONDS_MAX,
+                "want 0 to 30 seconds",
+            ),
+            within(
+                "devices.event_streams_max",
+                self.event_streams_max as u64,
+                0..=1_000_000,
+                "want 0 to 1,000,000 streams",
+            ),
+        ]
+    }
+
+    fn check_when_down(&self, registry: &RegistrySettings) -> Checked {
+        if self.when_down == DevicesWhenDown::Deny || registry.when_down == WhenDown::Ledger {
+            return Ok(());
         }
-        within(
-            "devices.ttl_seconds",
-            self.ttl_seconds,
-            TTL_SECONDS_MIN..=TTL_SECONDS_MAX,
-            "want 2 to 2,592,000 seconds",
-        )?;
-        within(
-            "devices.plan_cache_seconds",
-            self.plan_cache_seconds,
-            0..=CACHE_SECONDS_MAX,
-            "want 0 to 30 seconds",
-        )?;
-        within(
-            "devices.event_streams_max",
-            self.event_streams_max as u64,
-            0..=1_000_000,
-            "want 0 to 1,000,000 streams",
-        )
+        Err(Misfit {
+            key: "devices.when_down",
+            got: "allow".to_owned(),
+            want: "allow goes with registry.when_down = ledger",
+        })
     }
 }

@@ -5,7 +5,7 @@ use seatkeeper_ledger::{Location, PostgresUrl};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, Secret, within};
+use super::{Checked, Misfit, Secret, within};
 
 /// `[ledger]`: the system of record.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -59,20 +59,22 @@ impl LedgerSettings {
         Ok(url.into())
     }
 
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        self.location()?;
-        within("ledger.retention_days", self.retention_days, 0..=36_500, "want 0 to 36,500 days")?;
-        within(
-            "ledger.heartbeat_flush_seconds",
-            self.heartbeat_flush_seconds,
-            1..=3_600,
-            "want 1 to 3,600 seconds",
-        )?;
-        within(
-            "ledger.commit_timeout_milliseconds",
-            self.commit_timeout_milliseconds,
-            100..=60_000,
-            "want 100 to 60,000 milliseconds",
-        )
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        vec![
+            self.location().map(drop),
+            within("ledger.retention_days", self.retention_days, 0..=36_500, "want 0 to 36,500 days"),
+            within(
+                "ledger.heartbeat_flush_seconds",
+                self.heartbeat_flush_seconds,
+                1..=3_600,
+                "want 1 to 3,600 seconds",
+            ),
+            within(
+                "ledger.commit_timeout_milliseconds",
+                self.commit_timeout_milliseconds,
+                100..=60_000,
+                "want 100 to 60,000 milliseconds",
+            ),
+        ]
     }
 }

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Durability, Misfit, within};
+use super::{Checked, Durability, within};
 
 /// The shortest TTL: its heartbeats, three to a TTL, are told in whole seconds.
 pub(crate) const TTL_SECONDS_MIN: u64 = 2;
@@ -45,13 +45,20 @@ impl Default for LicensesSettings {
 }
 
 impl LicensesSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        within(
-            "licenses.ttl_seconds",
-            self.ttl_seconds,
-            TTL_SECONDS_MIN..=TTL_SECONDS_MAX,
-            "want 2 to 2,592,000 seconds",
-        )?;
-        within("licenses.cache_seconds", self.cache_seconds, 0..=CACHE_SECONDS_MAX, "want 0 to 30 seconds")
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        vec![
+            within(
+                "licenses.ttl_seconds",
+                self.ttl_seconds,
+                TTL_SECONDS_MIN..=TTL_SECONDS_MAX,
+                "want 2 to 2,592,000 seconds",
+            ),
+            within(
+                "licenses.cache_seconds",
+                self.cache_seconds,
+                0..=CACHE_SECONDS_MAX,
+                "want 0 to 30 seconds",
+            ),
+        ]
     }
 }

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, within};
+use super::{Checked, within};
 
 /// `[limits]`: how often one caller may ask. Each is a number a minute, of which so many may come at once:
 /// 0 (off) to 60,000,000.
@@ -57,7 +57,7 @@ impl Default for LimitsSettings {
 }
 
 impl LimitsSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
+    pub(super) fn checks(&self) -> Vec<Checked> {
         [
             ("limits.licenses_acquires_per_minute", self.licenses_acquires_per_minute),
             ("limits.licenses_heartbeats_per_minute", self.licenses_heartbeats_per_minute),
@@ -68,8 +68,7 @@ impl LimitsSettings {
             ("limits.service_heartbeats_per_minute", self.service_heartbeats_per_minute),
         ]
         .into_iter()
-        .try_for_each(|(key, got)| {
-            within(key, got, 0..=PER_MINUTE_MAX, "want 0 (off) to 60,000,000 a minute")
-        })
+        .map(|(key, got)| within(key, got, 0..=PER_MINUTE_MAX, "want 0 (off) to 60,000,000 a minute"))
+        .collect()
     }
 }

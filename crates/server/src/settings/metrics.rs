@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, within};
+use super::{Checked, within};
 
 /// The most licenses that have series of their own.
 const LICENSE_SERIES_MAX: u64 = 10_000;
@@ -24,13 +24,15 @@ impl Default for MetricsSettings {
 }
 
 impl MetricsSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        within(
-            "metrics.license_series_max",
-            self.license_series_max,
-            0..=LICENSE_SERIES_MAX,
-            "want 0 (off) to 10,000 licenses",
-        )?;
-        within("metrics.refresh_seconds", self.refresh_seconds, 1..=300, "want 1 to 300 seconds")
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        vec![
+            within(
+                "metrics.license_series_max",
+                self.license_series_max,
+                0..=LICENSE_SERIES_MAX,
+                "want 0 (off) to 10,000 licenses",
+            ),
+            within("metrics.refresh_seconds", self.refresh_seconds, 1..=300, "want 1 to 300 seconds"),
+        ]
     }
 }

@@ -4,7 +4,7 @@ use seatkeeper_registry::redis::{Deployment, Login, Password, ServerSettings, Tl
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{LedgerSettings, Misfit, RegistryUrl, within};
+use super::{Checked, LedgerSettings, Misfit, RegistryUrl, within};
 
 const MEMORY: &str = "memory";
 
@@ -150,33 +150,43 @@ impl RegistrySettings {
         url.starts_with("postgres://") || url.starts_with("postgresql://")
     }
 
-    pub(super) fn check(&self, ledger: &LedgerSettings) -> Result<(), Misfit> {
-        let shared = self.shared()?;
-        if self.is_ledgers() && ledger.url.as_ref().is_none_or(|url| url.reveal() != self.url.reveal()) {
-            return Err(Misfit {
-                key: "registry.url",
-                got: "another PostgreSQL".to_owned(),
-                want: "live sessions can only be in the ledger's own database: want the text of ledger.url",
-            });
+    pub(super) fn checks(&self, ledger: &LedgerSettings) -> Vec<Checked> {
+        let shared = self.shared();
+        // Without a Redis there are none; and where it is not known, nothing is said of them.
+        let replicas_max = if matches!(shared, Ok(None)) { 0 } else { REPLICAS_MAX };
+        vec![
+            shared.map(drop),
+            self.check_ledgers(ledger),
+            within(
+                "registry.sweep_interval_milliseconds",
+                self.sweep_interval_milliseconds,
+                0..=60_000,
+                "want 0 (off) to 60,000 milliseconds",
+            ),
+            within(
+                "registry.journal_events_max",
+                self.journal_events_max,
+                1_000..=10_000_000,
+                "want 1,000 to 10,000,000 events",
+            ),
+            within(
+                "registry.wait_replicas",
+                u64::from(self.wait_replicas),
+                0..=replicas_max,
+                "want 0 to 5 replicas, and 0 without a Redis",
+            ),
+        ]
+    }
+
+    /// If live sessions are in a PostgreSQL, it is the ledger's.
+    fn check_ledgers(&self, ledger: &LedgerSettings) -> Checked {
+        if !self.is_ledgers() || ledger.url.as_ref().is_some_and(|url| url.reveal() == self.url.reveal()) {
+            return Ok(());
         }
-        within(
-            "registry.sweep_interval_milliseconds",
-            self.sweep_interval_milliseconds,
-            0..=60_000,
-            "want 0 (off) to 60,000 milliseconds",
-        )?;
-        within(
-            "registry.journal_events_max",
-            self.journal_events_max,
-            1_000..=10_000_000,
-            "want 1,000 to 10,000,000 events",
-        )?;
-        let replicas_max = if shared.is_some() { REPLICAS_MAX } else { 0 };
-        within(
-            "registry.wait_replicas",
-            u64::from(self.wait_replicas),
-            0..=replicas_max,
-            "want 0 to 5 replicas, and 0 without a Redis",
-        )
+        Err(Misfit {
+            key: "registry.url",
+            got: "another PostgreSQL".to_owned(),
+            want: "live sessions can only be in the ledger's own database: want the text of ledger.url",
+        })
     }
 }

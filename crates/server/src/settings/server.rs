@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, Networks, within};
+use super::{Checked, Misfit, Networks, within};
 
 /// `[server]`: how the server is reached.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -84,43 +84,49 @@ impl ServerSettings {
         Some((self.tls_cert_file.as_deref()?, self.tls_key_file.as_deref()?))
     }
 
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        if self.tls_cert_file.is_some() != self.tls_key_file.is_some() {
-            return Err(Misfit {
-                key: "server.tls_key_file",
-                got: "one without the other".into(),
-                want: "want tls_cert_file and tls_key_file, or neither",
-            });
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        let (hour, million) = ("want 1 to 3,600 seconds", "want 1 to 1,000,000");
+        vec![
+            self.check_tls(),
+            within(
+                "server.request_timeout_seconds",
+                self.request_timeout_seconds,
+                1..=300,
+                "want 1 to 300 seconds",
+            ),
+            within(
+                "server.header_timeout_seconds",
+                self.header_timeout_seconds,
+                1..=300,
+                "want 1 to 300 seconds",
+            ),
+            within("server.keep_alive_seconds", self.keep_alive_seconds, 1..=3_600, hour),
+            within("server.write_timeout_seconds", self.write_timeout_seconds, 1..=3_600, hour),
+            within(
+                "server.header_bytes_max",
+                self.header_bytes_max as u64,
+                8_192..=1_048_576,
+                "want 8,192 to 1,048,576 bytes",
+            ),
+            within("server.connections_max", self.connections_max as u64, 1..=1_000_000, million),
+            within("server.requests_max", self.requests_max as u64, 1..=1_000_000, million),
+            within(
+                "server.shutdown_timeout_seconds",
+                self.shutdown_timeout_seconds,
+                0..=300,
+                "want 0 to 300 seconds",
+            ),
+        ]
+    }
+
+    fn check_tls(&self) -> Checked {
+        if self.tls_cert_file.is_some() == self.tls_key_file.is_some() {
+            return Ok(());
         }
-        within(
-            "server.request_timeout_seconds",
-            self.request_timeout_seconds,
-            1..=300,
-            "want 1 to 300 seconds",
-        )?;
-        within(
-            "server.header_timeout_seconds",
-            self.header_timeout_seconds,
-            1..=300,
-            "want 1 to 300 seconds",
-        )?;
-        let hour = "want 1 to 3,600 seconds";
-        within("server.keep_alive_seconds", self.keep_alive_seconds, 1..=3_600, hour)?;
-        within("server.write_timeout_seconds", self.write_timeout_seconds, 1..=3_600, hour)?;
-        within(
-            "server.header_bytes_max",
-            self.header_bytes_max as u64,
-            8_192..=1_048_576,
-            "want 8,192 to 1,048,576 bytes",
-        )?;
-        let million = "want 1 to 1,000,000";
-        within("server.connections_max", self.connections_max as u64, 1..=1_000_000, million)?;
-        within("server.requests_max", self.requests_max as u64, 1..=1_000_000, million)?;
-        within(
-            "server.shutdown_timeout_seconds",
-            self.shutdown_timeout_seconds,
-            0..=300,
-            "want 0 to 300 seconds",
-        )
+        Err(Misfit {
+            key: "server.tls_key_file",
+            got: "one without the other".into(),
+            want: "want tls_cert_file and tls_key_file, or neither",
+        })
     }
 }

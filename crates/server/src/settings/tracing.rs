@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, web_address};
+use super::{Checked, web_address};
 
 /// `[tracing]`: who is told how requests went.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -13,7 +13,7 @@ pub struct TracingSettings {
 }
 
 impl TracingSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        self.otlp_endpoint.as_deref().map_or(Ok(()), |url| web_address("tracing.otlp_endpoint", url))
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        vec![self.otlp_endpoint.as_deref().map_or(Ok(()), |url| web_address("tracing.otlp_endpoint", url))]
     }
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Misfit, Secret, web_address, within};
+use super::{Checked, Misfit, Secret, web_address, within};
 
 /// `[usage]`: who is told for how long capacities were held.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -62,13 +62,29 @@ impl Default for UsageSettings {
 }
 
 impl UsageSettings {
-    pub(super) fn check(&self) -> Result<(), Misfit> {
-        if let Some(url) = &self.sink_url {
-            web_address("usage.sink_url", url)?;
-        }
-        if let Some(token) = &self.sink_token {
-            check_token(token)?;
-        }
+    pub(super) fn checks(&self) -> Vec<Checked> {
+        let status = |&status: &u16| {
+            within("usage.duplicate_statuses", status.into(), 400..=499, "want statuses from 400 to 499")
+        };
+        let mut checks: Vec<_> = self.duplicate_statuses.iter().map(status).collect();
+        checks.extend([
+            self.sink_url.as_deref().map_or(Ok(()), |url| web_address("usage.sink_url", url)),
+            self.check_token(),
+            within("usage.sink_timeout_seconds", self.sink_timeout_seconds, 1..=300, "want 1 to 300 seconds"),
+            check_source(&self.event_source),
+            within(
+                "usage.emission_interval_seconds",
+                self.emission_interval_seconds,
+                1..=86_400,
+                "want 1 to 86,400 seconds",
+            ),
+            within("usage.batch_records", self.batch_records, 1..=10_000, "want 1 to 10,000 records"),
+        ]);
+        checks
+    }
+
+    /// There is at most one token, and it is one.
+    fn check_token(&self) -> Checked {
         if self.sink_token.is_some() && self.sink_token_file.is_some() {
             return Err(Misfit {
                 key: "usage.sink_token_file",
@@ -76,18 +92,7 @@ impl UsageSettings {
                 want: "want usage.sink_token or usage.sink_token_file, and not both",
             });
         }
-        within("usage.sink_timeout_seconds", self.sink_timeout_seconds, 1..=300, "want 1 to 300 seconds")?;
-        for &status in &self.duplicate_statuses {
-            within("usage.duplicate_statuses", status.into(), 400..=499, "want statuses from 400 to 499")?;
-        }
-        check_source(&self.event_source)?;
-        within(
-            "usage.emission_interval_seconds",
-            self.emission_interval_seconds,
-            1..=86_400,
-            "want 1 to 86,400 seconds",
-        )?;
-        within("usage.batch_records", self.batch_records, 1..=10_000, "want 1 to 10,000 records")
+        self.sink_token.as_ref().map_or(Ok(()), check_token)
     }
 }
 
@@ -122,7 +127,9 @@ mod tests {
     fn a_token_is_one_that_a_header_can_carry() {
         let checked = |token: &str| {
             let sink_token = Some(Secret::new(token));
-            UsageSettings { sink_token, ..UsageSettings::default() }.check().map_err(|misfit| misfit.key)
+            UsageSettings { sink_token, ..UsageSettings::default() }
+                .check_token()
+                .map_err(|misfit| misfit.key)
         };
         for token in ["x", "abc.DEF-_~+/=", "!\"#:;@"] {
             assert_eq!(checked(token), Ok(()), "{token}");
