@@ -12,4 +12,13 @@ mod house;
 #[path = "http/mod.rs"]
 mod http;
 
+/// Of what is asked of a process that is alone: tokens, for each node looks at them for itself.
+#[path = "http/embedded"]
+mod embedded {
+    mod forge;
+    mod hostile_tokens;
+    #[allow(dead_code, reason = "what goes wrong with an issuer is tried of one process")]
+    mod issuer;
+}
+
 const TOPOLOGY: house::Topology = house::Topology::Nodes(1);

@@ -90,7 +90,10 @@ impl House {
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
         let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
+        // Whoever says what tokens are believed says all of it.
+        let believes = settings.iter().any(|(name, _)| *name == "AUTH_ALGORITHM");
         let shared = backing.iter().flat_map(Backing::settings);
+        let shared = shared.filter(|(name, _)| !(believes && name.starts_with("AUTH_")));
         let shared = shared.map(|(name, value)| (variable(name), value));
         let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
         let mut house = Self {
