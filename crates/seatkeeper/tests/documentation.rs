@@ -3,6 +3,9 @@
 
 mod house;
 
+#[path = "documentation/backup.rs"]
+mod backup;
+
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 use std::fs;
@@ -10,8 +13,9 @@ use std::path::Path;
 use std::process::Command;
 
 use house::{BIN, House, run};
+use seatkeeper_testbed::port;
+use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::redis::Redis;
-use seatkeeper_testbed::{port, postgres};
 use serde_json::{Value, json};
 
 fn page(path: &str) -> String {
@@ -206,15 +210,12 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     house.kill();
 }
 
-/// But for what it installs: the test has servers of its own.
-#[test]
-fn the_three_nodes_of_the_page_on_operations_go_as_it_says() {
-    let (redis, database) = (Redis::start(), postgres::database());
-    let [setup, story, outage, ..] = &blocks(&page("docs/operations.md"), "sh")[..] else {
-        panic!("no blocks")
-    };
-    let setup = setup.lines().filter(|line| !line.starts_with("sudo ")).collect::<Vec<_>>().join("\n");
-    let mut script = format!("trap 'kill $(jobs -p); wait' EXIT\n{setup}\n{story}{outage}")
+/// Runs the first block of the page on operations, but for what it installs, and then the rest, on servers of the test's own. Gives the
+/// statuses of all answers, and all that was told.
+fn three_nodes(redis: &Redis, database: &Database, rest: &str) -> (Vec<Value>, String) {
+    let blocks = blocks(&page("docs/operations.md"), "sh");
+    let setup = blocks[0].lines().filter(|line| !line.starts_with("sudo ")).collect::<Vec<_>>().join("\n");
+    let mut script = format!("trap 'kill $(jobs -p); wait' EXIT\n{setup}\n{rest}")
         .replace("redis://127.0.0.1", &redis.url())
         .replace("redis-cli", &format!("redis-cli -p {}", redis.port()))
         .replace("postgres://seatkeeper:change-me@127.0.0.1/seatkeeper", &database.url());
@@ -228,15 +229,21 @@ fn the_three_nodes_of_the_page_on_operations_go_as_it_says() {
         .current_dir(directory.path())
         .output()
         .expect("bash, curl and openssl");
-    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{told}{log}");
-
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(told.contains("none left its pool above its limit"), "{told}");
     let answers = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let statuses: Vec<_> = answers.map(|answer| answer["status"].clone()).collect();
+    (answers.map(|answer| answer["status"].clone()).collect(), told)
+}
+
+#[test]
+fn the_three_nodes_of_the_page_on_operations_go_as_it_says() {
+    let (redis, database) = (Redis::start(), postgres::database());
+    let blocks = blocks(&page("docs/operations.md"), "sh");
+    let (statuses, told) = three_nodes(&redis, &database, &blocks[1..3].concat());
     let (ready, seat, full) = (json!("ok"), json!("acquired"), json!(403));
     let expected = [&ready, &ready, &ready, &seat, &seat, &full, &json!(503), &json!("resumed"), &full];
-    assert_eq!(statuses.iter().collect::<Vec<_>>(), expected, "{told}{log}");
-    assert!(told.contains("none left its pool above its limit"), "{told}");
+    assert_eq!(statuses.iter().collect::<Vec<_>>(), expected, "{told}");
 }
 
 #[test]

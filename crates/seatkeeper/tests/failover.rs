@@ -31,6 +31,7 @@ mod failover {
     mod lost_memory;
     mod password;
     mod plan_changes;
+    mod rolling_upgrade;
     mod several_nodes;
     mod without_redis;
 }

@@ -1,7 +1,7 @@
 //! Nodes over one Redis and one ledger, and waiting until they serve.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,7 +11,7 @@ use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
-use crate::house::{Answer, Client, Doors, House};
+use crate::house::{Answer, BIN, Client, Doors, House};
 
 /// How long a bucket may go without being served.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -65,18 +65,24 @@ impl Nodes {
 
     /// Likewise, in an environment that has these besides.
     pub(crate) fn add_in(&mut self, environment: &[(&str, PathBuf)], registry: &str) {
-        let house = self.house(environment, registry, &self.ledger);
+        let house = self.house(BIN.as_ref(), environment, registry, &self.ledger);
+        self.houses.push(house);
+    }
+
+    /// Adds a node over this registry that is this program, which may be another version.
+    pub(crate) fn add_as(&mut self, program: &Path, registry: &str) {
+        let house = self.house(program, &[], registry, &self.ledger);
         self.houses.push(house);
     }
 
     /// Adds a node over this registry that finds the ledger by this proxy.
     pub(crate) fn add_behind(&mut self, registry: &str, ledger: &Proxy) {
         let by_proxy = self.ledger.replace(&self.ledger_address().to_string(), &ledger.address().to_string());
-        let house = self.house(&[], registry, &by_proxy);
+        let house = self.house(BIN.as_ref(), &[], registry, &by_proxy);
         self.houses.push(house);
     }
 
-    fn house(&self, environment: &[(&str, PathBuf)], registry: &str, ledger: &str) -> House {
+    fn house(&self, program: &Path, environment: &[(&str, PathBuf)], registry: &str, ledger: &str) -> House {
         let mut settings = vec![
             ("REGISTRY_URL", registry),
             ("LEDGER_URL", ledger),
@@ -84,7 +90,7 @@ impl Nodes {
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
         ];
         settings.extend(self.settings);
-        House::open_in(environment, &settings)
+        House::open_as(program, environment, &settings)
     }
 
     /// A client at each node.

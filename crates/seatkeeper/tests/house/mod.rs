@@ -64,6 +64,7 @@ const LEDGER_SLOW: &str = "the ledger does not answer";
 /// When a test that went well is over, the house is checked as it is dropped: the server stops when it is
 /// asked to, it has logged no error, and the audit log is proved. Whatever happened, no process stays.
 pub(crate) struct House {
+    program: PathBuf,
     servers: Vec<Server>,
     doors: Doors,
     variables: Vec<(String, String)>,
@@ -85,6 +86,15 @@ impl House {
 
     /// Likewise, in an environment that has these besides.
     pub(crate) fn open_in(environment: &[(&str, PathBuf)], settings: &[(&str, &str)]) -> Self {
+        Self::open_as(BIN.as_ref(), environment, settings)
+    }
+
+    /// Likewise, by this program, which may be another version.
+    pub(crate) fn open_as(
+        program: &Path,
+        environment: &[(&str, PathBuf)],
+        settings: &[(&str, &str)],
+    ) -> Self {
         let environment = environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
@@ -97,6 +107,7 @@ impl House {
         let shared = shared.map(|(name, value)| (variable(name), value));
         let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
         let mut house = Self {
+            program: program.to_owned(),
             servers: Vec::new(),
             doors: Doors::default(),
             variables: unlimited.chain(shared).chain(own).chain(environment).collect(),
@@ -111,13 +122,24 @@ impl House {
     pub(crate) fn start(&mut self) {
         assert!(self.servers.is_empty(), "the server runs already");
         let dirs = (0..TOPOLOGY.nodes()).map(|node| self.dir_of(node));
-        let variables = &self.variables;
+        let (program, variables) = (&self.program, &self.variables);
         self.servers = thread::scope(|scope| {
-            let starting: Vec<_> =
-                dirs.map(|dir| scope.spawn(move || Server::start(&dir, variables))).collect();
+            let starting: Vec<_> = dirs
+                .map(|dir| scope.spawn(move || Server::start(program, "127.0.0.1:0", &dir, variables)))
+                .collect();
             starting.into_iter().map(|server| server.join().expect("a server that starts")).collect()
         });
         self.doors = Doors::new(self.servers.iter().map(|server| server.url.clone()));
+    }
+
+    /// Asks the server, which is one process, to stop, starts this program at its address, and gives what the old one logged.
+    pub(crate) fn replace_by(&mut self, program: &Path) -> String {
+        let (address, dir) = (self.url().trim_start_matches("http://").to_owned(), self.dir_of(0));
+        let (status, log) = self.stop();
+        assert_eq!(status.code(), Some(0), "{log}");
+        self.program = program.to_owned();
+        self.servers.push(Server::start(program, &address, &dir, &self.variables));
+        log
     }
 
     /// Ends it as a power cut would: all its nodes, but not what they share.

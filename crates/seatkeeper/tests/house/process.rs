@@ -42,7 +42,11 @@ pub(crate) fn run_with(variables: &[(String, String)], args: &[&str]) -> Output 
 
 /// The binary, with these variables and none other of the environment's settings.
 pub(crate) fn command(variables: &[(String, String)]) -> Command {
-    let mut command = Command::new(BIN);
+    command_of(BIN.as_ref(), variables)
+}
+
+fn command_of(program: &Path, variables: &[(String, String)]) -> Command {
+    let mut command = Command::new(program);
     let names = std::env::vars_os().map(|(name, _)| name);
     for name in names.filter(|name| name.to_string_lossy().starts_with("SEATKEEPER_")) {
         command.env_remove(name);
@@ -60,9 +64,14 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts it, and waits for the line that says where it listens.
-    pub(crate) fn start(data_dir: &Path, variables: &[(String, String)]) -> Self {
-        let mut child = command(variables)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+    pub(crate) fn start(
+        program: &Path,
+        address: &str,
+        data_dir: &Path,
+        variables: &[(String, String)],
+    ) -> Self {
+        let mut child = command_of(program, variables)
+            .args(["serve", "--listen", address, "--data-dir"])
             .arg(data_dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

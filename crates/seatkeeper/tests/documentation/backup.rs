@@ -1,0 +1,69 @@
+//! Backups, made and brought back as the pages say.
+
+use std::fs;
+use std::process::Command;
+
+use seatkeeper_testbed::postgres;
+use seatkeeper_testbed::redis::Redis;
+use serde_json::json;
+
+use super::{blocks, page, three_nodes};
+use crate::house::House;
+
+/// What asks for a seat of a license that came after the backup.
+const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H "Authorization: Bearer $TOKEN" \
+    -H 'Content-Type: application/json' -d '{"license_key":"LATER","machine_id":"m1"}'; echo
+"#;
+
+#[test]
+fn of_nodes() {
+    let (redis, database) = (Redis::start(), postgres::database());
+    let blocks = blocks(&page("docs/operations.md"), "sh");
+    let with = |what: &str| blocks.iter().find(|block| block.contains(what)).expect("a block with it");
+    let (start, story) =
+        (&blocks[0][blocks[0].find("for port").expect("nodes that are started")..], &blocks[1]);
+    // That Redis has lost everything is nothing to the backup.
+    let backup = format!("redis-cli flushall\n{}", with("pg_dump"));
+    let later = "until ask 8083 m1 | grep session_id; do sleep 1; done\n\
+        seatkeeper license create --seats 1 --key LATER --server http://127.0.0.1:8081\n";
+    let stop = "kill $(jobs -p); wait\n";
+    let restored = "ask 8081 m1; ask 8082 m3\nseatkeeper audit verify\n";
+    let rest = [story, &*backup, later, stop, with("pg_restore"), start, restored, ASK_FOR_LATER].concat();
+    let (statuses, told) = three_nodes(&redis, &database, &rest);
+    let (ready, seat, same, full) = (json!("ok"), json!("acquired"), json!("resumed"), json!(403));
+    let before = [&ready, &ready, &ready, &seat, &seat, &full, &same];
+    let after = [&ready, &ready, &ready, &same, &full, &json!(404)];
+    assert_eq!(statuses, [&before[..], &after].concat().into_iter().cloned().collect::<Vec<_>>(), "{told}");
+}
+
+#[tokio::test]
+async fn of_a_data_directory() {
+    let mut house = House::open();
+    let license = house.license(2).await;
+    let (key, ann) = (&license["license_key"], house.client("ann"));
+    let before = ann.acquire(key, "before").await.expect(201)["session_id"].clone();
+    let guide = page("docs/durability.md");
+    let (_, rest) = guide.split_once("**Backup.** `").expect("how it is made");
+    let (command, _) = rest.split_once('`').expect("the end of the command");
+    let mut shell = Command::new("bash");
+    shell.args(["-euc", &command.replace("seatkeeper-data/", "")]).current_dir(house.data_dir());
+    assert!(
+        shell.status().expect("bash").success(),
+        "sqlite3 is missing: install it (Debian: apt-get install sqlite3)"
+    );
+    let after = ann.acquire(key, "after").await.expect(201)["session_id"].clone();
+
+    assert!(house.stop().0.success());
+    let file = |name: &str| house.data_dir().join(name);
+    fs::rename(file("copy.db"), file("ledger.db")).expect("a copy");
+    for rest in ["ledger.db-wal", "ledger.db-shm"] {
+        // A server that stopped as it should leaves none.
+        let _ = fs::remove_file(file(rest));
+    }
+    house.start();
+    let ann = house.client("ann");
+    ann.heartbeat(&before).await.expect(200);
+    ann.heartbeat(&after).await.expect(404);
+    ann.acquire(key, "after").await.expect(201);
+    ann.acquire(key, "one-too-many").await.expect(403);
+}

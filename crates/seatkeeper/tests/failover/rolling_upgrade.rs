@@ -1,0 +1,46 @@
+//! Nodes are replaced one by one under a steady storm, as `docs/operations.md` says.
+//!
+//! `SEATKEEPER_OLDER` is the command of the version before, which the nodes are at first: then two versions run side by side. Without it the new
+//! ones are of the same version.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use seatkeeper_testbed::redis::Redis;
+
+use super::steady::{Manner, Steady};
+use super::support::{Nodes, answered};
+use crate::house::BIN;
+use crate::support::knobs;
+
+const NODES: usize = 3;
+
+/// How many admissions show that all is well.
+const WELL: u64 = 30;
+
+/// Longer than any node is away.
+const TTL_SECONDS: u64 = 60;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_are_replaced_one_by_one_and_nobody_loses_a_seat() {
+    let redis = Redis::start();
+    let older = env::var_os("SEATKEEPER_OLDER").map_or_else(|| PathBuf::from(BIN), PathBuf::from);
+    let mut nodes = tokio::task::block_in_place(|| {
+        let mut nodes = Nodes::over(&[]);
+        for _ in 0..NODES {
+            nodes.add_as(&older, &redis.url());
+        }
+        nodes
+    });
+    let manner = Manner { ttl_seconds: TTL_SECONDS, pinned: false, seed: knobs::seed() };
+    let mut steady = Steady::begin(&nodes, manner).await;
+    steady.goes_on(WELL).await;
+    for node in &mut nodes.houses {
+        let log = tokio::task::block_in_place(|| node.replace_by(Path::new(BIN)));
+        assert!(!log.contains("stopped short"), "{log}");
+        answered(async || node.client("probe").get("/readyz").await).await.expect(200);
+        steady.goes_on(WELL).await;
+        tokio::task::block_in_place(|| node.prove());
+    }
+    steady.end(nodes).await;
+}
