@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::hostile::attack::Attack;
 use crate::memory::Shape;
 
 /// Measures the speed targets.
@@ -30,6 +31,18 @@ pub(crate) struct Args {
 pub(crate) enum Role {
     /// A node over Redis and PostgreSQL
     Nodes,
+    /// How others fare beside hostile clients
+    Hostile,
+    /// Hostile clients
+    #[command(hide = true)]
+    Attack {
+        /// What they do
+        attack: Attack,
+        /// Where
+        address: String,
+        /// By which token
+        token: String,
+    },
     /// A server that only parses and answers JSON
     #[command(hide = true)]
     Bare,

@@ -1,6 +1,6 @@
 //! What the speed targets of the product are measured by, all in one run:
-//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes]`; with `nodes`, those of a node over Redis and
-//! PostgreSQL, which it starts.
+//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|hostile]`; with `nodes`, those of a node over Redis and
+//! PostgreSQL, which it starts; with `hostile`, how others fare beside hostile clients.
 //!
 //! Servers run as processes of their own and share the machine with the load. What is compared is
 //! measured in turns, round by round, so that a noisy machine is noisy to both sides; a line is the
@@ -13,6 +13,7 @@ mod child;
 mod contest;
 mod crowd;
 mod error;
+mod hostile;
 mod memory;
 mod naive;
 mod nodes;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
     let done = match &args.role {
         None => measure(&args, embedded),
         Some(Role::Nodes) => measure(&args, over_redis_and_postgres),
+        Some(Role::Hostile) => measure(&args, beside_hostile_clients),
+        Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),
         Some(Role::Bare) => bare::serve(),
         Some(Role::Naive { database }) => naive::serve(database),
         Some(Role::Memory { shape, sessions }) => memory::fill(*shape, *sessions),
@@ -65,6 +68,10 @@ fn embedded(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>, Error> {
     lines.extend(runtime.block_on(pool_size::run(effort))?);
     lines.extend(memory::run(effort)?);
     Ok(lines)
+}
+
+fn beside_hostile_clients(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>, Error> {
+    runtime.block_on(hostile::run(effort))
 }
 
 fn over_redis_and_postgres(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>, Error> {

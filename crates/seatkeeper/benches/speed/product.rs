@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::child::Child;
 use crate::error::Error;
+use crate::hostile::attack::Attack;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
@@ -122,6 +123,12 @@ impl Product {
 
     pub(crate) fn target(&self) -> Result<Target, Error> {
         Ok(Target::new(&self.address, Some(&self.token))?)
+    }
+
+    /// Has this server attacked, until what is returned is dropped.
+    pub(crate) fn attacked_by(&self, attack: Attack) -> Result<Child, Error> {
+        let address = self.address.strip_prefix("http://").unwrap_or(&self.address);
+        Child::in_role(&["attack", &format!("{attack:?}").to_lowercase(), address, &self.token])
     }
 
     /// Another server, asked with the same token.
