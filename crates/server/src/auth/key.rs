@@ -226,3 +226,6 @@ fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
     file.write_all(text)?;
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+use std::fs;
+
+use seatkeeper_testbed::authority::Authority;
+
+use super::*;
+
+#[test]
+fn a_certificate_in_a_key_file_stands_alone() {
+    let papers = Authority::new();
+    papers.sign("own");
+    let read = |name: &str| fs::read(papers.path(name)).unwrap();
+    let (own, authority) = (read("own.pem"), read("ca.pem"));
+    let file = papers.path("keys.pem");
+    let checked = |text: &[&[u8]]| {
+        fs::write(&file, text.concat()).unwrap();
+        check_key_file(&file, Algorithm::Es256)
+    };
+    assert_eq!(checked(&[&own]), Ok(()));
+    // Whoever vouches for a certificate signs no tokens by that.
+    assert!(checked(&[&own, &authority]).is_err());
+    assert!(checked(&[&authority, &own]).is_err());
+}
