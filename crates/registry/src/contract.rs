@@ -20,6 +20,12 @@ pub trait Registry: Send + Sync + 'static {
     /// The registry's time now.
     async fn now(&self) -> Result<RegistryTime, Error>;
 
+    /// The registry's time as far as it is known without asking for it each time: not behind it unless the clock has
+    /// just been set, and ahead of it by a fraction of a second at most.
+    async fn about_now(&self) -> Result<RegistryTime, Error> {
+        self.now().await
+    }
+
     /// Opens a pool whose last event on record has number `seq`, with the sessions that the ledger
     /// knows as live. Each gets one full TTL from now, or keeps its end if its kind of pool has no
     /// heartbeats; what is over, or what the terms say has ended, ends. Does nothing to a pool that is open.

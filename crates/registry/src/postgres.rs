@@ -13,6 +13,7 @@ mod journal;
 mod look;
 mod open;
 mod rebuild;
+mod reckoning;
 mod row;
 mod section;
 mod step;
@@ -21,6 +22,7 @@ mod wire;
 mod write;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use seatkeeper_core::{
@@ -38,6 +40,7 @@ use crate::{Epochs, Error};
 use backlog::Backlog;
 use fault::Fault;
 use look::{Target, warn_of_a_clock_that_is_behind};
+use reckoning::{Known, Reckoning};
 use row::time;
 use section::Section;
 
@@ -49,6 +52,7 @@ pub struct PostgresRegistry {
     region: Region,
     section: Section,
     journal_events_max: usize,
+    reckoning: Reckoning,
 }
 
 #[derive(FromRow)]
@@ -82,17 +86,34 @@ impl PostgresRegistry {
 
     fn of_section(section: Section, pool: PgPool, region: Region, journal_events_max: usize) -> Self {
         let turns = (0..BUCKETS).map(|_| Mutex::new(())).collect();
-        Self { pool, turns, backlog: Backlog::new(), region, section, journal_events_max }
+        Self {
+            pool,
+            turns,
+            backlog: Backlog::new(),
+            region,
+            section,
+            journal_events_max,
+            reckoning: Reckoning::default(),
+        }
     }
 }
 
 #[async_trait]
 impl Registry for PostgresRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
+        let asked = Instant::now();
         let told = sqlx::query_as(include_str!("postgres/sql/tell_time.sql")).fetch_one(&self.pool).await;
         let TimeRow { now, behind } = told.map_err(Fault::from)?;
         warn_of_a_clock_that_is_behind(behind);
+        self.reckoning.note(time(now), asked);
         Ok(time(now))
+    }
+
+    async fn about_now(&self) -> Result<RegistryTime, Error> {
+        match self.reckoning.known() {
+            Known::Time(time) => Ok(time),
+            Known::Ask(_turn) => self.now().await,
+        }
     }
 
     async fn open(

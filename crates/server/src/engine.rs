@@ -86,6 +86,11 @@ impl Engine {
         Ok(self.registries.for_capacities().registry.now().await?)
     }
 
+    /// Likewise, for what is asked at each request: see [`Registry::about_now`](seatkeeper_registry::Registry::about_now).
+    pub(crate) async fn about_now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.registries.for_capacities().registry.about_now().await?)
+    }
+
     /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
     /// finds it waits for that as well.
     pub(crate) async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {

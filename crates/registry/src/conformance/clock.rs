@@ -8,6 +8,9 @@ use super::plan::seats;
 
 const STEP: Span = Span::from_secs(3_600);
 
+/// A fraction of a second.
+const AHEAD_MAX: Span = Span::from_millis(200);
+
 pub async fn time_never_goes_back(h: &impl Harness) {
     let mut latest = h.now().await;
     for _ in 0..3 {
@@ -18,6 +21,17 @@ pub async fn time_never_goes_back(h: &impl Harness) {
         latest = h.now().await;
         assert!(latest >= now);
         h.let_pass(STEP).await;
+    }
+}
+
+pub async fn what_is_known_of_the_time_is_not_behind_it(h: &impl Harness) {
+    let pool = h.pool(seats(1)).await;
+    for _ in 0..50 {
+        let before = pool.registry.now().await.expect("the time");
+        let known = pool.registry.about_now().await.expect("the time");
+        assert!(known >= before, "{known:?} is behind {before:?}");
+        let after = pool.registry.now().await.expect("the time");
+        assert!(known <= after + AHEAD_MAX, "{known:?} is ahead of {after:?}");
     }
 }
 

@@ -155,6 +155,7 @@ macro_rules! conformance_list {
             }
             clock {
                 time_never_goes_back,
+                what_is_known_of_the_time_is_not_behind_it,
                 a_clock_that_is_set_back_frees_no_seat,
                 a_clock_that_is_set_back_expires_nothing_when_it_has_caught_up,
             }

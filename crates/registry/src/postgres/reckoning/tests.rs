@@ -1,0 +1,42 @@
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{RegistryTime, Span};
+
+use super::{GOOD_FOR, GRAIN, Known, Reckoning, TELLING_MAX, Told, USABLE_FOR};
+
+const TOLD: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
+
+#[test]
+fn time_goes_on_from_when_it_was_asked_for() {
+    let told = Told { time: TOLD, asked: Instant::now() };
+    let after = |millis| told.after(told.asked + Duration::from_millis(millis), GOOD_FOR);
+    assert_eq!(after(0), Some(TOLD + GRAIN));
+    assert_eq!(after(70), Some(TOLD + Span::from_millis(70) + GRAIN));
+    assert_eq!(after(100), Some(TOLD + Span::from_millis(100) + GRAIN));
+    assert_eq!(after(101), None);
+}
+
+#[test]
+fn one_asks_while_others_do_with_what_is_known() {
+    let reckoning = Reckoning::default();
+    let Known::Ask(Some(turn)) = reckoning.known() else { panic!("nothing was told yet") };
+    assert!(matches!(reckoning.known(), Known::Ask(None)), "who knows nothing asks as well");
+    drop(turn);
+
+    let now = Instant::now();
+    let [usable, useless] = [GOOD_FOR, USABLE_FOR].map(|age| now - age - Duration::from_millis(1));
+    *reckoning.told.lock() = Some(Told { time: TOLD, asked: usable });
+    let Known::Ask(Some(_turn)) = reckoning.known() else { panic!("it is the first to ask again") };
+    assert!(matches!(reckoning.known(), Known::Time(_)), "the others need not wait for it");
+    *reckoning.told.lock() = Some(Told { time: TOLD, asked: useless });
+    assert!(matches!(reckoning.known(), Known::Ask(None)), "nor go by what is too old");
+}
+
+#[test]
+fn a_telling_that_took_long_is_not_gone_by() {
+    let reckoning = Reckoning::default();
+    reckoning.note(TOLD, Instant::now() - TELLING_MAX - Duration::from_millis(1));
+    assert!(matches!(reckoning.known(), Known::Ask(Some(_))));
+    reckoning.note(TOLD, Instant::now());
+    assert!(matches!(reckoning.known(), Known::Time(_)));
+}
