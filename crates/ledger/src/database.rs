@@ -11,9 +11,10 @@ mod value;
 
 use chrono::{DateTime, Utc};
 use sea_query::SelectStatement;
+use seatkeeper_postgres::Connections;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::{PgPool, Sqlite, SqlitePool, Transaction};
+use sqlx::{Sqlite, SqlitePool, Transaction};
 
 pub(crate) use dialect::Dialect;
 use postgres::PgTx;
@@ -29,7 +30,7 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub(crate) enum Pool {
     Sqlite(SqlitePool),
-    Postgres(PgPool),
+    Postgres(Connections),
 }
 
 /// What a connection is for.

@@ -50,12 +50,13 @@ pub use jobs::{
 };
 pub use ledger::{Ledger, Settings};
 pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status};
-pub use location::{Location, NotAPostgresUrl, PostgresUrl};
+pub use location::Location;
 pub use nodes::NodeRow;
 pub use page::{PAGE_ITEMS_MAX, Page};
 pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};
 pub use rebuild::LivePool;
 pub use retention::{Keep, Purged};
+pub use seatkeeper_postgres::PostgresUrl;
 pub use sessions::{SessionEnd, SessionFilter, SessionRecord, Successor};
 pub use subscriptions::{
     Entitled, NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter,

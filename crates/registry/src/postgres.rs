@@ -29,7 +29,8 @@ use seatkeeper_core::{
     Authority, BUCKETS, Bucket, EndReason, Origin, PoolId, Region, RegistryTime, Session, SessionId, Sight,
     Terms,
 };
-use sqlx::{FromRow, PgPool};
+use seatkeeper_postgres::{Connections, PostgresUrl};
+use sqlx::FromRow;
 use tokio::sync::Mutex;
 
 use crate::contract::{
@@ -46,7 +47,7 @@ use section::Section;
 
 /// Live sessions in PostgreSQL.
 pub struct PostgresRegistry {
-    pool: PgPool,
+    connections: Connections,
     turns: Box<[Mutex<()>]>,
     backlog: Backlog,
     region: Region,
@@ -66,28 +67,34 @@ impl PostgresRegistry {
     /// served in the epoch that is known of it, and takes no admission while `journal_events_max` events wait in the
     /// journal.
     pub async fn connect(
-        url: &str,
+        url: &PostgresUrl,
         connections_max: u32,
         epochs: Arc<Epochs>,
         region: Region,
         journal_events_max: usize,
     ) -> Result<Self, Error> {
-        let pool = connect::pool(url, connections_max)?;
-        connect::migrate(&pool).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
-        Ok(Self::of_section(Section::Rebuilt(epochs), pool, region, journal_events_max))
+        let connections = connect::connections(url, connections_max)?;
+        connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
+        Ok(Self::of_section(Section::Rebuilt(epochs), connections, region, journal_events_max))
     }
 
     /// Beside this registry, and over the same connections, another one in the same database, which is never rebuilt:
     /// for sessions that last without heartbeats. The two have no session in common. Its receipts are all of one epoch;
     /// its events bear the epoch in `epochs`, for they go on record whatever epoch their bucket is in.
     pub fn lasting(&self, epochs: Arc<Epochs>) -> Self {
-        Self::of_section(Section::Lasting(epochs), self.pool.clone(), self.region, self.journal_events_max)
+        let connections = self.connections.clone();
+        Self::of_section(Section::Lasting(epochs), connections, self.region, self.journal_events_max)
     }
 
-    fn of_section(section: Section, pool: PgPool, region: Region, journal_events_max: usize) -> Self {
+    fn of_section(
+        section: Section,
+        connections: Connections,
+        region: Region,
+        journal_events_max: usize,
+    ) -> Self {
         let turns = (0..BUCKETS).map(|_| Mutex::new(())).collect();
         Self {
-            pool,
+            connections,
             turns,
             backlog: Backlog::new(),
             region,
@@ -101,8 +108,10 @@ impl PostgresRegistry {
 #[async_trait]
 impl Registry for PostgresRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
+        let mut connection = self.connection().await?;
         let asked = Instant::now();
-        let told = sqlx::query_as(include_str!("postgres/sql/tell_time.sql")).fetch_one(&self.pool).await;
+        let told =
+            sqlx::query_as(include_str!("postgres/sql/tell_time.sql")).fetch_one(&mut *connection).await;
         let TimeRow { now, behind } = told.map_err(Fault::from)?;
         warn_of_a_clock_that_is_behind(behind);
         self.reckoning.note(time(now), asked);

@@ -20,6 +20,7 @@ mod failover {
     mod alone;
     mod capacities;
     mod clocks_apart;
+    mod database_password;
     mod deployments;
     mod fallback;
     mod faults;

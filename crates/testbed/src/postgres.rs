@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::port;
 
-/// The superuser of every cluster here. It needs no password.
+/// The superuser of every cluster here. It needs no password, and every other user one.
 const USER: &str = "seatkeeper";
 
 /// A cluster, stopped and deleted when this is dropped, and also when the process ends without that.
@@ -94,6 +94,8 @@ impl Postgres {
             text.push('\n');
         }
         fs::write(&conf, text).expect("the directory is writable");
+        let access = format!("host all {USER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n");
+        fs::write(self.data().join("pg_hba.conf"), access).expect("the directory is writable");
     }
 
     /// Starts a cluster that was stopped, or that was killed, on the same port, and waits until it answers.

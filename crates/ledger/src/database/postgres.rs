@@ -3,16 +3,20 @@
 use std::io;
 use std::time::Duration;
 
+use seatkeeper_postgres::{Connections, PostgresUrl};
 use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgPoolOptions, PgSeverity};
-use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, Postgres};
+use sqlx::postgres::{PgDatabaseError, PgPoolOptions, PgSeverity};
+use sqlx::{Executor as _, PgConnection, Postgres};
 use tokio::time::timeout;
 
 use super::{Access, Pool};
-use crate::{Error, PostgresUrl};
+use crate::Error;
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// What connections are called in what the server shows of them.
+const NAME: &str = "seatkeeper";
 
 /// How long a caller waits for a connection before the ledger counts as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,9 +26,6 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long the end of a transaction that was given up may take, before its connection is given up as well.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
-/// A connection that was idle for so long is tried before it is used.
-const TRUSTED_IDLE: Duration = Duration::from_secs(1);
-
 /// What every connection asks of the server. Whoever holds locks and says nothing, because its process or
 /// its machine stands still, loses them after some seconds; and nobody waits for a lock for long.
 const SESSION: [(&str, &str); 5] = [
@@ -54,40 +55,27 @@ const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
 
 /// Connections to a database, at most `connections_max` at a time.
 pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access) -> Result<Pool, Error> {
-    let options = options(url).options(SESSION);
-    let options = match access {
-        Access::Read => options.options(READING),
-        Access::Write => options.options(WRITING),
+    let of_access = match access {
+        Access::Read => &READING[..],
+        Access::Write => &WRITING[..],
     };
-    let pool = PgPoolOptions::new()
-        .max_connections(connections_max)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .before_acquire(|connection, known| {
-            Box::pin(async move {
-                if known.idle_for > TRUSTED_IDLE {
-                    within(connection.ping()).await?;
-                }
-                Ok(true)
-            })
-        })
-        .after_connect(|connection, _| {
-            Box::pin(async { sqlx::query(DURABLE).execute(connection).await.map(|_| ()) })
-        });
-    Ok(Pool::Postgres(pool.connect_with(options).await?))
+    let pool =
+        PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT).after_connect(
+            |connection, _| Box::pin(async { sqlx::query(DURABLE).execute(connection).await.map(|_| ()) }),
+        );
+    let connections = Connections::lazy(url, pool, NAME, &[&SESSION, of_access].concat())?;
+    // What cannot be reached at all is told at once.
+    connections.acquire().await?;
+    Ok(Pool::Postgres(connections))
 }
 
 /// Brings the tables to this program's version, for which it takes as long as it takes. Of several processes
 /// that ask for it at once one does it, and the others wait.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
-    let alone = PgPoolOptions::new().max_connections(1).connect_with(options(url)).await?;
-    MIGRATIONS.run(&alone).await.map_err(Error::Migrate)?;
+    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &[])?;
+    MIGRATIONS.run(alone.pool().await?).await.map_err(Error::Migrate)?;
     alone.close().await;
     Ok(())
-}
-
-fn options(url: &PostgresUrl) -> PgConnectOptions {
-    PgConnectOptions::clone(&url.0).application_name("seatkeeper")
 }
 
 /// Waits for an answer of the server, but not for ever.
@@ -106,8 +94,8 @@ pub(crate) struct PgTx {
 }
 
 impl PgTx {
-    pub(super) async fn begin(pool: &PgPool, statement: &'static str) -> Result<Self, sqlx::Error> {
-        let mut tx = Self { connection: Some(pool.acquire().await?) };
+    pub(super) async fn begin(on: &Connections, statement: &'static str) -> Result<Self, sqlx::Error> {
+        let mut tx = Self { connection: Some(on.acquire().await?) };
         within(tx.connection().execute(statement)).await?;
         Ok(tx)
     }

@@ -2,13 +2,14 @@
 
 use std::ops::{Deref, DerefMut};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, TryFutureExt as _};
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use sea_query::{PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder};
 use sea_query_sqlx::SqlxBinder as _;
+use seatkeeper_postgres::Connections;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Database, IntoArguments, Postgres, Sqlite};
+use sqlx::{AssertSqlSafe, Database, IntoArguments, Postgres, Sqlite, SqlitePool};
 
 use super::postgres::within;
 use super::value::Readable;
@@ -22,10 +23,35 @@ pub(crate) enum Query<'c> {
 
 type Text<DB> = sqlx::query::Query<'static, DB, <DB as Database>::Arguments>;
 
+/// Who lends connections to a database.
+pub(crate) trait Pooled: Database {
+    /// The lender.
+    type Pool: Sync;
+
+    /// A connection that nobody else uses.
+    fn acquire(pool: &Self::Pool) -> impl Future<Output = Result<PoolConnection<Self>, sqlx::Error>> + Send;
+}
+
+impl Pooled for Sqlite {
+    type Pool = SqlitePool;
+
+    async fn acquire(pool: &SqlitePool) -> Result<PoolConnection<Self>, sqlx::Error> {
+        pool.acquire().await
+    }
+}
+
+impl Pooled for Postgres {
+    type Pool = Connections;
+
+    async fn acquire(connections: &Connections) -> Result<PoolConnection<Self>, sqlx::Error> {
+        connections.acquire().await
+    }
+}
+
 /// Where a statement runs.
-pub(crate) enum On<'c, DB: Database> {
+pub(crate) enum On<'c, DB: Pooled> {
     /// On a connection that nobody else uses.
-    Pool(&'c sqlx::Pool<DB>),
+    Pool(&'c DB::Pool),
     /// In the transaction that this connection is in.
     Transaction(&'c mut DB::Connection),
 }
@@ -116,7 +142,9 @@ impl<'c> Query<'c> {
         match self {
             Self::Sqlite(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Sqlite).boxed(),
             Self::Sqlite(text, On::Transaction(tx)) => text.fetch(tx).map_ok(Row::Sqlite).boxed(),
-            Self::Postgres(text, On::Pool(pool)) => in_time(text.fetch(pool)),
+            Self::Postgres(text, On::Pool(connections)) => {
+                in_time(connections.pool().map_ok(|pool| text.fetch(pool)).try_flatten_stream().boxed())
+            }
             Self::Postgres(text, On::Transaction(tx)) => in_time(text.fetch(tx)),
         }
     }
@@ -152,10 +180,10 @@ enum Connection<'c, DB: Database> {
     InTransaction(&'c mut DB::Connection),
 }
 
-impl<'c, DB: Database> On<'c, DB> {
+impl<'c, DB: Pooled> On<'c, DB> {
     async fn connection(self) -> Result<Connection<'c, DB>, sqlx::Error> {
         match self {
-            Self::Pool(pool) => pool.acquire().await.map(Connection::Pooled),
+            Self::Pool(pool) => DB::acquire(pool).await.map(Connection::Pooled),
             Self::Transaction(tx) => Ok(Connection::InTransaction(tx)),
         }
     }

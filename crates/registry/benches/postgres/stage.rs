@@ -35,7 +35,7 @@ impl Stage {
     pub(crate) async fn on(server: &'static Postgres) -> Self {
         let database = Box::leak(Box::new(server.database()));
         let epochs = Arc::new(Epochs::default());
-        let url = database.url();
+        let url = database.url().parse().unwrap();
         let registry =
             PostgresRegistry::connect(&url, CONNECTIONS, Arc::clone(&epochs), Region::default(), usize::MAX);
         let registry = Arc::new(registry.await.unwrap());

@@ -1,11 +1,11 @@
 //! How the registry is connected with its database.
 
-use std::str::FromStr as _;
 use std::time::Duration;
 
+use seatkeeper_postgres::{Connections, PostgresUrl};
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection as _, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 
 use super::fault::Fault;
 
@@ -14,9 +14,6 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a transaction begins in which a turn on a bucket is waited for, or many sessions may change.
 const BEGIN_LONG: &str = "BEGIN; SET LOCAL statement_timeout = '30s'";
-
-/// A connection that was idle for longer is asked whether it still is one.
-const IDLE_UNASKED_MAX: Duration = Duration::from_secs(1);
 
 /// What each connection is told as it begins.
 const SETTINGS: [(&str, &str); 8] = [
@@ -35,21 +32,9 @@ const SETTINGS: [(&str, &str); 8] = [
 ];
 
 /// Connects lazily: a database that is away makes calls fail, and does so until it is back.
-pub(super) fn pool(url: &str, connections_max: u32) -> Result<PgPool, Fault> {
-    let options = PgConnectOptions::from_str(url)?.application_name("seatkeeper registry").options(SETTINGS);
-    let pool = PgPoolOptions::new()
-        .max_connections(connections_max)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
-            Box::pin(async move {
-                if meta.idle_for > IDLE_UNASKED_MAX {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        });
-    Ok(pool.connect_lazy_with(options))
+pub(super) fn connections(url: &PostgresUrl, connections_max: u32) -> Result<Connections, Fault> {
+    let pool = PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
+    Ok(Connections::lazy(url, pool, "seatkeeper registry", &SETTINGS)?)
 }
 
 /// Begins a transaction in which a turn on a bucket is waited for, or many sessions may change.
@@ -60,9 +45,9 @@ pub(super) async fn begin_long(
 }
 
 /// Brings the tables up to date, in a schema of their own.
-pub(super) async fn migrate(pool: &PgPool) -> Result<(), sqlx::migrate::MigrateError> {
+pub(super) async fn migrate(connections: &Connections) -> Result<(), sqlx::migrate::MigrateError> {
     let mut migrations: Migrator = sqlx::migrate!("./migrations");
     migrations.create_schema("registry");
     migrations.dangerous_set_table_name("registry.migrations");
-    migrations.run(pool).await
+    migrations.run(connections.pool().await?).await
 }

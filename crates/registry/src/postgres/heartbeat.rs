@@ -55,7 +55,7 @@ impl PostgresRegistry {
         let rows: Vec<RenewedRow> = sqlx::query_as(include_str!("sql/renewed_since.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(since.as_millis()))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.connection().await?)
             .await?;
         Ok(rows.into_iter().map(RenewedRow::read).collect::<Result<_, _>>()?)
     }
@@ -74,7 +74,7 @@ impl PostgresRegistry {
             .bind(user)
             .bind(who.abroad.as_ref().map(|user| user.as_str()))
             .bind(signed(self.section.epoch(id.bucket())))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&mut *self.connection().await?)
             .await
             .map_err(Fault::of_commit)?;
         Ok(row.map(LiveRow::read).transpose()?)
@@ -86,7 +86,7 @@ impl PostgresRegistry {
             sqlx::query_as::<_, Served<Found>>(include_str!("sql/session.sql"))
                 .bind(id.as_uuid())
                 .bind(self.section.number_of(id.bucket()))
-                .fetch_one(&self.pool)
+                .fetch_one(&mut *self.connection().await?)
                 .await?;
         self.serves(id.bucket(), epoch, serving)?;
         let live = row.map(LiveRow::read).transpose()?;

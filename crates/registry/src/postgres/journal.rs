@@ -45,7 +45,7 @@ impl PostgresRegistry {
         if self.backlog.wants_reading() {
             let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))
                 .bind(self.section.first())
-                .fetch_one(&self.pool)
+                .fetch_one(&mut *self.connection().await?)
                 .await;
             self.backlog.is(depth.map_err(Fault::from)?);
         }
@@ -58,7 +58,7 @@ impl PostgresRegistry {
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
             .bind(self.section.first())
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.connection().await?)
             .await?;
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
         let entries: Vec<JournalEntry> =
@@ -78,8 +78,10 @@ impl PostgresRegistry {
         if buckets.is_empty() {
             return Ok(Vec::new());
         }
-        let rows: Vec<AcknowledgedRow> =
-            sqlx::query_as(include_str!("sql/acknowledged.sql")).bind(buckets).fetch_all(&self.pool).await?;
+        let rows: Vec<AcknowledgedRow> = sqlx::query_as(include_str!("sql/acknowledged.sql"))
+            .bind(buckets)
+            .fetch_all(&mut *self.connection().await?)
+            .await?;
         let receipts: Vec<Receipt> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
@@ -91,7 +93,7 @@ impl PostgresRegistry {
             .bind(self.section.number_of(through.bucket))
             .bind(signed(through.epoch))
             .bind(signed(through.position))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.connection().await?)
             .await?;
         self.backlog.acknowledged(through);
         self.backlog.shrank(forgotten);
@@ -101,7 +103,7 @@ impl PostgresRegistry {
     pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Fault> {
         let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
             .bind(self.section.number_of(bucket))
-            .fetch_one(&self.pool)
+            .fetch_one(&mut *self.connection().await?)
             .await?;
         let epoch = unsigned(end.epoch);
         self.serves(bucket, epoch, end.serving)?;

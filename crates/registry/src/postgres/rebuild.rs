@@ -55,7 +55,7 @@ impl Rebuild for PostgresRegistry {
             .bind(signed(epoch))
             .bind(after.map_or(0, |receipt| signed(receipt.position)))
             .bind(i64::try_from(max).unwrap_or(i64::MAX))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.connection().await?)
             .await;
         let rows = rows.map_err(|error| Fault::in_bucket(error, bucket))?;
         rows.into_iter().map(|row| Ok(row.read(&self.section)?)).collect()
@@ -88,14 +88,14 @@ impl PostgresRegistry {
     async fn read_conditions(&self) -> Result<Vec<Condition>, Fault> {
         let rows: Vec<ConditionRow> = sqlx::query_as(include_str!("sql/conditions.sql"))
             .bind(self.section.first())
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.connection().await?)
             .await?;
         rows.into_iter().map(|row| row.read(&self.section)).collect()
     }
 
     async fn fill(&self, epoch: u64, not_before: RegistryTime, pool: Filling<'_>) -> Result<(), Fault> {
         let bucket = pool.pool.bucket();
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.connection().await?;
         let mut transaction = begin_long(&mut connection).await?;
         sqlx::query(include_str!("sql/rebuild_not_before.sql"))
             .bind(self.section.number_of(bucket))
@@ -113,7 +113,7 @@ impl PostgresRegistry {
     /// Takes a step on a bucket that is being rebuilt for this epoch.
     async fn done(&self, step: impl SqlSafeStr, bucket: Bucket, epoch: u64) -> Result<(), Fault> {
         let step = sqlx::query(step).bind(self.section.number_of(bucket)).bind(signed(epoch));
-        let made = step.execute(&self.pool).await;
+        let made = step.execute(&mut *self.connection().await?).await;
         made.map(drop).map_err(|error| Fault::in_bucket(error, bucket))
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use seatkeeper_core::{Bucket, RegistryTime, Sight};
-use sqlx::PgConnection;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
 use tokio::sync::MutexGuard;
 
 use super::PostgresRegistry;
@@ -43,7 +44,7 @@ impl PostgresRegistry {
             // Of one node, one at a time: the others wait here and not in the database, each with a connection.
             let _turn = self.turn(target.bucket()).await;
             for _ in 1..ATTEMPTS_MAX {
-                let mut connection = self.pool.acquire().await?;
+                let mut connection = self.connection().await?;
                 let made = self.decide(&mut connection, Turn::Without, target, &sight, &act).await;
                 if !matches!(made, Err(Fault::Conflict)) {
                     return made;
@@ -88,6 +89,11 @@ impl PostgresRegistry {
         let change = Change { seen: &seen, before, open: &open, events: &events, fate: Fate::Open };
         let receipt = change.write(connection).await?;
         Ok(Some((Done { value, receipt }, events.count())))
+    }
+
+    /// A connection that nobody else uses.
+    pub(super) async fn connection(&self) -> Result<PoolConnection<Postgres>, Fault> {
+        self.connections.acquire().await.map_err(Fault::Refused)
     }
 
     /// This node's turn on a bucket.

@@ -44,7 +44,7 @@ impl PostgresRegistry {
         let Served { epoch, serving, rest: EarliestRow { due } } =
             sqlx::query_as(include_str!("sql/due.sql"))
                 .bind(self.section.number_of(bucket))
-                .fetch_one(&self.pool)
+                .fetch_one(&mut *self.connection().await?)
                 .await?;
         self.serves(bucket, epoch, serving)?;
         Ok(due.map(time))
@@ -54,7 +54,7 @@ impl PostgresRegistry {
     pub(super) async fn all_due(&self) -> Result<Vec<Bucket>, Fault> {
         let rows: Vec<DueBucketRow> = sqlx::query_as(include_str!("sql/due_buckets.sql"))
             .bind(self.section.first())
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.connection().await?)
             .await?;
         let mut due = Vec::new();
         for row in rows {
@@ -68,7 +68,7 @@ impl PostgresRegistry {
         let sweeping = async {
             let _turn = self.turn(bucket).await;
             for _ in 0..ATTEMPTS_MAX {
-                let mut connection = self.pool.acquire().await?;
+                let mut connection = self.connection().await?;
                 let mut transaction = begin_long(&mut connection).await?;
                 match self.sweep_in(&mut transaction, bucket, pools_max).await {
                     Err(Fault::Conflict) => transaction.rollback().await?,

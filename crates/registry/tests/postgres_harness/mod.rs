@@ -52,7 +52,7 @@ impl Harness for PostgresHarness {
         let database = tokio::task::spawn_blocking(database).await.expect("a database");
         let (mut nodes, mut all_epochs) = (Vec::new(), Vec::new());
         for _ in 0..NODES {
-            let url = database.url();
+            let url = database.url().parse().expect("the URL of a database");
             let epochs = Arc::new(Epochs::default());
             Bucket::all().for_each(|bucket| epochs.set(bucket, EPOCH));
             let node = PostgresRegistry::connect(

@@ -49,7 +49,7 @@ impl Sections {
 }
 
 async fn node(database: &Database, epochs: &Arc<Epochs>) -> PostgresRegistry {
-    let url = database.url();
+    let url = database.url().parse().expect("the URL of a database");
     let node = PostgresRegistry::connect(&url, 4, Arc::clone(epochs), Region::default(), 1_000);
     node.await.expect("the registry can be opened")
 }

@@ -34,6 +34,7 @@ impl Settings {
             ("auth.secret_file", self.auth.secret_file.as_ref(), &auth::check_secret_file),
             ("usage.sink_token_file", self.usage.sink_token_file.as_ref(), &has_sink_token),
             ("ledger.data_dir", Some(&self.ledger.data_dir), &is_directory_or_nothing),
+            ("ledger.password_file", self.ledger.password_file.as_ref(), &has_text),
             ("registry.password_file", registry.password_file.as_ref(), &has_text),
             ("registry.sentinel_password_file", registry.sentinel_password_file.as_ref(), &has_text),
             ("registry.tls_ca_file", registry.tls_ca_file.as_ref(), &has_pem),

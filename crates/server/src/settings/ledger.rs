@@ -15,6 +15,10 @@ pub struct LedgerSettings {
     /// `data_dir`.
     #[schema(value_type = Option<String>)]
     pub url: Option<Secret>,
+    /// The file that holds the password of that database's user, which is read again when PostgreSQL refuses the one that is known. Absent: the one in
+    /// `url`.
+    #[schema(value_type = Option<String>)]
+    pub password_file: Option<PathBuf>,
     /// Where the token key is kept, and the ledger unless it is elsewhere. One process at a time. Default
     /// `./seatkeeper-data`.
     #[schema(value_type = String)]
@@ -32,6 +36,7 @@ impl Default for LedgerSettings {
     fn default() -> Self {
         Self {
             url: None,
+            password_file: None,
             data_dir: PathBuf::from("./seatkeeper-data"),
             retention_days: 0,
             heartbeat_flush_seconds: 10,
@@ -50,18 +55,35 @@ impl LedgerSettings {
 
     /// The database.
     pub fn location(&self) -> Result<Location, Misfit> {
-        let Some(url) = &self.url else { return Ok(Location::from(&self.data_dir)) };
+        Ok(self.postgres()?.map_or_else(|| Location::from(&self.data_dir), Location::from))
+    }
+
+    /// The PostgreSQL; none if it is SQLite.
+    pub(crate) fn postgres(&self) -> Result<Option<PostgresUrl>, Misfit> {
+        let Some(url) = &self.url else {
+            return match &self.password_file {
+                None => Ok(None),
+                Some(path) => Err(Misfit {
+                    key: "ledger.password_file",
+                    got: path.display().to_string(),
+                    want: "want postgres://user@host/database in ledger.url with it",
+                }),
+            };
+        };
         let url: PostgresUrl = url.reveal().parse().map_err(|_| Misfit {
             key: "ledger.url",
             got: "another text".to_owned(),
             want: "want postgres://user:password@host/database, or none: then it is SQLite, in ledger.data_dir",
         })?;
-        Ok(url.into())
+        Ok(Some(match &self.password_file {
+            None => url,
+            Some(path) => url.with_password_file(path.clone()),
+        }))
     }
 
     pub(super) fn checks(&self) -> Vec<Checked> {
         vec![
-            self.location().map(drop),
+            self.postgres().map(drop),
             within("ledger.retention_days", self.retention_days, 0..=36_500, "want 0 to 36,500 days"),
             within(
                 "ledger.heartbeat_flush_seconds",

@@ -176,10 +176,10 @@ async fn in_ledger(
     settings: &Settings,
     epochs: &Arc<Epochs>,
 ) -> Result<Option<PostgresRegistry>, StartError> {
-    let Some(url) = &settings.ledger.url else { return Ok(None) };
+    let Some(url) = settings.ledger.postgres()? else { return Ok(None) };
     let epochs = Arc::clone(epochs);
     let registry = PostgresRegistry::connect(
-        url.reveal(),
+        &url,
         CONNECTIONS_MAX,
         epochs,
         Region::default(),

@@ -1,0 +1,133 @@
+//! The password of PostgreSQL is another one from now on: whoever is served at the moment hears at most that he must ask again, and that
+//! only if his connection was ended.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use seatkeeper_testbed::postgres;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use super::support::{Nodes, answered, seat};
+use crate::house::{Answer, Client};
+
+/// What each node's variable says where the password is.
+const PASSWORD_FILE: &str = "SEATKEEPER_LEDGER_PASSWORD_FILE";
+
+/// The user of the nodes: the server is shared, so other tests must not have it.
+const USER: &str = "seatkeeper_by_password";
+
+/// Machines at each node that come and go all the while.
+const MACHINES: usize = 3;
+
+/// Times that the password is changed.
+const CHANGES: usize = 3;
+
+/// Requests that are answered before something else happens.
+const BETWEEN: usize = 50;
+
+/// How long the file holds a password that counts no more.
+const WRONG: Duration = Duration::from_secs(1);
+
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Ends what was made by the old password, and counts it.
+const END_CONNECTIONS: &str =
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'seatkeeper_by_password'";
+
+/// What clients were told.
+#[derive(Default)]
+struct Tally {
+    done: AtomicUsize,
+    /// 503.
+    refused: AtomicUsize,
+}
+
+impl Tally {
+    /// Asks until it is done, which one of these answers says.
+    async fn served(&self, ask: impl AsyncFn() -> Answer, wanted: &[u16]) -> Answer {
+        let asked = async || {
+            let answer = ask().await;
+            self.refused.fetch_add(usize::from(answer.status == 503), Relaxed);
+            answer
+        };
+        let answer = answered(asked).await;
+        assert!(wanted.contains(&answer.status), "{answer:?}");
+        self.done.fetch_add(1, Relaxed);
+        answer
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_of_the_database_is_changed_under_load() {
+    let database = postgres::database();
+    let url = database.url();
+    let mut owner = PgConnection::connect(&url).await.expect("a connection");
+    let (_, name) = url.rsplit_once('/').expect("postgres://…/DATABASE");
+    for statement in [format!("CREATE ROLE {USER} LOGIN"), format!("ALTER DATABASE {name} OWNER TO {USER}")] {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut owner).await.expect("the owner may do it");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("password");
+    let write = |password: &str| fs::write(&file, format!("{password}\n")).expect("it is written");
+    let mut change_to = async |password: &str| {
+        let statement = AssertSqlSafe(format!("ALTER ROLE {USER} PASSWORD '{password}'"));
+        sqlx::query(statement).execute(&mut owner).await.expect("the owner may do it");
+        sqlx::query_scalar::<_, i64>(END_CONNECTIONS).fetch_one(&mut owner).await.expect("a count")
+    };
+    change_to("password-0").await;
+    write("password-0");
+    let nodes_url = url.replace("//seatkeeper@", &format!("//{USER}:not-this-one@"));
+    assert_ne!(nodes_url, url);
+    let mut nodes = Nodes::on(nodes_url.clone());
+    for _ in 0..2 {
+        nodes.add_in(&[(PASSWORD_FILE, file.clone())], &nodes_url);
+    }
+    let (license, clients) = (nodes.houses[0].license(100).await, nodes.clients());
+    let key = &license["license_key"];
+    let held = seat(&clients[0], &license, "held").await;
+
+    let (is_over, tally) = (AtomicBool::new(false), Tally::default());
+    let machine = async |client: &Client, name: String| {
+        while !is_over.load(Relaxed) {
+            // What was done before the connection was lost is found to be done already.
+            let got = tally.served(async || client.acquire(key, &name).await, &[201, 200]).await;
+            let session = &got.body["session_id"];
+            tally.served(async || client.heartbeat(session).await, &[200]).await;
+            tally.served(async || client.heartbeat(&held).await, &[200]).await;
+            tally.served(async || client.release(session).await, &[204, 404]).await;
+        }
+    };
+    let at_work = (0..clients.len() * MACHINES)
+        .map(|number| machine(&clients[number % clients.len()], format!("machine-{number}")));
+    let some_are_done = async || {
+        let until = tally.done.load(Relaxed) + BETWEEN;
+        while tally.done.load(Relaxed) < until {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    let story = async {
+        for change in 1..=CHANGES {
+            let password = format!("password-{change}");
+            write(&password);
+            some_are_done().await;
+            assert_eq!(tally.refused.swap(0, Relaxed), 0, "refused before anything was lost");
+            let ended = change_to(&password).await;
+            some_are_done().await;
+            let refused = tally.refused.swap(0, Relaxed);
+            println!("change {change}: {ended} connections ended, {refused} asked again");
+            // Who did not wait for one of them noticed nothing.
+            assert!(refused <= usize::try_from(ended).expect("a count"), "{refused} of {ended}");
+        }
+        // The other way round there is a time when nothing is right, and it ends by itself.
+        change_to("password-last").await;
+        tokio::time::sleep(WRONG).await;
+        write("password-last");
+        some_are_done().await;
+        is_over.store(true, Relaxed);
+    };
+    tokio::join!(story, join_all(at_work));
+    clients[1].heartbeat(&held).await.expect(200);
+    drop(nodes.close());
+}
