@@ -36,11 +36,39 @@ fn cases_of<'t>(cases: &'t str, alert: &str) -> Vec<&'t str> {
     cases.split("  - name: ").filter(names_it).collect()
 }
 
-/// The rules with each bound of this alert, other than 0, off by so much; one text for each.
-fn with_bounds_off(rules: &str, alert: &str, off: f64) -> Vec<String> {
+/// An alert's rule up to here, with what stands before and after.
+fn around<'t>(rules: &'t str, alert: &str, end: &str) -> (&'t str, &'t str, &'t str) {
     let start = rules.find(&format!("- alert: {alert}\n")).expect("an alert");
     let (before, rest) = rules.split_at(start);
-    let (rule, after) = rest.split_at(rest.find("for: ").expect("a time"));
+    let (rule, after) = rest.split_at(rest.find(end).expect("its end"));
+    (before, rule, after)
+}
+
+/// The rules with the time that this alert waits off by a minute, which is one look at it; and, where it counts what happened, with the time that it
+/// looks back on off by a fifth. One text for each. A rate is about the same over any time.
+fn with_times_off(rules: &str, alert: &str) -> Vec<String> {
+    let (before, rule, after) = around(rules, alert, "labels:");
+    let (expression, waits) = rule.split_once("for: ").expect("a time");
+    let minutes: u64 = waits.trim().trim_end_matches('m').parse().expect("minutes");
+    let waits = [minutes.wrapping_sub(1), minutes + 1].into_iter().filter(|_| minutes > 0);
+    let waits = waits.map(|off| format!("{before}{expression}for: {off}m\n        {after}"));
+    let counts = expression.contains("increase(") || expression.contains("delta(");
+    let window = expression.split(['[', ']']).nth(1).filter(|_| counts);
+    let windows = window.into_iter().flat_map(|window| {
+        let (number, unit) = window.split_at(window.len() - 1);
+        let seconds = number.parse::<f64>().expect("a number") * if unit == "h" { 3_600.0 } else { 60.0 };
+        OFF.map(|off| {
+            let other =
+                expression.replace(&format!("[{window}]"), &format!("[{}s]", (seconds * off).round()));
+            format!("{before}{other}for: {minutes}m\n        {after}")
+        })
+    });
+    waits.chain(windows).collect()
+}
+
+/// The rules with each bound of this alert, other than 0, off by so much; one text for each.
+fn with_bounds_off(rules: &str, alert: &str, off: f64) -> Vec<String> {
+    let (before, rule, after) = around(rules, alert, "for: ");
     let comparisons = rule.match_indices(['>', '<']).map(|(at, sign)| at + sign.len());
     let bounds = comparisons.filter_map(|at| {
         let digits = rule[at..].trim_start_matches(' ');
@@ -64,7 +92,7 @@ fn every_rule_fires_when_it_should_and_not_otherwise() {
 }
 
 #[test]
-fn a_bound_that_is_off_by_a_fifth_is_noticed() {
+fn a_bound_or_a_time_that_is_off_is_noticed() {
     let (rules, cases) = (read(RULES), read(CASES));
     let (head, _) = cases.split_once("  - name: ").expect("cases");
     let dir = tempfile::tempdir().expect("a directory");
@@ -73,6 +101,7 @@ fn a_bound_that_is_off_by_a_fifth_is_noticed() {
         let own = cases_of(&cases, alert).iter().map(|case| format!("  - name: {case}")).collect::<String>();
         fs::write(dir.path().join("cases.yml"), format!("{head}{own}")).expect("a file");
         let mutants = OFF.iter().flat_map(|off| with_bounds_off(&rules, alert, *off));
+        let mutants = mutants.chain(with_times_off(&rules, alert));
         for mutant in mutants {
             fs::write(dir.path().join("seatkeeper.rules.yml"), &mutant).expect("a file");
             let told = promtool(dir.path(), &["test", "rules", "cases.yml"]).expect_err(&mutant);
@@ -80,7 +109,7 @@ fn a_bound_that_is_off_by_a_fifth_is_noticed() {
             tried += 1;
         }
     }
-    assert!(tried >= 30, "{tried} bounds");
+    assert!(tried >= 70, "{tried} bounds and times");
 }
 
 #[test]
