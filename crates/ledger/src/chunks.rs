@@ -47,7 +47,7 @@ impl ChunkedStatement {
         let texts = self.texts(dialect);
         std::iter::from_fn(move || {
             let fitting = items.len().checked_ilog2()? as usize;
-            let filled = if is_filled(items.len(), 2 << fitting) { fitting + 1 } else { fitting };
+            let filled = if is_filled(dialect, items.len(), 2 << fitting) { fitting + 1 } else { fitting };
             let size = filled.min(texts.len() - 1);
             let (chunk, rest) = items.split_at(items.len().min(1 << size));
             items = rest;
@@ -63,18 +63,22 @@ impl ChunkedStatement {
     }
 }
 
-/// Whether it costs less to give items again than to ask once more.
-fn is_filled(items: usize, rows: usize) -> bool {
-    const ROWS_FOR_AN_ASKING: usize = 8;
-    !items.is_power_of_two() && (rows <= ROWS_FOR_AN_ASKING || rows - items <= rows / 4)
+/// Whether it costs less to give items again than to ask once more: of another process it is more that is asked.
+fn is_filled(dialect: Dialect, items: usize, rows: usize) -> bool {
+    let rows_for_an_asking = match dialect {
+        Dialect::Sqlite => 4,
+        Dialect::Postgres => 16,
+    };
+    !items.is_power_of_two() && rows - items <= rows_for_an_asking.max(rows / 4)
 }
 
-/// The statement for 1, 2, 4, … up to `rows_max` rows: `/* rows */` gives way to as many groups.
+/// The statement for 1, 2, 4, … up to `rows_max` rows: the last `/* rows */` gives way to as many groups, for the one
+/// before is in the comment.
 pub(crate) fn sized_texts(statement: &str, columns: usize, rows_max: usize) -> SizedTexts {
+    let (before, after) = statement.rsplit_once("/* rows */").unwrap_or((statement, ""));
     let texts = |dialect: Dialect| {
-        let text = |size: u32| {
-            statement.replace("/* rows */", &dialect.placeholder_groups(1_usize << size, columns))
-        };
+        let text =
+            |size: u32| format!("{before}{}{after}", dialect.placeholder_groups(1_usize << size, columns));
         (0..=rows_max.ilog2()).map(text).collect()
     };
     SizedTexts { sqlite: texts(Dialect::Sqlite), postgres: texts(Dialect::Postgres) }

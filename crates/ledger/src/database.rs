@@ -99,6 +99,23 @@ impl Pool {
         Ok(self.query("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations").scalar().await?)
     }
 
+    /// As many connections to the same database that are made when they are needed; where there may be but one that writes,
+    /// the same.
+    pub(crate) fn apart(&self) -> Self {
+        match self {
+            Self::Sqlite(_) => self.clone(),
+            Self::Postgres(connections) => Self::Postgres(connections.apart()),
+        }
+    }
+
+    /// How many transactions can write at the same time.
+    pub(crate) fn writes_at_once(&self) -> u32 {
+        match self {
+            Self::Sqlite(_) => 1,
+            Self::Postgres(connections) => connections.max(),
+        }
+    }
+
     pub(crate) async fn close(&self) {
         match self {
             Self::Sqlite(pool) => pool.close().await,

@@ -73,6 +73,17 @@ impl Ledger {
         Ok(ledger.writer.newest_version())
     }
 
+    /// Another handle on it. What is written through it goes, in PostgreSQL, over connections that no other handle uses:
+    /// they serve best in the runtime that first asks for them.
+    pub fn apart(&self) -> Self {
+        Self { writer: self.writer.apart(), ..self.clone() }
+    }
+
+    /// How many transactions can write at the same time.
+    pub fn commits_at_once(&self) -> usize {
+        self.writer.writes_at_once() as usize
+    }
+
     /// Closes all connections; every call that follows, on any handle, fails.
     pub async fn close(&self) {
         self.readers.close().await;

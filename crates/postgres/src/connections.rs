@@ -45,6 +45,17 @@ impl Connections {
         Ok(Self { pool: pool.connect_lazy_with(options), password: url.password.clone() })
     }
 
+    /// As many others, made likewise when they are needed.
+    pub fn apart(&self) -> Self {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        Self { pool: self.pool.options().clone().connect_lazy_with(options), password: self.password.clone() }
+    }
+
+    /// How many there may be at a time.
+    pub fn max(&self) -> u32 {
+        self.pool.options().get_max_connections()
+    }
+
     /// A connection that nobody else uses.
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
         match (self.pool.acquire().await, &self.password) {

@@ -7,7 +7,7 @@ use seatkeeper_core::{
     RegistryTime, Seats, Session, SessionId, Span, Terms,
 };
 
-use crate::Error;
+use crate::{Error, Share};
 
 /// The live sessions of all pools.
 ///
@@ -94,9 +94,9 @@ pub trait Registry: Send + Sync + 'static {
         since: RegistryTime,
     ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
 
-    /// The oldest events that are not acknowledged, at most about `max`, those of a bucket in order.
-    /// Reading them again gives them again.
-    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error>;
+    /// The oldest events of a share of the buckets that are not acknowledged, at most about `max`, those of a bucket in
+    /// order. Reading them again gives them again.
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error>;
 
     /// Forgets the events of a bucket up to this position: they are in the ledger. Who shares the journal may read
     /// them a moment longer.
@@ -105,8 +105,9 @@ pub trait Registry: Send + Sync + 'static {
     /// How many events wait in the journal.
     fn journal_depth(&self) -> usize;
 
-    /// Returns once an event may have come since the last call. It may return for nothing.
-    async fn journal_stirred(&self);
+    /// Returns once an event may have come in the share's buckets since the last call of their reader. It may return for
+    /// nothing.
+    async fn journal_stirred(&self, share: Share);
 
     /// The end of the bucket's journal as it is now: once it is acknowledged, the ledger knows all
     /// that had happened in the bucket before this call.

@@ -15,6 +15,7 @@ mod open_pool;
 pub mod postgres;
 mod rebuild;
 pub mod redis;
+mod share;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use contract::{
@@ -24,3 +25,4 @@ pub use contract::{
 pub use epochs::Epochs;
 pub use error::Error;
 pub use rebuild::{Condition, Filling, Identity, Rebuild, State};
+pub use share::{Share, Stirred};

@@ -19,7 +19,7 @@ use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
 use crate::open_pool::Record as _;
-use crate::{Error, TimeSource};
+use crate::{Error, Share, TimeSource};
 use bucket::BucketState;
 use clocked::Clocked;
 use journal::Backlog;
@@ -139,13 +139,13 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
         Ok(self.lock(bucket).renewed_since(since))
     }
 
-    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
-        let waiting: Vec<_> = self.backlog.waiting().collect();
-        // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
-        let share = max.div_ceil(waiting.len().max(1));
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+        let waiting: Vec<_> = self.backlog.waiting().filter(|&bucket| share.has(bucket)).collect();
+        // As many of each, so that a bucket with a hundred thousand ends holds up no other's admission.
+        let each = max.div_ceil(waiting.len().max(1));
         let mut read = JournalRead::default();
         for bucket in waiting {
-            read.entries.extend(self.lock(bucket).waiting(share));
+            read.entries.extend(self.lock(bucket).waiting(each));
         }
         Ok(read)
     }
@@ -162,8 +162,8 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
         self.backlog.depth()
     }
 
-    async fn journal_stirred(&self) {
-        self.backlog.stirred().await;
+    async fn journal_stirred(&self, share: Share) {
+        self.backlog.stirred(share).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

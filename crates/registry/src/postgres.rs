@@ -37,7 +37,7 @@ use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
 use crate::open_pool::Closing;
-use crate::{Epochs, Error};
+use crate::{Epochs, Error, Share};
 use backlog::Backlog;
 use fault::Fault;
 use look::{Target, warn_of_a_clock_that_is_behind};
@@ -238,8 +238,8 @@ impl Registry for PostgresRegistry {
         Ok(self.heard_since(bucket, since).await?)
     }
 
-    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
-        Ok(self.read_journal(max).await?)
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+        Ok(self.read_journal(share, max).await?)
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -250,8 +250,8 @@ impl Registry for PostgresRegistry {
         self.backlog.depth()
     }
 
-    async fn journal_stirred(&self) {
-        self.backlog.stirred().await;
+    async fn journal_stirred(&self, share: Share) {
+        self.backlog.stirred(share).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

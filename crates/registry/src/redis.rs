@@ -48,7 +48,7 @@ use tokio::time::Instant;
 use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
-use crate::{Epochs, Error};
+use crate::{Epochs, Error, Share};
 use alarms::Alarms;
 use backlog::Backlog;
 pub use figures::ServerFigures;
@@ -175,8 +175,8 @@ impl Registry for RedisRegistry {
         Ok(self.renewals.since(bucket, since))
     }
 
-    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
-        self.read_journals(max).await
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+        self.read_journals(share, max).await
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -187,8 +187,8 @@ impl Registry for RedisRegistry {
         self.backlog.depth()
     }
 
-    async fn journal_stirred(&self) {
-        self.stirred().await;
+    async fn journal_stirred(&self, share: Share) {
+        self.stirred(share).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::redis::Servers;
-use seatkeeper_registry::{MonotonicClock, TimeSource};
+use seatkeeper_registry::{MonotonicClock, Share, TimeSource};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsPage, Node, Redis};
 use crate::settings::{MetricsSettings, Misfit, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
-use crate::workers::{Crew, Drain, DrainAlone, Flush, Sweep};
+use crate::workers::{Crew, Drain, DrainAlone, Flush, Recorder, Sweep};
 use shared::Shared;
 
 /// How often it is looked whose time is over of those whom this node admitted alone.
@@ -55,6 +55,9 @@ pub enum StartError {
     /// No client can be made that brings usage to the sink.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] SinkError),
+    /// The thread that puts events on record cannot be started.
+    #[error("there is no thread to put events on record with")]
+    Recorder(#[source] std::io::Error),
     /// The certificate that clients are to be shown cannot be.
     #[error("the certificate of server.tls_cert_file cannot be used")]
     Certificate(#[from] CertificateError),
@@ -133,11 +136,19 @@ async fn start_by<C: TimeSource>(
     };
     let endings = Arc::new(Endings::default());
     let now = registries.for_capacities().registry.now().await?;
+    let recorder = Arc::new(Recorder::start(&ledger).map_err(StartError::Recorder)?);
     let drainage = Crew::new();
-    for station in registries.all() {
+    let readers = registries.all().flat_map(|station| {
+        // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
+        let are_two = servers.is_some() && station.is_rebuilt() && recorder.commits_at_once() > 1;
+        let shares = if are_two { &Share::HALVES[..] } else { &[Share::All] };
+        shares.iter().map(move |share| (station, *share))
+    });
+    for (station, share) in readers {
         drainage.start(Drain {
             station: station.clone(),
-            ledger: ledger.clone(),
+            share,
+            recorder: Arc::clone(&recorder),
             endings: Arc::clone(&endings),
             bearings: Arc::clone(&bearings),
             metrics: metrics.changes.clone(),
@@ -211,6 +222,7 @@ async fn start_by<C: TimeSource>(
         if let Some(shared) = shared {
             shared.presence.left().await;
         }
+        recorder.close().await;
         ledger.close().await;
     });
     Ok(Running { addr, served })

@@ -8,10 +8,12 @@ mod drain;
 mod drain_alone;
 mod driver;
 mod flush;
+mod recorder;
 mod sweep;
 
 pub(crate) use drain::Drain;
 pub(crate) use drain_alone::DrainAlone;
 pub(crate) use driver::{Crew, Left, Worker};
 pub(crate) use flush::Flush;
+pub(crate) use recorder::Recorder;
 pub(crate) use sweep::{Sweep, sweep_due};

@@ -39,9 +39,10 @@ const SESSION: [(&str, &str); 5] = [
 ///
 /// Whoever writes goes from the few rows he has to others by an index, as SQLite always does. A planner that has not
 /// looked at a table since it was small would rather read the whole of it, at each commit.
-const WRITING: [(&str, &str); 6] = [
+const WRITING: [(&str, &str); 7] = [
     ("statement_timeout", "15s"),
     ("enable_seqscan", "off"),
+    ("enable_material", "off"),
     ("enable_bitmapscan", "off"),
     ("enable_hashjoin", "off"),
     ("enable_mergejoin", "off"),

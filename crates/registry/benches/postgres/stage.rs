@@ -7,7 +7,7 @@ use seatkeeper_core::{
     Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_registry::{Answer, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry, Request};
+use seatkeeper_registry::{Answer, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry, Request, Share};
 use seatkeeper_testbed::postgres::Postgres;
 
 const EPOCH: u64 = 1;
@@ -131,7 +131,7 @@ impl Stage {
 /// Stands for the ledger: what is read is on record.
 async fn drain(registry: Arc<PostgresRegistry>) {
     loop {
-        let read = registry.journal_read(4_096).await.unwrap();
+        let read = registry.journal_read(Share::All, 4_096).await.unwrap();
         let mut furthest = std::collections::BTreeMap::new();
         for entry in read.entries {
             furthest.insert(entry.receipt.bucket, entry.receipt);
@@ -139,6 +139,6 @@ async fn drain(registry: Arc<PostgresRegistry>) {
         for receipt in furthest.into_values() {
             registry.journal_acknowledge(receipt).await.unwrap();
         }
-        registry.journal_stirred().await;
+        registry.journal_stirred(Share::All).await;
     }
 }

@@ -10,7 +10,7 @@ use seatkeeper_core::{
     RegistryTime, RequestId, Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Servers, Settings};
-use seatkeeper_registry::{Answer, Claimed, Epochs, Heartbeat, Rebuild as _, Registry as _, Request};
+use seatkeeper_registry::{Answer, Claimed, Epochs, Heartbeat, Rebuild as _, Registry as _, Request, Share};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
 
@@ -143,7 +143,7 @@ impl Stage {
         }
         // Redis is told of it with the next reading, a little later.
         tokio::time::sleep(TOLD_AFTER).await;
-        assert!(self.registry.journal_read(1).await.unwrap().entries.is_empty());
+        assert!(self.registry.journal_read(Share::All, 1).await.unwrap().entries.is_empty());
     }
 
     /// Processor time that the server has taken so far.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use seatkeeper_core::{Bucket, Change, Event, PoolId, RegistryTime, SessionId};
 
 use super::harness::Harness;
-use crate::{Error, JournalEntry, Registry};
+use crate::{Error, JournalEntry, Registry, Share};
 
 /// How many pools a call of the sweeper may take in the suite.
 const SWEPT_POOLS_MAX: usize = 100;
@@ -88,7 +88,7 @@ impl Account {
 
 /// Everything that waits in the journal.
 pub async fn waiting(registry: &dyn Registry) -> Vec<JournalEntry> {
-    registry.journal_read(usize::MAX).await.expect("a journal can be read").entries
+    registry.journal_read(Share::All, usize::MAX).await.expect("a journal can be read").entries
 }
 
 /// The events of one pool that wait in the journal.

@@ -8,7 +8,7 @@ use super::books::{Account, events_of, waiting};
 use super::harness::{Harness, JOURNAL_EVENTS_MAX, Scene};
 use super::plan::{devices, seats};
 use super::pool::{TestPool, admin, request_of};
-use crate::{Ended, Error, Receipt, Registry};
+use crate::{Ended, Error, Receipt, Registry, Share};
 
 /// How long a clause waits for what must happen at once.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -105,7 +105,9 @@ pub async fn a_journal_can_be_read_piece_by_piece(h: &impl Harness) {
     }
     let mut accounts = [Account::default(), Account::default()];
     for _ in 0..8 {
-        for entry in pools[0].registry.journal_read(1).await.expect("a journal can be read").entries {
+        for entry in
+            pools[0].registry.journal_read(Share::All, 1).await.expect("a journal can be read").entries
+        {
             let at = usize::from(entry.event.pool == pools[1].id);
             accounts[at].enter(&entry.event).expect("the events of a pool follow from one another");
             acknowledge(&pools[0], entry.receipt).await;
@@ -220,8 +222,30 @@ pub async fn the_reader_is_stirred_by_an_event(h: &impl Harness) {
     });
 }
 
+pub async fn two_readers_have_shares_of_their_own_and_are_stirred_for_them(h: &impl Harness) {
+    const POOLS: usize = 12;
+    let mut pools = Vec::new();
+    for number in 0..POOLS {
+        pools.push(h.pool(seats(2).called(&format!("pool-{number}"))).await);
+    }
+    let registry = &*pools[0].registry;
+    for share in Share::HALVES {
+        let in_share = pools.iter().filter(|pool| share.has(pool.id.bucket()));
+        let pool = in_share.clone().next().expect("one of a dozen is in either half");
+        tokio::join!(stirred_in(registry, share), async { pool.claim("ann").await.admitted() });
+        let read = registry.journal_read(share, usize::MAX).await.expect("a journal can be read").entries;
+        assert_eq!(read.len(), 1, "and nothing of the other's");
+        assert_eq!(read[0].event.pool, pool.id);
+    }
+    assert_eq!(waiting(registry).await.len(), Share::HALVES.len());
+}
+
 async fn stirred(registry: &dyn Registry) {
-    let stirred = tokio::time::timeout(DEADLINE, registry.journal_stirred()).await;
+    stirred_in(registry, Share::All).await;
+}
+
+async fn stirred_in(registry: &dyn Registry, share: Share) {
+    let stirred = tokio::time::timeout(DEADLINE, registry.journal_stirred(share)).await;
     stirred.expect("an event stirs the reader");
 }
 

@@ -112,6 +112,7 @@ macro_rules! conformance_list {
                 a_full_journal_admits_nobody_and_lets_everything_else_go_on,
                 the_depth_counts_what_waits,
                 the_reader_is_stirred_by_an_event,
+                two_readers_have_shares_of_their_own_and_are_stirred_for_them,
             }
             opening {
                 a_pool_that_is_not_open_has_no_answer,

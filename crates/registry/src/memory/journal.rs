@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use seatkeeper_core::{Bucket, Event};
-use tokio::sync::Notify;
 
 use crate::open_pool::Record;
+use crate::share::{Share, Stirred};
 
 /// The events of one bucket that the ledger has not acknowledged, in order.
 #[derive(Default)]
@@ -56,7 +56,7 @@ pub(super) struct Backlog {
     depth: AtomicUsize,
     first: AtomicU16,
     buckets: u16,
-    stirred: Notify,
+    stirred: Stirred,
 }
 
 impl Backlog {
@@ -66,7 +66,7 @@ impl Backlog {
             depth: AtomicUsize::new(0),
             first: AtomicU16::new(0),
             buckets,
-            stirred: Notify::new(),
+            stirred: Stirred::default(),
         }
     }
 
@@ -74,8 +74,8 @@ impl Backlog {
         self.depth.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn stirred(&self) {
-        self.stirred.notified().await;
+    pub(super) async fn stirred(&self, share: Share) {
+        self.stirred.notified(share).await;
     }
 
     pub(super) fn grew(&self, bucket: Bucket, events: u64) {
@@ -85,7 +85,7 @@ impl Backlog {
         let (word, bit) = self.place(bucket.number());
         self.depth.fetch_add(events as usize, Ordering::Relaxed);
         word.fetch_or(bit, Ordering::AcqRel);
-        self.stirred.notify_one();
+        self.stirred.notify(bucket);
     }
 
     pub(super) fn shrank(&self, bucket: Bucket, events: usize, emptied: bool) {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
-use tokio::sync::Notify;
 
 use crate::contract::Receipt;
+use crate::share::{Share, Stirred};
 
 /// How old the figure may be by which an admission is refused. Meanwhile other nodes' events are not in it.
 const FRESH_FOR: Duration = Duration::from_millis(250);
@@ -24,7 +24,7 @@ pub(super) struct Backlog {
     /// When it was read last, in milliseconds since `started`.
     read_at_millis: AtomicU64,
     started: Instant,
-    stirred: Notify,
+    stirred: Stirred,
 }
 
 /// Of one bucket, in one epoch.
@@ -54,7 +54,7 @@ impl Backlog {
             depth: AtomicI64::new(0),
             read_at_millis: AtomicU64::new(0),
             started: Instant::now(),
-            stirred: Notify::new(),
+            stirred: Stirred::default(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Backlog {
         }
         if events > 0 {
             self.depth.fetch_add(events as i64, Ordering::Relaxed);
-            self.stirred.notify_one();
+            self.stirred.notify(receipt.bucket);
         }
     }
 
@@ -113,9 +113,9 @@ impl Backlog {
         stale && exchange(now)
     }
 
-    pub(super) async fn stirred(&self) {
+    pub(super) async fn stirred(&self, share: Share) {
         // What is not waited for to its end loses no notice.
-        let _ = tokio::time::timeout(OTHERS_ASKED_EVERY, self.stirred.notified()).await;
+        let _ = tokio::time::timeout(OTHERS_ASKED_EVERY, self.stirred.notified(share)).await;
     }
 
     /// Never 0.

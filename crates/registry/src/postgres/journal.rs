@@ -10,8 +10,8 @@ use super::fault::Fault;
 use super::row::{signed, unsigned};
 use super::section::Section;
 use super::wire;
-use crate::Error;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
+use crate::{Error, Share};
 
 /// No reader takes more at once.
 const READ_MAX: i64 = 1_000_000;
@@ -53,7 +53,7 @@ impl PostgresRegistry {
         if depth < self.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
     }
 
-    pub(super) async fn read_journal(&self, max: usize) -> Result<JournalRead, Fault> {
+    pub(super) async fn read_journal(&self, share: Share, max: usize) -> Result<JournalRead, Fault> {
         let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
@@ -61,14 +61,16 @@ impl PostgresRegistry {
             .fetch_all(&mut *self.connection().await?)
             .await?;
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
-        let entries: Vec<JournalEntry> =
+        let mut entries: Vec<JournalEntry> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
+        // As many of each bucket are read, so that those of other shares hold up none of this one.
+        entries.retain(|entry| share.has(entry.receipt.bucket));
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
         // What is waited for here and does not wait there was brought to the ledger by another node.
         let missing = self
             .backlog
             .awaited()
-            .filter(|bucket| !read.contains(bucket))
+            .filter(|bucket| share.has(*bucket) && !read.contains(bucket))
             .map(|bucket| self.section.number_of(bucket))
             .collect();
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
-use tokio::sync::Notify;
 
 use crate::Receipt;
+use crate::share::{Share, Stirred};
 
 /// How far each journal goes and is acknowledged, as the latest answers told.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Backlog {
     // One lock each, for every answer brings news of one bucket.
     buckets: Box<[Mutex<Known>]>,
     depth: AtomicUsize,
-    stirred: Notify,
+    stirred: Stirred,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +47,7 @@ impl Backlog {
         Self {
             buckets: Bucket::all().map(|_| Mutex::default()).collect(),
             depth: AtomicUsize::new(0),
-            stirred: Notify::new(),
+            stirred: Stirred::default(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Backlog {
         if end.epoch == known.epoch && end.position > known.own.max(known.done()) {
             known.own = end.position;
             drop(known);
-            self.stirred.notify_one();
+            self.stirred.notify(end.bucket);
         }
     }
 
@@ -123,8 +123,8 @@ impl Backlog {
         is_enough.then_some(Receipt { bucket, epoch, position: recorded })
     }
 
-    pub(super) async fn stirred(&self) {
-        self.stirred.notified().await;
+    pub(super) async fn stirred(&self, share: Share) {
+        self.stirred.notified(share).await;
     }
 
     fn of(&self, bucket: Bucket) -> &Mutex<Known> {

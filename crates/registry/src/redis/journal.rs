@@ -14,7 +14,7 @@ use super::codec::{Garbled, event_of};
 use super::reply::Preamble;
 use super::scripts::SCRIPTS;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
-use crate::{Epochs, Error};
+use crate::{Epochs, Error, Share};
 
 /// How old the knowledge of what waits may be when an admission is refused for it.
 const FULL_SEEN: Duration = Duration::from_millis(50);
@@ -36,18 +36,19 @@ impl RedisRegistry {
         if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
     }
 
-    pub(super) async fn read_journals(&self, max: usize) -> Result<JournalRead, Error> {
+    pub(super) async fn read_journals(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
         self.acknowledge_recorded().await?;
         self.look_at_journals(self.settings.journal_poll).await?;
         let linger = self.settings.journal_linger;
-        let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
-        // An equal share each, so that a bucket with a hundred thousand ends holds up no other's admission.
-        let share = max.div_ceil(waiting.len().max(1));
+        let read = || self.served().filter(|&bucket| share.has(bucket));
+        let waiting: Vec<_> = read().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
+        // As many of each, so that a bucket with a hundred thousand ends holds up no other's admission.
+        let each = max.div_ceil(waiting.len().max(1));
         let mut entries = Vec::new();
-        for read in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, share))).await {
-            entries.extend(read?);
+        for events in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, each))).await {
+            entries.extend(events?);
         }
-        let acknowledged = self.served().map(|bucket| self.backlog.done(bucket));
+        let acknowledged = read().map(|bucket| self.backlog.done(bucket));
         Ok(JournalRead {
             entries,
             acknowledged: acknowledged.filter(|receipt| receipt.position > 0).collect(),
@@ -115,9 +116,9 @@ impl RedisRegistry {
     }
 
     /// Returns once this node has written an event, or another may have.
-    pub(super) async fn stirred(&self) {
+    pub(super) async fn stirred(&self, share: Share) {
         // Whether it was this or that makes no difference.
-        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred()).await;
+        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred(share)).await;
     }
 
     /// The place that an answer waits for, or that this node's own work has got to.

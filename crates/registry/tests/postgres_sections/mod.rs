@@ -9,7 +9,9 @@ use seatkeeper_core::{
     Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_registry::{Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild, Registry, Request};
+use seatkeeper_registry::{
+    Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild, Registry, Request, Share,
+};
 use seatkeeper_testbed::postgres::{Database, database};
 
 const EPOCH: u64 = 7;
@@ -113,7 +115,7 @@ async fn a_session_of_one_section_is_missing_in_the_other() {
         let ended = registry.end(foreign, &who, EndReason::Revoked, &origin).await.expect("an answer");
         assert_eq!(ended, Ended::Missing);
         assert!(registry.session(own, &who).await.expect("an answer").is_some());
-        let read = registry.journal_read(100).await.expect("a journal");
+        let read = registry.journal_read(Share::All, 100).await.expect("a journal");
         assert_eq!(read.entries.len(), 1, "each has a journal of its own");
     }
 }
@@ -128,12 +130,12 @@ async fn what_lasts_outlives_every_rebuild_and_its_events_bear_the_epoch_of_thei
     for epoch in [EPOCH, EPOCH + 1] {
         sections.serve(bucket, epoch).await;
         assert!(sections.lasting.session(month, &anyone()).await.expect("an answer").is_some());
-        let read = sections.lasting.journal_read(100).await.expect("a journal");
+        let read = sections.lasting.journal_read(Share::All, 100).await.expect("a journal");
         let told: Vec<_> = read.entries.iter().map(|entry| (entry.receipt, entry.event.epoch)).collect();
         assert_eq!(told, [(claimed.receipt, epoch)]);
     }
     sections.lasting.journal_acknowledge(claimed.receipt).await.expect("it is on record");
-    assert_eq!(sections.lasting.journal_read(100).await.expect("a journal").entries.len(), 0);
+    assert_eq!(sections.lasting.journal_read(Share::All, 100).await.expect("a journal").entries.len(), 0);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, SessionId};
 use seatkeeper_registry::redis::{FindSession, Found, Settings};
-use seatkeeper_registry::{Heartbeat, Registry as _};
+use seatkeeper_registry::{Heartbeat, Registry as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;
@@ -24,7 +24,7 @@ impl FindSession for GetsItMeanwhile {
         if self.has_it.swap(true, Ordering::Relaxed) {
             return Found::In(self.pool.clone(), None);
         }
-        let read = self.drain.registry.journal_read(10).await.expect("it is reached");
+        let read = self.drain.registry.journal_read(Share::All, 10).await.expect("it is reached");
         let last = read.entries.last().expect("the admission waits");
         self.drain.registry.journal_acknowledge(last.receipt).await.expect("it is reached");
         Found::NotOnRecord

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_registry::Registry as _;
 use seatkeeper_registry::redis::Settings;
+use seatkeeper_registry::{Registry as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::{Node, REACHED_MAX};
@@ -22,13 +22,13 @@ async fn what_a_node_wrote_is_left_to_it_until_it_may_be_gone() {
     let began = Instant::now();
     one.admit(&pool, "ann").await;
     while began.elapsed() < LINGER / 2 {
-        let read = other.registry.journal_read(10).await.expect("it is reached");
+        let read = other.registry.journal_read(Share::All, 10).await.expect("it is reached");
         assert!(read.entries.is_empty() || began.elapsed() >= LINGER, "it does the first one's work");
     }
     assert_eq!(other.registry.journal_depth(), 1, "it knows of it all the same");
-    assert_eq!(one.registry.journal_read(10).await.expect("it is reached").entries.len(), 1);
+    assert_eq!(one.registry.journal_read(Share::All, 10).await.expect("it is reached").entries.len(), 1);
     loop {
-        let read = other.registry.journal_read(10).await.expect("it is reached");
+        let read = other.registry.journal_read(Share::All, 10).await.expect("it is reached");
         if !read.entries.is_empty() {
             break;
         }
@@ -46,5 +46,5 @@ async fn what_a_client_waits_for_at_one_node_it_brings_to_the_ledger_whoever_wro
     let pool = one.pool().await;
     one.admit(&pool, "ann").await;
     other.admit(&pool, "ann").await;
-    assert_eq!(other.registry.journal_read(10).await.expect("it is reached").entries.len(), 1);
+    assert_eq!(other.registry.journal_read(Share::All, 10).await.expect("it is reached").entries.len(), 1);
 }

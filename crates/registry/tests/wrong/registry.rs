@@ -10,9 +10,8 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::{
     Claimed, Ended, EndedAll, Error, Heartbeat, JournalRead, Live, ManualClock, PoolView, Receipt, Registry,
-    Request, Swept, TimeSource as _,
+    Request, Share, Stirred, Swept, TimeSource as _,
 };
-use tokio::sync::Notify;
 
 use crate::design::Flaw;
 use crate::journal::Journals;
@@ -24,7 +23,7 @@ pub(crate) struct Store {
     journal_events_max: usize,
     clock: Arc<ManualClock>,
     state: Mutex<State>,
-    stirred: Notify,
+    stirred: Stirred,
 }
 
 #[derive(Default)]
@@ -42,7 +41,7 @@ pub(crate) struct Node {
 
 impl Store {
     pub(crate) fn new(flaw: Flaw, journal_events_max: usize, clock: Arc<ManualClock>) -> Self {
-        Self { flaw, journal_events_max, clock, state: Mutex::default(), stirred: Notify::new() }
+        Self { flaw, journal_events_max, clock, state: Mutex::default(), stirred: Stirred::default() }
     }
 }
 
@@ -73,7 +72,7 @@ impl Node {
         let State { pools, journals, .. } = &mut *state;
         let open = pools.get_mut(pool).ok_or(Error::PoolNotOpen)?;
         let done = act(open, &mut Step { now, origin, journals });
-        self.store.stirred.notify_one();
+        self.store.stirred.notify(pool.bucket());
         Ok((done, journals.end(pool.bucket())))
     }
 
@@ -233,7 +232,7 @@ impl Registry for Node {
             swept.ended += pool.forget_over(&mut step);
             pool.flush_denials(&mut step);
         }
-        self.store.stirred.notify_one();
+        self.store.stirred.notify(bucket);
         Ok(swept)
     }
 
@@ -253,8 +252,8 @@ impl Registry for Node {
         Ok(renewed.map(|session| (session.id, session.last_heartbeat)).collect())
     }
 
-    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
-        Ok(JournalRead { entries: self.lock().journals.read(max), acknowledged: Vec::new() })
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+        Ok(JournalRead { entries: self.lock().journals.read(share, max), acknowledged: Vec::new() })
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -266,8 +265,8 @@ impl Registry for Node {
         self.lock().journals.depth()
     }
 
-    async fn journal_stirred(&self) {
-        self.store.stirred.notified().await;
+    async fn journal_stirred(&self, share: Share) {
+        self.store.stirred.notified(share).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

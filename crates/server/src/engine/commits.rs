@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime};
-use seatkeeper_registry::Receipt;
-use tokio::sync::{Notify, oneshot};
+use seatkeeper_registry::{Receipt, Share, Stirred};
+use tokio::sync::oneshot;
 
 /// How long who only keeps up waits at most, so that a ledger that hangs holds up nobody whose answer does
 /// not rest on it.
@@ -17,8 +17,9 @@ const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
-    waiting_since: Mutex<Option<RegistryTime>>,
-    awaited: Notify,
+    /// Of each reader of the journal.
+    waiting_since: Mutex<Vec<(Share, RegistryTime)>>,
+    awaited: Stirred,
     depth_max: u64,
     behind_events_max: u64,
 }
@@ -67,7 +68,8 @@ impl Commits {
         let buckets: Box<[_]> = Bucket::all().map(|_| Mutex::default()).collect();
         let depth_max = journal_events_max / 2;
         let behind_events_max = depth_max / buckets.len() as u64;
-        let (failing, waiting_since, awaited) = (AtomicBool::new(false), Mutex::default(), Notify::new());
+        let (failing, waiting_since, awaited) =
+            (AtomicBool::new(false), Mutex::default(), Stirred::default());
         Self { buckets, failing, waiting_since, awaited, depth_max, behind_events_max }
     }
 
@@ -82,9 +84,9 @@ impl Commits {
         self.buckets.iter().any(|progress| is_awaited(&progress.lock()))
     }
 
-    /// Returns once somebody waits for a commit. It may return for nothing.
-    pub(crate) async fn awaited(&self) {
-        self.awaited.notified().await;
+    /// Returns once somebody waits for a commit of this share. It may return for nothing.
+    pub(crate) async fn awaited(&self, share: Share) {
+        self.awaited.notified(share).await;
     }
 
     /// Notes whether the latest try to bring records to the ledger failed.
@@ -97,14 +99,16 @@ impl Commits {
         self.failing.load(Relaxed)
     }
 
-    /// Notes since when the oldest event waits that is to be brought to the ledger; none: there is none.
-    pub(crate) fn note_waiting_since(&self, since: Option<RegistryTime>) {
-        *self.waiting_since.lock() = since;
+    /// Notes since when the oldest event of a share waits that is to be brought to the ledger; none: there is none.
+    pub(crate) fn note_waiting_since(&self, share: Share, since: Option<RegistryTime>) {
+        let mut waiting = self.waiting_since.lock();
+        waiting.retain(|(of, _)| *of != share);
+        waiting.extend(since.map(|since| (share, since)));
     }
 
-    /// Since when it waits.
+    /// Since when the oldest of all waits.
     pub(crate) fn waiting_since(&self) -> Option<RegistryTime> {
-        *self.waiting_since.lock()
+        self.waiting_since.lock().iter().map(|(_, since)| *since).min()
     }
 
     /// Notes that all up to `receipt` is in the ledger, and so that its epoch is the bucket's: what was waited for in
@@ -142,7 +146,7 @@ impl Commits {
             progress.waiting.push((receipt, waiter));
             reached
         };
-        self.awaited.notify_one();
+        self.awaited.notify(receipt.bucket);
         // The sender is dropped without a word when the epoch is over.
         reached.await.map_err(|_| Overtaken)
     }

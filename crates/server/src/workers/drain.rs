@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, Event, PoolId};
-use seatkeeper_ledger::{Error as LedgerError, Ledger};
-use seatkeeper_registry::{JournalEntry, Receipt};
+use seatkeeper_ledger::Error as LedgerError;
+use seatkeeper_registry::{JournalEntry, Receipt, Share};
 
 use super::driver::{Left, Worker};
+use super::recorder::Recorder;
 use crate::engine::{Endings, Station};
 use crate::error::Error;
 use crate::failover::Bearings;
@@ -40,7 +41,9 @@ const REST: Duration = Duration::from_secs(1);
 
 pub(crate) struct Drain {
     pub(crate) station: Station,
-    pub(crate) ledger: Ledger,
+    /// Whose events it puts on record.
+    pub(crate) share: Share,
+    pub(crate) recorder: Arc<Recorder>,
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
     pub(crate) metrics: ChangeMetrics,
@@ -70,18 +73,20 @@ impl Worker for Drain {
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
         let gave_way = self.gives_way.lock().take();
         let max = if gave_way.is_some() { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
-        let read = registry.journal_read(max).await?;
+        let read = registry.journal_read(self.share, max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
-        let (mut receipts, mut events) = split(read.entries);
-        commits.note_waiting_since(events.iter().map(|event| event.at).min());
-        if events.is_empty() {
+        if read.entries.is_empty() {
+            commits.note_waiting_since(self.share, None);
             return Ok(Left::Nothing);
         }
+        commits.note_waiting_since(self.share, read.entries.iter().map(|entry| entry.event.at).min());
+        let (mut receipts, events) = split(read.entries);
+        let mut events = Arc::new(events);
         while let Some(bucket) = self.apply(&events).await? {
             // The others' records do not wait for what becomes of this one.
             receipts.retain(|receipt| receipt.bucket != bucket);
-            events.retain(|event| event.pool.bucket() != bucket);
+            Arc::make_mut(&mut events).retain(|event| event.pool.bucket() != bucket);
         }
         if events.is_empty() {
             return Ok(Left::Nothing);
@@ -89,7 +94,7 @@ impl Worker for Drain {
         for receipt in &receipts {
             commits.advance(*receipt);
         }
-        commits.note_waiting_since(None);
+        commits.note_waiting_since(self.share, None);
         self.endings.tell(&events);
         // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
@@ -100,28 +105,28 @@ impl Worker for Drain {
     }
 
     async fn woken(&self) {
-        self.station.registry.journal_stirred().await;
+        self.station.registry.journal_stirred(self.share).await;
     }
 
     async fn hurried(&self) {
-        self.station.commits.awaited().await;
+        self.station.commits.awaited(self.share).await;
     }
 }
 
 impl Drain {
     /// Puts events on record, or names a bucket whose events are refused. Its registry serves it no more, or must not:
     /// who waits for one of them is told so when the bucket's epoch has been read again.
-    async fn apply(&self, events: &[Event]) -> Result<Option<Bucket>, Error> {
-        let applied = self.ledger.apply(events).await;
+    async fn apply(&self, events: &Arc<Vec<Event>>) -> Result<Option<Bucket>, Error> {
+        let applied = self.recorder.apply(events).await;
         if let Ok(are_new) = &applied {
             self.metrics.recorded(events, are_new);
         }
         let refused = match &applied {
-            Err(LedgerError::StaleEpoch { buckets }) => {
+            Err(Error::Ledger(LedgerError::StaleEpoch { buckets })) => {
                 self.bearings.read_again();
                 buckets.first().map(|stale| stale.bucket)
             }
-            Err(LedgerError::Contradiction { pool, .. }) => {
+            Err(Error::Ledger(LedgerError::Contradiction { pool, .. })) => {
                 self.contradicted(pool);
                 Some(pool.bucket())
             }
@@ -129,7 +134,7 @@ impl Drain {
         };
         self.station.commits.tried(applied.is_err() && refused.is_none());
         if refused.is_none() {
-            applied.map_err(Error::Ledger)?;
+            applied?;
         }
         Ok(refused)
     }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use seatkeeper_core::{Change, Event};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::Share;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -41,7 +42,7 @@ impl Worker for DrainAlone {
 
     async fn activate(&self) -> Result<Left, Error> {
         let Station { registry, commits, .. } = &self.station;
-        let (receipts, events) = split(registry.journal_read(BATCH_EVENTS_MAX).await?.entries);
+        let (receipts, events) = split(registry.journal_read(Share::All, BATCH_EVENTS_MAX).await?.entries);
         if events.is_empty() {
             return Ok(Left::Nothing);
         }
@@ -59,7 +60,7 @@ impl Worker for DrainAlone {
     }
 
     async fn woken(&self) {
-        self.station.registry.journal_stirred().await;
+        self.station.registry.journal_stirred(Share::All).await;
     }
 }
 
