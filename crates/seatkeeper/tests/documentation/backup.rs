@@ -27,7 +27,9 @@ fn of_nodes() {
     let later = "until ask 8083 m1 | grep session_id; do sleep 1; done\n\
         seatkeeper license create --seats 1 --key LATER --server http://127.0.0.1:8081\n";
     let stop = "kill $(jobs -p); wait\n";
-    let restored = "ask 8081 m1; ask 8082 m3\nseatkeeper audit verify\n";
+    // Nodes are ready before Redis, which is empty, is filled.
+    let restored = "until ask 8081 m1 | grep session_id; do sleep 1; done\n\
+        until ask 8082 m3 | grep license-full; do sleep 1; done\nseatkeeper audit verify\n";
     let rest = [story, &*backup, later, stop, with("pg_restore"), start, restored, ASK_FOR_LATER].concat();
     let (statuses, told) = three_nodes(&redis, &database, &rest);
     let (ready, seat, same, full) = (json!("ok"), json!("acquired"), json!("resumed"), json!(403));
