@@ -24,8 +24,10 @@ fn of_nodes() {
         (&blocks[0][blocks[0].find("for port").expect("nodes that are started")..], &blocks[1]);
     // That Redis has lost everything is nothing to the backup.
     let backup = format!("redis-cli flushall\n{}", with("pg_dump"));
+    // Buckets are filled one after another. Who is told 503 for it has made the license, and is told so the next time.
     let later = "until ask 8083 m1 | grep session_id; do sleep 1; done\n\
-        seatkeeper license create --seats 1 --key LATER --server http://127.0.0.1:8081\n";
+        until seatkeeper license create --seats 1 --key LATER --server http://127.0.0.1:8081 2>&1 \
+            | grep -e LATER -e taken; do sleep 1; done\n";
     let stop = "kill $(jobs -p); wait\n";
     // Nodes are ready before Redis, which is empty, is filled.
     let restored = "until ask 8081 m1 | grep session_id; do sleep 1; done\n\
