@@ -11,15 +11,16 @@ use crate::{Error, What};
 const ASKS_MAX: u32 = 50;
 const ASKS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// Waits until nobody can hold a seat of the pool any more, takes each, asks for one more, and gives all
+/// Waits until nobody can hold a seat of the pool any more, and no request that its client gave up is still at work,
+/// for it would be decided as the operator settles things now. Then takes each seat, asks for one more, and gives all
 /// back.
 pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
     let scene = &field.scene;
+    let free_from = scene.watch.free_from();
+    tokio::time::sleep(free_from.since(scene.stopwatch.now())).await;
     for change in &field.changes.at_the_end {
         change.make(scene).await;
     }
-    let free_from = scene.watch.free_from();
-    tokio::time::sleep(free_from.since(scene.stopwatch.now())).await;
 
     let mut holders = Vec::new();
     for number in 0..field.seats {
