@@ -1,4 +1,5 @@
--- The live sessions of one bucket, pool by pool, as in `live_sessions.sql`. A session's id says its bucket.
+-- The live sessions of one bucket, pool by pool, as in `live_sessions.sql`. A session's id says its bucket. The
+-- number of the last event is asked for in the order of all streams: see `missing_place.sql`.
 -- $1 bucket, as the one byte of the id
 SELECT
     s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at,

@@ -1,9 +1,10 @@
-//! Connections to a database, which are made as long as its server takes one of the passwords.
+//! Connections to a database that go on being made after the password was changed.
+
+use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, Postgres};
-use std::time::Duration;
 
 use crate::PostgresUrl;
 use crate::password::PasswordFile;

@@ -140,7 +140,8 @@ async fn start_by<C: TimeSource>(
     let drainage = Crew::new();
     let readers = registries.all().flat_map(|station| {
         // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
-        let are_two = servers.is_some() && station.is_rebuilt() && recorder.commits_at_once() > 1;
+        let is_redis = servers.is_some() && registries.is_main(station);
+        let are_two = is_redis && recorder.commits_at_once() > 1;
         let shares = if are_two { &Share::HALVES[..] } else { &[Share::All] };
         shares.iter().map(move |share| (station, *share))
     });

@@ -26,6 +26,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long the end of a transaction that was given up may take, before its connection is given up as well.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// What every connection asks of the server. Whoever holds locks and says nothing, because its process or
 /// its machine stands still, loses them after some seconds; and nobody waits for a lock for long.
 const SESSION: [(&str, &str); 5] = [

@@ -132,6 +132,11 @@ impl Registries {
         self.lasting.as_ref().unwrap_or(&self.main)
     }
 
+    /// Whether a station of these is that of the registry that is configured.
+    pub(crate) fn is_main(&self, station: &Station) -> bool {
+        Arc::ptr_eq(&station.commits, &self.main.commits)
+    }
+
     /// All whose sessions are those of the ledger.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Station> {
         self.lasting.iter().chain(self.with_heartbeats())
