@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::PoolId;
-use seatkeeper_testbed::redis::Replay;
+use seatkeeper_testbed::redis::{Call, Replay};
 use stage::{Kind, Stage};
 
 /// How long each figure is measured.
@@ -29,6 +29,8 @@ const TASKS: usize = 64;
 /// Calls that are taken down to be sent again without the registry, and over how many connections that is.
 const REPLAYED_CALLS: usize = 2_000;
 const REPLAY_CONNECTIONS: usize = 50;
+/// Keys of the scripts that are replayed: those on one pool.
+const KEYS_OF_POOL: usize = 6;
 /// Pools that calls are spread over.
 const POOLS: usize = 10_000;
 
@@ -131,7 +133,8 @@ async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
             act(n).await;
         }
     };
-    let replay = Replay::of(stage.server.port(), REPLAYED_CALLS, acts).await.unwrap();
+    let is_on_pool = |call: Call<'_>| call.keys == KEYS_OF_POOL;
+    let replay = Replay::of(stage.server.port(), REPLAYED_CALLS, 1, is_on_pool, acts).await.unwrap();
     let (cpu, started) = (stage.cpu_micros().await, Instant::now());
     let rate = replay.rate(REPLAY_CONNECTIONS, MEASURED).await.unwrap();
     (rate, (stage.cpu_micros().await - cpu) / (rate * started.elapsed().as_secs_f64()))

@@ -33,6 +33,7 @@ mod settings;
 mod slot;
 mod sweep;
 mod target;
+mod together;
 mod url;
 mod whereabouts;
 
@@ -58,6 +59,7 @@ pub use script::Script;
 pub use servers::Servers;
 pub use settings::{Address, Deployment, Login, Password, ServerSettings, Settings, Tls};
 use slot::BucketSlots;
+use together::Lanes;
 use whereabouts::Remembered;
 pub use whereabouts::{FindSession, Found, NoRecord};
 
@@ -67,6 +69,8 @@ pub struct RedisRegistry {
     settings: Settings,
     epochs: Arc<Epochs>,
     finder: Arc<dyn FindSession>,
+    /// None: each call is a command of its own.
+    lanes: Option<Lanes>,
     keys: AllKeys,
     slots: BucketSlots,
     backlog: Backlog,
@@ -90,6 +94,7 @@ impl RedisRegistry {
     ) -> Self {
         Self {
             alarms: Alarms::new(servers.clone()),
+            lanes: Lanes::new(&servers),
             servers,
             keys: AllKeys::new(),
             slots: BucketSlots::new(),

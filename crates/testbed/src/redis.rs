@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::port;
 pub use cluster::RedisCluster;
 use process::Process;
-pub use replay::Replay;
+pub use replay::{Call, Replay};
 pub use sentinel::Sentinel;
 
 /// How long a server may take to answer after its start, on a machine that does much else.

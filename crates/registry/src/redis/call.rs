@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use redis::{Cmd, ToRedisArgs, Value};
+use redis::{Arg, Cmd, ToRedisArgs, Value};
 use seatkeeper_core::{Bucket, PoolId, Span};
 
 use super::RedisRegistry;
@@ -15,10 +14,15 @@ use super::reply::{Preamble, Reply};
 use super::script::Script;
 use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use super::servers::Again;
+use super::together::{Stamped, Told, send_alone};
 use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
 const STEP_NOTABLE: Span = Span::from_secs(1);
+
+/// What most calls have room in.
+const WORDS_USUAL: usize = 32;
+const WORD_BYTES_USUAL: usize = 1_024;
 
 /// The numbers at the end of a head: the clock's high-water mark, and two places in the journal.
 const HEAD_NUMBERS_BYTES: usize = 18;
@@ -28,6 +32,16 @@ const HEAD_NUMBERS_BYTES: usize = 18;
 pub(super) enum Stage {
     Rebuilding,
     Serving,
+}
+
+impl Stage {
+    /// A repeated call takes no second seat and ends nothing twice. A bucket is filled but once.
+    fn again(self) -> Again {
+        match self {
+            Self::Rebuilding => Again::Never,
+            Self::Serving => Again::WhenCutOff,
+        }
+    }
 }
 
 /// What the head of a bucket begins with: see `lib/bucket.lua`.
@@ -69,10 +83,13 @@ pub(super) fn head_of(read: Option<&[u8]>) -> Result<Option<Head>, Garbled> {
 }
 
 /// A call of a script in the making.
+#[derive(Debug)]
 pub(super) struct Call {
-    script: &'static Script,
+    pub(super) script: &'static Script,
     bucket: Bucket,
-    command: Cmd,
+    keys: usize,
+    /// The keys, then the arguments.
+    words: Cmd,
 }
 
 /// A call that was answered.
@@ -114,12 +131,42 @@ impl Call {
         bucket: Bucket,
         keys: impl ExactSizeIterator<Item = &'k String>,
     ) -> Self {
-        Self { script, bucket, command: script.call(keys) }
+        let words = Cmd::with_capacity(WORDS_USUAL, WORD_BYTES_USUAL);
+        let mut call = Self { script, bucket, keys: keys.len(), words };
+        for key in keys {
+            call.words.arg(key);
+        }
+        call
     }
 
     pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
-        self.command.arg(argument);
+        self.words.arg(argument);
         self
+    }
+
+    pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.words().take(self.keys)
+    }
+
+    pub(super) fn args(&self) -> impl Iterator<Item = &[u8]> {
+        self.words().skip(self.keys)
+    }
+
+    fn words(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.words.args_iter().map(|word| match word {
+            Arg::Simple(word) => word,
+            // None is ever put in.
+            _ => &[],
+        })
+    }
+
+    /// The command that is this call, of a script that stands alone.
+    fn command(&self) -> Cmd {
+        let mut command = self.script.call(self.keys());
+        for argument in self.args() {
+            command.arg(argument);
+        }
+        command
     }
 }
 
@@ -149,20 +196,16 @@ impl RedisRegistry {
     }
 
     async fn ask_whom_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Asked, Error> {
-        let Call { bucket, script, command } = call;
-        let sent = AtomicUsize::new(0);
-        let stamped = |up: &Up| {
-            sent.fetch_add(1, Ordering::Relaxed);
-            let mut command = command.clone();
-            command.arg(stamp(stage, epoch, &up.identity));
-            Cow::Owned(command)
+        let bucket = call.bucket;
+        let lane =
+            self.lanes.as_ref().filter(|_| stage == Stage::Serving).and_then(|lanes| lanes.of(call.script));
+        let call = Stamped { slot: self.slots.of(bucket), call, stage, epoch };
+        let told = match lane {
+            Some(lane) => lane.ask(call).await,
+            None => send_alone(&self.servers, stage.again(), &call).await,
         };
-        // A repeated call takes no second seat and ends nothing twice. A bucket is filled but once.
-        let again = if stage == Stage::Serving { Again::WhenCutOff } else { Again::Never };
-        let answered = self.servers.ask(self.slots.of(bucket), Some(script), again, stamped).await;
-        let (up, value) = answered.map_err(failed)?;
-        let is_repeated = sent.into_inner() > 1;
-        let mut reply = Reply::of(value)?;
+        let Told { up, reply, is_repeated } = told.map_err(failed)?;
+        let mut reply = Reply::of(reply)?;
         match reply.signed()? {
             NOT_SERVING => Err(Error::NotServing { bucket }),
             NOT_OPEN => Err(Error::PoolNotOpen),
@@ -181,9 +224,9 @@ impl RedisRegistry {
 
     /// Calls a script on a bucket, however that is.
     pub(super) async fn run(&self, call: &Call) -> Result<Value, Error> {
-        let slot = self.slots.of(call.bucket);
+        let (slot, command) = (self.slots.of(call.bucket), call.command());
         let asked =
-            self.servers.ask(slot, Some(call.script), Again::Never, |_| Cow::Borrowed(&call.command)).await;
+            self.servers.ask(slot, Some(call.script), Again::Never, |_| Cow::Borrowed(&command)).await;
         asked.map(|(_, value)| value).map_err(failed)
     }
 

@@ -35,6 +35,7 @@ pub(super) const NOT_SERVING: i64 = -1;
 pub(super) const NOT_OPEN: i64 = -2;
 pub(super) const JOURNAL_FULL: i64 = -3;
 pub(super) const KEY_NEEDED: i64 = -4;
+pub(super) const ASK_ALONE: i64 = -5;
 
 // What came of a claim. From FULL on, it is denied.
 pub(super) const ADMITTED: i64 = 1;
@@ -124,33 +125,33 @@ macro_rules! scripts {
 pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 scripts! {
-    acknowledge = ["lib/bucket", "acknowledge"];
+    acknowledge = ["lib/bucket", "acknowledge", "lib/each"];
     claim = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "claim"];
-    due_next = ["lib/bucket", "due_next"];
-    due_now = ["lib/bucket", "due_now"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "claim", "lib/each"];
+    due_next = ["lib/bucket", "due_next", "lib/each"];
+    due_now = ["lib/bucket", "due_now", "lib/each"];
     end = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
-        "lib/record", "lib/denials", "lib/due", "lib/one_session", "end"];
+        "lib/record", "lib/denials", "lib/due", "lib/one_session", "end", "lib/each"];
     end_all = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all", "lib/each"];
     heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat"];
-    journal_end = ["lib/bucket", "journal_end"];
-    journal_read = ["lib/bucket", "journal_read"];
+        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat", "lib/each"];
+    journal_end = ["lib/bucket", "journal_end", "lib/each"];
+    journal_read = ["lib/bucket", "journal_read", "lib/each"];
     now = ["now"];
     open = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "open", "lib/restore"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "lib/restore", "open", "lib/each"];
     rebuild_begin = ["rebuild_begin"];
-    rebuild_clear = ["lib/bucket", "rebuild_clear"];
+    rebuild_clear = ["lib/bucket", "rebuild_clear", "lib/each"];
     rebuild_fill = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "fill", "lib/restore"];
-    rebuild_finish = ["lib/bucket", "rebuild_finish"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "lib/restore", "fill", "lib/each"];
+    rebuild_finish = ["lib/bucket", "rebuild_finish", "lib/each"];
     session = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/one_session", "session"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/one_session", "session", "lib/each"];
     sweep = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "sweep"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "sweep", "lib/each"];
     view = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "view"];
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "view", "lib/each"];
 }
 
 /// What the names in capitals stand for: numbers that this side, that one and the rule agree upon, and the keys.
@@ -160,6 +161,7 @@ fn words() -> HashMap<&'static str, String> {
         ("NOT_OPEN", NOT_OPEN),
         ("JOURNAL_FULL", JOURNAL_FULL),
         ("KEY_NEEDED", KEY_NEEDED),
+        ("ASK_ALONE", ASK_ALONE),
         ("ADMITTED", ADMITTED),
         ("REFRESHED", REFRESHED),
         ("RESUMED", RESUMED),

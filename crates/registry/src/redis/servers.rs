@@ -58,6 +58,11 @@ impl Servers {
         Self { settings, ways }
     }
 
+    /// Whether all is on one server.
+    pub(super) fn is_one(&self) -> bool {
+        matches!(self.ways, Ways::One(_))
+    }
+
     /// What the server that has a key answers to a command.
     pub async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> RedisResult<T> {
         let (_, value) = self.ask(Slot::of(key), None, Again::Never, |_| Cow::Borrowed(command)).await?;

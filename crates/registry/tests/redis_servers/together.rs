@@ -4,11 +4,22 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use redis::RedisResult;
+use seatkeeper_registry::{Ended, Heartbeat};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::{Node, REACHED_MAX};
 
 const CALLS: usize = 1_000;
+
+/// How many calls of scripts a server has answered.
+fn scripts_called(redis: &Redis) -> usize {
+    let told: String = redis.ask(redis::cmd("INFO").arg("commandstats").take());
+    let line = told
+        .lines()
+        .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="))
+        .expect("a script was called");
+    line.split(',').next().and_then(|calls| calls.parse().ok()).expect("a number")
+}
 
 #[tokio::test]
 async fn an_error_is_that_of_one_call_alone() {
@@ -43,4 +54,51 @@ async fn whoever_waits_is_told_when_the_connection_is_over() {
     let told = tokio::time::timeout(REACHED_MAX, join(calls, cuts)).await;
     assert_eq!(told.expect("nobody waits for ever").0.len(), CALLS);
     node.renew_soon(ann).await;
+}
+
+#[tokio::test]
+async fn what_comes_at_once_takes_few_commands_and_each_is_told_its_own() {
+    let redis = Redis::start();
+    let node = Node::on(&redis).await;
+    let names: Vec<String> = (0..CALLS).map(|number| format!("pool {number}")).collect();
+    let pools = join_all(names.iter().map(|name| node.pool_called(name))).await;
+
+    let before = scripts_called(&redis);
+    let sessions = join_all(pools.iter().zip(&names).map(|(pool, name)| node.admit(pool, name))).await;
+    let beats = join_all(sessions.iter().map(|&session| node.renew(session))).await;
+    for ((session, name), beat) in sessions.iter().zip(&names).zip(beats) {
+        let Ok(Heartbeat::Renewed(live)) = beat else { panic!("{name} is live: {beat:?}") };
+        assert_eq!((live.session.id, &*live.session.holder.to_string()), (*session, &**name));
+    }
+    // Every other one, each of them twice: one of the two finds nothing.
+    let ends = sessions.iter().step_by(2).flat_map(|&session| [node.end(session), node.end(session)]);
+    for told in join_all(ends).await.chunks(2) {
+        let times = told.iter().filter(|told| matches!(told, Ok(Ended::Now { .. }))).count();
+        let missed = told.iter().filter(|told| matches!(told, Ok(Ended::Missing))).count();
+        assert_eq!((times, missed), (1, 1), "{told:?}");
+    }
+    for (number, &session) in sessions.iter().enumerate() {
+        let is_live = matches!(node.renew(session).await, Ok(Heartbeat::Renewed(_)));
+        assert_eq!(is_live, number % 2 == 1, "{}", names[number]);
+    }
+    let commands = scripts_called(&redis) - before - CALLS;
+    assert!(commands < 3 * CALLS / 10, "{commands} commands for {} calls", 3 * CALLS);
+}
+
+/// What is wrong with one pool is no other's trouble.
+#[tokio::test]
+async fn a_script_that_fails_for_one_fails_for_it_alone() {
+    let redis = Redis::start();
+    let node = Node::on(&redis).await;
+    let broken = node.admit(&node.pool_called("broken").await, "ann").await;
+    let keys: Vec<String> = redis.ask(redis::cmd("KEYS").arg("sk:*:p*").take());
+    for key in keys {
+        redis.ask::<()>(redis::cmd("SET").arg(key).arg("no pool").take());
+    }
+    let sound = node.admit(&node.pool_called("sound").await, "ben").await;
+    let renewed =
+        join_all((0..CALLS).map(|number| node.renew(if number % 10 == 3 { broken } else { sound }))).await;
+    for (number, renewed) in renewed.into_iter().enumerate() {
+        assert_eq!(renewed.is_err(), number % 10 == 3, "{number}: {renewed:?}");
+    }
 }

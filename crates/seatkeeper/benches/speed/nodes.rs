@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use seatkeeper_load::{Bounds, Plan, Report, Scenario, Target};
 use seatkeeper_testbed::postgres::Postgres;
-use seatkeeper_testbed::redis::{Redis, Replay};
+use seatkeeper_testbed::redis::{Call, Redis, Replay};
 
 use crate::args::Effort;
 use crate::error::Error;
@@ -19,6 +19,10 @@ const REPLAY_CONNECTIONS: usize = 50;
 
 /// Calls that are taken down to be replayed.
 const REPLAYED_CALLS: usize = 2_000;
+
+/// The keys of a script that decides about a seat, and what those begin with that count how often a client asks.
+const KEYS_OF_DECISION: usize = 6;
+const KEY_OF_COUNT: &str = "sk:rate:";
 
 /// How long that may take.
 const CAPTURE_MAX: Duration = Duration::from_secs(60);
@@ -34,10 +38,27 @@ struct Sides {
     heartbeats: Plan,
     admissions: Plan,
     cycle: Plan,
-    heartbeat_scripts: Replay,
-    admission_scripts: Replay,
+    heartbeat_scripts: Scripts,
+    admission_scripts: Scripts,
     plain: Plain,
 }
+
+/// What Redis is sent for each request, by a node that has one request at a time.
+struct Scripts {
+    /// All that its answer waits for: what decides, and what counts how often one asks.
+    all: Replay,
+    /// What decides.
+    deciding: Replay,
+}
+
+/// What is measured, and what of it is wanted.
+const LINES: [(&str, f64); 5] = [
+    ("heartbeats through one node / the same scripts, -c 50 -P 1", 0.8),
+    ("  / the script alone that decides", 0.8),
+    ("admissions with eviction through one node / the same scripts", 0.6),
+    ("  / the script alone that decides", 0.6),
+    ("acquire + release, on record / plain transactions", 2.5),
+];
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let redis = Redis::start();
@@ -46,8 +67,8 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let product = Product::start_over(&redis.url(), &ledger)?;
     let sides = Sides::of(effort, &product, &redis, &postgres).await?;
 
-    let mut ratios: [Vec<f64>; 3] = Default::default();
-    let mut rates: [[Vec<f64>; 2]; 3] = Default::default();
+    let mut ratios: [Vec<f64>; LINES.len()] = Default::default();
+    let mut rates: [[Vec<f64>; 2]; LINES.len()] = Default::default();
     // One more than is wanted: the first warms everything up.
     for round in 0..=effort.rounds {
         eprintln!("nodes: round {round} of {}", effort.rounds);
@@ -61,17 +82,12 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
             rates[line][1].push(theirs);
         }
     }
-    let lines = [
-        ("heartbeats through one node / the same scripts, -c 50 -P 1", 0.8),
-        ("admissions with eviction through one node / the same scripts", 0.6),
-        ("acquire + release, on record / plain transactions", 2.5),
-    ];
     let line = |(number, (what, target)): (usize, (&str, f64))| {
         let [ours, theirs] = &rates[number];
         let behind = format!("{:.0} against {:.0} a second", median(ours), median(theirs));
         Line::new(what, Bound::AtLeast(target), &ratios[number], behind)
     };
-    Ok(lines.into_iter().enumerate().map(line).collect())
+    Ok(LINES.into_iter().enumerate().map(line).collect())
 }
 
 impl Sides {
@@ -102,42 +118,68 @@ impl Sides {
         for license in &license_keys[..HELD_LICENSES] {
             held.extend(product.fill(license, SESSIONS_PER_CONNECTION as u32, CONCURRENCY).await?);
         }
-        let heartbeat_scripts = taken_down(redis, async {
-            for session in held.iter().cycle().take(REPLAYED_CALLS) {
+        let beats = async || {
+            for session in held.iter().cycle().take(2 * REPLAYED_CALLS) {
                 product.heartbeat(*session).await?;
             }
             Ok(())
-        });
-        let heartbeat_scripts = heartbeat_scripts.await?;
+        };
+        let heartbeat_scripts = Scripts::taken_down(redis, beats).await?;
         let turns = Some(2 * REPLAYED_CALLS as u64);
-        let some = Plan { bounds: Bounds { duration: CAPTURE_MAX, turns }, ..admissions.clone() };
-        let admission_scripts =
-            taken_down(redis, async { Ok(seatkeeper_load::run(some, |_| ()).await.map(drop)?) }).await?;
+        let one_by_one =
+            Plan { concurrency: 1, bounds: Bounds { duration: CAPTURE_MAX, turns }, ..admissions.clone() };
+        let admits = async || Ok(seatkeeper_load::run(one_by_one.clone(), |_| ()).await.map(drop)?);
+        // Once, so that every pool is open and full.
+        admits().await?;
+        let admission_scripts = Scripts::taken_down(redis, admits).await?;
         product.caught_up().await?;
         let plain = Plain::on(&postgres.url(&postgres.add_database()), CONCURRENCY).await?;
         Ok(Self { heartbeats, admissions, cycle, heartbeat_scripts, admission_scripts, plain })
     }
 
     /// What each of ours and of theirs does a second.
-    async fn play(&self, effort: Effort, product: &Product) -> Result<[[f64; 2]; 3], Error> {
+    async fn play(&self, effort: Effort, product: &Product) -> Result<[[f64; 2]; LINES.len()], Error> {
         let replayed = async |replay: &Replay| {
             let rate = replay.rate(REPLAY_CONNECTIONS, effort.measured).await;
             rate.map_err(Error::system("replay what Redis was sent"))
         };
-        let heartbeats = [rate(&self.heartbeats, product).await?, replayed(&self.heartbeat_scripts).await?];
-        let admissions = [rate(&self.admissions, product).await?, replayed(&self.admission_scripts).await?];
+        let heartbeats = rate(&self.heartbeats, product).await?;
+        let heartbeats_sent = replayed(&self.heartbeat_scripts.all).await?;
+        let heartbeats_decided = replayed(&self.heartbeat_scripts.deciding).await?;
+        let admissions = rate(&self.admissions, product).await?;
+        let admissions_sent = replayed(&self.admission_scripts.all).await?;
         product.caught_up().await?;
-        let cycle = [rate(&self.cycle, product).await?, self.plain.rate(effort.measured).await?];
-        Ok([heartbeats, admissions, cycle])
+        let admissions_decided = replayed(&self.admission_scripts.deciding).await?;
+        product.caught_up().await?;
+        let cycle = rate(&self.cycle, product).await?;
+        let plain = self.plain.rate(effort.measured).await?;
+        Ok([
+            [heartbeats, heartbeats_sent],
+            [heartbeats, heartbeats_decided],
+            [admissions, admissions_sent],
+            [admissions, admissions_decided],
+            [cycle, plain],
+        ])
     }
 }
 
-/// What the product sends Redis for this load, to be sent again without it.
-async fn taken_down(redis: &Redis, load: impl Future<Output = Result<(), Error>>) -> Result<Replay, Error> {
-    let mut loaded = Ok(());
-    let replay = Replay::of(redis.port(), REPLAYED_CALLS, async { loaded = load.await }).await;
-    loaded?;
-    replay.map_err(Error::system("listen to Redis"))
+impl Scripts {
+    /// What the product sends Redis for these requests, to be sent again without it.
+    async fn taken_down(redis: &Redis, load: impl AsyncFn() -> Result<(), Error>) -> Result<Self, Error> {
+        let replay = async |calls_each, is_wanted| {
+            let mut loaded = Ok(());
+            let sent = async { loaded = load().await };
+            let replay = Replay::of(redis.port(), REPLAYED_CALLS, calls_each, is_wanted, sent).await;
+            loaded?;
+            replay.map_err(Error::system("listen to Redis"))
+        };
+        let all = |call: Call<'_>| decides(call) || call.first_key.starts_with(KEY_OF_COUNT);
+        Ok(Self { all: replay(2, all).await?, deciding: replay(1, decides).await? })
+    }
+}
+
+fn decides(call: Call<'_>) -> bool {
+    call.keys == KEYS_OF_DECISION
 }
 
 /// What the product does a second, all of it on record before the next is measured.

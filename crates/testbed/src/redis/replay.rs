@@ -1,7 +1,6 @@
 //! The same calls without their caller: so many connections that send one command at a time, as `redis-benchmark -P 1`
 //! does, which cannot be given arguments that hold zeros.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,35 +14,49 @@ use tokio::task::JoinSet;
 pub struct Replay {
     port: u16,
     calls: Vec<Vec<u8>>,
+    /// How many calls belong to what is counted.
+    calls_each: usize,
+}
+
+/// A call of a script, as a server tells of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'t> {
+    /// How many keys it has.
+    pub keys: usize,
+    /// The first of them, as far as it is plain text.
+    pub first_key: &'t str,
 }
 
 impl Replay {
-    /// Takes down the next `count` calls of scripts that a server on 127.0.0.1 is sent, and keeps those of the script that
-    /// is called most: others are nobody's answer. `sent` sends at least as many.
-    pub async fn of(port: u16, count: usize, sent: impl Future<Output = ()>) -> io::Result<Self> {
+    /// Takes down the next `count` calls of scripts that a server on 127.0.0.1 is sent, of those that `is_wanted`.
+    /// `sent` sends at least as many. Each `calls_each` of them are counted as one.
+    pub async fn of(
+        port: u16,
+        count: usize,
+        calls_each: usize,
+        is_wanted: fn(Call<'_>) -> bool,
+        sent: impl Future<Output = ()>,
+    ) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let (lines, mut asks) = stream.into_split();
         asks.write_all(b"MONITOR\r\n").await?;
         let mut lines = BufReader::new(lines);
         lines.read_line(&mut String::new()).await?;
         let taken_down = tokio::spawn(async move {
-            let mut calls: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
-            for _ in 0..count {
-                let (script, line) = loop {
-                    let mut line = String::new();
-                    lines.read_line(&mut line).await?;
-                    // What a script does is told as well.
-                    if let Some(script) = script_of(&line).filter(|_| !line.contains(" lua] ")) {
-                        break (script.to_owned(), line);
-                    }
-                };
-                calls.entry(script).or_default().push(command_of(&line));
+            let mut calls = Vec::with_capacity(count);
+            while calls.len() < count {
+                let mut line = String::new();
+                lines.read_line(&mut line).await?;
+                // What a script does is told as well.
+                if !line.contains(" lua] ") && call_told(&line).is_some_and(is_wanted) {
+                    calls.push(command_of(&line));
+                }
             }
-            Ok::<_, io::Error>(calls.into_values().max_by_key(Vec::len).unwrap_or_default())
+            Ok::<_, io::Error>(calls)
         });
         sent.await;
         let calls = taken_down.await.map_err(io::Error::other)??;
-        Ok(Self { port, calls })
+        Ok(Self { port, calls, calls_each })
     }
 
     /// Sends them over and over from so many connections, each one call at a time, and says how many were answered a
@@ -52,7 +65,7 @@ impl Replay {
         let started = Instant::now();
         let mut clients = JoinSet::new();
         for client in 0..connections {
-            let Self { port, calls } = self.clone();
+            let Self { port, calls, .. } = self.clone();
             clients.spawn(async move {
                 let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
                 stream.set_nodelay(true)?;
@@ -74,13 +87,15 @@ impl Replay {
         while let Some(client) = clients.join_next().await {
             done += client.map_err(io::Error::other)??;
         }
-        Ok(done as f64 / started.elapsed().as_secs_f64())
+        Ok(done as f64 / self.calls_each as f64 / started.elapsed().as_secs_f64())
     }
 }
 
-/// The script that this line tells a call of.
-fn script_of(line: &str) -> Option<&str> {
-    line.split_once("\"EVALSHA\" \"")?.1.split('"').next()
+/// The call of a script that this line tells of, if it does.
+fn call_told(line: &str) -> Option<Call<'_>> {
+    let mut words = line.split_once("\"EVALSHA\" \"")?.1.split("\" \"");
+    let (_digest, keys, first_key) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+    Some(Call { keys, first_key })
 }
 
 /// A command as a client sends it, from how the server tells of it: quoted words in which some bytes are escaped.

@@ -2,10 +2,12 @@
 --
 -- ARGV  1 the number of the last one
 -- Reply the time, …
-local through = math.min(tonumber(ARGV[1]), last)
-if through > acknowledged then
-  acknowledged, must_keep_head = through, true
-  redis.call('XTRIM', JOURNAL, 'MINID', journal_id(through + 1))
+local function step()
+  local through = math.min(tonumber(ARGV[1]), last)
+  if through > acknowledged then
+    acknowledged, must_keep_head = through, true
+    redis.call('XTRIM', JOURNAL, 'MINID', journal_id(through + 1))
+  end
+  keep_head()
+  return reply()
 end
-keep_head()
-return reply()

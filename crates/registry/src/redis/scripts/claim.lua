@@ -9,28 +9,21 @@
 -- Reply the time, …, how many are live, the limit, what came of it, and then
 --       for a seat: the session, and in turn id and reason of each that had to end for it
 --       for none: in how long one can come free, or when the entitlement ended
-local origin, told, ttl_default = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local when_named, when_full, when_held = ARGV[5], ARGV[6], ARGV[7]
-local holder, holder_key, user, tier = ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11])
-local named_id, named_key, replace_id, replace_key = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
+local origin, told, ttl_default, when_named, when_full, when_held, holder, holder_key, user, tier
+local named_id, named_key, replace_id, replace_key
+local admitted    -- the session that the claim starts
 
-local waiting = last - acknowledged
-if waiting >= tonumber(ARGV[19]) then
-  return { JOURNAL_FULL, waiting }
+local function read_claim()
+  origin, told, ttl_default = ARGV[2], ARGV[3], tonumber(ARGV[4])
+  when_named, when_full, when_held = ARGV[5], ARGV[6], ARGV[7]
+  holder, holder_key, user, tier = ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11])
+  named_id, named_key, replace_id, replace_key = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
+  -- Who names a session that must be the holder's own names it by the holder.
+  if when_named == 'h' then
+    named_key = holder_key
+  end
+  admitted = nil
 end
-if not load_pool() then
-  return { NOT_OPEN }
-end
-find_members()
--- Who names a session that must be the holder's own names it by the holder.
-if when_named == 'h' then
-  named_key = holder_key
-end
-if members.needs_key(named_id, named_key) or members.needs_key(replace_id, replace_key) then
-  return { KEY_NEEDED }
-end
--- While sessions of known terms are in, one more is not due before the pool already is.
-local is_due_in_time = pool.count > 0 and pool.terms ~= '' and (told == '' or told == pool.terms)
 
 -- Sessions that are live.
 local function live()
@@ -78,7 +71,6 @@ local function evict_below_limit()
   end
 end
 
-local admitted
 local function take_seat()
   -- What is over must be on record as ended before the next admission, where its seat is needed.
   while pool.overdue > 0 and pool.count >= pool.limit do
@@ -167,31 +159,48 @@ local function admit()
   return full()
 end
 
-local outcome, found = admit()
-record_ends(origin, admitted and 1 or 0)
-local answer
-if outcome >= FULL then
-  local due_before = denials_due()
-  denials_of_pool().add(holder, outcome, found, origin)
-  is_due_in_time = is_due_in_time and denials_due() == due_before
-  answer = reply(live(), pool.limit, outcome, found)
-else
-  if admitted then
-    local s = admitted
-    record_event(BEGAN, pool.count, origin,
-      struct.pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
+local function step()
+  read_claim()
+  local waiting = last - acknowledged
+  if waiting >= tonumber(ARGV[19]) then
+    return { JOURNAL_FULL, waiting }
   end
-  answer = reply(live(), pool.limit, outcome, shown(found))
-  for _, ending in ipairs(ended) do
-    if ending.reason ~= EXPIRED then
-      answer[#answer + 1] = ending.session.id
-      answer[#answer + 1] = ending.reason
+  if not load_pool() then
+    return { NOT_OPEN }
+  end
+  find_members()
+  if members.needs_key(named_id, named_key) or members.needs_key(replace_id, replace_key) then
+    return { KEY_NEEDED }
+  end
+  -- While sessions of known terms are in, one more is not due before the pool already is.
+  local is_due_in_time = pool.count > 0 and pool.terms ~= '' and (told == '' or told == pool.terms)
+
+  local outcome, found = admit()
+  record_ends(origin, admitted and 1 or 0)
+  local answer
+  if outcome >= FULL then
+    local due_before = denials_due()
+    denials_of_pool().add(holder, outcome, found, origin)
+    is_due_in_time = is_due_in_time and denials_due() == due_before
+    answer = reply(live(), pool.limit, outcome, found)
+  else
+    if admitted then
+      local s = admitted
+      record_event(BEGAN, pool.count, origin,
+        struct.pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
+    end
+    answer = reply(live(), pool.limit, outcome, shown(found))
+    for _, ending in ipairs(pool.ended) do
+      if ending.reason ~= EXPIRED then
+        answer[#answer + 1] = ending.session.id
+        answer[#answer + 1] = ending.reason
+      end
     end
   end
+  save_pool()
+  if not is_due_in_time or pool.count == 0 or pool.overdue > 0 then
+    keep_due()
+  end
+  keep_head()
+  return answer
 end
-save_pool()
-if not is_due_in_time or pool.count == 0 or pool.overdue > 0 then
-  keep_due()
-end
-keep_head()
-return answer

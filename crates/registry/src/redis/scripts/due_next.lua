@@ -4,8 +4,10 @@
 --
 -- KEYS  4 the alarm
 -- Reply the time, …, and when the first is due, if there is a pool
-local due = redis.call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
-if due and tonumber(due) > now and tonumber(due) <= now + ALARM_AHEAD_MS then
-  redis.call('SET', KEYS[4], '', 'PXAT', due)
+local function step()
+  local due = redis.call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
+  if due and tonumber(due) > now and tonumber(due) <= now + ALARM_AHEAD_MS then
+    redis.call('SET', KEYS[4], '', 'PXAT', due)
+  end
+  return reply(due)
 end
-return reply(due)

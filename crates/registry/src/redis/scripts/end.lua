@@ -3,18 +3,25 @@
 -- ARGV  2 to 4 as in lib/one_session.lua · 5 what caused it · 6 the reason
 --       7 the user to let out if others share the session, or nothing
 -- Reply the time, …, what was done: GONE and the reason on record, LEFT, or MISSING
-local origin, reason, leaver = ARGV[5], tonumber(ARGV[6]), ARGV[7]
-local over = is_over(s)
-if not over and leaver ~= '' and leave(s, leaver) then
+local function step()
+  local s, missing = find_session()
+  if not s then
+    return missing
+  end
+  local origin, reason, leaver = ARGV[5], tonumber(ARGV[6]), ARGV[7]
+  local over = is_over(s)
+  if not over and leaver ~= '' and leave(s, leaver) then
+    save_pool()
+    keep_head()
+    return reply(LEFT)
+  end
+  count_members()
+  take_out_all({ s }, not over and reason or nil)
+  record_ends(over and '' or origin, 0)
   save_pool()
+  if pool.count == 0 then
+    keep_due()
+  end
   keep_head()
-  return reply(LEFT)
+  return reply(GONE, pool.ended[1].reason)
 end
-take_out_all({ s }, not over and reason or nil)
-record_ends(over and '' or origin, 0)
-save_pool()
-if pool.count == 0 then
-  keep_due()
-end
-keep_head()
-return reply(GONE, ended[1].reason)

@@ -2,18 +2,25 @@
 --
 -- ARGV  2 to 4 as in lib/one_session.lua
 -- Reply the time, …, what was found: LIVE and the session, GONE and its last heartbeat, or MISSING
-if not is_over(s) then
-  renew(s, pool.ttl or s.ttl)
+local function step()
+  local s, missing = find_session()
+  if not s then
+    return missing
+  end
+  if not is_over(s) then
+    renew(s, pool.ttl or s.ttl)
+    save_pool()
+    keep_head()
+    return reply(LIVE, shown(s))
+  end
+  count_members()
+  take_out_all({ s })
+  record_ends('', 0)
   save_pool()
+  keep_due()
   keep_head()
-  return reply(LIVE, shown(s))
+  if pool.ended[1].reason == EXPIRED then
+    return reply(GONE, s.heartbeat)
+  end
+  return reply(MISSING)
 end
-take_out_all({ s })
-record_ends('', 0)
-save_pool()
-keep_due()
-keep_head()
-if ended[1].reason == EXPIRED then
-  return reply(GONE, s.heartbeat)
-end
-return reply(MISSING)

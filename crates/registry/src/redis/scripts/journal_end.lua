@@ -1,4 +1,6 @@
 -- How far a bucket's journal goes.
 --
 -- Reply the time, …
-return reply()
+local function step()
+  return reply()
+end

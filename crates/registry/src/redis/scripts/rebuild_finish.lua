@@ -2,6 +2,8 @@
 --
 -- ARGV  1 the new stamp
 -- Reply the time, …
-stamp, must_keep_head = ARGV[1], true
-keep_head()
-return reply()
+local function step()
+  stamp, must_keep_head = ARGV[1], true
+  keep_head()
+  return reply()
+end

@@ -2,14 +2,21 @@
 --
 -- ARGV  2 to 4 as in lib/one_session.lua
 -- Reply the time, …, LIVE and the session, or MISSING
-forget_over()
-record_ends('', 0)
-save_pool()
-if #ended > 0 then
-  keep_due()
+local function step()
+  local s, missing = find_session()
+  if not s then
+    return missing
+  end
+  count_members()
+  forget_over()
+  record_ends('', 0)
+  save_pool()
+  if #pool.ended > 0 then
+    keep_due()
+  end
+  keep_head()
+  if is_over(s) then
+    return reply(MISSING)
+  end
+  return reply(LIVE, shown(s))
 end
-keep_head()
-if is_over(s) then
-  return reply(MISSING)
-end
-return reply(LIVE, shown(s))

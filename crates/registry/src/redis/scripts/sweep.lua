@@ -2,22 +2,24 @@
 -- nobody was in it for a while and all that happened in it is in the ledger.
 --
 -- Reply the time, …, how many sessions ended, and 1 if more are over already
-if not load_pool() then
-  redis.call('ZREM', DUE, ARGV[1])
-  return reply(0, 0)
+local function step()
+  if not load_pool() then
+    redis.call('ZREM', DUE, ARGV[1])
+    return reply(0, 0)
+  end
+  find_members()
+  revise('')
+  record_ends('', 0)
+  denials_of_pool().flush()
+  local unused = pool.empty_since and now >= pool.empty_since + EMPTY_KEPT_MS
+  if unused and pool.denials == '' and pool.last_event <= acknowledged then
+    redis.call('DEL', POOL)
+    redis.call('ZREM', DUE, ARGV[1])
+  else
+    save_pool()
+    redis.call('ZADD', DUE, next_due(), ARGV[1])
+  end
+  keep_head()
+  local more = pool.overdue > 0 or (pool.closed and pool.count > 0)
+  return reply(#pool.ended, more and 1 or 0)
 end
-find_members()
-revise('')
-record_ends('', 0)
-denials_of_pool().flush()
-local unused = pool.empty_since and now >= pool.empty_since + EMPTY_KEPT_MS
-if unused and pool.denials == '' and pool.last_event <= acknowledged then
-  redis.call('DEL', POOL)
-  redis.call('ZREM', DUE, ARGV[1])
-else
-  save_pool()
-  redis.call('ZADD', DUE, next_due(), ARGV[1])
-end
-keep_head()
-local more = pool.overdue > 0 or (pool.closed and pool.count > 0)
-return reply(#ended, more and 1 or 0)

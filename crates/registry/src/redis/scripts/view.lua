@@ -2,28 +2,30 @@
 --
 -- ARGV  2 how many sessions at most
 -- Reply the time, …, how many are live, its terms or nothing, and the sessions in turn
-local max = tonumber(ARGV[2])
-if not load_pool() then
-  return { NOT_OPEN }
-end
-find_members()
-forget_over()
-record_ends('', 0)
-save_pool()
-if #ended > 0 then
-  keep_due()
-end
-keep_head()
+local function step()
+  local max = tonumber(ARGV[2])
+  if not load_pool() then
+    return { NOT_OPEN }
+  end
+  find_members()
+  forget_over()
+  record_ends('', 0)
+  save_pool()
+  if #pool.ended > 0 then
+    keep_due()
+  end
+  keep_head()
 
-local answer = reply(pool.count - pool.overdue, pool.terms)
-local found = max > 0 and members.some_stalest(max) or {}
-table.sort(found, before)
-for _, s in ipairs(found) do
-  if max > 0 and not is_over(s) then
-    max = max - 1
-    for _, part in ipairs({ shown(s) }) do
-      answer[#answer + 1] = part
+  local answer = reply(pool.count - pool.overdue, pool.terms)
+  local found = max > 0 and members.some_stalest(max) or {}
+  table.sort(found, before)
+  for _, s in ipairs(found) do
+    if max > 0 and not is_over(s) then
+      max = max - 1
+      for _, part in ipairs({ shown(s) }) do
+        answer[#answer + 1] = part
+      end
     end
   end
+  return answer
 end
-return answer

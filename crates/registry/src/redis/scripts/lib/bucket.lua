@@ -1,4 +1,9 @@
--- The bucket that a script works in: its head, its clock, its journal. Every script on a served bucket begins so.
+-- The bucket that a step works in: its head, its clock, its journal. Every script on a served bucket begins so.
+--
+-- A script may be called for several at once: the step that it is (`step`, in the file that it is named after) is taken
+-- for each in turn, as if each had called it alone: see lib/each.lua, which every such script ends with. So KEYS and ARGV
+-- are from here on those of one call, what a step knows is in variables that it begins anew, and functions are made
+-- once for all of them, for making them costs time.
 --
 -- Names in capitals are numbers and keys that this side and the node agree upon: see scripts.rs.
 -- KEYS  1 HEAD, 2 DUE (the due-index), 3 JOURNAL of the bucket; for scripts on a pool also
@@ -9,18 +14,27 @@
 -- The head is the stamp and then: the clock's high-water mark, the number of the journal's last event, and how
 -- many events are acknowledged (6 bytes each). The stamp is: format (1 byte), stage (1), epoch (6), identity of the
 -- server. A reply is an array. Its first number is the time, or a negative one that says why there is no answer.
-local stamp = ARGV[#ARGV]
-local head = redis.call('GET', HEAD)
-if not head or head:sub(1, -19) ~= stamp then
-  return { NOT_SERVING }
-end
-local mark, last, acknowledged = struct.unpack('>I6I6I6', head, #stamp + 1)
+local all_keys, all_args = KEYS, ARGV
+local KEYS, ARGV
+local stamp, mark, last, acknowledged, now, must_keep_head
 
--- One clock decides: this server's, which is never seen to go back.
+-- One clock decides: this server's.
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-local now = math.max(clock, mark)
-local must_keep_head = now - mark >= MARK_LAG_MS
+
+-- Begins a step; false if the bucket is not served so.
+local function enter()
+  stamp = ARGV[#ARGV]
+  local head = redis.call('GET', HEAD)
+  if not head or head:sub(1, -19) ~= stamp then
+    return false
+  end
+  mark, last, acknowledged = struct.unpack('>I6I6I6', head, #stamp + 1)
+  -- The clock is never seen to go back.
+  now = math.max(clock, mark)
+  must_keep_head = now - mark >= MARK_LAG_MS
+  return true
+end
 
 -- The id of an event in the journal.
 local function journal_id(number)

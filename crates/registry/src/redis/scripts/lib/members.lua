@@ -1,8 +1,25 @@
 -- Who is in the pool, however it is kept. Follows large.lua.
-local members    -- small_members or large_members, once the pool is loaded
+local members    -- `small` or `large`, once the pool is loaded
+local small, large
+
+local function choose_members()
+  if pool.ttls then
+    large = large or large_members()
+    members = large
+  else
+    small = small or small_members()
+    members = small
+  end
+end
+
+-- Who only touches one session of a large pool need not know how many there are.
+local function count_members()
+  pool.count = pool.count or redis.call('ZCARD', ORDER)
+end
 
 local function find_members()
-  members = pool.ttls and large_members() or small_members()
+  choose_members()
+  count_members()
 end
 
 -- What a holder goes by in a large pool.
@@ -18,7 +35,7 @@ local function insert(s)
   if not pool.ttls and pool.count > SMALL_MAX then
     local all = pool.sessions
     pool.ttls, pool.sessions = {}, {}
-    find_members()
+    choose_members()
     for _, each in ipairs(all) do
       each.key = each.key or key_of(read_body(each).holder)
       members.put(each)
@@ -35,7 +52,7 @@ local function remove_all(gone)
   members.take(gone)
   if pool.count == 0 and pool.ttls then
     pool.ttls, pool.sessions = nil, {}
-    find_members()
+    choose_members()
   end
 end
 

@@ -10,7 +10,7 @@
 -- 2, if it has just denied: see denials.lua). Then, in a large pool, the TTLs in use (5 each).
 --
 -- Functions that few steps need are made by a function, for what is made costs time in each of them.
-local pool = {}
+local pool
 
 -- Takes over terms, or knows none if they are ''. A pool of which nothing was ever known has one seat.
 local function know(terms)
@@ -24,12 +24,13 @@ local function know(terms)
   pool.closed = closed == 1
 end
 
--- Reads the pool; false if it is not open.
+-- Reads the pool; false if it is not open. How many are in a large one is not known yet: see members.lua.
 local function load_pool()
   local raw = redis.call('GET', POOL)
   if not raw then
     return false
   end
+  pool = { denials = '', overdue = 0, sessions = {}, ended = {} }
   local flags, at
   flags, pool.seq, pool.last_event, at = struct.unpack('>BI6I6', raw)
   if flags % (2 * IS_EMPTY) >= IS_EMPTY then
@@ -42,17 +43,14 @@ local function load_pool()
     at = at + TERMS_BYTES
   end
   know(terms)
-  pool.denials = ''
   if flags % (2 * HAS_DENIALS) >= HAS_DENIALS then
     pool.denials, at = struct.unpack('>Hc0', raw, at)
   end
-  pool.overdue, pool.sessions = 0, {}
   if flags % (2 * IS_LARGE) >= IS_LARGE then
     pool.ttls = {}
     while at <= #raw do
       pool.ttls[#pool.ttls + 1], at = struct.unpack('>I5', raw, at)
     end
-    pool.count = redis.call('ZCARD', ORDER)
     return true
   end
   local count = 0

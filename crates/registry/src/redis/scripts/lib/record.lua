@@ -3,8 +3,8 @@
 -- An event is: kind (1 byte), number (6), time (6), how many are live after it (4), the limit in force (4), the
 -- version of the terms that gave it (8), the pool and what caused it (2 bytes of length each), and the rest by kind.
 -- The epoch and its place in the journal are its id there.
-local ended = {}    -- sessions that ended in this step, with reason and expiry
-
+--
+-- pool.ended: the sessions that ended in this step, with reason and expiry.
 local function record_event(kind, live, origin, rest)
   pool.seq = pool.seq + 1
   record(struct.pack('>BI6I6I4I4', kind, pool.seq, now, live, pool.limit)
@@ -20,6 +20,7 @@ end
 
 -- Ends sessions for a reason, or for what they are over for. record_ends must follow.
 local function take_out_all(gone, reason)
+  local ended = pool.ended
   for _, s in ipairs(gone) do
     ended[#ended + 1] = { session = s, reason = reason or over_for(s), expires = expiry_of(s) }
   end
@@ -28,6 +29,7 @@ end
 
 -- Records the sessions that ended. Newcomers came after them and are in already. What time ends is nobody's doing.
 local function record_ends(origin, newcomers)
+  local ended = pool.ended
   for i, ending in ipairs(ended) do
     local s = read_body(ending.session)
     local rest = struct.pack('>c16BI6I6B', s.id, ending.reason, s.heartbeat, ending.expires, s.tier) .. s.holder

@@ -1,22 +1,27 @@
--- Puts back sessions that the ledger knows as live, and ends what is over. Follows open.lua or fill.lua.
+-- Puts back sessions that the ledger knows as live, and ends what is over. Follows new_pool.lua.
 --
--- Where heartbeats keep sessions alive each gets one full TTL from now, since its holder could not send any
--- meanwhile; else it keeps the end that it had.
-local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
-while at <= #known do
-  local s = {}
-  s.id, s.heartbeat, s.ttl, s.body, at = struct.unpack('>c16I6I5Hc0', known, at)
-  s.key = key_of(read_body(s).holder)
-  if has_heartbeats then
-    s.heartbeat, s.ttl = now, pool.ttl or s.ttl
+-- ARGV  5 '1' if heartbeats keep the pool's sessions alive
+--       6 the sessions, each: id (16 bytes), last heartbeat (6), TTL (5), body (2 of length)
+-- Reply the time, …
+local function restore()
+  -- Where heartbeats keep sessions alive each gets one full TTL from now, since its holder could not send any
+  -- meanwhile; else it keeps the end that it had.
+  local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
+  while at <= #known do
+    local s = {}
+    s.id, s.heartbeat, s.ttl, s.body, at = struct.unpack('>c16I6I5Hc0', known, at)
+    s.key = key_of(read_body(s).holder)
+    if has_heartbeats then
+      s.heartbeat, s.ttl = now, pool.ttl or s.ttl
+    end
+    if not members.by_holder(s.holder, s.key) and not members.by_id(s.id, s.key) then
+      insert(s)
+    end
   end
-  if not members.by_holder(s.holder, s.key) and not members.by_id(s.id, s.key) then
-    insert(s)
-  end
+  revise('')
+  record_ends('', 0)
+  save_pool()
+  keep_due()
+  keep_head()
+  return reply()
 end
-revise('')
-record_ends('', 0)
-save_pool()
-keep_due()
-keep_head()
-return reply()

@@ -1,0 +1,176 @@
+//! One command for all calls of a script that wait for Redis at the same time.
+//!
+//! A script costs Redis about as much to call as to run, and this node as much to send. So a few commands are under way
+//! at a time, and what comes meanwhile goes with the next: the busier a node is, the less each call costs. Each call is
+//! answered as if it had come alone: see `scripts/lib/each.lua`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use redis::{Cmd, ErrorKind, RedisResult, Value};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use super::call::{Call, Stage, stamp};
+use super::link::{Up, not_reached};
+use super::script::Script;
+use super::scripts::{ASK_ALONE, SCRIPTS, Scripts};
+use super::servers::{Again, Servers};
+use super::slot::Slot;
+
+/// What goes with one command at most: Redis does nothing else meanwhile.
+const CALLS_MAX: usize = 32;
+
+/// Commands of one script that are under way at the same time: while one is on its way, Redis is at work on another.
+const UNDER_WAY_MAX: usize = 2;
+
+/// What waits for a command at most. Whoever comes then waits to be let in.
+const WAITING_MAX: usize = 4_096;
+
+/// A call, and the stage and epoch that its bucket must be in.
+pub(super) struct Stamped {
+    pub(super) call: Call,
+    pub(super) slot: Slot,
+    pub(super) stage: Stage,
+    pub(super) epoch: u64,
+}
+
+/// The reply to a call.
+pub(super) struct Told {
+    /// By whom.
+    pub(super) up: Arc<Up>,
+    pub(super) reply: Value,
+    /// The call was sent more than once: what it found may have been done by itself.
+    pub(super) is_repeated: bool,
+}
+
+/// Sends one call.
+pub(super) async fn send_alone(servers: &Servers, again: Again, call: &Stamped) -> RedisResult<Told> {
+    let (sent, mut replies) = send(servers, again, std::slice::from_ref(call)).await?;
+    let reply = replies.pop().ok_or((ErrorKind::UnexpectedReturnType, "a reply is missing"))?;
+    Ok(sent.told(reply))
+}
+
+/// What all replies to one command have in common.
+struct Sent {
+    up: Arc<Up>,
+    is_repeated: bool,
+}
+
+impl Sent {
+    fn told(&self, reply: Value) -> Told {
+        Told { up: Arc::clone(&self.up), reply, is_repeated: self.is_repeated }
+    }
+}
+
+/// Sends calls of one script, all in one slot or to the only server, and gives the reply to each.
+async fn send(servers: &Servers, again: Again, calls: &[Stamped]) -> RedisResult<(Sent, Vec<Value>)> {
+    let Some(Stamped { call: Call { script, .. }, slot, .. }) = calls.first() else {
+        return Err((ErrorKind::InvalidClientConfig, "nothing is called").into());
+    };
+    let times = AtomicUsize::new(0);
+    let command = |up: &Up| {
+        times.fetch_add(1, Ordering::Relaxed);
+        Cow::Owned(command(script, calls, up))
+    };
+    let (up, answer) = servers.ask(*slot, Some(script), again, command).await?;
+    match answer {
+        Value::Array(replies) if replies.len() == calls.len() => {
+            Ok((Sent { up, is_repeated: times.into_inner() > 1 }, replies))
+        }
+        _ => Err((ErrorKind::UnexpectedReturnType, "a script does not reply to each call").into()),
+    }
+}
+
+/// The command that is all these calls: see `scripts/lib/each.lua`.
+fn command(script: &Script, calls: &[Stamped], up: &Up) -> Cmd {
+    let keys: Vec<&[u8]> = calls.iter().flat_map(|Stamped { call, .. }| call.keys()).collect();
+    let mut command = script.call(keys.into_iter());
+    command.arg(calls.len());
+    for Stamped { call, stage, epoch, .. } in calls {
+        for argument in call.args() {
+            command.arg(argument);
+        }
+        command.arg(stamp(*stage, *epoch, &up.identity));
+    }
+    command
+}
+
+/// The scripts that are called often, each with its lane. Where all is on one server any calls of one can go together.
+#[derive(Debug)]
+pub(super) struct Lanes([(&'static Script, Lane); 5]);
+
+impl Lanes {
+    /// None for a cluster, where a command is on one slot. Must be called in a runtime.
+    pub(super) fn new(servers: &Servers) -> Option<Self> {
+        let Scripts { acknowledge, claim, end, heartbeat, journal_read, .. } = &*SCRIPTS;
+        let often = [acknowledge, claim, end, heartbeat, journal_read];
+        servers.is_one().then(|| Self(often.map(|script| (script, Lane::new(servers)))))
+    }
+
+    pub(super) fn of(&self, script: &Script) -> Option<&Lane> {
+        self.0.iter().find(|(its, _)| std::ptr::eq(*its, script)).map(|(_, lane)| lane)
+    }
+}
+
+/// Where calls of one script wait for the next command.
+#[derive(Debug)]
+pub(super) struct Lane {
+    waiting: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    call: Stamped,
+    told: oneshot::Sender<RedisResult<Told>>,
+}
+
+impl Lane {
+    fn new(servers: &Servers) -> Self {
+        let (waiting, calls) = mpsc::channel(WAITING_MAX);
+        let calls = Arc::new(Mutex::new(calls));
+        for _ in 0..UNDER_WAY_MAX {
+            tokio::spawn(run(servers.clone(), Arc::clone(&calls)));
+        }
+        Self { waiting }
+    }
+
+    /// Sends a call with others. It may be sent again if its answer did not come.
+    pub(super) async fn ask(&self, call: Stamped) -> RedisResult<Told> {
+        let (told, reply) = oneshot::channel();
+        let is_under_way = self.waiting.send(Waiting { call, told }).await.is_ok();
+        let reply = if is_under_way { reply.await.ok() } else { None };
+        reply.unwrap_or_else(|| Err(not_reached("nobody sends to it any more")))
+    }
+}
+
+/// Sends what waits, until nobody can ask any more.
+async fn run(servers: Servers, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
+    let mut together = Vec::with_capacity(CALLS_MAX);
+    while waiting.lock().await.recv_many(&mut together, CALLS_MAX).await > 0 {
+        let (calls, tell): (Vec<Stamped>, Vec<_>) =
+            together.drain(..).map(|Waiting { call, told }| (call, told)).unzip();
+        let (sent, replies) = match send(&servers, Again::WhenCutOff, &calls).await {
+            Ok(sent) => sent,
+            Err(error) => {
+                for tell in tell {
+                    // Whoever asked may have gone, here and below.
+                    let _ = tell.send(Err(error.clone()));
+                }
+                continue;
+            }
+        };
+        for ((call, reply), tell) in calls.iter().zip(replies).zip(tell) {
+            let told = if must_ask_alone(&reply) {
+                let told = send_alone(&servers, Again::WhenCutOff, call).await;
+                told.map(|told| Told { is_repeated: true, ..told })
+            } else {
+                Ok(sent.told(reply))
+            };
+            let _ = tell.send(told);
+        }
+    }
+}
+
+fn must_ask_alone(reply: &Value) -> bool {
+    matches!(reply, Value::Array(said) if matches!(said[..], [Value::Int(ASK_ALONE)]))
+}
