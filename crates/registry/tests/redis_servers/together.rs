@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use redis::RedisResult;
-use seatkeeper_registry::{Ended, Heartbeat};
+use seatkeeper_core::Change;
+use seatkeeper_registry::{Answer, Ended, Granted, Heartbeat, Registry as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::{Node, REACHED_MAX};
@@ -83,6 +84,35 @@ async fn what_comes_at_once_takes_few_commands_and_each_is_told_its_own() {
     }
     let commands = scripts_called(&redis) - before - CALLS;
     assert!(commands < 3 * CALLS / 10, "{commands} commands for {} calls", 3 * CALLS);
+}
+
+/// Nothing of one step is left when the next one is taken.
+#[tokio::test]
+async fn what_comes_at_once_is_decided_one_after_another() {
+    let redis = Redis::start();
+    let node = Node::on(&redis).await;
+    let names: Vec<String> = (0..CALLS / 3).map(|number| format!("pool {number}")).collect();
+    let pools = join_all(names.iter().map(|name| node.pool_called(name))).await;
+
+    // Who comes first to a pool of one seat gets it, and again; another one does not.
+    let claims = pools.iter().flat_map(|pool| ["ann", "ann", "ben"].map(|holder| node.claim(pool, holder)));
+    let mut told = [0; 4];
+    for claimed in join_all(claims).await {
+        let what = match claimed.expect("an answer").answer {
+            Answer::Granted { how: Granted::Admitted, ended, .. } if ended.is_empty() => 0,
+            Answer::Granted { how: Granted::Resumed, ended, .. } if ended.is_empty() => 1,
+            Answer::Granted { .. } => 2,
+            Answer::Denied(_) => 3,
+        };
+        told[what] += 1;
+    }
+    assert_eq!(told.iter().sum::<usize>(), 3 * pools.len());
+    assert_eq!((told[0], told[2]), (pools.len(), 0), "{told:?}");
+
+    let read = node.registry.journal_read(Share::All, CALLS * CALLS).await.expect("it can be read");
+    let is_admission = |change: &Change| matches!(change, Change::Admitted { .. });
+    let admissions = read.entries.iter().filter(|entry| is_admission(&entry.event.change)).count();
+    assert_eq!((admissions, read.entries.len() - admissions), (told[0], told[3]));
 }
 
 /// What is wrong with one pool is no other's trouble.
