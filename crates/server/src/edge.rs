@@ -1,21 +1,22 @@
 //! The edge: connections, which come from anybody. Each has bounds in time, and all of them in number.
 
+mod bodies;
+mod farewell;
 mod patience;
 mod tls;
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -29,7 +30,8 @@ use tower_service::Service;
 
 use crate::reload::Reload;
 use crate::settings::ServerSettings;
-use patience::{AtWork, Patience, Patient, Silence};
+use bodies::{Answer, Asked};
+use patience::{Patience, Patient, Silence};
 pub use tls::CertificateError;
 pub(crate) use tls::{Certificate, Files};
 
@@ -152,7 +154,7 @@ impl Edge {
         let Self { router, http, patience, stopping, cut_off, .. } = self;
         let silence = Silence::new(patience);
         let io = TokioIo::new(Patient::new(stream, silence.clone()));
-        let service = service_fn(|request| answer(router.clone(), request, peer, silence.work()));
+        let service = service_fn(|request| answer(router.clone(), request, peer, silence.clone()));
         let mut connection = pin!(http.serve_connection(io, service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -180,36 +182,11 @@ async fn answer(
     mut router: Router,
     request: Request<Incoming>,
     peer: SocketAddr,
-    at_work: AtWork,
+    silence: Silence,
 ) -> Result<Response<Answer>, Infallible> {
-    let mut request = request.map(Body::new);
+    let at_work = silence.work();
+    let mut request = request.map(|body| Body::new(Asked::new(body, silence)));
     request.extensions_mut().insert(ConnectInfo(peer));
     let response = router.call(request).await?;
     Ok(response.map(|body| Answer { body, _at_work: at_work }))
-}
-
-/// An answer's body. Work on the request is over when it is written.
-struct Answer {
-    body: Body,
-    _at_work: AtWork,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

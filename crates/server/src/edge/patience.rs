@@ -3,12 +3,14 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::farewell::Farewell;
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,8 @@ struct Inner {
     since: Instant,
     /// In milliseconds from then; [`FOR_EVER`] while a request is worked on. The lowest bit tells whether no request has begun.
     until: AtomicU64,
+    /// Whether some of a request's body may be left.
+    unread: AtomicBool,
 }
 
 const FOR_EVER: u64 = u64::MAX;
@@ -42,7 +46,13 @@ pub(super) struct AtWork(Silence);
 
 impl Silence {
     pub(super) fn new(patience: Patience) -> Self {
-        let this = Self(Arc::new(Inner { patience, since: Instant::now(), until: AtomicU64::new(0) }));
+        let inner = Inner {
+            patience,
+            since: Instant::now(),
+            until: AtomicU64::new(0),
+            unread: AtomicBool::new(false),
+        };
+        let this = Self(Arc::new(inner));
         this.wait_for(patience.head, 0);
         this
     }
@@ -51,6 +61,11 @@ impl Silence {
     pub(super) fn work(&self) -> AtWork {
         self.0.until.store(FOR_EVER, Ordering::Relaxed);
         AtWork(self.clone())
+    }
+
+    /// Some of a request's body may be left when it is answered, or is not.
+    pub(super) fn leave_unread(&self, some: bool) {
+        self.0.unread.store(some, Ordering::Relaxed);
     }
 
     /// Some of a request has come.
@@ -87,11 +102,19 @@ pub(super) struct Patient<S> {
     /// Since when nothing of what is written is taken.
     stalled_since: Option<Instant>,
     writing: Alarm,
+    farewell: Option<Farewell>,
 }
 
 impl<S> Patient<S> {
     pub(super) fn new(stream: S, silence: Silence) -> Self {
-        Self { stream, silence, reading: Alarm(None), stalled_since: None, writing: Alarm(None) }
+        Self {
+            stream,
+            silence,
+            reading: Alarm(None),
+            stalled_since: None,
+            writing: Alarm(None),
+            farewell: None,
+        }
     }
 
     /// What a write comes to: an error if none has got on for too long.
@@ -131,7 +154,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.unless_stalled(cx, written)
@@ -156,8 +179,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let closed = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.unless_stalled(cx, closed)
+        let this = &mut *self;
+        if this.silence.0.unread.load(Ordering::Relaxed) {
+            ready!(this.farewell.get_or_insert_with(Farewell::begin).poll(cx, &mut this.stream));
+        }
+        let closed = Pin::new(&mut this.stream).poll_shutdown(cx);
+        this.unless_stalled(cx, closed)
     }
 }
 

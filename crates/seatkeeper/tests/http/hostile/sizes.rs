@@ -1,11 +1,23 @@
 //! Bodies at the limit, and past it.
 
+use std::thread;
+
 use super::Siege;
 use super::endpoint::Endpoint;
 use crate::http::exchange::{assert_field, assert_problem, bytes, status_of};
 
 /// The longest body.
 const BODY_BYTES_MAX: usize = 65_536;
+
+/// Asks all operations at once: each waits for the server to close.
+fn at_each(siege: &Siege, check: impl Fn(&Endpoint<'_>) + Sync) {
+    let (endpoints, check) = (Endpoint::all(siege), &check);
+    thread::scope(|scope| {
+        for endpoint in &endpoints {
+            scope.spawn(move || check(endpoint));
+        }
+    });
+}
 
 /// A body that would be taken, with blanks up to a length.
 fn padded(endpoint: &Endpoint<'_>, length: usize) -> String {
@@ -49,20 +61,20 @@ async fn a_body_of_one_byte_more_is_413() {
 #[tokio::test]
 async fn a_body_that_does_not_tell_its_length_is_413_as_soon_as_it_is_too_long() {
     let siege = Siege::begin().await;
-    for endpoint in Endpoint::all(&siege) {
+    at_each(&siege, |endpoint| {
         let head = endpoint.head("Transfer-Encoding: chunked");
-        let request = format!("{head}{}", chunked(&padded(&endpoint, BODY_BYTES_MAX + 1)));
+        let request = format!("{head}{}", chunked(&padded(endpoint, BODY_BYTES_MAX + 1)));
         let answer = bytes(siege.desk.house.url(), request.as_bytes());
         assert_eq!(status_of(&answer), Some(413), "{}: {answer}", endpoint.name);
         assert!(answer.contains("application/problem+json"), "{answer}");
-    }
+    });
     siege.withstood().await;
 }
 
 #[tokio::test]
 async fn a_length_that_is_too_long_is_413_before_any_of_the_body_comes() {
     let siege = Siege::begin().await;
-    for endpoint in Endpoint::all(&siege) {
+    at_each(&siege, |endpoint| {
         for length in ["65537", "1000000000000", "18446744073709551615"] {
             let answer =
                 bytes(siege.desk.house.url(), endpoint.head(&format!("Content-Length: {length}")).as_bytes());
@@ -73,14 +85,14 @@ async fn a_length_that_is_too_long_is_413_before_any_of_the_body_comes() {
                 endpoint.name
             );
         }
-    }
+    });
     siege.withstood().await;
 }
 
 #[tokio::test]
 async fn two_hundred_thousand_levels_are_refused_for_their_length() {
     let siege = Siege::begin().await;
-    for endpoint in Endpoint::all(&siege) {
+    at_each(&siege, |endpoint| {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
             let request = format!("{}{deep}", endpoint.head(&format!("Content-Length: {}", deep.len())));
@@ -88,7 +100,7 @@ async fn two_hundred_thousand_levels_are_refused_for_their_length() {
             // A server that answers before it has read all may close before all is sent.
             assert!(matches!(status_of(&answer), Some(413) | None), "{}: {answer}", endpoint.name);
         }
-    }
+    });
     siege.withstood().await;
 }
 
