@@ -32,16 +32,20 @@ use written::Written;
 const TOKEN_SECRET: &str = "canary-of-the-secret-that-signs-tokens";
 const REDIS_PASSWORD: &str = "canary-of-the-redis-password";
 const DATABASE_PASSWORD: &str = "canary-of-the-database-password";
+const PASSWORD_IN_FILE: &str = "canary-of-a-password-in-a-file";
+const WRONG_PASSWORD_IN_FILE: &str = "canary-of-a-wrong-password-in-a-file";
 const SINK_TOKEN: &str = "canary-of-the-sink-token";
 const LICENSE_KEY: &str = "CANARY-OF-A-LICENSE-KEY-7Q4Z";
 const WRONG_LICENSE_KEY: &str = "CANARY-OF-A-WRONG-LICENSE-KEY-3K9X";
 const BEARER: &str = "canary.of-a.bearer-token";
 const IDEMPOTENCY_KEY: &str = "canary-of-an-idempotency-key";
 
-const CANARIES: [&str; 8] = [
+const CANARIES: [&str; 10] = [
     TOKEN_SECRET,
     REDIS_PASSWORD,
     DATABASE_PASSWORD,
+    PASSWORD_IN_FILE,
+    WRONG_PASSWORD_IN_FILE,
     SINK_TOKEN,
     LICENSE_KEY,
     WRONG_LICENSE_KEY,
@@ -88,16 +92,35 @@ async fn of_a_node_whose_redis_and_database_fail() {
     redis.ask::<()>(redis::cmd("ACL").arg("SETUSER").arg("seatkeeper").arg(&user[..]).take());
     let redis_url = redis.url().replace("://", &format!("://seatkeeper:{REDIS_PASSWORD}@"));
     let database = postgres::database();
-    let database_url = database.url().replace('@', &format!(":{DATABASE_PASSWORD}@"));
-    let settings = talkative(&[("REGISTRY_URL", &redis_url), ("LEDGER_URL", &database_url)]);
-
+    let users_url = database.for_user("seatkeeper_of_secrets", PASSWORD_IN_FILE);
+    let database_url = users_url.replacen('@', &format!(":{DATABASE_PASSWORD}@"), 1);
     let mut written = Written::default();
+    let file_with = |name: &str, password: &str| {
+        let path = written.path(name);
+        fs::write(&path, format!("{password}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let right = file_with("right", PASSWORD_IN_FILE);
+    let wrong = file_with("wrong", WRONG_PASSWORD_IN_FILE);
+    let by = |ledger_url: &str, password_file: &str| {
+        talkative(&[
+            ("REGISTRY_URL", &redis_url),
+            ("LEDGER_URL", ledger_url),
+            ("LEDGER_PASSWORD_FILE", password_file),
+        ])
+    };
+    let settings = by(&database_url, &right);
+
     let closed = format!("postgres://seatkeeper:{DATABASE_PASSWORD}@127.0.0.1:{}/seatkeeper", port::free());
     // It tries for longer than the test takes.
     let _hopeless = written.serve(&talkative(&[("LEDGER_URL", &closed)]));
     let nobody = database_url.replace("/test_", "/no_such_");
-    let failing = written.serve(&talkative(&[("REGISTRY_URL", &redis_url), ("LEDGER_URL", &nobody)]));
-    written.has_failed(failing);
+    for (ledger_url, password_file) in
+        [(&nobody, &*right), (&database_url, &*wrong), (&database_url, "/no/such/file")]
+    {
+        let failing = written.serve(&by(ledger_url, password_file));
+        written.has_failed(failing);
+    }
     let server = written.serve(&settings);
     let mut tokens = story::told(&mut written, &server.url(), &settings).await;
     // Back without the user, so that the password is refused.

@@ -190,6 +190,17 @@ impl Database {
     pub fn url(&self) -> String {
         self.server.url(&self.name)
     }
+
+    /// Makes a user whom it belongs to, and who gets in by this password alone. Gives where it is for him, without the
+    /// password. All tests of this process share the server: each needs another name.
+    pub fn for_user(&self, user: &str, password: &str) -> String {
+        let make = format!("CREATE ROLE {user} LOGIN PASSWORD '{password}'");
+        let give = format!("ALTER DATABASE {} OWNER TO {user}", self.name);
+        let args =
+            ["--quiet", "--set=ON_ERROR_STOP=1", "--dbname=postgres", "--command", &make, "--command", &give];
+        self.server.on_server("psql", &args);
+        self.url().replacen(USER, user, 1)
+    }
 }
 
 impl Drop for Database {

@@ -62,12 +62,7 @@ impl Tally {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_of_the_database_is_changed_under_load() {
     let database = postgres::database();
-    let url = database.url();
-    let mut owner = PgConnection::connect(&url).await.expect("a connection");
-    let (_, name) = url.rsplit_once('/').expect("postgres://…/DATABASE");
-    for statement in [format!("CREATE ROLE {USER} LOGIN"), format!("ALTER DATABASE {name} OWNER TO {USER}")] {
-        sqlx::query(AssertSqlSafe(statement)).execute(&mut owner).await.expect("the owner may do it");
-    }
+    let mut owner = PgConnection::connect(&database.url()).await.expect("a connection");
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("password");
     let write = |password: &str| fs::write(&file, format!("{password}\n")).expect("it is written");
@@ -76,10 +71,8 @@ async fn a_password_of_the_database_is_changed_under_load() {
         sqlx::query(statement).execute(&mut owner).await.expect("the owner may do it");
         sqlx::query_scalar::<_, i64>(END_CONNECTIONS).fetch_one(&mut owner).await.expect("a count")
     };
-    change_to("password-0").await;
     write("password-0");
-    let nodes_url = url.replace("//seatkeeper@", &format!("//{USER}:not-this-one@"));
-    assert_ne!(nodes_url, url);
+    let nodes_url = database.for_user(USER, "password-0").replacen('@', ":not-this-one@", 1);
     let mut nodes = Nodes::on(nodes_url.clone());
     for _ in 0..2 {
         nodes.add_in(&[(PASSWORD_FILE, file.clone())], &nodes_url);
