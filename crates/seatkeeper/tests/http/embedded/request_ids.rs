@@ -6,6 +6,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::house::{Answer, House};
+use crate::http::until::until;
 
 /// Two seats are asked for, and there is one; gives both answers, and the ids in the audit log, the oldest first.
 async fn asked_for(house: &House) -> ([Answer; 2], Vec<Value>) {
@@ -13,10 +14,13 @@ async fn asked_for(house: &House) -> ([Answer; 2], Vec<Value>) {
     let ann = house.client("ann");
     let admitted = ann.acquire(&license["license_key"], "m1").await;
     let denied = ann.acquire(&license["license_key"], "m2").await;
-    let log = house.admin().get("/api/v1/admin/audit").await.expect(200);
-    let records = log["items"].as_array().expect("records").iter().rev();
-    let ids = records.skip(1).map(|record| record["request_id"].clone()).collect();
-    ([admitted, denied], ids)
+    let ids = until("the denial, which nobody waited for, is on record", async || {
+        let log = house.admin().get("/api/v1/admin/audit").await.expect(200);
+        let records = log["items"].as_array().expect("records").iter().rev();
+        let ids: Vec<_> = records.skip(1).map(|record| record["request_id"].clone()).collect();
+        if ids.len() == 2 { Ok(ids) } else { Err(log.to_string()) }
+    });
+    ([admitted, denied], ids.await)
 }
 
 fn id_of(answer: &Answer) -> &str {
