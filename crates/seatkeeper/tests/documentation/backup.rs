@@ -15,6 +15,12 @@ const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H
     -H 'Content-Type: application/json' -d '{"license_key":"LATER","machine_id":"m1"}'; echo
 "#;
 
+/// Gives a seat that is in the backup to a machine that is not.
+const GIVE_THE_SEAT_AWAY: &str = r#"seat=$(ask 8083 m1 | sed 's/.*"session_id":"\([^"]*\)".*/\1/')
+until curl -sf -X DELETE 127.0.0.1:8083/api/v1/licenses/sessions/$seat -H "Authorization: Bearer $TOKEN"; do sleep 1; done
+until ask 8083 m4 | grep session_id; do sleep 1; done
+"#;
+
 #[test]
 fn of_nodes() {
     let (redis, database) = (Redis::start(), postgres::database());
@@ -30,13 +36,25 @@ fn of_nodes() {
             | grep -e LATER -e taken; do sleep 1; done\n";
     let stop = "kill $(jobs -p); wait\n";
     // Nodes are ready before Redis, which is empty, is filled.
-    let restored = "until ask 8081 m1 | grep session_id; do sleep 1; done\n\
+    let restored = "until ask 8081 m2 | grep session_id; do sleep 1; done\n\
+        ask 8081 m1\n\
         until ask 8082 m3 | grep license-full; do sleep 1; done\nseatkeeper audit verify\n";
-    let rest = [story, &*backup, later, stop, with("pg_restore"), start, restored, ASK_FOR_LATER].concat();
+    let rest = [
+        story,
+        &*backup,
+        later,
+        GIVE_THE_SEAT_AWAY,
+        stop,
+        with("pg_restore"),
+        start,
+        restored,
+        ASK_FOR_LATER,
+    ]
+    .concat();
     let (statuses, told) = three_nodes(&redis, &database, &rest);
     let (ready, seat, same, full) = (json!("ok"), json!("acquired"), json!("resumed"), json!(403));
-    let before = [&ready, &ready, &ready, &seat, &seat, &full, &same];
-    let after = [&ready, &ready, &ready, &same, &full, &json!(404)];
+    let before = [&ready, &ready, &ready, &seat, &seat, &full, &same, &seat];
+    let after = [&ready, &ready, &ready, &same, &same, &full, &json!(404)];
     assert_eq!(statuses, [&before[..], &after].concat().into_iter().cloned().collect::<Vec<_>>(), "{told}");
 }
 
