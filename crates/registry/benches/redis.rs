@@ -29,8 +29,6 @@ const TASKS: usize = 64;
 /// Calls that are taken down to be sent again without the registry, and over how many connections that is.
 const REPLAYED_CALLS: usize = 2_000;
 const REPLAY_CONNECTIONS: usize = 50;
-/// Keys of the scripts that are replayed: those on one pool.
-const KEYS_OF_POOL: usize = 6;
 /// Pools that calls are spread over.
 const POOLS: usize = 10_000;
 
@@ -133,7 +131,8 @@ async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
             act(n).await;
         }
     };
-    let is_on_pool = |call: Call<'_>| call.keys == KEYS_OF_POOL;
+    // The fourth key of what is about one pool is the pool's.
+    let is_on_pool = |call: &Call<'_>| matches!(call.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"));
     let replay = Replay::of(stage.server.port(), REPLAYED_CALLS, 1, is_on_pool, acts).await.unwrap();
     let (cpu, started) = (stage.cpu_micros().await, Instant::now());
     let rate = replay.rate(REPLAY_CONNECTIONS, MEASURED).await.unwrap();

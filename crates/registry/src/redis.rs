@@ -56,21 +56,22 @@ pub use figures::ServerFigures;
 use keys::AllKeys;
 use renewals::Renewals;
 pub use script::Script;
+use scripts::SCRIPTS;
 pub use servers::Servers;
 pub use settings::{Address, Deployment, Login, Password, ServerSettings, Settings, Tls};
 use slot::BucketSlots;
-use together::Lanes;
+use together::Way;
 use whereabouts::Remembered;
 pub use whereabouts::{FindSession, Found, NoRecord};
 
 /// Live sessions in Redis.
 pub struct RedisRegistry {
-    servers: Servers,
+    way: Way,
+    /// The way on which journals are read and acknowledged; none: the same.
+    way_to_journals: Option<Way>,
     settings: Settings,
     epochs: Arc<Epochs>,
     finder: Arc<dyn FindSession>,
-    /// None: each call is a command of its own.
-    lanes: Option<Lanes>,
     keys: AllKeys,
     slots: BucketSlots,
     backlog: Backlog,
@@ -94,8 +95,8 @@ impl RedisRegistry {
     ) -> Self {
         Self {
             alarms: Alarms::new(servers.clone()),
-            lanes: Lanes::new(&servers),
-            servers,
+            way: Way::new(servers),
+            way_to_journals: None,
             keys: AllKeys::new(),
             slots: BucketSlots::new(),
             backlog: Backlog::new(),
@@ -107,6 +108,20 @@ impl RedisRegistry {
             epochs,
             finder,
         }
+    }
+
+    /// Reads the journals over these connections to the same servers. Must be called in the runtime where they are read:
+    /// what is busy in another one then does not hold their events up.
+    #[must_use]
+    pub fn with_journals_over(mut self, servers: Servers) -> Self {
+        self.way_to_journals = Some(Way::new(servers));
+        self
+    }
+
+    fn way_of(&self, script: &Script) -> &Way {
+        let of_journals = [&SCRIPTS.journal_read, &SCRIPTS.acknowledge];
+        let is_of_journals = of_journals.into_iter().any(|its| std::ptr::eq(its, script));
+        self.way_to_journals.as_ref().filter(|_| is_of_journals).unwrap_or(&self.way)
     }
 }
 

@@ -121,7 +121,8 @@ async fn start_by<C: TimeSource>(
     let upkeep = Crew::new();
     let metrics = Metrics::default();
     let servers = settings.registry.shared()?.map(Servers::new);
-    let shared = Shared::of(&settings, servers.clone(), &ledger).await?;
+    let recorder = Recorder::start().map_err(StartError::Recorder)?;
+    let shared = Shared::of(&settings, servers.clone(), &ledger, &recorder).await?;
     let (registries, bearings) = match &shared {
         Some(shared) => {
             shared.start(&settings, &ledger, &upkeep, &metrics).await;
@@ -136,25 +137,25 @@ async fn start_by<C: TimeSource>(
     };
     let endings = Arc::new(Endings::default());
     let now = registries.for_capacities().registry.now().await?;
-    let recorder = Arc::new(Recorder::start(&ledger).map_err(StartError::Recorder)?);
-    let drainage = Crew::new();
+    let (drainage, written) = (Crew::new(), ledger.apart());
     let readers = registries.all().flat_map(|station| {
         // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
         let is_redis = servers.is_some() && registries.is_main(station);
-        let are_two = is_redis && recorder.commits_at_once() > 1;
+        let are_two = is_redis && written.commits_at_once() > 1;
         let shares = if are_two { &Share::HALVES[..] } else { &[Share::All] };
         shares.iter().map(move |share| (station, *share))
     });
     for (station, share) in readers {
-        drainage.start(Drain {
+        let drain = Drain {
             station: station.clone(),
             share,
-            recorder: Arc::clone(&recorder),
+            ledger: written.clone(),
             endings: Arc::clone(&endings),
             bearings: Arc::clone(&bearings),
             metrics: metrics.changes.clone(),
             gives_way: Default::default(),
-        });
+        };
+        drainage.start_on(recorder.runtime(), drain);
     }
     if let Some((station, shared)) = registries.alone.as_ref().zip(shared.as_ref()) {
         let (station, ledger, node) = (station.clone(), ledger.clone(), shared.presence.id());
@@ -223,8 +224,9 @@ async fn start_by<C: TimeSource>(
         if let Some(shared) = shared {
             shared.presence.left().await;
         }
-        recorder.close().await;
+        written.close().await;
         ledger.close().await;
+        drop(recorder);
     });
     Ok(Running { addr, served })
 }

@@ -14,7 +14,7 @@ use super::reply::{Preamble, Reply};
 use super::script::Script;
 use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use super::servers::Again;
-use super::together::{Stamped, Told, send_alone};
+use super::together::{Stamped, Told};
 use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
@@ -36,7 +36,7 @@ pub(super) enum Stage {
 
 impl Stage {
     /// A repeated call takes no second seat and ends nothing twice. A bucket is filled but once.
-    fn again(self) -> Again {
+    pub(super) fn again(self) -> Again {
         match self {
             Self::Rebuilding => Again::Never,
             Self::Serving => Again::WhenCutOff,
@@ -197,13 +197,8 @@ impl RedisRegistry {
 
     async fn ask_whom_in(&self, stage: Stage, epoch: u64, call: Call) -> Result<Asked, Error> {
         let bucket = call.bucket;
-        let lane =
-            self.lanes.as_ref().filter(|_| stage == Stage::Serving).and_then(|lanes| lanes.of(call.script));
-        let call = Stamped { slot: self.slots.of(bucket), call, stage, epoch };
-        let told = match lane {
-            Some(lane) => lane.ask(call).await,
-            None => send_alone(&self.servers, stage.again(), &call).await,
-        };
+        let way = self.way_of(call.script);
+        let told = way.send(Stamped { slot: self.slots.of(bucket), call, stage, epoch }).await;
         let Told { up, reply, is_repeated } = told.map_err(failed)?;
         let mut reply = Reply::of(reply)?;
         match reply.signed()? {
@@ -226,7 +221,7 @@ impl RedisRegistry {
     pub(super) async fn run(&self, call: &Call) -> Result<Value, Error> {
         let (slot, command) = (self.slots.of(call.bucket), call.command());
         let asked =
-            self.servers.ask(slot, Some(call.script), Again::Never, |_| Cow::Borrowed(&command)).await;
+            self.way.servers.ask(slot, Some(call.script), Again::Never, |_| Cow::Borrowed(&command)).await;
         asked.map(|(_, value)| value).map_err(failed)
     }
 

@@ -138,6 +138,7 @@ impl RedisRegistry {
         command: &redis::Cmd,
     ) -> Result<T, Error> {
         let asked = self
+            .way
             .servers
             .ask(self.slots.of(bucket), None, Again::WhenCutOff, |_| Cow::Borrowed(command))
             .await;

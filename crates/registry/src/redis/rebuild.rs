@@ -131,7 +131,7 @@ impl RedisRegistry {
     async fn look_at_head(&self, bucket: Bucket) -> Result<(Identity, Option<Head>), Error> {
         let look = redis::cmd("GET").arg(&self.keys.of(bucket).head).take();
         let asked =
-            self.servers.ask(self.slots.of(bucket), None, Again::Never, |_| Cow::Borrowed(&look)).await;
+            self.way.servers.ask(self.slots.of(bucket), None, Again::Never, |_| Cow::Borrowed(&look)).await;
         let (up, read) = asked.map_err(failed)?;
         let head: Option<Vec<u8>> = from_redis_value(read).map_err(|_| Garbled("the head of a bucket"))?;
         Ok((up.identity.clone(), head_of(head.as_deref())?))

@@ -44,7 +44,16 @@ enum Ways {
 impl Servers {
     /// These servers. Each is reached as soon as it can be. Must be called in a runtime.
     pub fn new(settings: ServerSettings) -> Self {
-        let settings = Arc::new(settings);
+        Self::over(Arc::new(settings))
+    }
+
+    /// Other connections to the same servers. Must be called in the runtime that is to use them.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self::over(Arc::clone(&self.settings))
+    }
+
+    fn over(settings: Arc<ServerSettings>) -> Self {
         let one = |target| Ways::One(Link::new(Arc::clone(&settings), target));
         let ways = match &settings.deployment {
             Deployment::Standalone(address) => one(Target::Fixed(address.clone())),

@@ -44,8 +44,32 @@ pub(super) struct Told {
     pub(super) is_repeated: bool,
 }
 
+/// A way to the servers, on which calls go together where they can.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) servers: Servers,
+    /// None: each call is a command of its own.
+    lanes: Option<Lanes>,
+}
+
+impl Way {
+    /// The way over these connections. Must be called in a runtime: it is where calls are put together.
+    pub(super) fn new(servers: Servers) -> Self {
+        Self { lanes: Lanes::new(&servers), servers }
+    }
+
+    /// Sends a call, and again if its answer did not come and its stage allows it.
+    pub(super) async fn send(&self, call: Stamped) -> RedisResult<Told> {
+        let lanes = self.lanes.as_ref().filter(|_| call.stage == Stage::Serving);
+        match lanes.and_then(|lanes| lanes.of(call.call.script)) {
+            Some(lane) => lane.ask(call).await,
+            None => send_alone(&self.servers, call.stage.again(), &call).await,
+        }
+    }
+}
+
 /// Sends one call.
-pub(super) async fn send_alone(servers: &Servers, again: Again, call: &Stamped) -> RedisResult<Told> {
+async fn send_alone(servers: &Servers, again: Again, call: &Stamped) -> RedisResult<Told> {
     let (sent, mut replies) = send(servers, again, std::slice::from_ref(call)).await?;
     let reply = replies.pop().ok_or((ErrorKind::UnexpectedReturnType, "a reply is missing"))?;
     Ok(sent.told(reply))
@@ -98,24 +122,24 @@ fn command(script: &Script, calls: &[Stamped], up: &Up) -> Cmd {
 
 /// The scripts that are called often, each with its lane. Where all is on one server any calls of one can go together.
 #[derive(Debug)]
-pub(super) struct Lanes([(&'static Script, Lane); 5]);
+struct Lanes([(&'static Script, Lane); 5]);
 
 impl Lanes {
-    /// None for a cluster, where a command is on one slot. Must be called in a runtime.
-    pub(super) fn new(servers: &Servers) -> Option<Self> {
+    /// None for a cluster, where a command is on one slot.
+    fn new(servers: &Servers) -> Option<Self> {
         let Scripts { acknowledge, claim, end, heartbeat, journal_read, .. } = &*SCRIPTS;
         let often = [acknowledge, claim, end, heartbeat, journal_read];
         servers.is_one().then(|| Self(often.map(|script| (script, Lane::new(servers)))))
     }
 
-    pub(super) fn of(&self, script: &Script) -> Option<&Lane> {
+    fn of(&self, script: &Script) -> Option<&Lane> {
         self.0.iter().find(|(its, _)| std::ptr::eq(*its, script)).map(|(_, lane)| lane)
     }
 }
 
 /// Where calls of one script wait for the next command.
 #[derive(Debug)]
-pub(super) struct Lane {
+struct Lane {
     waiting: mpsc::Sender<Waiting>,
 }
 
@@ -135,7 +159,7 @@ impl Lane {
     }
 
     /// Sends a call with others. It may be sent again if its answer did not come.
-    pub(super) async fn ask(&self, call: Stamped) -> RedisResult<Told> {
+    async fn ask(&self, call: Stamped) -> RedisResult<Told> {
         let (told, reply) = oneshot::channel();
         let is_under_way = self.waiting.send(Waiting { call, told }).await.is_ok();
         let reply = if is_under_way { reply.await.ok() } else { None };

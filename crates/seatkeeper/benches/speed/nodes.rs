@@ -20,8 +20,7 @@ const REPLAY_CONNECTIONS: usize = 50;
 /// Calls that are taken down to be replayed.
 const REPLAYED_CALLS: usize = 2_000;
 
-/// The keys of a script that decides about a seat, and what those begin with that count how often a client asks.
-const KEYS_OF_DECISION: usize = 6;
+/// What keys begin with that count how often a client asks.
 const KEY_OF_COUNT: &str = "sk:rate:";
 
 /// How long that may take.
@@ -173,13 +172,14 @@ impl Scripts {
             loaded?;
             replay.map_err(Error::system("listen to Redis"))
         };
-        let all = |call: Call<'_>| decides(call) || call.first_key.starts_with(KEY_OF_COUNT);
+        let all = |call: &Call<'_>| decides(call) || call.keys[0].starts_with(KEY_OF_COUNT);
         Ok(Self { all: replay(2, all).await?, deciding: replay(1, decides).await? })
     }
 }
 
-fn decides(call: Call<'_>) -> bool {
-    call.keys == KEYS_OF_DECISION
+/// Whether it is about one pool, whose name follows the bucket's in the fourth key.
+fn decides(call: &Call<'_>) -> bool {
+    matches!(call.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"))
 }
 
 /// What the product does a second, all of it on record before the next is measured.

@@ -16,7 +16,7 @@ use crate::engine::{Commits, Registries, Station};
 use crate::failover::{Bearings, Confirm, Known, Needs, Presence, Probe, Reach, Rebuilder, Rebuilt};
 use crate::metrics::Metrics;
 use crate::settings::{DevicesWhenDown, Settings, WhenDown};
-use crate::workers::Crew;
+use crate::workers::{Crew, Recorder};
 
 /// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -62,9 +62,12 @@ impl Shared {
         settings: &Settings,
         servers: Option<Servers>,
         ledger: &Ledger,
+        recorder: &Recorder,
     ) -> Result<Option<Self>, StartError> {
         let known = Known::default();
-        let Some(backends) = Backends::of(settings, servers, ledger, &known).await? else { return Ok(None) };
+        let Some(backends) = Backends::of(settings, servers, ledger, recorder, &known).await? else {
+            return Ok(None);
+        };
         let Backends { main, standby, lasting } = backends;
         let commits = || Commits::new(settings.registry.journal_events_max);
         let station = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
@@ -137,6 +140,7 @@ impl Backends {
         settings: &Settings,
         servers: Option<Servers>,
         ledger: &Ledger,
+        recorder: &Recorder,
         known: &Known,
     ) -> Result<Option<Self>, StartError> {
         let lasting = |beside: &PostgresRegistry| Arc::new(beside.lasting(Arc::clone(&known.all))) as _;
@@ -148,7 +152,11 @@ impl Backends {
             let wait_replicas = settings.registry.wait_replicas;
             let kept = redis::Settings { journal_events_max, wait_replicas, ..redis::Settings::default() };
             let finder = Arc::new(OnRecord(ledger.clone()));
-            let main = RedisRegistry::new(servers, kept, Arc::clone(&known.main), finder);
+            let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&known.main), finder);
+            let main = {
+                let _there = recorder.runtime().enter();
+                main.with_journals_over(servers.anew())
+            };
             let standby = in_ledger(settings, &known.standby).await?;
             return Ok(Some(Self {
                 main: Arc::new(main),

@@ -10,11 +10,10 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, Event, PoolId};
-use seatkeeper_ledger::Error as LedgerError;
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use seatkeeper_registry::{JournalEntry, Receipt, Share};
 
 use super::driver::{Left, Worker};
-use super::recorder::Recorder;
 use crate::engine::{Endings, Station};
 use crate::error::Error;
 use crate::failover::Bearings;
@@ -43,7 +42,7 @@ pub(crate) struct Drain {
     pub(crate) station: Station,
     /// Whose events it puts on record.
     pub(crate) share: Share,
-    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
     pub(crate) bearings: Arc<Bearings>,
     pub(crate) metrics: ChangeMetrics,
@@ -81,12 +80,11 @@ impl Worker for Drain {
             return Ok(Left::Nothing);
         }
         commits.note_waiting_since(self.share, read.entries.iter().map(|entry| entry.event.at).min());
-        let (mut receipts, events) = split(read.entries);
-        let mut events = Arc::new(events);
+        let (mut receipts, mut events) = split(read.entries);
         while let Some(bucket) = self.apply(&events).await? {
             // The others' records do not wait for what becomes of this one.
             receipts.retain(|receipt| receipt.bucket != bucket);
-            Arc::make_mut(&mut events).retain(|event| event.pool.bucket() != bucket);
+            events.retain(|event| event.pool.bucket() != bucket);
         }
         if events.is_empty() {
             return Ok(Left::Nothing);
@@ -116,8 +114,8 @@ impl Worker for Drain {
 impl Drain {
     /// Puts events on record, or names a bucket whose events are refused. Its registry serves it no more, or must not:
     /// who waits for one of them is told so when the bucket's epoch has been read again.
-    async fn apply(&self, events: &Arc<Vec<Event>>) -> Result<Option<Bucket>, Error> {
-        let applied = self.recorder.apply(events).await;
+    async fn apply(&self, events: &[Event]) -> Result<Option<Bucket>, Error> {
+        let applied = self.ledger.apply(events).await.map_err(Error::Ledger);
         if let Ok(are_new) = &applied {
             self.metrics.recorded(events, are_new);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -68,6 +69,11 @@ impl Crew {
     /// Starts a worker.
     pub(crate) fn start(&self, worker: impl Worker) {
         self.tasks.spawn(drive(worker, self.stop.clone()));
+    }
+
+    /// Starts a worker in this runtime.
+    pub(crate) fn start_on(&self, runtime: &Handle, worker: impl Worker) {
+        self.tasks.spawn_on(drive(worker, self.stop.clone()), runtime);
     }
 
     /// Cancelled when the crew is to stop.

@@ -19,12 +19,10 @@ pub struct Replay {
 }
 
 /// A call of a script, as a server tells of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Call<'t> {
-    /// How many keys it has.
-    pub keys: usize,
-    /// The first of them, as far as it is plain text.
-    pub first_key: &'t str,
+    /// Its keys, which are plain text.
+    pub keys: Vec<&'t str>,
 }
 
 impl Replay {
@@ -34,7 +32,7 @@ impl Replay {
         port: u16,
         count: usize,
         calls_each: usize,
-        is_wanted: fn(Call<'_>) -> bool,
+        is_wanted: fn(&Call<'_>) -> bool,
         sent: impl Future<Output = ()>,
     ) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
@@ -48,7 +46,7 @@ impl Replay {
                 let mut line = String::new();
                 lines.read_line(&mut line).await?;
                 // What a script does is told as well.
-                if !line.contains(" lua] ") && call_told(&line).is_some_and(is_wanted) {
+                if !line.contains(" lua] ") && call_told(&line).is_some_and(|call| is_wanted(&call)) {
                     calls.push(command_of(&line));
                 }
             }
@@ -94,8 +92,8 @@ impl Replay {
 /// The call of a script that this line tells of, if it does.
 fn call_told(line: &str) -> Option<Call<'_>> {
     let mut words = line.split_once("\"EVALSHA\" \"")?.1.split("\" \"");
-    let (_digest, keys, first_key) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
-    Some(Call { keys, first_key })
+    let (_digest, keys) = (words.next()?, words.next()?.parse().ok()?);
+    Some(Call { keys: words.take(keys).collect() })
 }
 
 /// A command as a client sends it, from how the server tells of it: quoted words in which some bytes are escaped.
