@@ -156,7 +156,7 @@ impl Call {
         self.words.args_iter().map(|word| match word {
             Arg::Simple(word) => word,
             // None is ever put in.
-            _ => &[],
+            Arg::Cursor | _ => &[],
         })
     }
 

@@ -98,12 +98,12 @@ async fn send(servers: &Servers, again: Again, calls: &[Stamped]) -> RedisResult
         Cow::Owned(command(script, calls, up))
     };
     let (up, answer) = servers.ask(*slot, Some(script), again, command).await?;
-    match answer {
-        Value::Array(replies) if replies.len() == calls.len() => {
-            Ok((Sent { up, is_repeated: times.into_inner() > 1 }, replies))
-        }
-        _ => Err((ErrorKind::UnexpectedReturnType, "a script does not reply to each call").into()),
+    if let Value::Array(replies) = answer
+        && replies.len() == calls.len()
+    {
+        return Ok((Sent { up, is_repeated: times.into_inner() > 1 }, replies));
     }
+    Err((ErrorKind::UnexpectedReturnType, "a script does not reply to each call").into())
 }
 
 /// The command that is all these calls: see `scripts/lib/each.lua`.
