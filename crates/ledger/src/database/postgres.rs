@@ -3,11 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use seatkeeper_postgres::{Connections, PostgresUrl};
+use seatkeeper_postgres::{Connections, PostgresUrl, Transaction};
+use sqlx::PgConnection;
 use sqlx::migrate::Migrator;
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgDatabaseError, PgPoolOptions, PgSeverity};
-use sqlx::{Executor as _, PgConnection, Postgres};
 use tokio::time::timeout;
 
 use super::{Access, Pool};
@@ -24,8 +23,6 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a statement may take before it counts as unanswered: a network may lose what it was given, and
 /// nobody would ever tell.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the end of a transaction that was given up may take, before its connection is given up as well.
-const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What every connection asks of the server. Whoever holds locks and says nothing, because its process or
 /// its machine stands still, loses them after some seconds; and nobody waits for a lock for long.
@@ -88,44 +85,21 @@ pub(super) async fn within<T>(
     timeout(STATEMENT_TIMEOUT, answer).await.unwrap_or_else(late)
 }
 
-/// A transaction. Dropped before it is committed, it changes nothing, and its connection goes on if that can be told
-/// to the server soon.
-pub(crate) struct PgTx {
-    /// Taken as it is committed or dropped.
-    connection: Option<PoolConnection<Postgres>>,
-}
+/// A transaction, whose begin and end are not waited for for ever.
+pub(crate) struct PgTx(Transaction);
 
 impl PgTx {
     pub(super) async fn begin(on: &Connections, statement: &'static str) -> Result<Self, sqlx::Error> {
-        let mut tx = Self { connection: Some(on.acquire().await?) };
-        within(tx.connection().execute(statement)).await?;
-        Ok(tx)
+        let connection = on.acquire().await?;
+        Ok(Self(within(Transaction::begin(connection, statement)).await?))
     }
 
-    #[expect(
-        clippy::expect_used,
-        reason = "whoever takes it has the transaction to itself, and it is gone then"
-    )]
     pub(super) fn connection(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("a transaction that goes on")
+        &mut self.0
     }
 
-    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        within(self.connection().execute("COMMIT")).await?;
-        self.connection = None;
-        Ok(())
-    }
-}
-
-impl Drop for PgTx {
-    fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else { return };
-        tokio::spawn(async move {
-            let told = timeout(ROLLBACK_TIMEOUT, connection.execute("ROLLBACK")).await;
-            if !matches!(told, Ok(Ok(_))) {
-                connection.close_on_drop();
-            }
-        });
+    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+        within(self.0.commit()).await
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use seatkeeper_postgres::{Connections, PostgresUrl};
+use seatkeeper_postgres::{Connections, PostgresUrl, Transaction};
+use sqlx::Postgres;
 use sqlx::migrate::Migrator;
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 
 use super::fault::Fault;
 
@@ -38,10 +39,8 @@ pub(super) fn connections(url: &PostgresUrl, connections_max: u32) -> Result<Con
 }
 
 /// Begins a transaction in which a turn on a bucket is waited for, or many sessions may change.
-pub(super) async fn begin_long(
-    connection: &mut PgConnection,
-) -> Result<Transaction<'_, Postgres>, sqlx::Error> {
-    connection.begin_with(BEGIN_LONG).await
+pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<Transaction, sqlx::Error> {
+    Transaction::begin(connection, BEGIN_LONG).await
 }
 
 /// Brings the tables up to date, in a schema of their own.

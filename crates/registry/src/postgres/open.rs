@@ -23,8 +23,8 @@ impl PostgresRegistry {
     ) -> Result<(), Fault> {
         let opening = async {
             let _turn = self.turn(pool.bucket()).await;
-            let mut connection = self.connection().await?;
-            let mut transaction = begin_long(&mut connection).await?;
+            let connection = self.connection().await?;
+            let mut transaction = begin_long(connection).await?;
             let seen =
                 look(&mut transaction, &self.section, Turn::With, Target::pool(pool), |_| Sight::ONE_SESSION)
                     .await?;

@@ -95,8 +95,8 @@ impl PostgresRegistry {
 
     async fn fill(&self, epoch: u64, not_before: RegistryTime, pool: Filling<'_>) -> Result<(), Fault> {
         let bucket = pool.pool.bucket();
-        let mut connection = self.connection().await?;
-        let mut transaction = begin_long(&mut connection).await?;
+        let connection = self.connection().await?;
+        let mut transaction = begin_long(connection).await?;
         sqlx::query(include_str!("sql/rebuild_not_before.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(epoch))

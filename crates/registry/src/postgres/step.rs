@@ -49,7 +49,7 @@ impl PostgresRegistry {
                 if !matches!(made, Err(Fault::Conflict)) {
                     return made;
                 }
-                let mut transaction = begin_long(&mut connection).await?;
+                let mut transaction = begin_long(connection).await?;
                 let made = self.decide(&mut transaction, Turn::With, target, &sight, &act).await;
                 match made {
                     Err(Fault::Conflict) => transaction.rollback().await?,

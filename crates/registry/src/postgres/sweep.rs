@@ -68,8 +68,8 @@ impl PostgresRegistry {
         let sweeping = async {
             let _turn = self.turn(bucket).await;
             for _ in 0..ATTEMPTS_MAX {
-                let mut connection = self.connection().await?;
-                let mut transaction = begin_long(&mut connection).await?;
+                let connection = self.connection().await?;
+                let mut transaction = begin_long(connection).await?;
                 match self.sweep_in(&mut transaction, bucket, pools_max).await {
                     Err(Fault::Conflict) => transaction.rollback().await?,
                     Err(fault) => return Err(fault),
