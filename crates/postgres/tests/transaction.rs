@@ -1,5 +1,4 @@
 //! Transactions that are given up, at every point.
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::future::poll_fn;
 use std::pin::pin;
