@@ -1,5 +1,7 @@
 //! Events from the registry's journal, put on record.
 
+mod at_once;
+
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
@@ -7,7 +9,7 @@ use seatkeeper_core::{Change, Event, PoolId, SessionId};
 use uuid::Uuid;
 
 use crate::audit::{self, Action, Entry};
-use crate::database::Tx;
+use crate::database::{Pool, Tx};
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, buckets, chain, times};
 
@@ -25,12 +27,22 @@ impl Ledger {
             return Ok(Vec::new());
         }
         let entries: Vec<_> = events.iter().map(Entry::of).collect();
+        if let Pool::Postgres(connections) = self.writer()
+            && let Some(are_new) = at_once::apply(connections, events, &entries).await?
+        {
+            return Ok(are_new);
+        }
+        self.apply_in_steps(events, &entries).await
+    }
+
+    /// Likewise, by one statement after another, which tells why events are refused.
+    async fn apply_in_steps(&self, events: &[Event], entries: &[Entry<'_>]) -> Result<Vec<bool>, Error> {
         let mut tx = self.write().await?;
         buckets::hold_current(&mut tx, events).await?;
         chain::continues(&mut tx, events).await?;
         let head = audit::head(&mut tx).await?;
         let mut are_new = vec![true; events.len()];
-        if audit::append(&mut tx, &entries).await? < entries.len() {
+        if audit::append(&mut tx, entries).await? < entries.len() {
             for event in events {
                 confirm(&mut tx, event).await?;
             }
@@ -38,7 +50,7 @@ impl Ledger {
             are_new =
                 events.iter().map(|event| appended.contains(&(event.pool.clone(), event.seq))).collect();
         }
-        project(&mut tx, head, &entries).await?;
+        project(&mut tx, head, entries).await?;
         tx.commit().await?;
         Ok(are_new)
     }

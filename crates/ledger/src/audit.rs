@@ -2,10 +2,12 @@
 
 mod append;
 mod change;
+mod entry;
 mod list;
 mod record;
 
-pub(crate) use append::{Entry, append, head};
+pub(crate) use append::{append, head};
 pub(crate) use change::{EntitlementChange, next_seq};
+pub(crate) use entry::Entry;
 pub use list::AuditFilter;
 pub use record::{Action, AuditRecord, Stream};

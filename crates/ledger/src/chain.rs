@@ -37,7 +37,7 @@ pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error
 }
 
 /// The places that the events follow on, but for those of the batch itself.
-fn places_before(events: &[Event]) -> Vec<(&PoolId, u64)> {
+pub(crate) fn places_before(events: &[Event]) -> Vec<(&PoolId, u64)> {
     let mut latest = HashMap::new();
     let mut places = Vec::new();
     for event in events {

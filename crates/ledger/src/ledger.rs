@@ -100,6 +100,10 @@ impl Ledger {
         &self.readers
     }
 
+    pub(crate) fn writer(&self) -> &Pool {
+        &self.writer
+    }
+
     /// Begins the only kind of transaction that may write.
     pub(crate) async fn write(&self) -> Result<Tx, Error> {
         self.writer.begin().await

@@ -1,4 +1,7 @@
 //! A transaction that may be given up at any point.
+//!
+//! sqlx's own does not roll back what is given up while it begins: the connection would go on in an open transaction, and
+//! what others do there would hold locks, and be lost.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -12,9 +15,6 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A transaction. Given up before it is committed, it changes nothing, and its connection goes on if that can be told
 /// to the server soon.
-///
-/// sqlx's own does not roll back what is given up while it begins: the connection would go on in an open transaction, and
-/// what others do there would hold locks, and be lost.
 #[derive(Debug)]
 pub struct Transaction {
     /// Taken as it ends.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::PoolId;
-use seatkeeper_testbed::redis::{Call, Replay};
+use seatkeeper_testbed::redis::Replay;
 use stage::{Kind, Stage};
 
 /// How long each figure is measured.
@@ -131,9 +131,8 @@ async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
             act(n).await;
         }
     };
-    // The fourth key of what is about one pool is the pool's.
-    let is_on_pool = |call: &Call<'_>| matches!(call.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"));
-    let replay = Replay::of(stage.server.port(), REPLAYED_CALLS, 1, is_on_pool, acts).await.unwrap();
+    let replay =
+        Replay::of(stage.server.port(), REPLAYED_CALLS, 1, |call| call.is_on_pool(), acts).await.unwrap();
     let (cpu, started) = (stage.cpu_micros().await, Instant::now());
     let rate = replay.rate(REPLAY_CONNECTIONS, MEASURED).await.unwrap();
     (rate, (stage.cpu_micros().await - cpu) / (rate * started.elapsed().as_secs_f64()))

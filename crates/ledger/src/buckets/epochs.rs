@@ -180,7 +180,7 @@ impl BucketRow {
 }
 
 /// A bucket as the database stores it.
-pub(super) fn stored(bucket: Bucket) -> i64 {
+pub(crate) fn stored(bucket: Bucket) -> i64 {
     i64::from(bucket.number())
 }
 

@@ -21,6 +21,7 @@ pub(crate) enum Query<'c> {
     Postgres(Text<Postgres>, On<'c, Postgres>),
 }
 
+/// A statement and the values that it has been given.
 type Text<DB> = sqlx::query::Query<'static, DB, <DB as Database>::Arguments>;
 
 /// Who lends connections to a database.
@@ -63,6 +64,11 @@ impl<'c> Query<'c> {
 
     pub(super) fn of_postgres(statement: &'static str, on: On<'c, Postgres>) -> Self {
         Self::Postgres(sqlx::query(Dialect::Postgres.text(statement)), on)
+    }
+
+    /// A statement whose values are such as PostgreSQL alone can hold.
+    pub(crate) fn on_postgres(text: Text<Postgres>, connections: &'c Connections) -> Self {
+        Self::Postgres(text, On::Pool(connections))
     }
 
     pub(super) fn select_of_sqlite(statement: &SelectStatement, on: On<'c, Sqlite>) -> Self {

@@ -11,7 +11,7 @@ use super::codec::{Garbled, Reader};
 use super::keys::{BucketKeys, PoolKeys};
 use super::link::{Up, failed};
 use super::reply::{Preamble, Reply};
-use super::script::Script;
+use super::script::{ARGS_USUAL, CALL_BYTES_USUAL, Script};
 use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use super::servers::Again;
 use super::together::{Stamped, Told};
@@ -19,10 +19,6 @@ use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
 const STEP_NOTABLE: Span = Span::from_secs(1);
-
-/// What most calls have room in.
-const WORDS_USUAL: usize = 32;
-const WORD_BYTES_USUAL: usize = 1_024;
 
 /// The numbers at the end of a head: the clock's high-water mark, and two places in the journal.
 const HEAD_NUMBERS_BYTES: usize = 18;
@@ -131,7 +127,7 @@ impl Call {
         bucket: Bucket,
         keys: impl ExactSizeIterator<Item = &'k String>,
     ) -> Self {
-        let words = Cmd::with_capacity(WORDS_USUAL, WORD_BYTES_USUAL);
+        let words = Cmd::with_capacity(ARGS_USUAL, CALL_BYTES_USUAL);
         let mut call = Self { script, bucket, keys: keys.len(), words };
         for key in keys {
             call.words.arg(key);

@@ -4,8 +4,8 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use redis::{Cmd, ToRedisArgs};
 
 /// What most calls have room in.
-const ARGS_USUAL: usize = 32;
-const CALL_BYTES_USUAL: usize = 1_024;
+pub(super) const ARGS_USUAL: usize = 32;
+pub(super) const CALL_BYTES_USUAL: usize = 1_024;
 
 /// A script that runs on the server. It is sent there once, and then called by its digest.
 #[derive(Debug)]

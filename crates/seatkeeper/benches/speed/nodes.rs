@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use seatkeeper_load::{Bounds, Plan, Report, Scenario, Target};
+use seatkeeper_load::{Bounds, Plan, Report, Scenario};
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::{Call, Redis, Replay};
 
@@ -15,6 +15,7 @@ use crate::verdict::{Bound, Line, median};
 
 /// Connections of the load, and those that scripts are replayed over.
 const CONCURRENCY: usize = 64;
+const CONCURRENCY_HIGH: usize = 256;
 const REPLAY_CONNECTIONS: usize = 50;
 
 /// Calls that are taken down to be replayed.
@@ -36,9 +37,14 @@ const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 struct Sides {
     heartbeats: Plan,
     admissions: Plan,
-    cycle: Plan,
     heartbeat_scripts: Scripts,
     admission_scripts: Scripts,
+    cycles: [Cycle; 2],
+}
+
+/// Seats taken and given back, and the same by plain transactions, over as many connections.
+struct Cycle {
+    plan: Plan,
     plain: Plain,
 }
 
@@ -51,17 +57,18 @@ struct Scripts {
 }
 
 /// What is measured, and what of it is wanted.
-const LINES: [(&str, f64); 5] = [
+const LINES: [(&str, f64); 6] = [
     ("heartbeats through one node / the same scripts, -c 50 -P 1", 0.8),
     ("  / the script alone that decides", 0.8),
     ("admissions with eviction through one node / the same scripts", 0.6),
     ("  / the script alone that decides", 0.6),
-    ("acquire + release, on record / plain transactions", 2.5),
+    ("acquire + release, on record / plain transactions, 64 connections", 2.5),
+    ("  / 256 connections", 2.5),
 ];
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let redis = Redis::start();
-    let postgres = Postgres::start_with(&[]);
+    let postgres = Postgres::start_with(&["max_connections = 500"]);
     let ledger = postgres.url(&postgres.add_database());
     let product = Product::start_over(&redis.url(), &ledger)?;
     let sides = Sides::of(effort, &product, &redis, &postgres).await?;
@@ -98,21 +105,20 @@ impl Sides {
     ) -> Result<Self, Error> {
         let target = product.target()?;
         let mut license_keys = Vec::new();
-        for _ in 0..CONCURRENCY {
+        for _ in 0..CONCURRENCY_HIGH {
             license_keys.push(product.license(2 * SESSIONS_PER_CONNECTION as u32).await?);
         }
-        let plan = |target: &Target, scenario| Plan {
+        let plan_over = |concurrency: usize, scenario| Plan {
             target: target.clone(),
-            license_keys: license_keys.clone(),
-            concurrency: CONCURRENCY,
+            license_keys: license_keys[..concurrency].to_vec(),
+            concurrency,
             bounds: Bounds { duration: effort.measured, turns: None },
             scenario,
         };
-        let sessions_per_connection = SESSIONS_PER_CONNECTION;
-        let heartbeats = plan(&target, Scenario::Heartbeats { sessions_per_connection });
+        let plan = |scenario| plan_over(CONCURRENCY, scenario);
+        let heartbeats = plan(Scenario::Heartbeats { sessions_per_connection: SESSIONS_PER_CONNECTION });
         let subscribers = product.subscribers(SUBSCRIBERS).await?;
-        let admissions = plan(&target, Scenario::Evictions { subscribers });
-        let cycle = plan(&target, Scenario::Cycle { heartbeats: 0 });
+        let admissions = plan(Scenario::Evictions { subscribers });
         let mut held = Vec::new();
         for license in &license_keys[..HELD_LICENSES] {
             held.extend(product.fill(license, SESSIONS_PER_CONNECTION as u32, CONCURRENCY).await?);
@@ -132,8 +138,12 @@ impl Sides {
         admits().await?;
         let admission_scripts = Scripts::taken_down(redis, admits).await?;
         product.caught_up().await?;
-        let plain = Plain::on(&postgres.url(&postgres.add_database()), CONCURRENCY).await?;
-        Ok(Self { heartbeats, admissions, cycle, heartbeat_scripts, admission_scripts, plain })
+        let cycle = async |concurrency| {
+            let plain = Plain::on(&postgres.url(&postgres.add_database()), concurrency).await?;
+            Ok::<_, Error>(Cycle { plan: plan_over(concurrency, Scenario::Cycle { heartbeats: 0 }), plain })
+        };
+        let cycles = [cycle(CONCURRENCY).await?, cycle(CONCURRENCY_HIGH).await?];
+        Ok(Self { heartbeats, admissions, heartbeat_scripts, admission_scripts, cycles })
     }
 
     /// What each of ours and of theirs does a second.
@@ -150,14 +160,17 @@ impl Sides {
         product.caught_up().await?;
         let admissions_decided = replayed(&self.admission_scripts.deciding).await?;
         product.caught_up().await?;
-        let cycle = rate(&self.cycle, product).await?;
-        let plain = self.plain.rate(effort.measured).await?;
+        let mut cycles = [[0.0; 2]; 2];
+        for (Cycle { plan, plain }, measured) in self.cycles.iter().zip(&mut cycles) {
+            *measured = [rate(plan, product).await?, plain.rate(effort.measured).await?];
+        }
         Ok([
             [heartbeats, heartbeats_sent],
             [heartbeats, heartbeats_decided],
             [admissions, admissions_sent],
             [admissions, admissions_decided],
-            [cycle, plain],
+            cycles[0],
+            cycles[1],
         ])
     }
 }
@@ -172,14 +185,9 @@ impl Scripts {
             loaded?;
             replay.map_err(Error::system("listen to Redis"))
         };
-        let all = |call: &Call<'_>| decides(call) || call.keys[0].starts_with(KEY_OF_COUNT);
-        Ok(Self { all: replay(2, all).await?, deciding: replay(1, decides).await? })
+        let all = |call: &Call<'_>| call.is_on_pool() || call.keys[0].starts_with(KEY_OF_COUNT);
+        Ok(Self { all: replay(2, all).await?, deciding: replay(1, |call| call.is_on_pool()).await? })
     }
-}
-
-/// Whether it is about one pool, whose name follows the bucket's in the fourth key.
-fn decides(call: &Call<'_>) -> bool {
-    matches!(call.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"))
 }
 
 /// What the product does a second, all of it on record before the next is measured.

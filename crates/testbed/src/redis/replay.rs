@@ -25,6 +25,13 @@ pub struct Call<'t> {
     pub keys: Vec<&'t str>,
 }
 
+impl Call<'_> {
+    /// Whether it is about one pool, whose own key comes after the three of its bucket.
+    pub fn is_on_pool(&self) -> bool {
+        matches!(self.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"))
+    }
+}
+
 impl Replay {
     /// Takes down the next `count` calls of scripts that a server on 127.0.0.1 is sent, of those that `is_wanted`.
     /// `sent` sends at least as many. Each `calls_each` of them are counted as one.

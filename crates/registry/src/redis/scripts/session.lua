@@ -8,13 +8,7 @@ local function step()
     return missing
   end
   count_members()
-  forget_over()
-  record_ends('', 0)
-  save_pool()
-  if #pool.ended > 0 then
-    keep_due()
-  end
-  keep_head()
+  settle()
   if is_over(s) then
     return reply(MISSING)
   end

@@ -8,13 +8,7 @@ local function step()
     return { NOT_OPEN }
   end
   find_members()
-  forget_over()
-  record_ends('', 0)
-  save_pool()
-  if #pool.ended > 0 then
-    keep_due()
-  end
-  keep_head()
+  settle()
 
   local answer = reply(pool.count - pool.overdue, pool.terms)
   local found = max > 0 and members.some_stalest(max) or {}

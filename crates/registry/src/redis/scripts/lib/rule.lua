@@ -10,6 +10,17 @@ local function forget_over()
   pool.overdue = #over == ENDS_MAX and members.count_over() or 0
 end
 
+-- All that a step does which only looks: what is over ends, and is on record.
+local function settle()
+  forget_over()
+  record_ends('', 0)
+  save_pool()
+  if #pool.ended > 0 then
+    keep_due()
+  end
+  keep_head()
+end
+
 -- Ends every session for a reason, those that were over before as expired.
 local function end_all(reason)
   forget_over()

@@ -1,0 +1,87 @@
+//! Events put on record by one statement: PostgreSQL takes a while to answer any, however little it is asked.
+
+use std::collections::BTreeSet;
+
+use seatkeeper_core::Event;
+use seatkeeper_postgres::Connections;
+
+use crate::Error;
+use crate::audit::Entry;
+use crate::buckets::stored;
+use crate::chain::places_before;
+use crate::database::Query;
+use crate::row::stored_whole;
+
+/// What `apply_events` says to events none of which it puts on record.
+const REFUSED: &str = "SK001";
+
+/// Puts events on record, and tells of each whether it was put on record now; none: they are refused, and nothing was
+/// changed.
+pub(super) async fn apply(
+    connections: &Connections,
+    events: &[Event],
+    entries: &[Entry<'_>],
+) -> Result<Option<Vec<bool>>, Error> {
+    let recorded_before = match query(connections, events, entries).scalars::<i64>().await {
+        Err(sqlx::Error::Database(refused)) if refused.code().is_some_and(|code| code == REFUSED) => {
+            return Ok(None);
+        }
+        numbers => numbers?,
+    };
+    let mut are_new = vec![true; events.len()];
+    for number in recorded_before {
+        // From 1.
+        if let Some(is_new) = are_new.get_mut((number - 1) as usize) {
+            *is_new = false;
+        }
+    }
+    Ok(Some(are_new))
+}
+
+/// The call of `apply_events`, which tells what each of its arrays holds.
+fn query<'c>(connections: &'c Connections, events: &[Event], entries: &[Entry<'_>]) -> Query<'c> {
+    let buckets: BTreeSet<_> = events.iter().map(|event| (event.pool.bucket(), event.epoch)).collect();
+    let before = places_before(events);
+    let text = sqlx::query(include_str!("../../sql/apply_events.sql"))
+        .bind(column(&buckets, |(bucket, _)| stored(*bucket)))
+        .bind(column(&buckets, |(_, epoch)| stored_whole(*epoch)))
+        .bind(column(&before, |(pool, _)| pool.tenant.as_str()))
+        .bind(column(&before, |(pool, _)| pool.kind.as_str()))
+        .bind(column(&before, |(pool, _)| &*pool.name))
+        .bind(column(&before, |(_, seq)| stored_whole(*seq)))
+        .bind(column(entries, Entry::at))
+        .bind(column(entries, |entry| entry.pool.tenant.as_str()))
+        .bind(column(entries, |entry| entry.pool.kind.as_str()))
+        .bind(column(entries, |entry| &*entry.pool.name))
+        .bind(column(entries, Entry::seq))
+        .bind(column(entries, Entry::epoch))
+        .bind(column(entries, |entry| entry.action.as_str()))
+        .bind(column(entries, Entry::session_id))
+        .bind(column(entries, Entry::holder))
+        .bind(column(entries, Entry::actor))
+        .bind(column(entries, Entry::request))
+        .bind(column(entries, |entry| entry.reason))
+        .bind(column(entries, Entry::limit))
+        .bind(column(entries, Entry::version))
+        .bind(column(entries, Entry::live))
+        .bind(column(entries, Entry::count))
+        .bind(column(entries, |entry| entry.folded))
+        .bind(column(entries, Entry::user))
+        .bind(column(entries, Entry::tier))
+        .bind(column(entries, Entry::ip))
+        .bind(column(entries, Entry::user_agent))
+        .bind(column(entries, Entry::metadata))
+        .bind(column(entries, Entry::device_type))
+        .bind(column(entries, Entry::device_name))
+        .bind(column(entries, Entry::ttl))
+        .bind(column(entries, Entry::last_heartbeat))
+        .bind(column(entries, Entry::expires));
+    Query::on_postgres(text, connections)
+}
+
+fn column<'a, I, T: 'a, V>(rows: I, value: impl FnMut(&'a T) -> V) -> Vec<V>
+where
+    I: IntoIterator<Item = &'a T>,
+{
+    rows.into_iter().map(value).collect()
+}
