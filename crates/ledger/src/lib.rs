@@ -7,7 +7,7 @@
 //! above its limit.
 //!
 //! Statements are files under `sql/`, in words that SQLite and PostgreSQL share. What differs is in
-//! `database/` and `migrations/`.
+//! `database/` and `migrations/`, and in `apply/at_once.rs`: PostgreSQL puts a batch of events on record in one go.
 
 mod alone;
 mod apply;
