@@ -22,6 +22,7 @@ pub(super) async fn apply(
     events: &[Event],
     entries: &[Entry<'_>],
 ) -> Result<Option<Vec<bool>>, Error> {
+    // To the end of the answer: the server commits after it has told the last row.
     let recorded_before = match query(connections, events, entries).scalars::<i64>().await {
         Err(sqlx::Error::Database(refused)) if refused.code().is_some_and(|code| code == REFUSED) => {
             return Ok(None);

@@ -13,9 +13,10 @@ use crate::plain::Plain;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 
-/// Connections of the load, and those that scripts are replayed over.
+/// Connections of the load; for seats taken and given back also more, for those share commits.
 const CONCURRENCY: usize = 64;
 const CONCURRENCY_HIGH: usize = 256;
+/// Those that scripts are replayed over.
 const REPLAY_CONNECTIONS: usize = 50;
 
 /// Calls that are taken down to be replayed.
