@@ -35,8 +35,8 @@ impl Ledger {
         self.apply_in_steps(events, &entries).await
     }
 
-    /// Likewise, by one statement after another, which tells why events are refused. What these statements say,
-    /// PostgreSQL's `apply_events` says as well: whoever changes one changes both.
+    /// Likewise, by one statement after another, which tells why events are refused. What these statements do,
+    /// PostgreSQL's `apply_events` does as well: whoever changes one changes both.
     async fn apply_in_steps(&self, events: &[Event], entries: &[Entry<'_>]) -> Result<Vec<bool>, Error> {
         let mut tx = self.write().await?;
         buckets::hold_current(&mut tx, events).await?;

@@ -26,7 +26,9 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What every connection asks of the server. Whoever holds locks and says nothing, because its process or
 /// its machine stands still, loses them after some seconds; and nobody waits for a lock for long.
-const SESSION: [(&str, &str); 5] = [
+const SESSION: [(&str, &str); 6] = [
+    // Who has waited for a lock must see what he waited for.
+    ("default_transaction_isolation", "read committed"),
     ("lock_timeout", "5s"),
     ("idle_in_transaction_session_timeout", "3s"),
     ("tcp_keepalives_idle", "10"),
