@@ -43,11 +43,16 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     let (frozen, mut observer) = (place.another(&ledger).await, place.connect().await);
     let (id, began) = Story::of(&license).admit("frozen");
     let batch = [began];
+    // It gets no further than to its first record.
+    let mut other_work = place.connect().await;
+    let mut in_its_way = other_work.begin().await.unwrap();
+    in_its_way.execute("LOCK TABLE audit_log IN SHARE MODE").await.unwrap();
     let mut recording = Box::pin(frozen.record_alone(NODE, &batch));
     while observer.execute("SELECT epoch FROM buckets FOR UPDATE NOWAIT").await.is_ok() {
-        assert!(poll!(&mut recording).is_pending(), "it was never seen to hold a lock");
+        assert!(poll!(&mut recording).is_pending(), "nothing is in its way");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    in_its_way.rollback().await.unwrap();
 
     // From here on nobody polls it.
     let other = [Story::of(&license).admit("other").1];
