@@ -3,6 +3,8 @@
 
 #[path = "redis_servers/alarms.rs"]
 mod alarms;
+#[path = "redis_servers/calls.rs"]
+mod calls;
 #[path = "redis_servers/cluster.rs"]
 mod cluster;
 #[path = "redis_servers/connection.rs"]

@@ -96,7 +96,7 @@ impl RedisRegistry {
     }
 
     fn claimed(&self, request: Request<'_>, preamble: Preamble, mut reply: Reply) -> Result<Claimed, Error> {
-        let receipt = self.expected(preamble, request.pool.bucket());
+        let receipt = self.expected_with(preamble, request.pool.bucket(), reply.array()?)?;
         let (live, limit) = (reply.number()? as u32, Seats(reply.number()? as u32));
         let answer = match reply.signed()? {
             ADMITTED => self.granted(Granted::Admitted, request.pool, preamble, reply)?,

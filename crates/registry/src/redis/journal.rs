@@ -57,6 +57,10 @@ impl RedisRegistry {
 
     /// The oldest events of a bucket that is served, but for what is known to be on record; none of another.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
+        let kept = self.backlog.take_kept(bucket, max);
+        if kept.first().is_some_and(|entry| entry.receipt.epoch == self.epochs.of(bucket)) {
+            return Ok(kept);
+        }
         let done = self.backlog.done(bucket);
         let done = if done.epoch == self.epochs.of(bucket) { done.position } else { 0 };
         let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket)).arg(done);
@@ -126,6 +130,22 @@ impl RedisRegistry {
         let receipt = preamble.receipt(bucket);
         self.backlog.expect(receipt);
         receipt
+    }
+
+    /// The same for a call that changed something, and was told the events of it.
+    pub(super) fn expected_with(
+        &self,
+        preamble: Preamble,
+        bucket: Bucket,
+        events: Vec<Value>,
+    ) -> Result<Receipt, Error> {
+        let event = |event| {
+            let Value::BulkString(bytes) = event else { return Err(Garbled("an event of a call")) };
+            event_of(&bytes, preamble.epoch)
+        };
+        let events = events.into_iter().map(event).collect::<Result<_, _>>()?;
+        self.backlog.keep(preamble.receipt(bucket), events);
+        Ok(self.expected(preamble, bucket))
     }
 
     /// Learns how much waits in every bucket that is served, unless that was done so short a time ago.

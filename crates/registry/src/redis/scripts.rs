@@ -25,6 +25,8 @@ const READ_MAX: usize = 1_000;
 const TIED_MAX: usize = 1_000;
 /// TTLs in use in one pool.
 const TTLS_MAX: usize = 64;
+/// Events of a step that its reply tells: a few, for most steps make one or two.
+const EVENTS_TOLD_MAX: usize = 16;
 /// How long before a bucket is due its alarm is set, at most: a little longer than between two looks.
 const ALARM_AHEAD_MILLIS: i64 = 1_000;
 /// How far the clock's high-water mark may lag behind what a heartbeat was told.
@@ -187,6 +189,7 @@ fn words() -> HashMap<&'static str, String> {
         ("READ_MAX", READ_MAX as i64),
         ("TIED_MAX", TIED_MAX as i64),
         ("TTLS_MAX", TTLS_MAX as i64),
+        ("EVENTS_TOLD_MAX", EVENTS_TOLD_MAX as i64),
         ("USERS_MAX", USERS_PER_SESSION_MAX as i64),
         ("KEY_BYTES", KEY_BYTES as i64),
         ("TERMS_BYTES", TERMS_BYTES as i64),

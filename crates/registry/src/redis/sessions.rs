@@ -63,7 +63,8 @@ impl RedisRegistry {
             GONE => {
                 self.renewals.forget(id);
                 let reason = end_reason_of(reply.signed()?)?;
-                Ok(Ended::Now { reason, receipt: self.expected(preamble, id.bucket()) })
+                let receipt = self.expected_with(preamble, id.bucket(), reply.array()?)?;
+                Ok(Ended::Now { reason, receipt })
             }
             LEFT => Ok(Ended::Left),
             // By this very call, perhaps.

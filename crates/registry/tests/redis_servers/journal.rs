@@ -1,11 +1,12 @@
-//! Nodes that share a journal do not do one another's work.
+//! Nodes that share a journal do not do one another's work, nor read what they know.
 
 use std::time::{Duration, Instant};
 
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Registry as _, Share};
+use seatkeeper_registry::{JournalEntry, Registry as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
+use crate::calls::calls_of;
 use crate::node::{Node, REACHED_MAX};
 
 const LINGER: Duration = Duration::from_secs(2);
@@ -47,4 +48,61 @@ async fn what_a_client_waits_for_at_one_node_it_brings_to_the_ledger_whoever_wro
     one.admit(&pool, "ann").await;
     other.admit(&pool, "ann").await;
     assert_eq!(other.registry.journal_read(Share::All, 10).await.expect("it is reached").entries.len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_node_did_itself_it_does_not_read_from_the_journal_unless_asked_again() {
+    let redis = Redis::start();
+    let node = Node::on(&redis).await;
+    let pool = node.pool().await;
+    let session = node.admit(&pool, "ann").await;
+    node.claim(&pool, "bob").await.expect("it is refused");
+    node.end(session).await.expect("it is reached");
+
+    let known = node.registry.journal_read(Share::All, 10).await.expect("it is known").entries;
+    assert_eq!(calls_of(&redis, "xrange"), 0);
+    assert_eq!(known.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    let read = node.registry.journal_read(Share::All, 10).await.expect("it is reached").entries;
+    assert_eq!(calls_of(&redis, "xrange"), 1);
+    let told = |entries: Vec<JournalEntry>| {
+        entries.into_iter().map(|entry| (entry.receipt, entry.event)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(known), told(read));
+}
+
+#[tokio::test]
+async fn what_it_does_is_put_on_record_in_parts_as_they_are_asked_for() {
+    let redis = Redis::start();
+    let node = Node::on(&redis).await;
+    let pool = node.pool().await;
+    for _ in 0..3 {
+        let session = node.admit(&pool, "ann").await;
+        node.end(session).await.expect("it is reached");
+    }
+    let mut seqs = Vec::new();
+    while seqs.len() < 6 {
+        let read = node.registry.journal_read(Share::All, 4).await.expect("it is known");
+        let through = read.entries.last().expect("there is more").receipt;
+        seqs.extend(read.entries.into_iter().map(|entry| entry.event.seq));
+        node.registry.journal_acknowledge(through).await.expect("it is reached");
+    }
+    assert_eq!(seqs, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(calls_of(&redis, "xrange"), 0);
+}
+
+#[tokio::test]
+async fn what_others_did_in_between_is_read_from_the_journal_in_its_place() {
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let other = one.beside(redis.url().parse().expect("a URL"), Settings::default());
+    let pool = one.pool().await;
+    let session = one.admit(&pool, "ann").await;
+    other.claim(&pool, "bob").await.expect("it is refused");
+    one.end(session).await.expect("it is reached");
+
+    let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached").entries;
+    assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    one.registry.journal_acknowledge(read[2].receipt).await.expect("it is reached");
+    let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached");
+    assert!(read.entries.is_empty(), "it brings the ledger what is there: {read:?}");
 }

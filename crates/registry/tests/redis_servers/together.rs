@@ -8,19 +8,10 @@ use seatkeeper_core::Change;
 use seatkeeper_registry::{Answer, Ended, Granted, Heartbeat, Registry as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
+use crate::calls::calls_of;
 use crate::node::{Node, REACHED_MAX};
 
 const CALLS: usize = 1_000;
-
-/// How many calls of scripts a server has answered.
-fn scripts_called(redis: &Redis) -> usize {
-    let told: String = redis.ask(redis::cmd("INFO").arg("commandstats").take());
-    let line = told
-        .lines()
-        .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="))
-        .expect("a script was called");
-    line.split(',').next().and_then(|calls| calls.parse().ok()).expect("a number")
-}
 
 #[tokio::test]
 async fn an_error_is_that_of_one_call_alone() {
@@ -64,7 +55,7 @@ async fn what_comes_at_once_takes_few_commands_and_each_is_told_its_own() {
     let names: Vec<String> = (0..CALLS).map(|number| format!("pool {number}")).collect();
     let pools = join_all(names.iter().map(|name| node.pool_called(name))).await;
 
-    let before = scripts_called(&redis);
+    let before = calls_of(&redis, "evalsha");
     let sessions = join_all(pools.iter().zip(&names).map(|(pool, name)| node.admit(pool, name))).await;
     let beats = join_all(sessions.iter().map(|&session| node.renew(session))).await;
     for ((session, name), beat) in sessions.iter().zip(&names).zip(beats) {
@@ -82,7 +73,7 @@ async fn what_comes_at_once_takes_few_commands_and_each_is_told_its_own() {
         let is_live = matches!(node.renew(session).await, Ok(Heartbeat::Renewed(_)));
         assert_eq!(is_live, number % 2 == 1, "{}", names[number]);
     }
-    let commands = scripts_called(&redis) - before - CALLS;
+    let commands = calls_of(&redis, "evalsha") - before - CALLS;
     assert!(commands < 3 * CALLS / 10, "{commands} commands for {} calls", 3 * CALLS);
 }
 

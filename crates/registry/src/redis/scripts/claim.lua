@@ -6,7 +6,7 @@
 --       12 the session that is named, or nothing, 13 its key · 14 the one to replace, or nothing, 15 its key
 --       16 what follows the time in a fresh id · 17 a fresh session's body · 18 particulars
 --       19 how many events may wait in the journal
--- Reply the time, …, how many are live, the limit, what came of it, and then
+-- Reply the time, …, the events of the step unless they are many, how many are live, the limit, what came of it, and then
 --       for a seat: the session, and in turn id and reason of each that had to end for it
 --       for none: in how long one can come free, or when the entitlement ended
 local origin, told, ttl_default, when_named, when_full, when_held, holder, holder_key, user, tier
@@ -182,14 +182,14 @@ local function step()
     local due_before = denials_due()
     denials_of_pool().add(holder, outcome, found, origin)
     is_due_in_time = is_due_in_time and denials_due() == due_before
-    answer = reply(live(), pool.limit, outcome, found)
+    answer = reply(events_to_tell(), live(), pool.limit, outcome, found)
   else
     if admitted then
       local s = admitted
       record_event(BEGAN, pool.count, origin,
         struct.pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
     end
-    answer = reply(live(), pool.limit, outcome, shown(found))
+    answer = reply(events_to_tell(), live(), pool.limit, outcome, shown(found))
     for _, ending in ipairs(pool.ended) do
       if ending.reason ~= EXPIRED then
         answer[#answer + 1] = ending.session.id

@@ -2,7 +2,7 @@
 --
 -- ARGV  2 to 4 as in lib/one_session.lua · 5 what caused it · 6 the reason
 --       7 the user to let out if others share the session, or nothing
--- Reply the time, …, what was done: GONE and the reason on record, LEFT, or MISSING
+-- Reply the time, …, what was done: GONE, the reason on record, the events of the step unless they are many; LEFT; MISSING
 local function step()
   local s, missing = find_session()
   if not s then
@@ -23,5 +23,5 @@ local function step()
     keep_due()
   end
   keep_head()
-  return reply(GONE, pool.ended[1].reason)
+  return reply(GONE, pool.ended[1].reason, events_to_tell())
 end

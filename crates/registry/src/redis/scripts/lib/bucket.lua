@@ -17,6 +17,7 @@
 local all_keys, all_args = KEYS, ARGV
 local KEYS, ARGV
 local stamp, mark, last, acknowledged, now, must_keep_head
+local recorded    -- the events of the step
 
 -- One clock decides: this server's.
 local time = redis.call('TIME')
@@ -33,6 +34,7 @@ local function enter()
   -- The clock is never seen to go back.
   now = math.max(clock, mark)
   must_keep_head = now - mark >= MARK_LAG_MS
+  recorded = {}
   return true
 end
 
@@ -45,6 +47,13 @@ end
 local function record(event)
   last, must_keep_head = last + 1, true
   redis.call('XADD', JOURNAL, journal_id(last), 'e', event)
+  recorded[#recorded + 1] = event
+end
+
+-- The events of the step, so that the node need not read them from the journal; none if they are many. After it nothing
+-- may be recorded, for the last of them is taken for the journal's last.
+local function events_to_tell()
+  return #recorded <= EVENTS_TOLD_MAX and recorded or {}
 end
 
 -- Writes the head, if a later step must know of this one: always if something is on record, else now and then,
