@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, Event, PoolId};
+use seatkeeper_core::{BucketSet, Event, PoolId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use seatkeeper_registry::{JournalEntry, Receipt, Share};
 
@@ -81,10 +81,14 @@ impl Worker for Drain {
         }
         commits.note_waiting_since(self.share, read.entries.iter().map(|entry| entry.event.at).min());
         let (mut receipts, mut events) = split(read.entries);
-        while let Some(bucket) = self.apply(&events).await? {
-            // The others' records do not wait for what becomes of this one.
-            receipts.retain(|receipt| receipt.bucket != bucket);
-            events.retain(|event| event.pool.bucket() != bucket);
+        loop {
+            let refused = self.apply(&events).await?;
+            if refused.is_empty() {
+                break;
+            }
+            // The others' records do not wait for what becomes of these.
+            receipts.retain(|receipt| !refused.contains(receipt.bucket));
+            events.retain(|event| !refused.contains(event.pool.bucket()));
         }
         if events.is_empty() {
             return Ok(Left::Nothing);
@@ -112,26 +116,26 @@ impl Worker for Drain {
 }
 
 impl Drain {
-    /// Puts events on record, or names a bucket whose events are refused. Its registry serves it no more, or must not:
+    /// Puts events on record, or names buckets whose events are refused. Their registry serves them no more, or must not:
     /// who waits for one of them is told so when the bucket's epoch has been read again.
-    async fn apply(&self, events: &[Event]) -> Result<Option<Bucket>, Error> {
+    async fn apply(&self, events: &[Event]) -> Result<BucketSet, Error> {
         let applied = self.ledger.apply(events).await.map_err(Error::Ledger);
         if let Ok(are_new) = &applied {
             self.metrics.recorded(events, are_new);
         }
-        let refused = match &applied {
+        let refused: BucketSet = match &applied {
             Err(Error::Ledger(LedgerError::StaleEpoch { buckets })) => {
                 self.bearings.read_again();
-                buckets.first().map(|stale| stale.bucket)
+                buckets.iter().map(|stale| stale.bucket).collect()
             }
             Err(Error::Ledger(LedgerError::Contradiction { pool, .. })) => {
                 self.contradicted(pool);
-                Some(pool.bucket())
+                [pool.bucket()].into_iter().collect()
             }
-            Ok(_) | Err(_) => None,
+            Ok(_) | Err(_) => BucketSet::default(),
         };
-        self.station.commits.tried(applied.is_err() && refused.is_none());
-        if refused.is_none() {
+        self.station.commits.tried(applied.is_err() && refused.is_empty());
+        if refused.is_empty() {
             applied?;
         }
         Ok(refused)
