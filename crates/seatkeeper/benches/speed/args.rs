@@ -52,6 +52,14 @@ pub(crate) enum Role {
         /// Its database file
         database: PathBuf,
     },
+    /// The same with one transaction in PostgreSQL for each request
+    #[command(hide = true)]
+    NaivePostgres {
+        /// Its database
+        url: String,
+        /// How many connections it has to it
+        connections: u32,
+    },
     /// A registry full of sessions
     #[command(hide = true)]
     Memory {

@@ -17,7 +17,6 @@ mod hostile;
 mod memory;
 mod naive;
 mod nodes;
-mod plain;
 mod pool_size;
 mod process;
 mod product;
@@ -43,7 +42,8 @@ fn main() -> ExitCode {
         Some(Role::Hostile) => measure(&args, beside_hostile_clients),
         Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),
         Some(Role::Bare) => bare::serve(),
-        Some(Role::Naive { database }) => naive::serve(database),
+        Some(Role::Naive { database }) => naive::serve_sqlite(database),
+        Some(Role::NaivePostgres { url, connections }) => naive::serve_postgres(url, *connections),
         Some(Role::Memory { shape, sessions }) => memory::fill(*shape, *sessions),
     };
     match done {

@@ -1,5 +1,5 @@
-//! A node over Redis and PostgreSQL: against the same scripts sent to Redis one at a time, and against one plain
-//! transaction for each acquire and each release. All of them share the machine.
+//! A node over Redis and PostgreSQL: against the same scripts sent to Redis one at a time, and against one transaction in
+//! PostgreSQL for each acquire and each release, by a naive server and without any. All of them share the machine.
 
 use std::time::Duration;
 
@@ -8,8 +8,9 @@ use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::{Call, Redis, Replay};
 
 use crate::args::Effort;
+use crate::child::Child;
 use crate::error::Error;
-use crate::plain::Plain;
+use crate::naive;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 
@@ -43,10 +44,14 @@ struct Sides {
     cycles: [Cycle; 2],
 }
 
-/// Seats taken and given back, and the same by plain transactions, over as many connections.
+/// Seats taken and given back, and the same by a transaction each, by as many callers over as many connections.
 struct Cycle {
     plan: Plan,
-    plain: Plain,
+    naive: Plan,
+    /// What `naive` asks, for as long as it is to be asked.
+    _server: Child,
+    /// The transactions without a server.
+    direct: naive::Postgres,
 }
 
 /// What Redis is sent for each request, by a node that has one request at a time.
@@ -58,18 +63,20 @@ struct Scripts {
 }
 
 /// What is measured, and what of it is wanted.
-const LINES: [(&str, f64); 6] = [
+const LINES: [(&str, f64); 8] = [
     ("heartbeats through one node / the same scripts, -c 50 -P 1", 0.8),
     ("  / the script alone that decides", 0.8),
     ("admissions with eviction through one node / the same scripts", 0.6),
     ("  / the script alone that decides", 0.6),
-    ("acquire + release, on record / plain transactions, 64 connections", 2.5),
-    ("  / 256 connections", 2.5),
+    ("acquire + release, on record / a naive server's transactions, 64 connections", 2.5),
+    ("  / the transactions without a server", 2.5),
+    ("  / a naive server's transactions, 256 connections", 2.5),
+    ("  / the transactions without a server", 2.5),
 ];
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let redis = Redis::start();
-    let postgres = Postgres::start_with(&["max_connections = 500"]);
+    let postgres = Postgres::start_with(&["max_connections = 800"]);
     let ledger = postgres.url(&postgres.add_database());
     let product = Product::start_over(&redis.url(), &ledger)?;
     let sides = Sides::of(effort, &product, &redis, &postgres).await?;
@@ -139,9 +146,18 @@ impl Sides {
         admits().await?;
         let admission_scripts = Scripts::taken_down(redis, admits).await?;
         product.caught_up().await?;
-        let cycle = async |concurrency| {
-            let plain = Plain::on(&postgres.url(&postgres.add_database()), concurrency).await?;
-            Ok::<_, Error>(Cycle { plan: plan_over(concurrency, Scenario::Cycle { heartbeats: 0 }), plain })
+        let cycle = async |concurrency: usize| {
+            let database = || postgres.url(&postgres.add_database());
+            let mut server = Child::in_role(&["naive-postgres", &database(), &concurrency.to_string()])?;
+            let plan = plan_over(concurrency, Scenario::Cycle { heartbeats: 0 });
+            let naive = Plan {
+                // With our token its requests are as long as ours.
+                target: product.with_our_token(&server.says("listening on ")?)?,
+                license_keys: (0..concurrency).map(naive::license_key).collect(),
+                ..plan.clone()
+            };
+            let direct = naive::Postgres::create(&database(), concurrency as u32).await?;
+            Ok::<_, Error>(Cycle { plan, naive, _server: server, direct })
         };
         let cycles = [cycle(CONCURRENCY).await?, cycle(CONCURRENCY_HIGH).await?];
         Ok(Self { heartbeats, admissions, heartbeat_scripts, admission_scripts, cycles })
@@ -161,18 +177,29 @@ impl Sides {
         product.caught_up().await?;
         let admissions_decided = replayed(&self.admission_scripts.deciding).await?;
         product.caught_up().await?;
-        let mut cycles = [[0.0; 2]; 2];
-        for (Cycle { plan, plain }, measured) in self.cycles.iter().zip(&mut cycles) {
-            *measured = [rate(plan, product).await?, plain.rate(effort.measured).await?];
-        }
+        let [few, many] = &self.cycles;
+        let [few, few_direct] = few.play(effort, product).await?;
+        let [many, many_direct] = many.play(effort, product).await?;
         Ok([
             [heartbeats, heartbeats_sent],
             [heartbeats, heartbeats_decided],
             [admissions, admissions_sent],
             [admissions, admissions_decided],
-            cycles[0],
-            cycles[1],
+            few,
+            few_direct,
+            many,
+            many_direct,
         ])
+    }
+}
+
+impl Cycle {
+    /// What ours and the naive server do a second, and ours and the transactions without a server.
+    async fn play(&self, effort: Effort, product: &Product) -> Result<[[f64; 2]; 2], Error> {
+        let ours = rate(&self.plan, product).await?;
+        let naive = answered(&self.naive).await?;
+        let direct = self.direct.rate(self.plan.concurrency, effort.measured).await?;
+        Ok([[ours, naive], [ours, direct]])
     }
 }
 
@@ -193,8 +220,14 @@ impl Scripts {
 
 /// What the product does a second, all of it on record before the next is measured.
 async fn rate(plan: &Plan, product: &Product) -> Result<f64, Error> {
-    let report: Report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
+    let rate = answered(plan).await?;
     product.caught_up().await?;
+    Ok(rate)
+}
+
+/// What a server answers a second.
+async fn answered(plan: &Plan) -> Result<f64, Error> {
+    let report: Report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
     if report.errors_total() > 0 || report.violations.count > 0 {
         let why = format!("{:?} {:?}", report.errors, report.violations);
         return Err(Error::Worthless { why });

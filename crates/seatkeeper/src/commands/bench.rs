@@ -40,7 +40,10 @@ pub(crate) struct BenchArgs {
     /// Stop after so many requests, if that comes first
     #[arg(long)]
     requests: Option<u64>,
-    /// Seats of the license that is made for the run [default: one for each connection]
+    /// Licenses that are made for the run; the connections take them in turn
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    licenses: u32,
+    /// Seats of each license [default: one for each connection]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seats: Option<u32>,
     #[command(flatten)]
@@ -65,7 +68,8 @@ impl BenchArgs {
     fn scenario(&self) -> Scenario {
         match self.scenario {
             Kind::Heartbeat => {
-                let each = (self.seats() / self.concurrency).max(1);
+                let connections = self.concurrency.div_ceil(self.licenses);
+                let each = (self.seats() / connections).max(1);
                 Scenario::Heartbeats { sessions_per_connection: each as usize }
             }
             Kind::Denied => Scenario::Denied,
@@ -91,18 +95,35 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
     let token = admin::token(&args.server, TOKEN_SCOPES, args.duration() + TOKEN_TTL_MARGIN)?;
     let ca_file = args.server.ca_file.as_deref();
     let api = ApiClient::new(&args.server.server, token.clone(), ca_file).map_err(admin::Error::Client)?;
-    let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
-    let license: License = api.read(LICENSES, answer)?;
-    let report = load(args, &token, &license).await;
-    // It has served its purpose, however the run went.
-    api.delete(&format!("{LICENSES}/{}", license.license_id), &[]).await?;
-    print(&report?, args.server.json)
+    let mut licenses = Vec::new();
+    let report = match make_licenses(args, &api, &mut licenses).await {
+        Ok(()) => load(args, &token, &licenses).await,
+        Err(error) => Err(error),
+    };
+    // They have served their purpose, however the run went.
+    let mut revoked = Ok(());
+    for license in &licenses {
+        let path = format!("{LICENSES}/{}", license.license_id);
+        revoked = revoked.and(api.delete(&path, &[]).await.map(drop));
+    }
+    let exit_code = print(&report?, args.server.json)?;
+    revoked?;
+    Ok(exit_code)
 }
 
-async fn load(args: &BenchArgs, token: &str, license: &License) -> Result<Report, Error> {
+/// Adds the licenses of the run, those that could be made in any case.
+async fn make_licenses(args: &BenchArgs, api: &ApiClient, licenses: &mut Vec<License>) -> Result<(), Error> {
+    for _ in 0..args.licenses {
+        let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
+        licenses.push(api.read(LICENSES, answer)?);
+    }
+    Ok(())
+}
+
+async fn load(args: &BenchArgs, token: &str, licenses: &[License]) -> Result<Report, Error> {
     let plan = Plan {
         target: target(&args.server, token)?,
-        license_keys: vec![license.license_key.clone()],
+        license_keys: licenses.iter().map(|license| license.license_key.clone()).collect(),
         concurrency: args.concurrency as usize,
         bounds: Bounds { duration: args.duration(), turns: args.turns() },
         scenario: args.scenario(),
@@ -179,7 +200,7 @@ fn row(operation: Operation, figures: &OperationReport) -> [String; 6] {
 fn verdict(report: &Report) -> String {
     let violations = &report.violations;
     if violations.count == 0 {
-        return "checked: the license was never seen above its seats, and no promise was seen broken"
+        return "checked: no license was ever seen above its seats, and no promise was seen broken"
             .to_owned();
     }
     let first = violations.first.join("\n  ");

@@ -1,0 +1,1 @@
+UPDATE sessions SET ended_at = clock_timestamp() WHERE id = $1 AND ended_at IS NULL

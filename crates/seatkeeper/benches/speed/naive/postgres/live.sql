@@ -1,0 +1,1 @@
+SELECT count(*) FROM sessions WHERE license = $1 AND ended_at IS NULL
