@@ -134,7 +134,7 @@ impl Backlog {
         let wanted = known.own.saturating_sub(done).min(max as u64);
         let next = done + 1..=done + wanted;
         // None is kept that is on record.
-        if known.kept.range(next.clone()).count() as u64 != wanted {
+        if !known.kept.keys().copied().take(wanted as usize).eq(next.clone()) {
             return Vec::new();
         }
         self.kept.fetch_sub(wanted as usize, Ordering::Relaxed);
