@@ -59,7 +59,7 @@ impl Store for Postgres {
         let mut tx = self.0.begin().await?;
         let hold = sqlx::query(include_str!("postgres/hold_license.sql"));
         hold.bind(&ask.license_key).fetch_one(&mut *tx).await?;
-        let live = sqlx::query_scalar(include_str!("postgres/live.sql"));
+        let live = sqlx::query_scalar(include_str!("live.sql"));
         let live: i64 = live.bind(&ask.license_key).fetch_one(&mut *tx).await?;
         if live >= SEATS {
             return Err(sqlx::Error::RowNotFound);

@@ -31,10 +31,8 @@ impl Store for Sqlite {
     async fn take_seat(&self, ask: &Acquire) -> Result<(Uuid, i64), sqlx::Error> {
         let session = Uuid::new_v4();
         let mut tx = self.0.begin_with("BEGIN IMMEDIATE").await?;
-        let live: i64 = sqlx::query_scalar(include_str!("sqlite/live.sql"))
-            .bind(&ask.license_key)
-            .fetch_one(&mut *tx)
-            .await?;
+        let live: i64 =
+            sqlx::query_scalar(include_str!("live.sql")).bind(&ask.license_key).fetch_one(&mut *tx).await?;
         if live >= SEATS {
             return Err(sqlx::Error::RowNotFound);
         }

@@ -17,7 +17,7 @@
 local all_keys, all_args = KEYS, ARGV
 local KEYS, ARGV
 local stamp, mark, last, acknowledged, now, must_keep_head
-local recorded    -- the events of the step
+local recorded    -- the events of the step, or as many as show that they are too many to tell
 
 -- One clock decides: this server's.
 local time = redis.call('TIME')
@@ -47,7 +47,9 @@ end
 local function record(event)
   last, must_keep_head = last + 1, true
   redis.call('XADD', JOURNAL, journal_id(last), 'e', event)
-  recorded[#recorded + 1] = event
+  if #recorded <= EVENTS_TOLD_MAX then
+    recorded[#recorded + 1] = event
+  end
 end
 
 -- The events of the step, so that the node need not read them from the journal; none if they are many. After it nothing
