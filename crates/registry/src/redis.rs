@@ -15,6 +15,7 @@ mod claim;
 mod cluster;
 mod codec;
 mod connect;
+mod expire;
 mod figures;
 mod find;
 mod journal;

@@ -20,7 +20,7 @@ const FILLED_IN: Span = Span::from_secs(60);
 const FILLED_MARGIN: Span = Span::from_secs(6);
 
 /// As the sweeper of a node does it.
-const BUCKETS_AT_ONCE: usize = 6;
+const BUCKETS_AT_ONCE: usize = 2;
 const SWEEP_POOLS_MAX: usize = 64;
 
 /// How long admissions are counted before.

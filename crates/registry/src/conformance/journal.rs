@@ -117,6 +117,24 @@ pub async fn a_journal_can_be_read_piece_by_piece(h: &impl Harness) {
     assert!(waiting(&*pools[0].registry).await.is_empty());
 }
 
+pub async fn what_happens_in_one_step_can_be_acknowledged_event_by_event(h: &impl Harness) {
+    const HOLDERS: u64 = 20;
+    let pool = h.pool(seats(HOLDERS as u32)).await;
+    for number in 0..HOLDERS {
+        pool.claim(&format!("machine {number}")).await.admitted();
+    }
+    let admissions = waiting(&*pool.registry).await;
+    acknowledge(&pool, admissions.last().expect("all were admitted").receipt).await;
+    pool.end_all(EndReason::Revoked).await;
+    for seq in HOLDERS + 1..=2 * HOLDERS {
+        let read = pool.registry.journal_read(Share::All, 3).await.expect("a journal can be read");
+        let first = read.entries.first().expect("there is more");
+        assert_eq!((first.event.seq, first.event.live), (seq, (2 * HOLDERS - seq) as u32));
+        acknowledge(&pool, first.receipt).await;
+    }
+    assert!(waiting(&*pool.registry).await.is_empty());
+}
+
 pub async fn acknowledged_events_are_gone_and_the_others_stay(h: &impl Harness) {
     let pool = h.pool(seats(3)).await;
     for holder in ["ann", "bob", "cid"] {

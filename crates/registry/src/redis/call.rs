@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use redis::{Arg, Cmd, ToRedisArgs, Value};
+use redis::{Arg, Cmd, RedisResult, ToRedisArgs, Value};
 use seatkeeper_core::{Bucket, PoolId, Span};
 
 use super::RedisRegistry;
@@ -174,16 +174,28 @@ impl RedisRegistry {
 
     /// Likewise; says how that went as well.
     pub(super) async fn ask_whom(&self, call: Call) -> Result<Asked, Error> {
-        let epoch = self.epochs.of(call.bucket);
-        if epoch == Epochs::NONE {
-            return Err(Error::NotServing { bucket: call.bucket });
-        }
+        let epoch = self.epoch_served(call.bucket)?;
         self.ask_whom_in(Stage::Serving, epoch, call).await
     }
 
     /// Likewise, for a script that looks for no session.
     pub(super) async fn told(&self, call: Call) -> Result<(Preamble, Reply), Error> {
         self.ask(call).await?.told()
+    }
+
+    /// Likewise, several calls of one script on a bucket in one command, each a step of its own.
+    pub(super) async fn told_together(
+        &self,
+        bucket: Bucket,
+        calls: impl Iterator<Item = Call>,
+    ) -> Result<Vec<(Preamble, Reply)>, Error> {
+        let (slot, stage, epoch) = (self.slots.of(bucket), Stage::Serving, self.epoch_served(bucket)?);
+        let calls: Vec<_> = calls.map(|call| Stamped { call, slot, stage, epoch }).collect();
+        if calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let told = self.way.send_together(&calls).await;
+        told.into_iter().map(|told| self.asked(bucket, stage, epoch, told)?.answered.told()).collect()
     }
 
     /// Calls a script on a bucket that is in this stage of this epoch.
@@ -195,6 +207,23 @@ impl RedisRegistry {
         let bucket = call.bucket;
         let way = self.way_of(call.script);
         let told = way.send(Stamped { slot: self.slots.of(bucket), call, stage, epoch }).await;
+        self.asked(bucket, stage, epoch, told)
+    }
+
+    /// The epoch that a bucket is served in, as far as is known here.
+    fn epoch_served(&self, bucket: Bucket) -> Result<u64, Error> {
+        let epoch = self.epochs.of(bucket);
+        if epoch == Epochs::NONE { Err(Error::NotServing { bucket }) } else { Ok(epoch) }
+    }
+
+    /// What came of a call, once its reply is looked at.
+    fn asked(
+        &self,
+        bucket: Bucket,
+        stage: Stage,
+        epoch: u64,
+        told: RedisResult<Told>,
+    ) -> Result<Asked, Error> {
         let Told { up, reply, is_repeated } = told.map_err(failed)?;
         let mut reply = Reply::of(reply)?;
         match reply.signed()? {

@@ -65,7 +65,7 @@ impl RedisRegistry {
         let done = if done.epoch == self.epochs.of(bucket) { done.position } else { 0 };
         let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket)).arg(done);
         match self.told(read.arg(count(max))).await {
-            Ok((_, mut reply)) => entries_of(bucket, reply.array()?),
+            Ok((_, mut reply)) => entries_of(bucket, done, reply.array()?),
             Err(Error::NotServing { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -82,7 +82,8 @@ impl RedisRegistry {
             after.map_or_else(|| "-".to_owned(), |after| format!("({}-{}", after.epoch, after.position));
         let mut range = redis::cmd("XRANGE");
         range.arg(&self.keys.of(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
-        entries_of(bucket, self.query(bucket, &range).await?)
+        // The place is in another epoch perhaps; and it is never one within an entry.
+        entries_of(bucket, 0, self.query(bucket, &range).await?)
     }
 
     /// Tells Redis what is on record, unless that was done so short a time ago: one call a bucket for many commits.
@@ -188,19 +189,29 @@ fn count(max: usize) -> usize {
     max.min(i64::MAX as usize)
 }
 
-fn entries_of(bucket: Bucket, entries: Vec<Value>) -> Result<Vec<JournalEntry>, Error> {
-    entries.into_iter().map(|entry| Ok(entry_of(bucket, entry)?)).collect()
+/// The events behind a place, of entries of a stream that are behind it, in whole or in part.
+fn entries_of(bucket: Bucket, after: u64, entries: Vec<Value>) -> Result<Vec<JournalEntry>, Error> {
+    let mut events = Vec::with_capacity(entries.len());
+    for entry in entries {
+        events.extend(events_of(bucket, entry)?.into_iter().filter(|entry| entry.receipt.position > after));
+    }
+    Ok(events)
 }
 
-/// An entry of a stream: its id, and one field with its value.
-fn entry_of(bucket: Bucket, entry: Value) -> Result<JournalEntry, Garbled> {
+/// An entry of a stream: its id, which is the place of its last event, and a field for each.
+fn events_of(bucket: Bucket, entry: Value) -> Result<Vec<JournalEntry>, Garbled> {
     let garbled = || Garbled("an entry of a journal");
     let Value::Array(entry) = entry else { return Err(garbled()) };
     let [Value::BulkString(id), Value::Array(fields)] = &entry[..] else { return Err(garbled()) };
-    let [_, Value::BulkString(event)] = &fields[..] else { return Err(garbled()) };
     let id = std::str::from_utf8(id).map_err(|_| garbled())?;
-    let (epoch, position) = id.split_once('-').ok_or_else(garbled)?;
+    let (epoch, last) = id.split_once('-').ok_or_else(garbled)?;
     let epoch = epoch.parse().map_err(|_| garbled())?;
-    let position = position.parse().map_err(|_| garbled())?;
-    Ok(JournalEntry { receipt: Receipt { bucket, epoch, position }, event: event_of(event, epoch)? })
+    let last: u64 = last.parse().map_err(|_| garbled())?;
+    let (events, _) = fields.as_chunks();
+    let before = last.checked_sub(events.len() as u64).ok_or_else(garbled)?;
+    let event = |(position, [_, event]): (u64, &[Value; 2])| {
+        let Value::BulkString(event) = event else { return Err(garbled()) };
+        Ok(JournalEntry { receipt: Receipt { bucket, epoch, position }, event: event_of(event, epoch)? })
+    };
+    (before + 1..).zip(events).map(event).collect()
 }

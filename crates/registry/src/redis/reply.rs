@@ -83,6 +83,15 @@ impl Reply {
         }
     }
 
+    /// Bytes that may be missing.
+    pub(super) fn bytes_if_any(&mut self) -> Result<Option<Vec<u8>>, Garbled> {
+        match self.0.next() {
+            Some(Value::BulkString(bytes)) => Ok(Some(bytes)),
+            Some(Value::Nil) => Ok(None),
+            _ => Err(Garbled("a reply lacks bytes or nothing")),
+        }
+    }
+
     /// An array within the reply.
     pub(super) fn array(&mut self) -> Result<Vec<Value>, Garbled> {
         match self.0.next() {

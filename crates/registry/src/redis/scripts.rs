@@ -27,6 +27,8 @@ const TIED_MAX: usize = 1_000;
 const TTLS_MAX: usize = 64;
 /// Events of a step that its reply tells: a few, for most steps make one or two.
 const EVENTS_TOLD_MAX: usize = 16;
+/// Events of a step that go into one entry of the journal: as many as sessions of a small pool.
+const ENTRY_EVENTS_MAX: usize = SMALL_MAX;
 /// How long before a bucket is due its alarm is set, at most: a little longer than between two looks.
 const ALARM_AHEAD_MILLIS: i64 = 1_000;
 /// How far the clock's high-water mark may lag behind what a heartbeat was told.
@@ -136,10 +138,12 @@ scripts! {
         "lib/record", "lib/denials", "lib/due", "lib/one_session", "end", "lib/each"];
     end_all = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all", "lib/each"];
+    expire = ["lib/bucket", "expire", "lib/each"];
     heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat", "lib/each"];
     journal_end = ["lib/bucket", "journal_end", "lib/each"];
     journal_read = ["lib/bucket", "journal_read", "lib/each"];
+    kept = ["lib/bucket", "kept", "lib/each"];
     now = ["now"];
     open = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "lib/restore", "open", "lib/each"];
@@ -190,6 +194,7 @@ fn words() -> HashMap<&'static str, String> {
         ("TIED_MAX", TIED_MAX as i64),
         ("TTLS_MAX", TTLS_MAX as i64),
         ("EVENTS_TOLD_MAX", EVENTS_TOLD_MAX as i64),
+        ("ENTRY_EVENTS_MAX", ENTRY_EVENTS_MAX as i64),
         ("USERS_MAX", USERS_PER_SESSION_MAX as i64),
         ("KEY_BYTES", KEY_BYTES as i64),
         ("TERMS_BYTES", TERMS_BYTES as i64),

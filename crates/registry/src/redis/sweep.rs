@@ -1,6 +1,5 @@
 //! The clock, and what it brings about.
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 
 use super::RedisRegistry;
@@ -15,8 +14,8 @@ use crate::contract::Swept;
 /// Pools that are looked up at a time, whatever was asked for.
 const DUE_READ_MAX: usize = 1_000;
 
-/// Pools of a bucket that are swept at the same time. Those who want in share the server with them.
-const SWEPT_AT_ONCE: usize = 4;
+/// Pools that are swept by one command, while nobody else is served: a millisecond or two.
+const SWEPT_TOGETHER: usize = 32;
 
 impl RedisRegistry {
     /// The time, whether anything is served or not. Where servers differ, it is that of the first bucket's.
@@ -44,23 +43,23 @@ impl RedisRegistry {
         let mut due = Vec::new();
         while !reply.is_at_end() {
             let reference = reply.bytes()?;
-            due.push(Key::try_from(&*reference).map_err(|_| Garbled("a name in the due-index"))?);
+            let reference = Key::try_from(&*reference).map_err(|_| Garbled("a name in the due-index"))?;
+            due.push(PoolKeys::in_bucket(bucket, reference));
         }
-        let more = due.len() > max;
+        let mut swept = Swept { ended: 0, more: due.len() > max };
         due.truncate(max);
-        let due = due.into_iter().map(|reference| self.sweep_pool(bucket, reference));
-        let swept = stream::iter(due.collect::<Vec<_>>()).buffer_unordered(SWEPT_AT_ONCE);
-        let sum = |sum: Swept, swept: Swept| async move {
-            Ok(Swept { ended: sum.ended + swept.ended, more: sum.more || swept.more })
-        };
-        swept.try_fold(Swept { ended: 0, more }, sum).await
-    }
-
-    async fn sweep_pool(&self, bucket: Bucket, reference: Key) -> Result<Swept, Error> {
-        let keys = PoolKeys::in_bucket(bucket, reference);
-        let call = Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), &keys);
-        let (preamble, mut reply) = self.told(call).await?;
-        self.expected(preamble, bucket);
-        Ok(Swept { ended: reply.number()? as usize, more: reply.number()? > 0 })
+        for pools in due.chunks(SWEPT_TOGETHER) {
+            let (ended, others) = self.expire(bucket, self.look(bucket, pools).await?).await?;
+            swept.ended += ended;
+            let calls = others
+                .into_iter()
+                .map(|pool| Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), pool));
+            for (preamble, mut reply) in self.told_together(bucket, calls).await? {
+                self.expected(preamble, bucket);
+                swept.ended += reply.number()? as usize;
+                swept.more |= reply.number()? > 0;
+            }
+        }
+        Ok(swept)
     }
 }

@@ -66,6 +66,11 @@ impl Way {
             None => send_alone(&self.servers, call.stage.again(), &call).await,
         }
     }
+
+    /// Sends calls of one script on one bucket in one command, and gives what each was told.
+    pub(super) async fn send_together(&self, calls: &[Stamped]) -> Vec<RedisResult<Told>> {
+        send_each(&self.servers, calls).await
+    }
 }
 
 /// Sends one call.
@@ -173,26 +178,29 @@ async fn run(servers: Servers, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
     while waiting.lock().await.recv_many(&mut together, CALLS_MAX).await > 0 {
         let (calls, tell): (Vec<Stamped>, Vec<_>) =
             together.drain(..).map(|Waiting { call, told }| (call, told)).unzip();
-        let (sent, replies) = match send(&servers, Again::WhenCutOff, &calls).await {
-            Ok(sent) => sent,
-            Err(error) => {
-                for tell in tell {
-                    // Whoever asked may have gone, here and below.
-                    let _ = tell.send(Err(error.clone()));
-                }
-                continue;
-            }
-        };
-        for ((call, reply), tell) in calls.iter().zip(replies).zip(tell) {
-            let told = if must_ask_alone(&reply) {
-                let told = send_alone(&servers, Again::WhenCutOff, call).await;
-                told.map(|told| Told { is_repeated: true, ..told })
-            } else {
-                Ok(sent.told(reply))
-            };
+        for (told, tell) in send_each(&servers, &calls).await.into_iter().zip(tell) {
+            // Whoever asked may have gone.
             let _ = tell.send(told);
         }
     }
+}
+
+/// Sends calls of served buckets together, and again those that fail so: each is answered as if it had come alone.
+async fn send_each(servers: &Servers, calls: &[Stamped]) -> Vec<RedisResult<Told>> {
+    let (sent, replies) = match send(servers, Again::WhenCutOff, calls).await {
+        Ok(sent) => sent,
+        Err(error) => return calls.iter().map(|_| Err(error.clone())).collect(),
+    };
+    let mut each = Vec::with_capacity(calls.len());
+    for (call, reply) in calls.iter().zip(replies) {
+        each.push(if must_ask_alone(&reply) {
+            let told = send_alone(servers, Again::WhenCutOff, call).await;
+            told.map(|told| Told { is_repeated: true, ..told })
+        } else {
+            Ok(sent.told(reply))
+        });
+    }
+    each
 }
 
 fn must_ask_alone(reply: &Value) -> bool {

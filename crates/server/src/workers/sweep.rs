@@ -16,8 +16,9 @@ use crate::error::Error;
 /// Pools that one step on a bucket sweeps, while its claims and heartbeats wait.
 const SWEEP_POOLS_MAX: usize = 64;
 
-/// Buckets that are swept at the same time: few, for what is over takes no seat, and those who want in go first.
-const BUCKETS_AT_ONCE: usize = 6;
+/// Buckets that are swept at the same time: few, for what is over takes no seat, and those who want in go first. It is about a
+/// quarter of what keeps Redis busy, if as many want in as can be under way.
+const BUCKETS_AT_ONCE: usize = 2;
 
 pub(crate) struct Sweep {
     station: Station,

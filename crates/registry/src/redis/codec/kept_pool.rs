@@ -8,7 +8,38 @@ use super::session::kept_sessions_of;
 use crate::redis::scripts::{HAS_DENIALS, HAS_TERMS, IS_EMPTY, IS_LARGE, TERMS_BYTES};
 
 const SEQ_BYTES: usize = 6;
+const PLACE_BYTES: usize = 6;
 const TIME_BYTES: usize = 6;
+
+/// A pool, read as far as its sessions.
+pub(super) struct KeptHead<'b> {
+    pub(super) flags: u8,
+    /// The number of its last event.
+    pub(super) seq: u64,
+    pub(super) id: &'b [u8],
+    /// Nothing if none are known.
+    pub(super) terms: &'b [u8],
+    /// Its sessions, if it is not large.
+    pub(super) rest: Reader<'b>,
+}
+
+impl<'b> KeptHead<'b> {
+    pub(super) fn of(bytes: &'b [u8]) -> Result<Self, Garbled> {
+        let mut reader = Reader::new(bytes);
+        let flags = reader.byte()?;
+        let seq = reader.number(SEQ_BYTES)?;
+        reader.take(PLACE_BYTES)?;
+        if flags & IS_EMPTY != 0 {
+            reader.take(TIME_BYTES)?;
+        }
+        let id = reader.part()?;
+        let terms = reader.take(if flags & HAS_TERMS != 0 { TERMS_BYTES } else { 0 })?;
+        if flags & HAS_DENIALS != 0 {
+            reader.part()?;
+        }
+        Ok(Self { flags, seq, id, terms, rest: reader })
+    }
+}
 
 /// What a search looks at.
 pub(in crate::redis) struct KeptPool {
@@ -19,21 +50,9 @@ pub(in crate::redis) struct KeptPool {
 
 impl KeptPool {
     pub(in crate::redis) fn of(bytes: &[u8]) -> Result<Self, Garbled> {
-        let mut reader = Reader::new(bytes);
-        let flags = reader.byte()?;
-        let last_event = SEQ_BYTES;
-        reader.take(SEQ_BYTES + last_event)?;
-        if flags & IS_EMPTY != 0 {
-            reader.take(TIME_BYTES)?;
-        }
-        let pool = pool_id_of(reader.part()?)?;
-        if flags & HAS_TERMS != 0 {
-            reader.take(TERMS_BYTES)?;
-        }
-        if flags & HAS_DENIALS != 0 {
-            reader.part()?;
-        }
-        let sessions = (flags & IS_LARGE == 0).then(|| kept_sessions_of(&pool, reader)).transpose()?;
+        let KeptHead { flags, id, rest, .. } = KeptHead::of(bytes)?;
+        let pool = pool_id_of(id)?;
+        let sessions = (flags & IS_LARGE == 0).then(|| kept_sessions_of(&pool, rest)).transpose()?;
         Ok(Self { pool, sessions })
     }
 }

@@ -2,7 +2,12 @@
 -- nobody was in it for a while and all that happened in it is in the ledger.
 --
 -- Reply the time, …, how many sessions ended, and 1 if more are over already
+local ended = 0    -- in all steps that one command takes
+
 local function step()
+  if ended >= ENDS_MAX then
+    return reply(0, 1)
+  end
   if not load_pool() then
     redis.call('ZREM', DUE, ARGV[1])
     return reply(0, 0)
@@ -10,7 +15,9 @@ local function step()
   find_members()
   revise('')
   record_ends('', 0)
-  denials_of_pool().flush()
+  if pool.denials ~= '' then
+    denials_of_pool().flush()
+  end
   local unused = pool.empty_since and now >= pool.empty_since + EMPTY_KEPT_MS
   if unused and pool.denials == '' and pool.last_event <= acknowledged then
     redis.call('DEL', POOL)
@@ -20,6 +27,7 @@ local function step()
     redis.call('ZADD', DUE, next_due(), ARGV[1])
   end
   keep_head()
+  ended = ended + #pool.ended
   local more = pool.overdue > 0 or (pool.closed and pool.count > 0)
   return reply(#pool.ended, more and 1 or 0)
 end

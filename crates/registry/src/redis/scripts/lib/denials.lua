@@ -61,15 +61,13 @@ local function denials_of_pool()
       write(fold)
     end,
 
-    -- Records denials that were only counted, once their window is over, and forgets a window that is.
+    -- Records denials that were only counted, once their window is over, and forgets a window that is. There is one.
     flush = function()
-      if pool.denials ~= '' then
-        local fold = read()
-        record_counted(fold)
-        write(fold)
-        if fold.counted == 0 and is_over(fold) then
-          pool.denials = ''
-        end
+      local fold = read()
+      record_counted(fold)
+      write(fold)
+      if fold.counted == 0 and is_over(fold) then
+        pool.denials = ''
       end
     end,
   }

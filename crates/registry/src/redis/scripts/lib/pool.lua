@@ -64,7 +64,7 @@ local function load_pool()
   return true
 end
 
--- Writes what changed: of a small pool in which sessions were renewed and nothing else happened, only when.
+-- Writes what changed and the events of it: of a small pool in which sessions were renewed and nothing else happened, only when.
 local function save_pool()
   if not pool.changed then
     for _, s in ipairs(pool.sessions) do
@@ -74,6 +74,7 @@ local function save_pool()
     end
     return
   end
+  write_events()
   pool.empty_since = pool.count == 0 and (pool.empty_since or now) or nil
   local flags = (pool.terms ~= '' and HAS_TERMS or 0) + (pool.ttls and IS_LARGE or 0)
     + (pool.denials ~= '' and HAS_DENIALS or 0) + (pool.empty_since and IS_EMPTY or 0)

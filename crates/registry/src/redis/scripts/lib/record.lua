@@ -7,9 +7,9 @@
 -- pool.ended: the sessions that ended in this step, with reason and expiry.
 local function record_event(kind, live, origin, rest)
   pool.seq = pool.seq + 1
-  record(struct.pack('>BI6I6I4I4', kind, pool.seq, now, live, pool.limit)
-    .. (pool.terms == '' and NO_VERSION or pool.terms:sub(1, 8))
-    .. struct.pack('>Hc0Hc0', #pool.id, pool.id, #origin, origin) .. rest)
+  local version = pool.terms == '' and NO_VERSION or pool.terms
+  record(struct.pack('>BI6I6I4I4c8Hc0Hc0', kind, pool.seq, now, live, pool.limit, version,
+    #pool.id, pool.id, #origin, origin) .. rest)
   pool.last_event, pool.changed = last, true
 end
 
@@ -32,7 +32,7 @@ local function record_ends(origin, newcomers)
   local ended = pool.ended
   for i, ending in ipairs(ended) do
     local s = read_body(ending.session)
-    local rest = struct.pack('>c16BI6I6B', s.id, ending.reason, s.heartbeat, ending.expires, s.tier) .. s.holder
+    local rest = struct.pack('>c16BI6I6Bc0', s.id, ending.reason, s.heartbeat, ending.expires, s.tier, s.holder)
     local cause = ending.reason == EXPIRED and '' or origin
     record_event(ENDED, pool.count - newcomers + #ended - i, cause, rest)
   end

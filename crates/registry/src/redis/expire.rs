@@ -1,0 +1,90 @@
+//! What time ends in small pools. Most of what a sweep finds is of that sort, and after a failure of many clients it is very
+//! much: so it is found here, and Redis has only to see that nothing has happened since, and to write.
+
+use seatkeeper_core::{Bucket, RegistryTime};
+
+use super::RedisRegistry;
+use super::call::Call;
+use super::codec::Expiring;
+use super::keys::{BucketKeys, PoolKeys};
+use super::script::Script;
+use super::scripts::SCRIPTS;
+use crate::Error;
+
+/// What a look at some pools found.
+pub(super) struct Look<'p> {
+    at: RegistryTime,
+    expiring: Vec<Found<'p>>,
+    /// Those that must be swept in a step of their own.
+    others: Vec<&'p PoolKeys>,
+}
+
+struct Found<'p> {
+    pool: &'p PoolKeys,
+    kept: Vec<u8>,
+    expiring: Expiring,
+}
+
+impl RedisRegistry {
+    /// Looks at pools that are due.
+    pub(super) async fn look<'p>(&self, bucket: Bucket, pools: &'p [PoolKeys]) -> Result<Look<'p>, Error> {
+        let call = self.on_pools(&SCRIPTS.kept, bucket, pools.iter());
+        let (preamble, mut reply) = self.told(call).await?;
+        let mut look = Look { at: preamble.now, expiring: Vec::new(), others: Vec::new() };
+        for pool in pools {
+            let kept = reply.bytes_if_any()?;
+            // What cannot be read is the script's to complain of, when the others have been swept.
+            let found = kept.as_deref().and_then(|kept| Expiring::of(kept, look.at).ok().flatten());
+            match (kept, found) {
+                (Some(kept), Some(expiring)) => look.expiring.push(Found { pool, kept, expiring }),
+                _ => look.others.push(pool),
+            }
+        }
+        Ok(look)
+    }
+
+    /// Ends what was found to be over, but in pools where something has happened since. Says how many sessions ended, and
+    /// which pools are still to be swept.
+    pub(super) async fn expire<'p>(
+        &self,
+        bucket: Bucket,
+        look: Look<'p>,
+    ) -> Result<(usize, Vec<&'p PoolKeys>), Error> {
+        let Look { at, expiring, mut others } = look;
+        if expiring.is_empty() {
+            return Ok((0, others));
+        }
+        let mut call = self.on_pools(&SCRIPTS.expire, bucket, expiring.iter().map(|found| found.pool));
+        call = call.arg(at.as_millis());
+        for Found { pool, kept, expiring: Expiring { before, behind, due, events } } in &expiring {
+            call = call.arg(&pool.reference).arg(kept).arg(before).arg(behind);
+            call = call.arg(due.as_millis()).arg(events.len());
+            call = events.iter().fold(call, Call::arg);
+        }
+        let (preamble, mut reply) = self.told(call).await?;
+        self.expected(preamble, bucket);
+        let mut ended = 0;
+        for Found { pool, .. } in expiring {
+            match reply.number()? {
+                0 => others.push(pool),
+                some => ended += some as usize,
+            }
+        }
+        Ok((ended, others))
+    }
+
+    /// A call on some pools of a bucket.
+    fn on_pools<'p>(
+        &self,
+        script: &'static Script,
+        bucket: Bucket,
+        pools: impl Iterator<Item = &'p PoolKeys>,
+    ) -> Call {
+        let BucketKeys { head, due, journal, .. } = self.keys.of(bucket);
+        let keys: Vec<_> = [head, due, journal].into_iter().chain(pools.map(|pool| &pool.pool)).collect();
+        Call::on(script, bucket, keys.into_iter())
+    }
+}
+
+#[cfg(test)]
+mod tests;
