@@ -130,6 +130,8 @@ macro_rules! conformance_list {
             sweeping {
                 a_sweep_ends_what_is_over_and_records_it_once,
                 a_sweep_leaves_the_living_alone,
+                a_sweep_ends_those_who_are_over_and_keeps_the_others_of_their_pool,
+                a_sweep_that_leaves_some_who_are_over_says_so,
                 a_sweep_takes_no_more_pools_than_it_may_and_says_that_more_is_due,
                 what_is_due_is_never_later_than_the_next_expiry,
                 after_a_sweep_nothing_is_due_already,

@@ -50,6 +50,40 @@ pub async fn a_sweep_takes_no_more_pools_than_it_may_and_says_that_more_is_due(h
     panic!("sweeping does not come to an end");
 }
 
+pub async fn a_sweep_ends_those_who_are_over_and_keeps_the_others_of_their_pool(h: &impl Harness) {
+    let pool = h.pool(seats(3).brief()).await;
+    let ann = pool.claim("ann").await.admitted();
+    let bob = pool.claim("bob").await.admitted();
+    pool.claim("cid").await.admitted();
+    h.let_pass(Span::from_millis(pool.ttl().as_millis() / 2)).await;
+    let bob = pool.heartbeat(&bob).await;
+    h.let_pass(ann.expires.since(h.now().await)).await;
+    assert_eq!(sweep_all(&*pool.registry).await, 2);
+    due_by(&pool, bob.expires).await;
+    assert_eq!(pool.holders().await, ["bob"]);
+    pool.heartbeat(&bob).await;
+}
+
+/// However much is over.
+pub async fn a_sweep_that_leaves_some_who_are_over_says_so(h: &impl Harness) {
+    const EACH: usize = 100;
+    let pools = neighbours(h, &seats(EACH as u32).brief(), 4).await;
+    for pool in &pools {
+        for number in 0..EACH {
+            pool.claim(&format!("machine {number}")).await.admitted();
+        }
+        let end = pool.registry.journal_end(pool.bucket()).await.expect("a journal has an end");
+        pool.registry.journal_acknowledge(end).await.expect("a journal forgets");
+    }
+    h.let_pass(pools[0].ttl()).await;
+    let (mut ended, mut more) = (0, true);
+    while more {
+        let swept = sweep(&pools[0], pools.len()).await;
+        (ended, more) = (ended + swept.ended, swept.more);
+    }
+    assert_eq!(ended, pools.len() * EACH);
+}
+
 pub async fn what_is_due_is_never_later_than_the_next_expiry(h: &impl Harness) {
     let pool = h.pool(seats(2).brief()).await;
     let ann = pool.claim("ann").await.admitted();

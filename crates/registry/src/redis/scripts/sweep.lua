@@ -1,8 +1,8 @@
 -- Does what is due in a pool: ends what is over, records denials that were only counted, and closes the pool if
 -- nobody was in it for a while and all that happened in it is in the ledger.
 --
--- Reply the time, …, how many sessions ended, and 1 if more are over already
-local ended = 0    -- in all steps that one command takes
+-- Reply the time, …, how many sessions ended, and 1 if more are over already, or may be
+local ended = 0    -- in all steps of this command, which together end little more than one may
 
 local function step()
   if ended >= ENDS_MAX then

@@ -64,7 +64,8 @@ local function load_pool()
   return true
 end
 
--- Writes what changed and the events of it: of a small pool in which sessions were renewed and nothing else happened, only when.
+-- Writes what changed, and the events that say so: of a small pool in which sessions were renewed and nothing else happened,
+-- only when.
 local function save_pool()
   if not pool.changed then
     for _, s in ipairs(pool.sessions) do

@@ -2,7 +2,7 @@
 --
 -- An event is: kind (1 byte), number (6), time (6), how many are live after it (4), the limit in force (4), the
 -- version of the terms that gave it (8), the pool and what caused it (2 bytes of length each), and the rest by kind.
--- The epoch and its place in the journal are its id there.
+-- The epoch and its place in the journal follow from the id of its entry there: see write_events.
 --
 -- pool.ended: the sessions that ended in this step, with reason and expiry.
 local function record_event(kind, live, origin, rest)
