@@ -38,9 +38,9 @@ impl Ledger {
         Ok(taken)
     }
 
-    /// Gives the locks of these buckets back that are this node's: it takes them for no time, and so in the same order as
-    /// whoever takes them meanwhile, and neither waits for the other for ever.
+    /// Gives the locks of these buckets back that are this node's.
     pub async fn unlock_buckets(&self, node: Uuid, buckets: &[Bucket]) -> Result<(), Error> {
+        // As whoever takes them does it, so that neither waits for the other for ever.
         self.lock_buckets(node, buckets, Span::ZERO).await.map(|_| ())
     }
 }

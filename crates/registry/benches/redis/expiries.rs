@@ -21,7 +21,7 @@ const FILLED_MARGIN: Span = Span::from_secs(6);
 
 /// As the sweeper of a node does it.
 const BUCKETS_AT_ONCE: usize = 2;
-const SWEEP_POOLS_MAX: usize = 64;
+const SWEEP_POOLS_MAX: usize = 128;
 
 /// How long admissions are counted before.
 const BEFORE: Duration = Duration::from_secs(4);

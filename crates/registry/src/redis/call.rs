@@ -14,7 +14,7 @@ use super::reply::{Preamble, Reply};
 use super::script::{ARGS_USUAL, CALL_BYTES_USUAL, Script};
 use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use super::servers::Again;
-use super::together::{Stamped, Told};
+use super::together::{Stamped, Told, send_each};
 use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
@@ -183,7 +183,8 @@ impl RedisRegistry {
         self.ask(call).await?.told()
     }
 
-    /// Likewise, several calls of one script on a bucket in one command, each a step of its own.
+    /// Calls a script that looks for no session several times on a bucket, in one command: each call is a step of its own. There
+    /// is at least one.
     pub(super) async fn told_together(
         &self,
         bucket: Bucket,
@@ -191,10 +192,7 @@ impl RedisRegistry {
     ) -> Result<Vec<(Preamble, Reply)>, Error> {
         let (slot, stage, epoch) = (self.slots.of(bucket), Stage::Serving, self.epoch_served(bucket)?);
         let calls: Vec<_> = calls.map(|call| Stamped { call, slot, stage, epoch }).collect();
-        if calls.is_empty() {
-            return Ok(Vec::new());
-        }
-        let told = self.way.send_together(&calls).await;
+        let told = send_each(&self.way.servers, &calls).await;
         told.into_iter().map(|told| self.asked(bucket, stage, epoch, told)?.answered.told()).collect()
     }
 

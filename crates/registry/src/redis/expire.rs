@@ -3,9 +3,11 @@
 
 use seatkeeper_core::{Bucket, RegistryTime};
 
+mod expiring;
+
+use self::expiring::Expiring;
 use super::RedisRegistry;
 use super::call::Call;
-use super::codec::Expiring;
 use super::keys::{BucketKeys, PoolKeys};
 use super::script::Script;
 use super::scripts::SCRIPTS;
@@ -13,13 +15,14 @@ use crate::Error;
 
 /// What a look at some pools found.
 pub(super) struct Look<'p> {
-    at: RegistryTime,
-    expiring: Vec<Found<'p>>,
+    pub(super) at: RegistryTime,
+    pub(super) expiring: Vec<Found<'p>>,
     /// Those that must be swept in a step of their own.
-    others: Vec<&'p PoolKeys>,
+    pub(super) others: Vec<&'p PoolKeys>,
 }
 
-struct Found<'p> {
+/// A pool, as it was when it was looked at, and what is over in it.
+pub(super) struct Found<'p> {
     pool: &'p PoolKeys,
     kept: Vec<u8>,
     expiring: Expiring,
@@ -43,34 +46,31 @@ impl RedisRegistry {
         Ok(look)
     }
 
-    /// Ends what was found to be over, but in pools where something has happened since. Says how many sessions ended, and
-    /// which pools are still to be swept.
+    /// Ends what a look at this time found to be over, but in pools where something has happened since. Says how many
+    /// sessions ended, and which pools are still to be swept.
     pub(super) async fn expire<'p>(
         &self,
         bucket: Bucket,
-        look: Look<'p>,
+        at: RegistryTime,
+        expiring: &[Found<'p>],
     ) -> Result<(usize, Vec<&'p PoolKeys>), Error> {
-        let Look { at, expiring, mut others } = look;
-        if expiring.is_empty() {
-            return Ok((0, others));
-        }
         let mut call = self.on_pools(&SCRIPTS.expire, bucket, expiring.iter().map(|found| found.pool));
         call = call.arg(at.as_millis());
-        for Found { pool, kept, expiring: Expiring { before, behind, due, events } } in &expiring {
+        for Found { pool, kept, expiring: Expiring { before, behind, due, events } } in expiring {
             call = call.arg(&pool.reference).arg(kept).arg(before).arg(behind);
             call = call.arg(due.as_millis()).arg(events.len());
             call = events.iter().fold(call, Call::arg);
         }
         let (preamble, mut reply) = self.told(call).await?;
         self.expected(preamble, bucket);
-        let mut ended = 0;
+        let (mut ended, mut changed) = (0, Vec::new());
         for Found { pool, .. } in expiring {
             match reply.number()? {
-                0 => others.push(pool),
+                0 => changed.push(*pool),
                 some => ended += some as usize,
             }
         }
-        Ok((ended, others))
+        Ok((ended, changed))
     }
 
     /// A call on some pools of a bucket.

@@ -5,6 +5,7 @@ use seatkeeper_core::{Bucket, RegistryTime, Span};
 use super::RedisRegistry;
 use super::call::{Call, warn_of_step};
 use super::codec::Garbled;
+use super::expire::Look;
 use super::keys::{BucketKeys, Key, PoolKeys};
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
@@ -35,7 +36,7 @@ impl RedisRegistry {
         if reply.is_at_end() { Ok(None) } else { Ok(Some(reply.time_text()?)) }
     }
 
-    /// Sweeps the pools that are due, each in a step of its own.
+    /// Sweeps the pools that are due: what is over in small ones in steps of many pools, and each other pool in a step of its own.
     pub(super) async fn sweep_bucket(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
         let max = max.min(DUE_READ_MAX);
         let due = Call::on_bucket(&SCRIPTS.due_now, bucket, self.keys.of(bucket)).arg(max + 1);
@@ -48,12 +49,18 @@ impl RedisRegistry {
         }
         let mut swept = Swept { ended: 0, more: due.len() > max };
         due.truncate(max);
-        for pools in due.chunks(SWEPT_TOGETHER) {
-            let (ended, others) = self.expire(bucket, self.look(bucket, pools).await?).await?;
+        if due.is_empty() {
+            return Ok(swept);
+        }
+        let Look { at, expiring, mut others } = self.look(bucket, &due).await?;
+        for expiring in expiring.chunks(SWEPT_TOGETHER) {
+            let (ended, changed) = self.expire(bucket, at, expiring).await?;
             swept.ended += ended;
-            let calls = others
-                .into_iter()
-                .map(|pool| Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), pool));
+            others.extend(changed);
+        }
+        for pools in others.chunks(SWEPT_TOGETHER) {
+            let calls =
+                pools.iter().map(|pool| Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), pool));
             for (preamble, mut reply) in self.told_together(bucket, calls).await? {
                 self.expected(preamble, bucket);
                 swept.ended += reply.number()? as usize;

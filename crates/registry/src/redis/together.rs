@@ -66,11 +66,6 @@ impl Way {
             None => send_alone(&self.servers, call.stage.again(), &call).await,
         }
     }
-
-    /// Sends calls of one script on one bucket in one command, and gives what each was told.
-    pub(super) async fn send_together(&self, calls: &[Stamped]) -> Vec<RedisResult<Told>> {
-        send_each(&self.servers, calls).await
-    }
 }
 
 /// Sends one call.
@@ -185,8 +180,9 @@ async fn run(servers: Servers, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
     }
 }
 
-/// Sends calls of served buckets together, and again those that fail so: each is answered as if it had come alone.
-async fn send_each(servers: &Servers, calls: &[Stamped]) -> Vec<RedisResult<Told>> {
+/// Sends calls of one script on served buckets in one command, and again those that fail so: each is answered as if it had
+/// come alone. All are in one slot or to the only server.
+pub(super) async fn send_each(servers: &Servers, calls: &[Stamped]) -> Vec<RedisResult<Told>> {
     let (sent, replies) = match send(servers, Again::WhenCutOff, calls).await {
         Ok(sent) => sent,
         Err(error) => return calls.iter().map(|_| Err(error.clone())).collect(),

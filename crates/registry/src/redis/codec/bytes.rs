@@ -69,7 +69,7 @@ fn text(bytes: &[u8]) -> Result<Arc<str>, Garbled> {
 }
 
 /// Writes numbers and texts to the end of a buffer.
-pub(super) trait Put {
+pub(in crate::redis) trait Put {
     /// The low bytes of a number, so many.
     fn put_number(&mut self, number: u64, bytes: usize);
     /// Something after its length in 2 bytes. What comes in is bounded far below that.

@@ -12,19 +12,19 @@ const PLACE_BYTES: usize = 6;
 const TIME_BYTES: usize = 6;
 
 /// A pool, read as far as its sessions.
-pub(super) struct KeptHead<'b> {
-    pub(super) flags: u8,
+pub(in crate::redis) struct KeptHead<'b> {
+    pub(in crate::redis) flags: u8,
     /// The number of its last event.
-    pub(super) seq: u64,
-    pub(super) id: &'b [u8],
+    pub(in crate::redis) seq: u64,
+    pub(in crate::redis) id: &'b [u8],
     /// Nothing if none are known.
-    pub(super) terms: &'b [u8],
+    pub(in crate::redis) terms: &'b [u8],
     /// Its sessions, if it is not large.
-    pub(super) rest: Reader<'b>,
+    pub(in crate::redis) rest: Reader<'b>,
 }
 
 impl<'b> KeptHead<'b> {
-    pub(super) fn of(bytes: &'b [u8]) -> Result<Self, Garbled> {
+    pub(in crate::redis) fn of(bytes: &'b [u8]) -> Result<Self, Garbled> {
         let mut reader = Reader::new(bytes);
         let flags = reader.byte()?;
         let seq = reader.number(SEQ_BYTES)?;

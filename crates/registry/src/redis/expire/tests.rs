@@ -8,6 +8,7 @@ use seatkeeper_testbed::redis::Redis;
 
 use super::super::keys::PoolKeys;
 use super::super::{NoRecord, RedisRegistry, Servers, Settings};
+use super::Look;
 use crate::{Epochs, Rebuild as _, Registry as _, Request, Share};
 
 const EPOCH: u64 = 1;
@@ -76,9 +77,9 @@ async fn all_who_are_over_end_in_one_step() {
     stage.claim("bob").await;
     stage.all_fall_silent().await;
     let pools = [PoolKeys::of(&stage.pool)];
-    let look = stage.registry.look(stage.bucket(), &pools).await.expect("it is reached");
-    let (ended, others) = stage.registry.expire(stage.bucket(), look).await.expect("it is reached");
-    assert_eq!((ended, others.len()), (2, 0));
+    let Look { at, expiring, .. } = stage.registry.look(stage.bucket(), &pools).await.expect("it is reached");
+    let (ended, changed) = stage.registry.expire(stage.bucket(), at, &expiring).await.expect("it is reached");
+    assert_eq!((ended, changed.len()), (2, 0));
     let ends = stage.events().await.into_iter().skip(2).map(|event| (event.seq, event.live));
     assert_eq!(ends.collect::<Vec<_>>(), [(3, 1), (4, 0)]);
 }
@@ -89,11 +90,11 @@ async fn where_something_has_happened_since_nothing_ends_by_what_was_seen() {
     stage.claim("ann").await;
     stage.all_fall_silent().await;
     let pools = [PoolKeys::of(&stage.pool)];
-    let look = stage.registry.look(stage.bucket(), &pools).await.expect("it is reached");
+    let Look { at, expiring, .. } = stage.registry.look(stage.bucket(), &pools).await.expect("it is reached");
     // Ann's session ends with that, and Bob's begins.
     stage.claim("bob").await;
-    let (ended, others) = stage.registry.expire(stage.bucket(), look).await.expect("it is reached");
-    assert_eq!((ended, others.len()), (0, 1));
+    let (ended, changed) = stage.registry.expire(stage.bucket(), at, &expiring).await.expect("it is reached");
+    assert_eq!((ended, changed.len()), (0, 1));
     let events = stage.events().await;
     let is_end = |event: &Event| matches!(event.change, Change::Ended { .. });
     assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);

@@ -3,10 +3,8 @@
 
 use seatkeeper_core::{EndReason, RegistryTime, Seats, Standing};
 
-use super::bytes::{Garbled, Put as _, Reader};
-use super::kept_pool::KeptHead;
-use super::terms::terms_of;
 use crate::open_pool::EMPTY_KEPT;
+use crate::redis::codec::{Garbled, KeptHead, Put as _, Reader, terms_of};
 use crate::redis::scripts::{
     ENDED, HAS_DENIALS, IS_EMPTY, IS_LARGE, NEVER_MILLIS, START_FOLLOWS, reason_number,
 };
@@ -14,16 +12,15 @@ use crate::redis::scripts::{
 const VERSION_BYTES: usize = 8;
 
 /// A small pool of which some sessions are over, and nothing else is due.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::redis) struct Expiring {
+pub(super) struct Expiring {
     /// What it becomes: what stands before the place of its last event.
-    pub(in crate::redis) before: Vec<u8>,
+    pub(super) before: Vec<u8>,
     /// And behind it.
-    pub(in crate::redis) behind: Vec<u8>,
+    pub(super) behind: Vec<u8>,
     /// When it is due next.
-    pub(in crate::redis) due: RegistryTime,
-    /// The ends, in order.
-    pub(in crate::redis) events: Vec<Vec<u8>>,
+    pub(super) due: RegistryTime,
+    /// The ends, in order: see `lib/record.lua`.
+    pub(super) events: Vec<Vec<u8>>,
 }
 
 /// A session as it is kept.
@@ -39,7 +36,7 @@ struct Kept<'b> {
 impl Expiring {
     /// What is over by `now` in a pool that was kept so then; none if a step must look at it in Redis: because nothing is
     /// over, or for what else may be due in it.
-    pub(in crate::redis) fn of(kept: &[u8], now: RegistryTime) -> Result<Option<Self>, Garbled> {
+    pub(super) fn of(kept: &[u8], now: RegistryTime) -> Result<Option<Self>, Garbled> {
         let head = KeptHead::of(kept)?;
         let terms = terms_of(head.terms)?;
         let is_closed = terms.is_some_and(|terms| terms.standing == Standing::Closed);
