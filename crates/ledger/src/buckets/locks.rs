@@ -38,7 +38,7 @@ impl Ledger {
         Ok(taken)
     }
 
-    /// Gives the locks of these buckets back that are this node's.
+    /// Gives the locks of these buckets back that are this node's: they are over now.
     pub async fn unlock_buckets(&self, node: Uuid, buckets: &[Bucket]) -> Result<(), Error> {
         // As whoever takes them does it, so that neither waits for the other for ever.
         self.lock_buckets(node, buckets, Span::ZERO).await.map(|_| ())

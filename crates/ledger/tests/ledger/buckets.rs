@@ -165,3 +165,24 @@ async fn of_nodes_that_want_the_same_buckets_each_is_one_nodes() {
     taken.sort_unstable();
     assert!(taken.into_iter().eq(Bucket::all()));
 }
+
+#[tokio::test]
+async fn who_gives_locks_back_and_who_takes_them_wait_for_one_another_but_not_for_ever() {
+    let (place, ledger) = ledger().await;
+    let mut racing = Vec::new();
+    for node in 0..4 {
+        let ledger = place.another(&ledger).await;
+        let mut buckets: Vec<_> = Bucket::all().collect();
+        buckets.rotate_left(node * 64);
+        let id = Uuid::from_u128(node as u128);
+        racing.push(tokio::spawn(async move {
+            for _ in 0..20 {
+                ledger.lock_buckets(id, &buckets, Span::from_secs(60)).await.unwrap();
+                ledger.unlock_buckets(id, &buckets).await.unwrap();
+            }
+        }));
+    }
+    for race in racing {
+        race.await.unwrap();
+    }
+}
