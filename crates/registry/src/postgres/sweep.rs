@@ -16,6 +16,9 @@ use crate::contract::{Receipt, Swept};
 /// Tries, for heartbeats of sessions that are about to end can be in the way.
 const ATTEMPTS_MAX: usize = 4;
 
+/// Pools that are swept in one transaction, while claims and heartbeats of their bucket wait.
+const SWEPT_TOGETHER: usize = 64;
+
 /// How many events were written, and where the last of them stands.
 type Written = (Receipt, usize);
 
@@ -65,6 +68,7 @@ impl PostgresRegistry {
     }
 
     pub(super) async fn sweep_bucket(&self, bucket: Bucket, pools_max: usize) -> Result<Swept, Fault> {
+        let pools_max = pools_max.min(SWEPT_TOGETHER);
         let sweeping = async {
             let _turn = self.turn(bucket).await;
             for _ in 0..ATTEMPTS_MAX {
