@@ -58,7 +58,8 @@ pub trait Rebuild: Registry {
     /// the same; refused from a higher one. What is in it stays, its journal as well.
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error>;
 
-    /// The oldest events of the journal behind `after`, of whatever epoch, at most `max`; none: from its start.
+    /// The oldest events of the journal behind `after`, of whatever epoch; none: from its start. At most `max`, and those
+    /// that were written in one entry with the last of them: `after` is the place of the last that was read before.
     async fn rebuild_journal(
         &self,
         bucket: Bucket,

@@ -65,13 +65,22 @@ impl RedisRegistry {
         let done = if done.epoch == self.epochs.of(bucket) { done.position } else { 0 };
         let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket)).arg(done);
         match self.told(read.arg(count(max))).await {
-            Ok((_, mut reply)) => entries_of(bucket, done, reply.array()?),
+            Ok((preamble, mut reply)) => {
+                let mut events = Vec::new();
+                for entry in reply.array()? {
+                    events.extend(events_of(bucket, entry)?);
+                }
+                events.retain(|event| event.receipt.position > done.max(preamble.acknowledged));
+                Ok(events)
+            }
             Err(Error::NotServing { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 
-    /// The oldest events of a bucket behind `after`, whether it is served or not.
+    /// The oldest events of a bucket behind `after`, whether it is served or not: at most `max`, and what stands in one entry
+    /// with the last of them. So the place of the last that is returned is never one within an entry, and `after` is not
+    /// either.
     pub(super) async fn read_journal_after(
         &self,
         bucket: Bucket,
@@ -82,8 +91,15 @@ impl RedisRegistry {
             after.map_or_else(|| "-".to_owned(), |after| format!("({}-{}", after.epoch, after.position));
         let mut range = redis::cmd("XRANGE");
         range.arg(&self.keys.of(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
-        // The place is in another epoch perhaps; and it is never one within an entry.
-        entries_of(bucket, 0, self.query(bucket, &range).await?)
+        let entries: Vec<Value> = self.query(bucket, &range).await?;
+        let mut events = Vec::new();
+        for entry in entries {
+            if events.len() >= max {
+                break;
+            }
+            events.extend(events_of(bucket, entry)?);
+        }
+        Ok(events)
     }
 
     /// Tells Redis what is on record, unless that was done so short a time ago: one call a bucket for many commits.
@@ -189,16 +205,7 @@ fn count(max: usize) -> usize {
     max.min(i64::MAX as usize)
 }
 
-/// The events behind a place, of entries of a stream that are behind it, in whole or in part.
-fn entries_of(bucket: Bucket, after: u64, entries: Vec<Value>) -> Result<Vec<JournalEntry>, Error> {
-    let mut events = Vec::with_capacity(entries.len());
-    for entry in entries {
-        events.extend(events_of(bucket, entry)?.into_iter().filter(|entry| entry.receipt.position > after));
-    }
-    Ok(events)
-}
-
-/// An entry of a stream: its id, which is the place of its last event, and a field for each.
+/// The events in an entry of a stream: its id, which is the place of its last event, and a field for each.
 fn events_of(bucket: Bucket, entry: Value) -> Result<Vec<JournalEntry>, Garbled> {
     let garbled = || Garbled("an entry of a journal");
     let Value::Array(entry) = entry else { return Err(garbled()) };

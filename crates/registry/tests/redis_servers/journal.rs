@@ -106,3 +106,29 @@ async fn what_others_did_in_between_is_read_from_the_journal_in_its_place() {
     let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached");
     assert!(read.entries.is_empty(), "it brings the ledger what is there: {read:?}");
 }
+
+#[tokio::test]
+async fn what_others_put_on_record_meanwhile_hides_nothing_that_waits() {
+    let redis = Redis::start();
+    let settings = || Settings {
+        journal_poll: Duration::from_secs(3_600),
+        // So little that Redis is told at once what is on record.
+        journal_events_max: 64,
+        ..Settings::default()
+    };
+    let one = Node::with(redis.url().parse().expect("a URL"), settings()).await;
+    let other = one.beside(redis.url().parse().expect("a URL"), settings());
+    let pool = one.pool().await;
+    let read = other.registry.journal_read(Share::All, 1).await.expect("it is reached");
+    assert!(read.entries.is_empty());
+    for _ in 0..10 {
+        let session = one.admit(&pool, "ann").await;
+        one.end(session).await.expect("it is reached");
+    }
+    other.admit(&pool, "bob").await;
+    let read = one.registry.journal_read(Share::All, 20).await.expect("it is reached").entries;
+    one.registry.journal_acknowledge(read[19].receipt).await.expect("it is reached");
+
+    let read = other.registry.journal_read(Share::All, 1).await.expect("it is reached").entries;
+    assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [21]);
+}
