@@ -183,17 +183,18 @@ impl RedisRegistry {
         self.ask(call).await?.told()
     }
 
-    /// Calls a script that looks for no session several times on a bucket, in one command: each call is a step of its own. There
-    /// is at least one.
+    /// Calls a script that looks for no session at least once on a bucket, in one command: each call is a step of its own, and
+    /// one that fails does so alone.
     pub(super) async fn told_together(
         &self,
         bucket: Bucket,
         calls: impl Iterator<Item = Call>,
-    ) -> Result<Vec<(Preamble, Reply)>, Error> {
+    ) -> Result<Vec<Result<(Preamble, Reply), Error>>, Error> {
         let (slot, stage, epoch) = (self.slots.of(bucket), Stage::Serving, self.epoch_served(bucket)?);
         let calls: Vec<_> = calls.map(|call| Stamped { call, slot, stage, epoch }).collect();
         let told = send_each(&self.way.servers, &calls).await;
-        told.into_iter().map(|told| self.asked(bucket, stage, epoch, told)?.answered.told()).collect()
+        let told = told.into_iter().map(|told| self.asked(bucket, stage, epoch, told)?.answered.told());
+        Ok(told.collect())
     }
 
     /// Calls a script on a bucket that is in this stage of this epoch.

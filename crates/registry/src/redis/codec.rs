@@ -14,6 +14,6 @@ pub(super) use bytes::{Garbled, Put, Reader};
 pub(super) use event::{denial_of, end_reason_of, event_of, origin_bytes, particulars_bytes};
 pub(super) use kept_pool::{KeptHead, KeptPool};
 pub(super) use pool_id::pool_id_bytes;
-pub(super) use session::{body_of, id_of, known_session_bytes, session_of};
+pub(super) use session::{Body, KeptSession, body_of, id_of, known_session_bytes, session_of};
 pub(super) use terms::{terms_bytes, terms_of};
 pub(super) use user::user_text;

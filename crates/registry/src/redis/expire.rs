@@ -16,13 +16,13 @@ use crate::Error;
 /// What a look at some pools found.
 pub(super) struct Look<'p> {
     pub(super) at: RegistryTime,
-    pub(super) expiring: Vec<Found<'p>>,
+    pub(super) expiring: Vec<Overdue<'p>>,
     /// Those that must be swept in a step of their own.
     pub(super) others: Vec<&'p PoolKeys>,
 }
 
 /// A pool, as it was when it was looked at, and what is over in it.
-pub(super) struct Found<'p> {
+pub(super) struct Overdue<'p> {
     pool: &'p PoolKeys,
     kept: Vec<u8>,
     expiring: Expiring,
@@ -39,7 +39,7 @@ impl RedisRegistry {
             // What cannot be read is the script's to complain of, when the others have been swept.
             let found = kept.as_deref().and_then(|kept| Expiring::of(kept, look.at).ok().flatten());
             match (kept, found) {
-                (Some(kept), Some(expiring)) => look.expiring.push(Found { pool, kept, expiring }),
+                (Some(kept), Some(expiring)) => look.expiring.push(Overdue { pool, kept, expiring }),
                 _ => look.others.push(pool),
             }
         }
@@ -52,11 +52,11 @@ impl RedisRegistry {
         &self,
         bucket: Bucket,
         at: RegistryTime,
-        expiring: &[Found<'p>],
+        expiring: &[Overdue<'p>],
     ) -> Result<(usize, Vec<&'p PoolKeys>), Error> {
         let mut call = self.on_pools(&SCRIPTS.expire, bucket, expiring.iter().map(|found| found.pool));
         call = call.arg(at.as_millis());
-        for Found { pool, kept, expiring: Expiring { before, behind, due, events } } in expiring {
+        for Overdue { pool, kept, expiring: Expiring { before, behind, due, events } } in expiring {
             call = call.arg(&pool.reference).arg(kept).arg(before).arg(behind);
             call = call.arg(due.as_millis()).arg(events.len());
             call = events.iter().fold(call, Call::arg);
@@ -64,7 +64,7 @@ impl RedisRegistry {
         let (preamble, mut reply) = self.told(call).await?;
         self.expected(preamble, bucket);
         let (mut ended, mut changed) = (0, Vec::new());
-        for Found { pool, .. } in expiring {
+        for Overdue { pool, .. } in expiring {
             match reply.number()? {
                 0 => changed.push(*pool),
                 some => ended += some as usize,

@@ -15,7 +15,7 @@ use crate::contract::Swept;
 /// Pools that are looked up at a time, whatever was asked for.
 const DUE_READ_MAX: usize = 1_000;
 
-/// Pools that are swept by one command, while nobody else is served: a millisecond or two.
+/// Pools in which one command ends what is over, while nobody else is served: a millisecond or two.
 const SWEPT_TOGETHER: usize = 32;
 
 impl RedisRegistry {
@@ -58,15 +58,22 @@ impl RedisRegistry {
             swept.ended += ended;
             others.extend(changed);
         }
+        // One that cannot be swept holds up no other.
+        let mut failed = None;
         for pools in others.chunks(SWEPT_TOGETHER) {
             let calls =
                 pools.iter().map(|pool| Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), pool));
-            for (preamble, mut reply) in self.told_together(bucket, calls).await? {
-                self.expected(preamble, bucket);
-                swept.ended += reply.number()? as usize;
-                swept.more |= reply.number()? > 0;
+            for told in self.told_together(bucket, calls).await? {
+                match told {
+                    Ok((preamble, mut reply)) => {
+                        self.expected(preamble, bucket);
+                        swept.ended += reply.number()? as usize;
+                        swept.more |= reply.number()? > 0;
+                    }
+                    Err(error) => failed = Some(error),
+                }
             }
         }
-        Ok(swept)
+        failed.map_or(Ok(swept), Err)
     }
 }

@@ -82,7 +82,7 @@ impl Worker for Sweep {
     }
 }
 
-/// Sweeps each bucket that is due, a step each, and says whether more is due already. A bucket that is not served at
+/// Sweeps each bucket that is due, and says whether more is due already. A bucket that is not served at
 /// present has its turn later.
 pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
     let mut due = registry.due_buckets().await?;

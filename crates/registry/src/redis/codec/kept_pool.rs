@@ -4,7 +4,7 @@ use seatkeeper_core::{PoolId, Session};
 
 use super::bytes::{Garbled, Reader};
 use super::pool_id::pool_id_of;
-use super::session::kept_sessions_of;
+use super::session::{KeptSession, session_of};
 use crate::redis::scripts::{HAS_DENIALS, HAS_TERMS, IS_EMPTY, IS_LARGE, TERMS_BYTES};
 
 const SEQ_BYTES: usize = 6;
@@ -52,7 +52,14 @@ impl KeptPool {
     pub(in crate::redis) fn of(bytes: &[u8]) -> Result<Self, Garbled> {
         let KeptHead { flags, id, rest, .. } = KeptHead::of(bytes)?;
         let pool = pool_id_of(id)?;
-        let sessions = (flags & IS_LARGE == 0).then(|| kept_sessions_of(&pool, rest)).transpose()?;
-        Ok(Self { pool, sessions })
+        if flags & IS_LARGE != 0 {
+            return Ok(Self { pool, sessions: None });
+        }
+        let session = |kept: KeptSession<'_>| {
+            let KeptSession { id, last_heartbeat, ttl, body, .. } = kept;
+            session_of(&pool, id, last_heartbeat, ttl, body)
+        };
+        let sessions = KeptSession::all(rest)?.into_iter().map(session).collect::<Result<_, _>>()?;
+        Ok(Self { pool, sessions: Some(sessions) })
     }
 }

@@ -33,19 +33,50 @@ pub(in crate::redis) fn known_session_bytes(pool: &PoolId, session: &Session) ->
     bytes
 }
 
-/// The sessions of a small pool, as they stand behind one another.
-pub(in crate::redis) fn kept_sessions_of(
-    pool: &PoolId,
-    mut reader: Reader<'_>,
-) -> Result<Vec<Session>, Garbled> {
-    let mut sessions = Vec::new();
-    while !reader.is_at_end() {
-        let id = reader.take(ID_BYTES)?;
-        let last_heartbeat = RegistryTime::from_millis(reader.number(6)?);
-        let ttl = Span::from_millis(reader.number(5)?);
-        sessions.push(session_of(pool, id, last_heartbeat, ttl, reader.part()?)?);
+/// A session of a small pool, as it is kept there: what [`known_session_bytes`] says.
+pub(in crate::redis) struct KeptSession<'b> {
+    /// All of it.
+    pub(in crate::redis) bytes: &'b [u8],
+    pub(in crate::redis) id: &'b [u8],
+    pub(in crate::redis) last_heartbeat: RegistryTime,
+    pub(in crate::redis) ttl: Span,
+    pub(in crate::redis) body: &'b [u8],
+}
+
+impl<'b> KeptSession<'b> {
+    /// The sessions of a small pool, as they stand behind one another.
+    pub(in crate::redis) fn all(mut reader: Reader<'b>) -> Result<Vec<Self>, Garbled> {
+        let mut sessions = Vec::new();
+        while !reader.is_at_end() {
+            let from_here = reader.rest();
+            let id = reader.take(ID_BYTES)?;
+            let last_heartbeat = RegistryTime::from_millis(reader.number(6)?);
+            let ttl = Span::from_millis(reader.number(5)?);
+            let body = reader.part()?;
+            let bytes = &from_here[..from_here.len() - reader.rest().len()];
+            sessions.push(Self { bytes, id, last_heartbeat, ttl, body });
+        }
+        Ok(sessions)
     }
-    Ok(sessions)
+}
+
+/// What stands in a body.
+pub(in crate::redis) struct Body<'b> {
+    pub(in crate::redis) tier: u8,
+    /// None: the id tells it.
+    started: Option<RegistryTime>,
+    pub(in crate::redis) holder: &'b [u8],
+    users: Reader<'b>,
+}
+
+impl<'b> Body<'b> {
+    pub(in crate::redis) fn of(bytes: &'b [u8]) -> Result<Self, Garbled> {
+        let mut reader = Reader::new(bytes);
+        let (tier, users) = (reader.byte()?, reader.byte()?);
+        let started = (users >= START_FOLLOWS).then(|| reader.number(6)).transpose()?;
+        let started = started.map(RegistryTime::from_millis);
+        Ok(Self { tier, started, holder: reader.part()?, users: reader })
+    }
 }
 
 pub(in crate::redis) fn session_of(
@@ -56,17 +87,20 @@ pub(in crate::redis) fn session_of(
     body: &[u8],
 ) -> Result<Session, Garbled> {
     let id = id_of(id)?;
-    let mut reader = Reader::new(body);
-    let tier = Tier(reader.byte()?);
-    let users = reader.byte()?;
-    let started =
-        if users >= START_FOLLOWS { RegistryTime::from_millis(reader.number(6)?) } else { id.started() };
-    let holder = Holder::new(reader.text()?);
-    let mut shared = Users::one(user_of(pool, &mut reader)?);
+    let Body { tier, started, holder, users: mut reader } = Body::of(body)?;
+    let mut users = Users::one(user_of(pool, &mut reader)?);
     while !reader.is_at_end() {
-        shared.join(&user_of(pool, &mut reader)?);
+        users.join(&user_of(pool, &mut reader)?);
     }
-    Ok(Session { id, holder, users: shared, started, last_heartbeat, ttl, tier })
+    Ok(Session {
+        id,
+        holder: Holder::new(Reader::new(holder).rest_text()?),
+        users,
+        started: started.unwrap_or(id.started()),
+        last_heartbeat,
+        ttl,
+        tier: Tier(tier),
+    })
 }
 
 pub(in crate::redis) fn id_of(bytes: &[u8]) -> Result<SessionId, Garbled> {

@@ -1,13 +1,11 @@
 //! What time ends in a small pool: found from the pool as it is kept, so that Redis has only to compare and to write.
 //! What comes of it is what `sweep.lua` would have done.
 
-use seatkeeper_core::{EndReason, RegistryTime, Seats, Standing};
+use seatkeeper_core::{EndReason, RegistryTime, Seats, Standing, Terms};
 
 use crate::open_pool::EMPTY_KEPT;
-use crate::redis::codec::{Garbled, KeptHead, Put as _, Reader, terms_of};
-use crate::redis::scripts::{
-    ENDED, HAS_DENIALS, IS_EMPTY, IS_LARGE, NEVER_MILLIS, START_FOLLOWS, reason_number,
-};
+use crate::redis::codec::{Body, Garbled, KeptHead, KeptSession, Put as _, terms_of};
+use crate::redis::scripts::{ENDED, HAS_DENIALS, IS_EMPTY, IS_LARGE, NEVER_MILLIS, reason_number};
 
 const VERSION_BYTES: usize = 8;
 
@@ -19,18 +17,17 @@ pub(super) struct Expiring {
     pub(super) behind: Vec<u8>,
     /// When it is due next.
     pub(super) due: RegistryTime,
-    /// The ends, in order: see `lib/record.lua`.
+    /// The ends, in order.
     pub(super) events: Vec<Vec<u8>>,
 }
 
-/// A session as it is kept.
-struct Kept<'b> {
-    bytes: &'b [u8],
-    id: &'b [u8],
-    heartbeat: u64,
-    expires: u64,
-    tier: u8,
-    holder: &'b [u8],
+/// A small pool at a time, and who is over then.
+struct Pool<'b> {
+    head: KeptHead<'b>,
+    terms: Option<Terms>,
+    over: Vec<KeptSession<'b>>,
+    left: Vec<KeptSession<'b>>,
+    now: RegistryTime,
 }
 
 impl Expiring {
@@ -43,67 +40,73 @@ impl Expiring {
         if head.flags & (IS_LARGE | HAS_DENIALS | IS_EMPTY) != 0 || is_closed {
             return Ok(None);
         }
-        let ends_at = terms.and_then(|terms| terms.ends_at).map_or(NEVER_MILLIS, RegistryTime::as_millis);
-        let sessions = sessions_of(head.rest, ends_at)?;
         let (over, left): (Vec<_>, Vec<_>) =
-            sessions.into_iter().partition(|session| session.expires <= now.as_millis());
+            KeptSession::all(head.rest)?.into_iter().partition(|session| expiry(session, terms) <= now);
         if over.is_empty() {
             return Ok(None);
         }
+        let pool = Pool { head, terms, over, left, now };
+        let (before, behind) = pool.becomes();
+        Ok(Some(Self { before, behind, due: pool.due_next(), events: pool.ends()? }))
+    }
+}
 
+impl Pool<'_> {
+    /// The ends, as `lib/record.lua` writes them.
+    fn ends(&self) -> Result<Vec<Vec<u8>>, Garbled> {
+        let Self { head, terms, over, left, now } = self;
         let limit = terms.map_or(Seats(1), |terms| terms.limit);
-        let mut events = Vec::with_capacity(over.len());
+        let mut ends = Vec::with_capacity(over.len());
         for (session, number) in over.iter().zip(1..) {
-            let mut event = vec![ENDED as u8];
-            event.put_number(head.seq + number, 6);
-            event.put_number(now.as_millis(), 6);
-            event.put_number((over.len() + left.len()) as u64 - number, 4);
-            event.put_number(u64::from(limit.0), 4);
-            event.extend_from_slice(head.terms.get(..VERSION_BYTES).unwrap_or(&[0; VERSION_BYTES]));
-            event.put_part(head.id);
+            let Body { tier, holder, .. } = Body::of(session.body)?;
+            let mut end = vec![ENDED as u8];
+            end.put_number(head.seq + number, 6);
+            end.put_number(now.as_millis(), 6);
+            end.put_number((over.len() + left.len()) as u64 - number, 4);
+            end.put_number(u64::from(limit.0), 4);
+            end.extend_from_slice(head.terms.get(..VERSION_BYTES).unwrap_or(&[0; VERSION_BYTES]));
+            end.put_part(head.id);
             // Nobody caused it.
-            event.put_part(&[]);
-            event.extend_from_slice(session.id);
-            event.push(reason_number(EndReason::Expired) as u8);
-            event.put_number(session.heartbeat, 6);
-            event.put_number(session.expires, 6);
-            event.push(session.tier);
-            event.extend_from_slice(session.holder);
-            events.push(event);
+            end.put_part(&[]);
+            end.extend_from_slice(session.id);
+            end.push(reason_number(EndReason::Expired) as u8);
+            end.put_number(session.last_heartbeat.as_millis(), 6);
+            end.put_number(expiry(session, *terms).as_millis(), 6);
+            end.push(tier);
+            end.extend_from_slice(holder);
+            ends.push(end);
         }
+        Ok(ends)
+    }
 
+    /// The pool without them, as `lib/pool.lua` keeps it: before and behind the place of its last event.
+    fn becomes(&self) -> (Vec<u8>, Vec<u8>) {
+        let Self { head, over, left, now, .. } = self;
         let mut before = vec![head.flags | if left.is_empty() { IS_EMPTY } else { 0 }];
         before.put_number(head.seq + over.len() as u64, 6);
-        let mut behind = Vec::with_capacity(kept.len());
+        let mut behind = Vec::new();
         if left.is_empty() {
             behind.put_number(now.as_millis(), 6);
         }
         behind.put_part(head.id);
         behind.extend_from_slice(head.terms);
         left.iter().for_each(|session| behind.extend_from_slice(session.bytes));
+        (before, behind)
+    }
 
-        let expiries = left.iter().map(|session| RegistryTime::from_millis(session.expires));
-        let renewed = terms.map(|terms| now + terms.ttl);
+    /// When it is due next, as `lib/due.lua` says it.
+    fn due_next(&self) -> RegistryTime {
+        let Self { terms, left, now, .. } = self;
+        let renewed = terms.map(|terms| *now + terms.ttl);
+        let expiries = left.iter().map(|session| expiry(session, *terms));
         let due = if left.is_empty() { None } else { expiries.chain(renewed).min() };
-        let due = due.unwrap_or(now + EMPTY_KEPT);
-        Ok(Some(Self { before, behind, due, events }))
+        due.unwrap_or(*now + EMPTY_KEPT)
     }
 }
 
-/// The sessions of a small pool.
-fn sessions_of(mut rest: Reader<'_>, ends_at: u64) -> Result<Vec<Kept<'_>>, Garbled> {
-    let mut sessions = Vec::new();
-    while !rest.is_at_end() {
-        let all = rest.rest();
-        let (id, heartbeat, ttl) = (rest.take(16)?, rest.number(6)?, rest.number(5)?);
-        let mut body = Reader::new(rest.part()?);
-        let (tier, users) = (body.byte()?, body.byte()?);
-        if users >= START_FOLLOWS {
-            body.take(6)?;
-        }
-        let expires = (heartbeat + ttl).min(ends_at);
-        let bytes = &all[..all.len() - rest.rest().len()];
-        sessions.push(Kept { bytes, id, heartbeat, expires, tier, holder: body.part()? });
-    }
-    Ok(sessions)
+/// When a session is over, if it is not renewed.
+fn expiry(session: &KeptSession<'_>, terms: Option<Terms>) -> RegistryTime {
+    let never = RegistryTime::from_millis(NEVER_MILLIS);
+    let ends_at = terms.and_then(|terms| terms.ends_at).unwrap_or(never);
+    (session.last_heartbeat + session.ttl).min(ends_at)
 }

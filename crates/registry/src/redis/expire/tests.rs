@@ -1,33 +1,57 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use seatkeeper_core::{
-    Bucket, Change, Claim, Event, Origin, Particulars, Policy, PoolId, PoolKind, Seats, Span, Standing,
-    Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    Bucket, Change, Claim, Event, Origin, Particulars, Policy, PoolId, PoolKind, RegistryTime, Seats, Span,
+    Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
-use seatkeeper_testbed::redis::Redis;
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
+use super::super::call::Call;
 use super::super::keys::PoolKeys;
 use super::super::{NoRecord, RedisRegistry, Servers, Settings};
-use super::Look;
+use super::{Look, SCRIPTS};
 use crate::{Epochs, Rebuild as _, Registry as _, Request, Share};
 
 const EPOCH: u64 = 1;
-const TTL: Span = Span::from_millis(20);
+const SOON: Span = Span::from_millis(20);
+const LONG: Span = Span::from_secs(3_600);
 
-const TERMS: Terms = Terms { version: 1, limit: Seats(2), ttl: TTL, ends_at: None, standing: Standing::Open };
+const TERMS: Terms =
+    Terms { version: 1, limit: Seats(3), ttl: SOON, ends_at: None, standing: Standing::Open };
 
-/// A pool of two seats, on a server of its own.
+/// Where the clock is turned back, time stands still, for it is never seen to go back.
+const STANDSTILL: Duration = Duration::from_secs(600);
+
+/// Less than what lasts, and more than what does not.
+const MEANWHILE: Duration = Duration::from_secs(120);
+
+/// Some pools of three seats in one bucket, on a server of its own.
 struct Stage {
     registry: RedisRegistry,
-    pool: PoolId,
+    clock: Arc<Clock>,
+    pools: Vec<PoolId>,
     _server: Redis,
 }
 
+/// What Redis keeps of the pools of a stage.
+#[derive(Debug, PartialEq, Eq)]
+struct Kept {
+    pools: Vec<Option<Vec<u8>>>,
+    due: Vec<Vec<u8>>,
+    head: Vec<u8>,
+    events: Vec<Event>,
+}
+
 impl Stage {
-    async fn start() -> Self {
-        let server = Redis::start();
-        let pool = PoolId::new(PoolKind::License, "acme".into(), "photo");
-        let (bucket, epochs) = (pool.bucket(), Arc::new(Epochs::default()));
+    async fn start(pools: usize) -> Self {
+        let clock = Arc::new(Clock::new());
+        let server = RedisSetup::default().clock(&clock).start();
+        let named = |n: u32| PoolId::new(PoolKind::License, "acme".into(), n.to_string());
+        let bucket = named(0).bucket();
+        let pools: Vec<_> = (0..).map(named).filter(|pool| pool.bucket() == bucket).take(pools).collect();
+        let epochs = Arc::new(Epochs::default());
         let servers = Servers::new(server.url().parse().expect("a URL"));
         let registry =
             RedisRegistry::new(servers, Settings::default(), Arc::clone(&epochs), Arc::new(NoRecord));
@@ -35,68 +59,140 @@ impl Stage {
         registry.rebuild_clear(bucket, EPOCH).await.expect("it has begun");
         registry.rebuild_finish(bucket, EPOCH, None).await.expect("it has begun");
         epochs.set(bucket, EPOCH);
-        registry.open(&pool, 0, Some(TERMS), Vec::new()).await.expect("it can be opened");
-        Self { registry, pool, _server: server }
+        for pool in &pools {
+            registry.open(pool, 0, None, Vec::new()).await.expect("it can be opened");
+        }
+        Self { registry, clock, pools, _server: server }
     }
 
     fn bucket(&self) -> Bucket {
-        self.pool.bucket()
+        self.pools[0].bucket()
     }
 
-    async fn claim(&self, holder: &str) {
+    fn keys(&self) -> Vec<PoolKeys> {
+        self.pools.iter().map(PoolKeys::of).collect()
+    }
+
+    async fn claim(&self, pool: usize, holder: &str, terms: Terms) {
         let claim =
             Claim { holder: holder.into(), user: holder.into(), tier: Tier(1), session: None, replace: None };
         let policy = Policy {
-            terms: Some(TERMS),
-            ttl_default: TTL,
+            terms: Some(terms),
+            ttl_default: SOON,
             when_named: WhenNamed::SameHolder,
             when_full: WhenFull::Deny,
             when_held: WhenHeld::Resume,
         };
-        let (pool, origin, particulars) = (&self.pool, &Origin::SYSTEM, &Particulars::default());
+        let (pool, origin, particulars) = (&self.pools[pool], &Origin::SYSTEM, &Particulars::default());
         let request = Request { pool, claim: &claim, policy: &policy, origin, particulars };
         self.registry.claim(request).await.expect("it is decided");
     }
 
-    /// Returns once all who are in now are over.
-    async fn all_fall_silent(&self) {
-        let over = self.registry.now().await.expect("it is reached") + TTL;
-        while self.registry.now().await.expect("it is reached") <= over {}
+    async fn now(&self) -> RegistryTime {
+        self.registry.now().await.expect("it is reached")
+    }
+
+    async fn look<'p>(&self, pools: &'p [PoolKeys]) -> Look<'p> {
+        self.registry.look(self.bucket(), pools).await.expect("it is reached")
+    }
+
+    /// Ends what was found: how many end, and in how many pools something has happened since.
+    async fn expire(&self, Look { at, expiring, .. }: Look<'_>) -> (usize, usize) {
+        let expired = self.registry.expire(self.bucket(), at, &expiring).await;
+        let (ended, changed) = expired.expect("it is reached");
+        (ended, changed.len())
     }
 
     async fn events(&self) -> Vec<Event> {
-        let read = self.registry.journal_read(Share::All, 100).await.expect("it is reached");
+        let read = self.registry.journal_read(Share::All, 1_000).await.expect("it is reached");
         read.entries.into_iter().map(|entry| entry.event).collect()
+    }
+
+    async fn ask<T: redis::FromRedisValue>(&self, command: &redis::Cmd) -> T {
+        self.registry.query(self.bucket(), command).await.expect("it is reached")
+    }
+
+    async fn kept(&self) -> Kept {
+        let keys = self.registry.keys.of(self.bucket());
+        let pools: Vec<_> = self.keys().into_iter().map(|keys| keys.pool).collect();
+        Kept {
+            pools: self.ask(redis::cmd("MGET").arg(pools)).await,
+            due: self.ask(redis::cmd("ZRANGE").arg(&keys.due).arg(0).arg(-1).arg("WITHSCORES")).await,
+            head: self.ask(redis::cmd("GET").arg(&keys.head)).await,
+            events: self.events().await,
+        }
     }
 }
 
 #[tokio::test]
-async fn all_who_are_over_end_in_one_step() {
-    let stage = Stage::start().await;
-    stage.claim("ann").await;
-    stage.claim("bob").await;
-    stage.all_fall_silent().await;
-    let pools = [PoolKeys::of(&stage.pool)];
-    let Look { at, expiring, .. } = stage.registry.look(stage.bucket(), &pools).await.expect("it is reached");
-    let (ended, changed) = stage.registry.expire(stage.bucket(), at, &expiring).await.expect("it is reached");
-    assert_eq!((ended, changed.len()), (2, 0));
-    let ends = stage.events().await.into_iter().skip(2).map(|event| (event.seq, event.live));
-    assert_eq!(ends.collect::<Vec<_>>(), [(3, 1), (4, 0)]);
+async fn what_ends_so_is_what_a_sweep_of_each_pool_would_have_ended() {
+    let stage = Stage::start(14).await;
+    let lasting = Terms { ttl: LONG, ..TERMS };
+    let renewed = Terms { version: 2, limit: Seats(2), ..TERMS };
+    let ends_at = Some(stage.now().await + Span::from_secs(60));
+    for pool in 0..10 {
+        stage.claim(pool, "ann", TERMS).await;
+        stage.claim(pool, "bob", TERMS).await;
+    }
+    for (pool, ends_at) in [(10, None), (11, ends_at)] {
+        stage.claim(pool, "ann", Terms { ends_at, ..lasting }).await;
+        stage.claim(pool, "bob", Terms { ends_at, ..renewed }).await;
+    }
+    // Who is in to stay, and who was never in.
+    stage.claim(12, "ann", lasting).await;
+    // After it, this is the time that all steps are told.
+    stage.clock.advance(MEANWHILE);
+    stage.claim(12, "bob", lasting).await;
+    stage.clock.set_back(STANDSTILL);
+    let before: Vec<String> = stage.ask(redis::cmd("KEYS").arg("*")).await;
+    let mut dumps = Vec::new();
+    for key in &before {
+        dumps.push(stage.ask::<Vec<u8>>(redis::cmd("DUMP").arg(key)).await);
+    }
+
+    let (bucket, keys) = (stage.bucket(), stage.keys());
+    let look = stage.look(&keys).await;
+    let found: Vec<_> = look.expiring.iter().map(|overdue| overdue.pool.reference).collect();
+    let (ended, changed) = stage.expire(look).await;
+    assert!(ended > 20 && changed == 0, "{ended} ended, {changed} changed");
+    let expired = stage.kept().await;
+
+    stage.ask::<()>(&redis::cmd("FLUSHALL")).await;
+    for (key, dump) in before.iter().zip(dumps) {
+        stage.ask::<()>(redis::cmd("RESTORE").arg(key).arg(0).arg(dump)).await;
+    }
+    let mut swept = 0;
+    for pool in keys.iter().filter(|pool| found.contains(&pool.reference)) {
+        let call = Call::on_pool(&SCRIPTS.sweep, bucket, stage.registry.keys.of(bucket), pool);
+        let (_, mut reply) = stage.registry.told(call).await.expect("it is reached");
+        swept += reply.number().expect("a number");
+    }
+    assert_eq!((swept as usize, stage.kept().await), (ended, expired));
 }
 
 #[tokio::test]
 async fn where_something_has_happened_since_nothing_ends_by_what_was_seen() {
-    let stage = Stage::start().await;
-    stage.claim("ann").await;
-    stage.all_fall_silent().await;
-    let pools = [PoolKeys::of(&stage.pool)];
-    let Look { at, expiring, .. } = stage.registry.look(stage.bucket(), &pools).await.expect("it is reached");
-    // Ann's session ends with that, and Bob's begins.
-    stage.claim("bob").await;
-    let (ended, changed) = stage.registry.expire(stage.bucket(), at, &expiring).await.expect("it is reached");
-    assert_eq!((ended, changed.len()), (0, 1));
-    let events = stage.events().await;
-    let is_end = |event: &Event| matches!(event.change, Change::Ended { .. });
-    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(events.iter().map(is_end).collect::<Vec<_>>(), [false, true, false]);
+    let stage = Stage::start(2).await;
+    stage.claim(0, "ann", TERMS).await;
+    stage.claim(1, "ann", TERMS).await;
+    stage.clock.advance(MEANWHILE);
+    let keys = stage.keys();
+    let look = stage.look(&keys).await;
+    // Ann's session in this pool ends with that, and Bob's begins.
+    stage.claim(0, "bob", TERMS).await;
+    assert_eq!(stage.expire(look).await, (1, 1));
+    let ends = stage.events().await.into_iter().filter(|event| matches!(event.change, Change::Ended { .. }));
+    let ends: Vec<_> = ends.map(|event| (event.pool, event.seq)).collect();
+    assert_eq!(ends, [(stage.pools[0].clone(), 2), (stage.pools[1].clone(), 2)]);
+}
+
+#[tokio::test]
+async fn nothing_ends_earlier_than_it_was_seen_to() {
+    let stage = Stage::start(1).await;
+    stage.claim(0, "ann", TERMS).await;
+    stage.clock.advance(MEANWHILE);
+    let keys = stage.keys();
+    let look = stage.look(&keys).await;
+    stage.clock.set_back(STANDSTILL);
+    assert_eq!(stage.expire(look).await, (0, 1));
 }

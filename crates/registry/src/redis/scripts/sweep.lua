@@ -2,7 +2,7 @@
 -- nobody was in it for a while and all that happened in it is in the ledger.
 --
 -- Reply the time, …, how many sessions ended, and 1 if more are over already, or may be
-local ended = 0    -- in all steps of this command, which together end little more than one may
+local ended = 0    -- in all steps of this command: once they are as many as one step may end, the others end none
 
 local function step()
   if ended >= ENDS_MAX then

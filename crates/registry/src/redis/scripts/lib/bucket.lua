@@ -39,10 +39,10 @@ local function enter()
   return true
 end
 
--- The id of an event in the journal.
+-- The id in the journal of an entry whose last event has this number.
 local function journal_id(number)
   epoch = epoch or struct.unpack('>I6', stamp, 3)
-  -- Much faster than to put them together with `..`.
+  -- `..` takes much longer, and has no more than 14 digits.
   return string.format('%d-%d', epoch, number)
 end
 
@@ -52,7 +52,7 @@ local function record(event)
   recorded[#recorded + 1] = event
 end
 
--- Puts the events of the step into the journal. An entry is some of them, and its id is the number of the last.
+-- Puts the events of the step into the journal. An entry is some of them: see journal_id.
 local function write_events()
   local before = last - #recorded
   for from = 1, #recorded, ENTRY_EVENTS_MAX do
