@@ -12,7 +12,7 @@ use super::scripts::SCRIPTS;
 use crate::Error;
 use crate::contract::Swept;
 
-/// Pools that are looked up at a time, whatever was asked for.
+/// Pools that are looked up, and read, at a time, whatever was asked for.
 const DUE_READ_MAX: usize = 1_000;
 
 /// Pools in which one command ends what is over, while nobody else is served: a millisecond or two.
