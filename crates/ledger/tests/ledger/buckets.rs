@@ -7,6 +7,7 @@ use seatkeeper_ledger::{BucketMode, Error, Ledger, StaleBucket};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::place::Place;
 use crate::story::{EPOCH, Story, ledger, licensed};
 
 /// How long anything may take on a busy machine.
@@ -14,6 +15,17 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 fn bucket(number: u16) -> Bucket {
     Bucket::new(number).unwrap()
+}
+
+/// Nodes that want all buckets, each in an order of its own.
+async fn rivals(place: &Place, ledger: &Ledger) -> Vec<(Uuid, Ledger, Vec<Bucket>)> {
+    let mut rivals = Vec::new();
+    for node in 0..4 {
+        let mut buckets: Vec<_> = Bucket::all().collect();
+        buckets.rotate_left(node * 64);
+        rivals.push((Uuid::from_u128(node as u128), place.another(ledger).await, buckets));
+    }
+    rivals
 }
 
 /// Two stories of pools in different buckets.
@@ -149,11 +161,7 @@ async fn a_bucket_is_locked_for_one_node_until_it_gives_it_back_or_its_time_is_o
 async fn of_nodes_that_want_the_same_buckets_each_is_one_nodes() {
     let (place, ledger) = ledger().await;
     let mut racing = Vec::new();
-    for node in 0..4 {
-        let ledger = place.another(&ledger).await;
-        let mut buckets: Vec<_> = Bucket::all().collect();
-        buckets.rotate_left(node * 64);
-        let id = Uuid::from_u128(node as u128);
+    for (id, ledger, buckets) in rivals(&place, &ledger).await {
         racing.push(tokio::spawn(async move {
             ledger.lock_buckets(id, &buckets, Span::from_secs(60)).await.unwrap()
         }));
@@ -170,11 +178,7 @@ async fn of_nodes_that_want_the_same_buckets_each_is_one_nodes() {
 async fn who_gives_locks_back_and_who_takes_them_wait_for_one_another_but_not_for_ever() {
     let (place, ledger) = ledger().await;
     let mut racing = Vec::new();
-    for node in 0..4 {
-        let ledger = place.another(&ledger).await;
-        let mut buckets: Vec<_> = Bucket::all().collect();
-        buckets.rotate_left(node * 64);
-        let id = Uuid::from_u128(node as u128);
+    for (id, ledger, buckets) in rivals(&place, &ledger).await {
         racing.push(tokio::spawn(async move {
             for _ in 0..20 {
                 ledger.lock_buckets(id, &buckets, Span::from_secs(60)).await.unwrap();

@@ -17,7 +17,7 @@ use crate::error::Error;
 const SWEEP_POOLS_MAX: usize = 128;
 
 /// Buckets that are swept at the same time: few, for what is over takes no seat, and those who want in go first. With two,
-/// they keep about 0.7 of their throughput meanwhile (the benchmark `expiries` of the registry over Redis).
+/// they keep at least 0.7 of their throughput meanwhile (the benchmark `expiries` of the registry over Redis).
 const BUCKETS_AT_ONCE: usize = 2;
 
 pub(crate) struct Sweep {
