@@ -4,7 +4,7 @@ SELECT MAX(at) AS at
 FROM (
     SELECT MAX(at) AS at FROM audit_log WHERE stream <> 'node'
     UNION ALL
-    SELECT MAX(last_heartbeat_at) AS at FROM sessions WHERE ended_at IS NULL
+    SELECT MAX(s.last_heartbeat_at) AS at FROM live_sessions AS l JOIN sessions AS s ON s.id = l.session_id
     UNION ALL
     SELECT MAX(COALESCE(locked_at, last_run_at)) AS at FROM jobs
     UNION ALL

@@ -1,5 +1,4 @@
 -- How many sessions are live on record, for each kind of pool that has any.
 SELECT pool_kind, COUNT(*) AS live
-FROM sessions
-WHERE ended_at IS NULL
+FROM live_sessions
 GROUP BY pool_kind

@@ -1,20 +1,13 @@
--- The live sessions of one bucket, pool by pool, as in `live_sessions.sql`. A session's id says its bucket. The
--- number of the last event is asked for in the order of all streams: see `missing_place.sql`.
--- $1 bucket, as the one byte of the id
+-- The live sessions of one bucket, pool by pool, as in `live_sessions.sql`. $1 bucket, as the one byte of its sessions' ids
 SELECT
     s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at,
     s.last_heartbeat_at, s.ttl_ms,
-    (SELECT last.seq FROM (
-        SELECT tenant_id, pool_kind, pool_id, stream, seq FROM audit_log
-        WHERE (tenant_id, pool_kind, pool_id, stream, seq)
-            <= (s.tenant_id, s.pool_kind, s.pool_id, 'session', 9223372036854775807)
-        ORDER BY tenant_id DESC, pool_kind DESC, pool_id DESC, stream DESC, seq DESC
-        LIMIT 1
-     ) AS last
-     WHERE last.tenant_id = s.tenant_id AND last.pool_kind = s.pool_kind AND last.pool_id = s.pool_id
-       AND last.stream = 'session') AS seq,
+    (SELECT MAX(seq) FROM audit_log AS a
+     WHERE a.tenant_id = l.tenant_id AND a.pool_kind = l.pool_kind AND a.pool_id = l.pool_id
+       AND a.stream = 'session') AS seq,
     (SELECT seq FROM audit_cuts AS c
-     WHERE c.tenant_id = s.tenant_id AND c.pool_kind = s.pool_kind AND c.pool_id = s.pool_id) AS cut_seq
-FROM sessions AS s
-WHERE s.ended_at IS NULL AND substr(s.id, 8, 1) = $1
-ORDER BY s.tenant_id, s.pool_kind, s.pool_id, s.holder
+     WHERE c.tenant_id = l.tenant_id AND c.pool_kind = l.pool_kind AND c.pool_id = l.pool_id) AS cut_seq
+FROM live_sessions AS l
+JOIN sessions AS s ON s.id = l.session_id
+WHERE l.bucket = $1
+ORDER BY l.tenant_id, l.pool_kind, l.pool_id, l.holder

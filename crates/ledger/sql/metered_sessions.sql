@@ -1,15 +1,17 @@
 -- The sessions of capacities that were not over at $1 and started before $2, by tenant, after a place in that
 -- order. Two sorted halves, merged: the live ones come from their index as they are; the ended ones are found
--- by their end and sorted, which the expression in their tenant's place demands, or else all sessions there
--- ever were would be walked in their order.
+-- by their end's record and sorted, which the expression in their tenant's place demands, or else all sessions
+-- there ever were would be walked in their order.
 -- $1 and $2 the times, $3 after this tenant and $4 session, $5 how many at most
-SELECT id, tenant_id, pool_id, tier, started_at, expires_at, NULL AS ended_at
-FROM sessions
-WHERE pool_kind = 'capacity' AND end_reason IS NULL AND started_at < $2 AND (tenant_id, id) > ($3, $4)
+SELECT l.session_id AS id, l.tenant_id AS tenant_id, s.pool_id, s.tier, s.started_at, s.expires_at, NULL AS ended_at
+FROM live_sessions AS l
+JOIN sessions AS s ON s.id = l.session_id
+WHERE l.pool_kind = 'capacity' AND (l.tenant_id, l.session_id) > ($3, $4) AND s.started_at < $2
 UNION ALL
-SELECT id, COALESCE(tenant_id, '') AS tenant_id, pool_id, tier, started_at, expires_at, ended_at
-FROM sessions
-WHERE pool_kind = 'capacity' AND end_reason IS NOT NULL AND ended_at > $1 AND started_at < $2
-  AND (COALESCE(tenant_id, ''), id) > ($3, $4)
+SELECT s.id, COALESCE(s.tenant_id, '') AS tenant_id, s.pool_id, s.tier, s.started_at, s.expires_at, s.ended_at
+FROM audit_log AS e
+JOIN sessions AS s ON s.id = e.session_id
+WHERE e.pool_kind = 'capacity' AND e.action = 'ended' AND e.at > $1 AND s.started_at < $2
+  AND (COALESCE(s.tenant_id, ''), s.id) > ($3, $4)
 ORDER BY tenant_id, id
 LIMIT $5

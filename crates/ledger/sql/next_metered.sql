@@ -1,9 +1,13 @@
 -- The first start of a capacity's session at $1 or later.
 SELECT MIN(started_at) AS starts_at
 FROM (
-    SELECT started_at FROM sessions WHERE pool_kind = 'capacity' AND end_reason IS NULL AND started_at >= $1
+    SELECT s.started_at
+    FROM live_sessions AS l
+    JOIN sessions AS s ON s.id = l.session_id
+    WHERE l.pool_kind = 'capacity' AND s.started_at >= $1
     UNION ALL
-    SELECT started_at
-    FROM sessions
-    WHERE pool_kind = 'capacity' AND end_reason IS NOT NULL AND ended_at > $1 AND started_at >= $1
+    SELECT s.started_at
+    FROM audit_log AS e
+    JOIN sessions AS s ON s.id = e.session_id
+    WHERE e.pool_kind = 'capacity' AND e.action = 'ended' AND e.at > $1 AND s.started_at >= $1
 ) AS metered

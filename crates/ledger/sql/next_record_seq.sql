@@ -1,12 +1,5 @@
 -- The number of the next record of a stream that is never cut.
 -- $1 tenant, $2 pool kind, $3 pool, $4 stream
---
--- The last is asked for in the order of all streams: see `missing_place.sql`.
 SELECT COALESCE(MAX(seq), 0) + 1
-FROM (
-    SELECT tenant_id, pool_kind, pool_id, stream, seq FROM audit_log
-    WHERE (tenant_id, pool_kind, pool_id, stream, seq) <= ($1, $2, $3, $4, 9223372036854775807)
-    ORDER BY tenant_id DESC, pool_kind DESC, pool_id DESC, stream DESC, seq DESC
-    LIMIT 1
-) AS last
+FROM audit_log
 WHERE tenant_id = $1 AND pool_kind = $2 AND pool_id = $3 AND stream = $4

@@ -5,9 +5,15 @@ SELECT COALESCE(
     (
         SELECT MIN(started_at)
         FROM (
-            SELECT started_at FROM sessions WHERE pool_kind = 'capacity' AND end_reason IS NULL
+            SELECT s.started_at
+            FROM live_sessions AS l
+            JOIN sessions AS s ON s.id = l.session_id
+            WHERE l.pool_kind = 'capacity'
             UNION ALL
-            SELECT started_at FROM sessions WHERE pool_kind = 'capacity' AND end_reason IS NOT NULL
+            SELECT s.started_at
+            FROM audit_log AS e
+            JOIN sessions AS s ON s.id = e.session_id
+            WHERE e.pool_kind = 'capacity' AND e.action = 'ended'
         ) AS metered
     )
 ) AS starts_at

@@ -53,11 +53,13 @@ impl Fold {
         Ok(())
     }
 
-    /// Holds a row of the table of sessions against the records.
-    pub(super) fn compare(&self, row: &SessionRecord) -> Result<(), Breach> {
+    /// Holds a row of the table of sessions, and whether it stands among the live ones, against the records.
+    pub(super) fn compare(&self, row: &SessionRecord, is_live: bool) -> Result<(), Breach> {
         let told = self.sessions.get(&row.session.id).ok_or(Breach::NotOnRecord)?;
-        let same =
-            told.holder == row.session.holder && told.began == row.session.started && told.ended == row.ended;
+        let same = told.holder == row.session.holder
+            && told.began == row.session.started
+            && told.ended == row.ended
+            && told.ended.is_none() == is_live;
         if same { Ok(()) } else { Err(Breach::Differs) }
     }
 }

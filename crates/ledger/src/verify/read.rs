@@ -88,7 +88,7 @@ async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>, plans: &PlanHistory
     drop(records);
     let mut sessions = of_pool(tx.query(include_str!("../../sql/pool_sessions.sql")), &pool).fetch();
     while let Some(row) = sessions.try_next().await? {
-        replay.session(&SessionRecord::read(&row)?)?;
+        replay.session(&SessionRecord::read(&row)?, Fields(&row).value("is_live")?)?;
     }
     Ok(replay.finish()?)
 }

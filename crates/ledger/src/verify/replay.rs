@@ -105,10 +105,11 @@ impl<'p> Replay<'p> {
         checked.map_err(|breach| self.finding(place, breach))
     }
 
-    /// Takes a row of the table of sessions, once all records have been taken.
-    pub fn session(&mut self, row: &SessionRecord) -> Result<(), Finding> {
+    /// Takes a row of the table of sessions, and whether it stands among the live ones, once all records have been
+    /// taken.
+    pub fn session(&mut self, row: &SessionRecord, is_live: bool) -> Result<(), Finding> {
         self.rows += 1;
-        let compared = self.fold.compare(row);
+        let compared = self.fold.compare(row, is_live);
         compared.map_err(|breach| self.finding(Place::Session(row.session.id), breach))
     }
 

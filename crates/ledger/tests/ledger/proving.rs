@@ -41,7 +41,7 @@ async fn an_untouched_ledger_proves_itself_pool_by_pool() {
 
 #[tokio::test]
 async fn a_ledger_that_was_tampered_with_is_found_out() {
-    let cases: [(&str, Expected); 5] = [
+    let cases: [(&str, Expected); 6] = [
         ("UPDATE audit_log SET live = 1 WHERE id = (SELECT MAX(id) FROM audit_log)", |breach| {
             matches!(breach, Breach::LiveMiscounted { told: 1, .. })
         }),
@@ -57,6 +57,11 @@ async fn a_ledger_that_was_tampered_with_is_found_out() {
         (
             "UPDATE sessions SET ended_at = NULL, end_reason = NULL, holder = 'x'
              WHERE id = (SELECT id FROM sessions WHERE ended_at IS NOT NULL LIMIT 1)",
+            |breach| matches!(breach, Breach::Differs),
+        ),
+        (
+            "DELETE FROM live_sessions
+             WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
             |breach| matches!(breach, Breach::Differs),
         ),
         ("DELETE FROM sessions WHERE id = (SELECT id FROM sessions ORDER BY id LIMIT 1)", |breach| {

@@ -58,7 +58,7 @@ impl History {
             replay.record(record)?;
         }
         for session in &self.sessions {
-            replay.session(session)?;
+            replay.session(session, session.ended.is_none())?;
         }
         replay.finish()
     }
