@@ -1,4 +1,4 @@
--- Puts events on record: migrations/postgres/0004_apply_planned_once.sql.
+-- Puts events on record: migrations/postgres/0005_live_sessions.sql.
 SELECT apply_events(
     $1, $2,
     $3, $4, $5, $6,

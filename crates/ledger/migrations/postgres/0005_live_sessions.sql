@@ -15,10 +15,10 @@ CREATE TABLE live_sessions (
     UNIQUE (tenant_id, pool_kind, pool_id, holder)
 );
 
-CREATE FUNCTION add_live_session() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE FUNCTION add_live_sessions() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO live_sessions (bucket, session_id, tenant_id, pool_kind, pool_id, holder)
-    VALUES (substr(NEW.id, 8, 1), NEW.id, NEW.tenant_id, NEW.pool_kind, NEW.pool_id, NEW.holder);
+    SELECT substr(id, 8, 1), id, tenant_id, pool_kind, pool_id, holder FROM begun WHERE ended_at IS NULL;
     RETURN NULL;
 END;
 $$;
@@ -30,9 +30,10 @@ BEGIN
 END;
 $$;
 
-CREATE TRIGGER sessions_begin AFTER INSERT ON sessions
-FOR EACH ROW WHEN (NEW.ended_at IS NULL) EXECUTE FUNCTION add_live_session();
+CREATE TRIGGER sessions_begin AFTER INSERT ON sessions REFERENCING NEW TABLE AS begun
+FOR EACH STATEMENT EXECUTE FUNCTION add_live_sessions();
 
+-- By row: all that most changes of sessions do is note heartbeats, and those cost nothing so.
 CREATE TRIGGER sessions_end AFTER UPDATE OF ended_at ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION drop_live_session();
 

@@ -22,6 +22,7 @@ mod sharing;
 mod story;
 mod subscribers;
 mod subscriptions;
+mod upgrading;
 mod usage;
 mod verifying;
 mod verifying_subscribers;

@@ -25,6 +25,7 @@ mod silent;
 mod story;
 mod subscribers;
 mod subscriptions;
+mod upgrading;
 mod usage;
 mod verifying;
 mod verifying_subscribers;

@@ -9,6 +9,9 @@ pub(crate) type Connection = sqlx::PgConnection;
 /// An expression that gives another UUID each time.
 pub(crate) const ANY_UUID: &str = "gen_random_uuid()";
 
+/// The last migration before live sessions had a table of their own.
+pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 4;
+
 /// All that is on record of jobs, row by row.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || jobs AS row FROM jobs UNION ALL SELECT 'run' || job_runs FROM job_runs ORDER BY 1";
@@ -24,6 +27,13 @@ pub(crate) struct Place(Database);
 impl Place {
     pub(crate) fn new() -> Self {
         Self(postgres::database())
+    }
+
+    /// Makes the tables as the version of that migration had them.
+    pub(crate) async fn make_as_of(&self, migration: i64) {
+        let mut migrator = sqlx::migrate!("migrations/postgres");
+        migrator.migrations.to_mut().retain(|one| one.version <= migration);
+        migrator.run(&mut self.connect().await).await.unwrap();
     }
 
     pub(crate) fn location(&self) -> Location {

@@ -12,6 +12,9 @@ pub(crate) type Connection = sqlx::SqliteConnection;
 /// An expression that gives another UUID each time.
 pub(crate) const ANY_UUID: &str = "randomblob(16)";
 
+/// The last migration before live sessions had a table of their own.
+pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 6;
+
 /// All that is on record of jobs, row by row.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || json_array(name, interval_ms, next_run_at, retry_at, last_run_at, locked_by,
@@ -42,6 +45,13 @@ impl Place {
         self.path().into()
     }
 
+    /// Makes the tables as the version of that migration had them.
+    pub(crate) async fn make_as_of(&self, migration: i64) {
+        let mut migrator = sqlx::migrate!("migrations/sqlite");
+        migrator.migrations.to_mut().retain(|one| one.version <= migration);
+        migrator.run(&mut self.open(true).await).await.unwrap();
+    }
+
     /// Another handle on the same ledger: only a process may own one.
     pub(crate) async fn another(&self, ledger: &Ledger) -> Ledger {
         ledger.clone()
@@ -49,7 +59,12 @@ impl Place {
 
     /// Behind the ledger's back.
     pub(crate) async fn connect(&self) -> Connection {
-        SqliteConnectOptions::new().filename(self.path().join("ledger.db")).connect().await.unwrap()
+        self.open(false).await
+    }
+
+    async fn open(&self, create: bool) -> Connection {
+        let file = SqliteConnectOptions::new().filename(self.path().join("ledger.db"));
+        file.create_if_missing(create).connect().await.unwrap()
     }
 
     /// Likewise, where no trigger and no reference holds back who tampers.

@@ -1,0 +1,57 @@
+//! A ledger that the version before this one wrote.
+
+use futures_util::TryStreamExt as _;
+use seatkeeper_core::{EndReason, SessionId};
+use seatkeeper_ledger::{Error, Ledger, Settings};
+use sqlx::{AssertSqlSafe, Executor as _};
+
+use crate::place::{BEFORE_LIVE_SESSIONS, Place, time_at};
+use crate::story::Story;
+
+/// What is known of a session, and the record of its admission.
+const WRITTEN: [&str; 2] = [
+    "INSERT INTO sessions (id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at,
+         last_heartbeat_at, ttl_ms, expires_at, ended_at, end_reason)
+     VALUES ($1, 'acme', 'subscriber', 'ann', 'HOLDER', 'ann', 0, NOW, NOW, 90000, NOW, ENDED)",
+    "INSERT INTO audit_log (at, tenant_id, pool_kind, pool_id, stream, seq, epoch, action, session_id, holder,
+         actor, limit_seats, limit_version, live, count, folded)
+     VALUES (NOW, 'acme', 'subscriber', 'ann', 'session', SEQ, 0, 'admitted', $1, 'HOLDER', 'system', 4, 1, 1,
+         1, 1 = 0)",
+];
+
+#[tokio::test]
+async fn the_sessions_that_were_live_before_an_upgrade_still_hold_their_seats_and_end() {
+    let place = Place::new();
+    place.make_as_of(BEFORE_LIVE_SESSIONS).await;
+    let mut story = Story::devices("ann");
+    let ((tv, _), (phone, _)) = (story.admit("tv"), story.admit("phone"));
+    write(&place, 1, tv, "tv", "NULL, NULL").await;
+    write(&place, 2, phone, "phone", "NOW, 'expired'").await;
+
+    let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
+    ledger.raise_epoch("memory:1").await.unwrap();
+    assert_eq!(live(&ledger).await, [tv]);
+    ledger.apply(&[story.end(tv, EndReason::Released)]).await.unwrap();
+    assert_eq!(live(&ledger).await, []);
+
+    let (back, again) = story.admit("tv");
+    ledger.apply(&[again]).await.unwrap();
+    assert_eq!(live(&ledger).await, [back]);
+    let (_, twice) = story.admit("tv");
+    let refused = ledger.apply(&[twice]).await;
+    assert!(matches!(refused, Err(Error::Database(_))), "a holder's second session: {refused:?}");
+}
+
+async fn write(place: &Place, seq: u64, id: SessionId, holder: &str, ended: &str) {
+    let mut connection = place.connect().await;
+    for statement in WRITTEN {
+        let statement = statement.replace("ENDED", ended).replace("HOLDER", holder);
+        let statement = statement.replace("SEQ", &seq.to_string()).replace("NOW", &time_at("0"));
+        connection.execute(sqlx::query(AssertSqlSafe(statement)).bind(id.as_uuid())).await.unwrap();
+    }
+}
+
+async fn live(ledger: &Ledger) -> Vec<SessionId> {
+    let pools: Vec<_> = ledger.live_sessions().try_collect().await.unwrap();
+    pools.iter().flat_map(|live| &live.sessions).map(|session| session.id).collect()
+}
