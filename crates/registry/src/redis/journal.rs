@@ -19,9 +19,9 @@ use crate::{Epochs, Error, Share};
 /// How old the knowledge of what waits may be when an admission is refused for it.
 const FULL_SEEN: Duration = Duration::from_millis(50);
 
-/// How long Redis may keep events that are on record. Whoever sees them there waits longer before he brings them to
-/// the ledger once more.
-const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(100);
+/// How long Redis may keep events that are on record: one call then acknowledges what many commits recorded of a bucket.
+/// Whoever sees them there waits longer before he brings them to the ledger once more.
+const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 
 /// What part of the journal's room is worth a call to Redis at once.
 const MAKES_ROOM_PART: usize = 8;
