@@ -1,15 +1,10 @@
 //! Nodes that see different things: two primaries, or none, or nothing for a while.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
 
-use super::support::{Nodes, answered, renewed, seat, signal, usurper};
-
-/// Longer than any lease, and than a node counts as live.
-const LONG: Duration = Duration::from_secs(8);
+use super::support::{Nodes, answered, renewed, seat, signal, taken_out, usurper};
 
 #[tokio::test]
 async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
@@ -33,12 +28,13 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
         }
     }
     // Who is at the old primary is told nothing, and no load balancer sends anybody there.
-    tokio::time::sleep(LONG).await;
+    for stray in &clients[..2] {
+        taken_out(stray).await;
+    }
     renewed(&clients[4], &bob["session_id"]).await;
     renewed(&clients[4], &ann).await;
     clients[2].get("/readyz").await.expect(200);
     for stray in &clients[..2] {
-        stray.get("/readyz").await.expect(503);
         stray.heartbeat(&ann).await.expect(503);
     }
     drop(nodes.close());
@@ -75,8 +71,7 @@ async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
     let ann = seat(&clients[0], &license, "ann").await;
 
     proxy.set(Network::Cut);
-    tokio::time::sleep(LONG).await;
-    clients[0].get("/readyz").await.expect(503);
+    taken_out(&clients[0]).await;
     clients[0].heartbeat(&ann).await.expect(503);
     clients[1].get("/readyz").await.expect(200);
     clients[1].heartbeat(&ann).await.expect(200);

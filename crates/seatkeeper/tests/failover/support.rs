@@ -157,6 +157,15 @@ pub(crate) async fn answered(ask: impl AsyncFn() -> Answer) -> Answer {
     }
 }
 
+/// Waits until a node says that it should not be asked.
+pub(crate) async fn taken_out(node: &Client) {
+    let started = Instant::now();
+    while node.get("/readyz").await.status != 503 {
+        assert!(started.elapsed() < SERVED_WAIT_MAX, "the node takes traffic still");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
 /// Waits until a session is served again: anything but a renewal or a 503 fails the test.
 pub(crate) async fn renewed(client: &Client, session: &Value) {
     answered(async || client.heartbeat(session).await).await.expect(200);

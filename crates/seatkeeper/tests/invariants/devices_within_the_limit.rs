@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
+use seatkeeper_ledger::{Location, Proof};
 use seatkeeper_load::storm::{Door, Operator, Pool, Statistics, Storm};
 use seatkeeper_load::{FixedRequest, Target};
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ const DEVICES: &str = "/api/v1/devices/sessions";
 
 /// How long it may take until several make room, on a machine that does much else.
 const ROOM_MADE_MAX: Duration = Duration::from_secs(60);
+
+/// How long it may take until all is on record, on such a machine.
+const ON_RECORD_MAX: Duration = Duration::from_secs(60);
 
 /// Rounds at once.
 const LANES: usize = 4;
@@ -177,7 +181,7 @@ fn everything_happened(seen: &Statistics, rounds: u32) {
 
 /// From the audit log: by the product's proof, and by the records one by one.
 async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
-    let proof = proof_of(&house.ledger()).await;
+    let proof = proof_once_over(&house.ledger()).await;
     println!("{proof:?}");
     assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
 
@@ -196,6 +200,18 @@ async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
     println!("{evicting:?}");
     let Evicting { for_one, for_several, named } = evicting;
     assert!([for_one, for_several, named].iter().all(|&count| count > 0), "{evicting:?}");
+}
+
+/// The proof once all ends are on record: those of devices are answered before.
+async fn proof_once_over(ledger: &Location) -> Proof {
+    let started = Instant::now();
+    loop {
+        let proof = proof_of(ledger).await;
+        if proof.live == 0 {
+            return proof;
+        }
+        assert!(started.elapsed() < ON_RECORD_MAX, "not over: {proof:?}");
+    }
 }
 
 /// Admissions that evicted.
