@@ -9,6 +9,12 @@ pub(crate) type Connection = sqlx::PgConnection;
 /// An expression that gives another UUID each time.
 pub(crate) const ANY_UUID: &str = "gen_random_uuid()";
 
+/// Takes a live session for ended, if that can be said of it alone.
+pub(crate) const FORGET_LIVE: Option<&str> = Some(
+    "DELETE FROM live_sessions
+     WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
+);
+
 /// The last migration before live sessions had a table of their own.
 pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 4;
 

@@ -12,6 +12,9 @@ pub(crate) type Connection = sqlx::SqliteConnection;
 /// An expression that gives another UUID each time.
 pub(crate) const ANY_UUID: &str = "randomblob(16)";
 
+/// Takes a live session for ended, if that can be said of it alone.
+pub(crate) const FORGET_LIVE: Option<&str> = None;
+
 /// The last migration before live sessions had a table of their own.
 pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 6;
 
