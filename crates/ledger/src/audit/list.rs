@@ -85,8 +85,8 @@ impl AuditFilter {
     fn select(&self, tenant: &TenantId) -> SelectStatement {
         let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
         let at = || Expr::col("at");
-        // Two conditions that are always true, each the words by which PostgreSQL knows that an index will do: of a
-        // tenant's records, and of those of one action. The latter leaves out the actions of most records.
+        // Two conditions that hold anyway, each the words by which PostgreSQL knows that an index will do: the one of a
+        // tenant's records, and the one of actions, which leaves out those of most records.
         let of_tenant = Expr::cust("id > 0");
         let is_rare = |action| !matches!(action, Action::Admitted | Action::Ended);
         let of_action = self

@@ -15,7 +15,7 @@ pub(crate) const FORGET_LIVE: Option<&str> = Some(
      WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
 );
 
-/// The last migration before live sessions had a table of their own.
+/// The last migration before `live_sessions`.
 pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 4;
 
 /// All that is on record of jobs, row by row.

@@ -15,7 +15,7 @@ pub(crate) const ANY_UUID: &str = "randomblob(16)";
 /// Takes a live session for ended, if that can be said of it alone.
 pub(crate) const FORGET_LIVE: Option<&str> = None;
 
-/// The last migration before live sessions had a table of their own.
+/// The last migration before `live_sessions`.
 pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 6;
 
 /// All that is on record of jobs, row by row.
