@@ -1,5 +1,6 @@
 //! A node over Redis and PostgreSQL: against the same scripts sent to Redis one at a time, and against one transaction in
-//! PostgreSQL for each acquire and each release, by a naive server and without any. All of them share the machine.
+//! PostgreSQL for each acquire and each release, without a server and by a naive one: where all clients compete for the
+//! seats of one license, and where each has a license of its own. All of them share the machine.
 
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use crate::verdict::{Bound, Line, median};
 /// Connections of the load; for seats taken and given back also more, for those share commits.
 const CONCURRENCY: usize = 64;
 const CONCURRENCY_HIGH: usize = 256;
+/// The seats of the license that all connections share.
+const SEATS_SHARED: u32 = 1_000;
 /// Those that scripts are replayed over.
 const REPLAY_CONNECTIONS: usize = 50;
 
@@ -41,17 +44,23 @@ struct Sides {
     admissions: Plan,
     heartbeat_scripts: Scripts,
     admission_scripts: Scripts,
-    cycles: [Cycle; 2],
+    cycles: [Cycle; 4],
 }
 
-/// Seats taken and given back, and the same by a transaction each, by as many callers over as many connections.
+/// Seats taken and given back, and the same by a transaction each, by as many callers over as many connections, spread
+/// over as many licenses.
 struct Cycle {
     plan: Plan,
-    naive: Plan,
-    /// What `naive` asks, for as long as it is to be asked.
-    _server: Child,
     /// The transactions without a server.
     direct: naive::Postgres,
+    naive: Option<Naive>,
+}
+
+/// A server that makes a transaction for each request.
+struct Naive {
+    plan: Plan,
+    /// What `plan` asks, for as long as it is to be asked.
+    _server: Child,
 }
 
 /// What Redis is sent for each request, by a node that has one request at a time.
@@ -63,20 +72,22 @@ struct Scripts {
 }
 
 /// What is measured, and what of it is wanted.
-const LINES: [(&str, f64); 8] = [
+const LINES: [(&str, f64); 10] = [
     ("heartbeats through one node / the same scripts, -c 50 -P 1", 0.8),
     ("  / the script alone that decides", 0.8),
     ("admissions with eviction through one node / the same scripts", 0.6),
     ("  / the script alone that decides", 0.6),
-    ("acquire + release, on record / a naive server's transactions, 64 connections", 2.5),
-    ("  / the transactions without a server", 2.5),
-    ("  / a naive server's transactions, 256 connections", 2.5),
-    ("  / the transactions without a server", 2.5),
+    ("acquire + release, on record, 64 connections to one license / its transactions", 2.5),
+    ("  256 connections to one license / its transactions", 2.5),
+    ("  64 connections, a license each / its transactions", 2.5),
+    ("  / a naive server's transactions", 2.5),
+    ("  256 connections, a license each / its transactions", 2.5),
+    ("  / a naive server's transactions", 2.5),
 ];
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let redis = Redis::start();
-    let postgres = Postgres::start_with(&["max_connections = 800"]);
+    let postgres = Postgres::start_with(&["max_connections = 1200"]);
     let ledger = postgres.url(&postgres.add_database());
     let product = Product::start_over(&redis.url(), &ledger)?;
     let sides = Sides::of(effort, &product, &redis, &postgres).await?;
@@ -116,14 +127,14 @@ impl Sides {
         for _ in 0..CONCURRENCY_HIGH {
             license_keys.push(product.license(2 * SESSIONS_PER_CONNECTION as u32).await?);
         }
-        let plan_over = |concurrency: usize, scenario| Plan {
+        let plan_over = |license_keys: &[String], concurrency: usize, scenario| Plan {
             target: target.clone(),
-            license_keys: license_keys[..concurrency].to_vec(),
+            license_keys: license_keys.to_vec(),
             concurrency,
             bounds: Bounds { duration: effort.measured, turns: None },
             scenario,
         };
-        let plan = |scenario| plan_over(CONCURRENCY, scenario);
+        let plan = |scenario| plan_over(&license_keys[..CONCURRENCY], CONCURRENCY, scenario);
         let heartbeats = plan(Scenario::Heartbeats { sessions_per_connection: SESSIONS_PER_CONNECTION });
         let subscribers = product.subscribers(SUBSCRIBERS).await?;
         let admissions = plan(Scenario::Evictions { subscribers });
@@ -146,25 +157,31 @@ impl Sides {
         admits().await?;
         let admission_scripts = Scripts::taken_down(redis, admits).await?;
         product.caught_up().await?;
-        let cycle = async |concurrency: usize| {
-            let database = || postgres.url(&postgres.add_database());
-            let mut server = Child::in_role(&["naive-postgres", &database(), &concurrency.to_string()])?;
-            let plan = plan_over(concurrency, Scenario::Cycle { heartbeats: 0 });
-            let naive = Plan {
-                // With our token its requests are as long as ours.
-                target: product.with_our_token(&server.says("listening on ")?)?,
-                license_keys: (0..concurrency).map(naive::license_key).collect(),
-                ..plan.clone()
-            };
-            let direct = naive::Postgres::create(&database(), concurrency as u32).await?;
-            Ok::<_, Error>(Cycle { plan, naive, _server: server, direct })
+        let direct = async |concurrency: usize| {
+            naive::Postgres::create(&postgres.url(&postgres.add_database()), concurrency as u32).await
         };
-        let cycles = [cycle(CONCURRENCY).await?, cycle(CONCURRENCY_HIGH).await?];
+        let shared = [product.license(SEATS_SHARED).await?];
+        let cycle_of_one = async |concurrency: usize| {
+            let plan = plan_over(&shared, concurrency, Scenario::Cycle { heartbeats: 0 });
+            Ok::<_, Error>(Cycle { plan, direct: direct(concurrency).await?, naive: None })
+        };
+        let cycle_of_many = async |concurrency: usize| {
+            let plan =
+                plan_over(&license_keys[..concurrency], concurrency, Scenario::Cycle { heartbeats: 0 });
+            let naive = Naive::start(&plan, product, &postgres.url(&postgres.add_database()))?;
+            Ok::<_, Error>(Cycle { plan, direct: direct(concurrency).await?, naive: Some(naive) })
+        };
+        let cycles = [
+            cycle_of_one(CONCURRENCY).await?,
+            cycle_of_one(CONCURRENCY_HIGH).await?,
+            cycle_of_many(CONCURRENCY).await?,
+            cycle_of_many(CONCURRENCY_HIGH).await?,
+        ];
         Ok(Self { heartbeats, admissions, heartbeat_scripts, admission_scripts, cycles })
     }
 
-    /// What each of ours and of theirs does a second.
-    async fn play(&self, effort: Effort, product: &Product) -> Result<[[f64; 2]; LINES.len()], Error> {
+    /// What each of ours and of theirs does a second, a line each.
+    async fn play(&self, effort: Effort, product: &Product) -> Result<Vec<[f64; 2]>, Error> {
         let replayed = async |replay: &Replay| {
             let rate = replay.rate(REPLAY_CONNECTIONS, effort.measured).await;
             rate.map_err(Error::system("replay what Redis was sent"))
@@ -177,29 +194,44 @@ impl Sides {
         product.caught_up().await?;
         let admissions_decided = replayed(&self.admission_scripts.deciding).await?;
         product.caught_up().await?;
-        let [few, many] = &self.cycles;
-        let [few, few_direct] = few.play(effort, product).await?;
-        let [many, many_direct] = many.play(effort, product).await?;
-        Ok([
+        let mut measured = vec![
             [heartbeats, heartbeats_sent],
             [heartbeats, heartbeats_decided],
             [admissions, admissions_sent],
             [admissions, admissions_decided],
-            few,
-            few_direct,
-            many,
-            many_direct,
-        ])
+        ];
+        for cycle in &self.cycles {
+            measured.extend(cycle.play(effort, product).await?);
+        }
+        Ok(measured)
     }
 }
 
 impl Cycle {
-    /// What ours and the naive server do a second, and ours and the transactions without a server.
-    async fn play(&self, effort: Effort, product: &Product) -> Result<[[f64; 2]; 2], Error> {
+    /// What ours and the transactions without a server do a second, and ours and the naive server.
+    async fn play(&self, effort: Effort, product: &Product) -> Result<Vec<[f64; 2]>, Error> {
         let ours = rate(&self.plan, product).await?;
-        let naive = answered(&self.naive).await?;
-        let direct = self.direct.rate(self.plan.concurrency, effort.measured).await?;
-        Ok([[ours, naive], [ours, direct]])
+        let licenses = self.plan.license_keys.len();
+        let direct = self.direct.rate(self.plan.concurrency, licenses, effort.measured).await?;
+        let mut measured = vec![[ours, direct]];
+        if let Some(naive) = &self.naive {
+            measured.push([ours, answered(&naive.plan).await?]);
+        }
+        Ok(measured)
+    }
+}
+
+impl Naive {
+    /// Starts one on an empty database, to be asked as the product is.
+    fn start(ours: &Plan, product: &Product, database: &str) -> Result<Self, Error> {
+        let mut server = Child::in_role(&["naive-postgres", database, &ours.concurrency.to_string()])?;
+        let plan = Plan {
+            // With our token its requests are as long as ours.
+            target: product.with_our_token(&server.says("listening on ")?)?,
+            license_keys: (0..ours.license_keys.len()).map(naive::license_key).collect(),
+            ..ours.clone()
+        };
+        Ok(Self { plan, _server: server })
     }
 }
 

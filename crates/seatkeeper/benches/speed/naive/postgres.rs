@@ -27,14 +27,22 @@ impl Postgres {
         Ok(Self(pool))
     }
 
-    /// How many transactions a second are committed for so many callers, each with a license of its own, who ask
-    /// without a server.
-    pub(crate) async fn rate(&self, callers: usize, measured: Duration) -> Result<f64, Error> {
+    /// How many transactions a second are committed for so many callers, spread over so many licenses, who ask without
+    /// a server.
+    pub(crate) async fn rate(
+        &self,
+        callers: usize,
+        licenses: usize,
+        measured: Duration,
+    ) -> Result<f64, Error> {
         let started = Instant::now();
         let mut asking = JoinSet::new();
         for caller in 0..callers {
             let store = self.clone();
-            let ask = Acquire { license_key: license_key(caller), machine_id: "machine".to_owned() };
+            let ask = Acquire {
+                license_key: license_key(caller % licenses),
+                machine_id: format!("machine-{caller}"),
+            };
             asking.spawn(async move {
                 let mut done = 0_u32;
                 while started.elapsed() < measured {
