@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
 
-use super::support::{Nodes, answered, renewed, seat, signal, taken_out, usurper};
+use super::support::{Nodes, answered, renewed, seat, signal, stays_out, taken_out, usurper};
 
 #[tokio::test]
 async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
@@ -35,7 +35,7 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     renewed(&clients[4], &ann).await;
     clients[2].get("/readyz").await.expect(200);
     for stray in &clients[..2] {
-        stray.heartbeat(&ann).await.expect(503);
+        stays_out(stray, &ann).await;
     }
     drop(nodes.close());
 }
@@ -72,7 +72,7 @@ async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
 
     proxy.set(Network::Cut);
     taken_out(&clients[0]).await;
-    clients[0].heartbeat(&ann).await.expect(503);
+    stays_out(&clients[0], &ann).await;
     clients[1].get("/readyz").await.expect(200);
     clients[1].heartbeat(&ann).await.expect(200);
     let bob = seat(&clients[2], &license, "bob").await;

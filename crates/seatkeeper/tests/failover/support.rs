@@ -18,6 +18,9 @@ const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Longer than any lease, and than a node counts as live.
+const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
+
 /// Several nodes that share a ledger in PostgreSQL, and the key of their tokens.
 pub(crate) struct Nodes {
     pub(crate) houses: Vec<House>,
@@ -162,6 +165,16 @@ pub(crate) async fn taken_out(node: &Client) {
     let started = Instant::now();
     while node.get("/readyz").await.status != 503 {
         assert!(started.elapsed() < SERVED_WAIT_MAX, "the node takes traffic still");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Sees a node out for longer than any lease lasts.
+pub(crate) async fn stays_out(node: &Client, session: &Value) {
+    let started = Instant::now();
+    while started.elapsed() < BEYOND_ANY_LEASE {
+        node.get("/readyz").await.expect(503);
+        node.heartbeat(session).await.expect(503);
         tokio::time::sleep(PAUSE).await;
     }
 }
