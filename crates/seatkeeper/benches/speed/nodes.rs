@@ -1,6 +1,6 @@
 //! A node over Redis and PostgreSQL: against the same scripts sent to Redis one at a time, and against one transaction in
-//! PostgreSQL for each acquire and each release, without a server and by a naive one: where all clients compete for the
-//! seats of one license, and where each has a license of its own. All of them share the machine.
+//! PostgreSQL for each acquire and each release, without a server and by a naive one: where all clients share one license,
+//! and where each has a license of its own. All of them share the machine.
 
 use std::time::Duration;
 
@@ -203,6 +203,7 @@ impl Sides {
         for cycle in &self.cycles {
             measured.extend(cycle.play(effort, product).await?);
         }
+        assert_eq!(measured.len(), LINES.len(), "a figure for each line");
         Ok(measured)
     }
 }
