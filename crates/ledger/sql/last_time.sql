@@ -4,7 +4,8 @@ SELECT MAX(at) AS at
 FROM (
     SELECT MAX(at) AS at FROM audit_log WHERE stream <> 'node'
     UNION ALL
-    SELECT MAX(s.last_heartbeat_at) AS at FROM live_sessions AS l JOIN sessions AS s ON s.id = l.session_id
+    -- Each by its id: a join might read through all sessions that there ever were.
+    SELECT MAX((SELECT s.last_heartbeat_at FROM sessions AS s WHERE s.id = l.session_id)) AS at FROM live_sessions AS l
     UNION ALL
     SELECT MAX(COALESCE(locked_at, last_run_at)) AS at FROM jobs
     UNION ALL

@@ -8,10 +8,11 @@ FROM live_sessions AS l
 JOIN sessions AS s ON s.id = l.session_id
 WHERE l.pool_kind = 'capacity' AND (l.tenant_id, l.session_id) > ($3, $4) AND s.started_at < $2
 UNION ALL
-SELECT s.id, COALESCE(s.tenant_id, '') AS tenant_id, s.pool_id, s.tier, s.started_at, s.expires_at, s.ended_at
+SELECT
+    e.session_id AS id, COALESCE(e.tenant_id, '') AS tenant_id, s.pool_id, s.tier, s.started_at, s.expires_at, s.ended_at
 FROM audit_log AS e
 JOIN sessions AS s ON s.id = e.session_id
 WHERE e.pool_kind = 'capacity' AND e.action = 'ended' AND e.at > $1 AND s.started_at < $2
-  AND (COALESCE(s.tenant_id, ''), s.id) > ($3, $4)
+  AND (COALESCE(e.tenant_id, ''), e.session_id) > ($3, $4)
 ORDER BY tenant_id, id
 LIMIT $5

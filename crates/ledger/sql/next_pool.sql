@@ -1,5 +1,7 @@
--- The first pool after another one, and its cut. $1 tenant, $2 pool kind, $3 pool of the other one
-SELECT p.tenant_id, p.pool_kind, p.pool_id, c.seq AS cut_seq, c.live AS cut_live
+-- The first pool after another one, its cut, and how many sessions stand among the live ones for it. $1 tenant, $2 pool kind, $3 pool of the other one
+SELECT p.tenant_id, p.pool_kind, p.pool_id, c.seq AS cut_seq, c.live AS cut_live,
+    (SELECT COUNT(*) FROM live_sessions AS l
+     WHERE l.tenant_id = p.tenant_id AND l.pool_kind = p.pool_kind AND l.pool_id = p.pool_id) AS live
 FROM (
     SELECT * FROM (
         SELECT tenant_id, pool_kind, pool_id FROM audit_log
@@ -12,6 +14,12 @@ FROM (
         WHERE (tenant_id, pool_kind, pool_id) > ($1, $2, $3)
         ORDER BY tenant_id, pool_kind, pool_id LIMIT 1
     ) AS held
+    UNION
+    SELECT * FROM (
+        SELECT tenant_id, pool_kind, pool_id FROM live_sessions
+        WHERE (tenant_id, pool_kind, pool_id) > ($1, $2, $3)
+        ORDER BY tenant_id, pool_kind, pool_id LIMIT 1
+    ) AS live
     UNION
     SELECT * FROM (
         SELECT tenant_id, pool_kind, pool_id FROM audit_cuts

@@ -1,8 +1,15 @@
 -- Puts a session's beginning and its end on record for less: most of what either cost was index entries.
 
+-- Before anything is read, and in the order in which batches take them: nobody who writes meanwhile is waited for by one
+-- of the tables and waits for the other. Whoever reads for long, as a backup does, is not waited for long: all who write
+-- would wait as well.
+SET LOCAL lock_timeout = '4s';
+LOCK TABLE audit_log, sessions IN ACCESS EXCLUSIVE MODE;
+
 -- The sessions that are live on record: one for each holder of a pool. They stand apart from `sessions`, of which no index
 -- names what an end changes. So PostgreSQL writes the ended session beside the live one, and none of the indexes that it
--- is found by anew. Whoever changes `sessions` changes them as well, also a node of the version before this one.
+-- is found by anew. Whoever begins, ends or deletes a session changes them as well, also a node of the version before
+-- this one.
 CREATE TABLE live_sessions (
     -- The eighth byte of the session's id, which names it.
     bucket     BYTEA NOT NULL,
@@ -37,7 +44,22 @@ FOR EACH STATEMENT EXECUTE FUNCTION add_live_sessions();
 CREATE TRIGGER sessions_end AFTER UPDATE OF ended_at ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION drop_live_session();
 
--- Once nobody can change `sessions` unseen.
+CREATE TRIGGER sessions_gone AFTER DELETE ON sessions
+FOR EACH ROW WHEN (OLD.ended_at IS NULL) EXECUTE FUNCTION drop_live_session();
+
+-- No change of a session names these.
+CREATE FUNCTION refuse_change_of_session() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'whose a session is never changes, and one that is over stays over';
+END;
+$$;
+
+CREATE TRIGGER sessions_stay BEFORE UPDATE OF id, tenant_id, pool_kind, pool_id, holder ON sessions
+FOR EACH ROW EXECUTE FUNCTION refuse_change_of_session();
+
+CREATE TRIGGER sessions_stay_over BEFORE UPDATE OF ended_at ON sessions
+FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL AND NEW.ended_at IS NULL) EXECUTE FUNCTION refuse_change_of_session();
+
 INSERT INTO live_sessions (bucket, session_id, tenant_id, pool_kind, pool_id, holder)
 SELECT substr(id, 8, 1), id, tenant_id, pool_kind, pool_id, holder FROM sessions WHERE ended_at IS NULL;
 

@@ -73,7 +73,9 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
 /// Brings the tables to this program's version, for which it takes as long as it takes. Of several processes
 /// that ask for it at once one does it, and the others wait.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
-    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &[])?;
+    // Who has waited for a lock must see what he waited for.
+    let settings = [("default_transaction_isolation", "read committed")];
+    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
     MIGRATIONS.run(alone.pool().await?).await.map_err(Error::Migrate)?;
     alone.close().await;
     Ok(())

@@ -164,6 +164,14 @@ pub enum Breach {
         /// How many.
         missing: u64,
     },
+    /// As many sessions as stand among the live ones are not live.
+    #[error("{standing} sessions stand among the live ones, and by the log {live} are live")]
+    LiveMisplaced {
+        /// How many stand there.
+        standing: u64,
+        /// How many are live.
+        live: u64,
+    },
 }
 
 fn granted_text(granted: Option<u32>) -> String {

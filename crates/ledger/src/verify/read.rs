@@ -29,11 +29,12 @@ impl Ledger {
         let mut plans = (TenantId::from(""), PlanHistory::default());
         while let Some(row) = next_pool(&mut tx, &after).await? {
             let (pool, cut) = pool_and_cut(&row)?;
+            let live = Fields(&row).whole("live")?;
             after = (pool.tenant.to_string(), pool.kind.as_str().to_owned(), pool.name.to_string());
             if pool.kind == PoolKind::Subscriber && pool.tenant != plans.0 {
                 plans = (pool.tenant.clone(), plan_history(&mut tx, &pool.tenant).await?);
             }
-            match replay(&mut tx, pool, cut, &plans.1).await {
+            match replay(&mut tx, pool, cut, &plans.1, live).await {
                 Ok(proven) => proof.add(proven),
                 Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),
                 Err(Halt::NoAnswer(error)) => return Err(error),
@@ -79,7 +80,13 @@ async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Err
     Ok(history)
 }
 
-async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>, plans: &PlanHistory) -> Result<Proof, Halt> {
+async fn replay(
+    tx: &mut Tx,
+    pool: PoolId,
+    cut: Option<Cut>,
+    plans: &PlanHistory,
+    live: u64,
+) -> Result<Proof, Halt> {
     let mut replay = Replay::new(pool.clone(), cut, plans);
     let mut records = of_pool(tx.query(include_str!("../../sql/pool_records.sql")), &pool).fetch();
     while let Some(row) = records.try_next().await? {
@@ -90,7 +97,7 @@ async fn replay(tx: &mut Tx, pool: PoolId, cut: Option<Cut>, plans: &PlanHistory
     while let Some(row) = sessions.try_next().await? {
         replay.session(&SessionRecord::read(&row)?, Fields(&row).value("is_live")?)?;
     }
-    Ok(replay.finish()?)
+    Ok(replay.finish(live)?)
 }
 
 fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {

@@ -113,14 +113,18 @@ impl<'p> Replay<'p> {
         compared.map_err(|breach| self.finding(Place::Session(row.session.id), breach))
     }
 
-    /// Ends the replay, once all records and rows have been taken.
-    pub fn finish(mut self) -> Result<Proof, Finding> {
+    /// Ends the replay, once all records and rows have been taken. `standing` sessions stand among the live ones.
+    pub fn finish(mut self, standing: u64) -> Result<Proof, Finding> {
         self.leave_cut().map_err(|breach| self.finding(Place::Pool, breach))?;
         let missing = self.fold.len().saturating_sub(self.rows);
         if missing > 0 {
             return Err(self.finding(Place::Pool, Breach::SessionsMissing { missing }));
         }
-        Ok(Proof { live: self.fold.live(), alone: self.alone.admissions, ..self.proof })
+        let live = self.fold.live();
+        if standing != live {
+            return Err(self.finding(Place::Pool, Breach::LiveMisplaced { standing, live }));
+        }
+        Ok(Proof { live, alone: self.alone.admissions, ..self.proof })
     }
 
     /// A record kept from before the cut.

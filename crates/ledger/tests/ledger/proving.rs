@@ -4,7 +4,7 @@ use seatkeeper_core::EndReason;
 use seatkeeper_ledger::{Breach, Ledger, Verdict};
 use sqlx::Executor as _;
 
-use crate::place::{FORGET_LIVE, Place};
+use crate::place::{LIVE_MISTAKEN, Place};
 use crate::story::{Story, ledger, licensed, subscribed};
 
 type Expected = fn(&Breach) -> bool;
@@ -63,10 +63,9 @@ async fn a_ledger_that_was_tampered_with_is_found_out() {
             matches!(breach, Breach::SessionsMissing { missing: 1 })
         }),
     ];
-    // Where they stand apart from the others.
-    let forgotten = FORGET_LIVE
-        .map(|statement| -> (&str, Expected) { (statement, |breach| matches!(breach, Breach::Differs)) });
-    for (statement, expected) in cases.into_iter().chain(forgotten) {
+    let is_found: Expected = |breach| matches!(breach, Breach::Differs | Breach::LiveMisplaced { .. });
+    let mistaken = LIVE_MISTAKEN.iter().map(|&statement| (statement, is_found));
+    for (statement, expected) in cases.into_iter().chain(mistaken) {
         let (place, ledger) = ledger().await;
         lived_in(&ledger).await;
         tamper(&place, statement).await;

@@ -14,7 +14,7 @@ async fn the_tables_refuse_what_must_never_be() {
     let mut connection = place.connect().await;
     for statement in [
         "UPDATE audit_log SET live = 0",
-        "UPDATE live_sessions SET holder = 'tv'",
+        "UPDATE sessions SET holder = 'tv'",
         "INSERT INTO sessions SELECT ANY_UUID, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at,
              last_heartbeat_at, ttl_ms, expires_at, ended_at, end_reason, ip, user_agent, metadata, device_type,
              device_name FROM sessions WHERE holder = 'tv'",

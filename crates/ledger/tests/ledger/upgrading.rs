@@ -42,6 +42,22 @@ async fn the_sessions_that_were_live_before_an_upgrade_still_hold_their_seats_an
     assert!(matches!(refused, Err(Error::Database(_))), "a holder's second session: {refused:?}");
 }
 
+#[tokio::test]
+async fn what_a_node_of_the_version_before_writes_after_an_upgrade_is_live_until_it_ends() {
+    let place = Place::new();
+    place.make_as_of(BEFORE_LIVE_SESSIONS).await;
+    let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
+    let (tv, _) = Story::devices("ann").admit("tv");
+    write(&place, 1, tv, "tv", "NULL, NULL").await;
+    assert_eq!(live(&ledger).await, [tv]);
+
+    let end = format!("UPDATE sessions SET ended_at = {}, end_reason = 'expired'", time_at("1"));
+    place.connect().await.execute(AssertSqlSafe(end)).await.unwrap();
+    assert_eq!(live(&ledger).await, []);
+    write(&place, 2, Story::devices("ann").admit("tv").0, "tv", "NULL, NULL").await;
+    assert_eq!(live(&ledger).await.len(), 1);
+}
+
 async fn write(place: &Place, seq: u64, id: SessionId, holder: &str, ended: &str) {
     let mut connection = place.connect().await;
     for statement in WRITTEN {

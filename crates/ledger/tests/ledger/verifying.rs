@@ -60,7 +60,7 @@ impl History {
         for session in &self.sessions {
             replay.session(session, session.ended.is_none())?;
         }
-        replay.finish()
+        replay.finish(self.sessions.iter().filter(|session| session.ended.is_none()).count() as u64)
     }
 
     fn session_of(&self, record: usize) -> SessionId {

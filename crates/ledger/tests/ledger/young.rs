@@ -61,7 +61,7 @@ async fn what_is_recorded_or_asked_of_one_pool_never_reads_through_the_log_of_it
 }
 
 /// A connection that has ended has told what it read.
-async fn all_counted(observer: &mut Connection) {
+pub(crate) async fn all_counted(observer: &mut Connection) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let others = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";

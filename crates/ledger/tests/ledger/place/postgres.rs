@@ -9,11 +9,17 @@ pub(crate) type Connection = sqlx::PgConnection;
 /// An expression that gives another UUID each time.
 pub(crate) const ANY_UUID: &str = "gen_random_uuid()";
 
-/// Takes a live session for ended, if that can be said of it alone.
-pub(crate) const FORGET_LIVE: Option<&str> = Some(
+/// Takes a live session for ended, for another's, and one that never was for live, where that can be said of it alone.
+pub(crate) const LIVE_MISTAKEN: &[&str] = &[
     "DELETE FROM live_sessions
      WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
-);
+    "UPDATE live_sessions SET holder = 'x'
+     WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
+    "INSERT INTO live_sessions
+     SELECT bucket, gen_random_uuid(), tenant_id, pool_kind, pool_id, 'x' FROM live_sessions LIMIT 1",
+    "INSERT INTO live_sessions
+     SELECT bucket, gen_random_uuid(), tenant_id, pool_kind, 'x', 'x' FROM live_sessions LIMIT 1",
+];
 
 /// The last migration before `live_sessions`.
 pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 4;

@@ -12,8 +12,8 @@ pub(crate) type Connection = sqlx::SqliteConnection;
 /// An expression that gives another UUID each time.
 pub(crate) const ANY_UUID: &str = "randomblob(16)";
 
-/// Takes a live session for ended, if that can be said of it alone.
-pub(crate) const FORGET_LIVE: Option<&str> = None;
+/// Takes a live session for ended, and the like: none, where a session that has not ended is live.
+pub(crate) const LIVE_MISTAKEN: &[&str] = &[];
 
 /// The last migration before `live_sessions`.
 pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 6;

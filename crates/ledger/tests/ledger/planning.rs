@@ -1,0 +1,69 @@
+//! What PostgreSQL reads for a list: what is on it, and not what others have or what is long over.
+
+use seatkeeper_ledger::{Action, AuditFilter, Ledger, SessionFilter};
+use sqlx::Executor as _;
+
+use crate::place::Connection;
+use crate::story::{Story, ledger, licensed, tenant};
+use crate::young::all_counted;
+
+/// Newer records of another tenant, and sessions of this one that are over.
+const MANY: &[&str] = &[
+    "INSERT INTO audit_log (at, tenant_id, pool_kind, pool_id, stream, seq, epoch, action, session_id, holder, actor,
+         limit_seats, limit_version, live, count, folded)
+     SELECT now(), 'globex', 'license', 'x', 'session', n, 1, 'admitted', gen_random_uuid(), 'x', 'system', 1, 1, 1, 1,
+         false
+     FROM generate_series(1, 20000) AS n",
+    "INSERT INTO sessions (id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at,
+         ttl_ms, expires_at, ended_at, end_reason)
+     SELECT gen_random_uuid(), tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at,
+         ttl_ms, expires_at, now(), 'released'
+     FROM sessions, generate_series(1, 20000)",
+    "ANALYZE",
+    "SELECT pg_stat_reset()",
+];
+
+#[tokio::test]
+async fn a_tenants_records_are_listed_without_those_of_others() {
+    read_little("audit_log", async |ledger| {
+        let page = ledger.audit(&tenant(), &AuditFilter::default(), None, 100).await.unwrap();
+        assert_eq!(page.items.len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tenants_records_of_a_rare_action_are_listed_without_all_others() {
+    let rare = AuditFilter { action: Some(Action::LicenseCreated), ..AuditFilter::default() };
+    read_little("audit_log", async |ledger| {
+        let page = ledger.audit(&tenant(), &rare, None, 100).await.unwrap();
+        assert_eq!(page.items.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn live_sessions_are_listed_without_those_that_are_over() {
+    let live = SessionFilter { live: Some(true), ..SessionFilter::default() };
+    read_little("sessions", async |ledger| {
+        let page = ledger.search_sessions(&tenant(), &live, None, 100).await.unwrap();
+        assert_eq!(page.items.len(), 1);
+    })
+    .await;
+}
+
+/// Lists something of a license with one session, and sees how much of a table was read for it.
+async fn read_little(table: &str, list: impl AsyncFnOnce(&Ledger)) {
+    let (place, ledger) = ledger().await;
+    ledger.apply(&[Story::of(&licensed(&ledger, 9).await).admit("laptop").1]).await.unwrap();
+    let mut observer: Connection = place.connect().await;
+    for statement in MANY {
+        observer.execute(*statement).await.unwrap();
+    }
+    list(&ledger).await;
+    drop(ledger);
+    all_counted(&mut observer).await;
+    let read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = $1";
+    let read: i64 = sqlx::query_scalar(read).bind(table).fetch_one(&mut observer).await.unwrap();
+    assert!((1..100).contains(&read), "{read} rows were read");
+}
