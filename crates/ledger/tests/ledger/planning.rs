@@ -7,13 +7,14 @@ use crate::place::Connection;
 use crate::story::{Story, ledger, licensed, tenant};
 use crate::young::all_counted;
 
-/// Newer records of another tenant, and sessions of this one that are over.
+/// More records of this tenant, newer ones of another, and sessions of this one that are over.
 const MANY: &[&str] = &[
     "INSERT INTO audit_log (at, tenant_id, pool_kind, pool_id, stream, seq, epoch, action, session_id, holder, actor,
          limit_seats, limit_version, live, count, folded)
-     SELECT now(), 'globex', 'license', 'x', 'session', n, 1, 'admitted', gen_random_uuid(), 'x', 'system', 1, 1, 1, 1,
+     SELECT now(), tenant, 'license', 'x', 'session', n, 1, 'admitted', sessions.id, 'x', 'system', 1, 1, 1, 1,
          false
-     FROM generate_series(1, 20000) AS n",
+     FROM sessions, (VALUES ('acme', 2000), ('globex', 40000)) AS t (tenant, many), generate_series(1, many) AS n
+     ORDER BY tenant, n",
     "INSERT INTO sessions (id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at,
          ttl_ms, expires_at, ended_at, end_reason)
      SELECT gen_random_uuid(), tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at,
@@ -24,10 +25,10 @@ const MANY: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn a_tenants_records_are_listed_without_those_of_others() {
+async fn a_page_of_a_tenants_records_is_listed_without_those_of_others_and_the_rest() {
     read_little("audit_log", async |ledger| {
         let page = ledger.audit(&tenant(), &AuditFilter::default(), None, 100).await.unwrap();
-        assert_eq!(page.items.len(), 2);
+        assert_eq!(page.items.len(), 100);
     })
     .await;
 }
@@ -36,8 +37,11 @@ async fn a_tenants_records_are_listed_without_those_of_others() {
 async fn a_tenants_records_of_a_rare_action_are_listed_without_all_others() {
     let rare = AuditFilter { action: Some(Action::LicenseCreated), ..AuditFilter::default() };
     read_little("audit_log", async |ledger| {
-        let page = ledger.audit(&tenant(), &rare, None, 100).await.unwrap();
-        assert_eq!(page.items.len(), 1);
+        // So often that one plan might serve for whatever is asked.
+        for _ in 0..20 {
+            let page = ledger.audit(&tenant(), &rare, None, 100).await.unwrap();
+            assert_eq!(page.items.len(), 1);
+        }
     })
     .await;
 }
@@ -65,5 +69,5 @@ async fn read_little(table: &str, list: impl AsyncFnOnce(&Ledger)) {
     all_counted(&mut observer).await;
     let read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = $1";
     let read: i64 = sqlx::query_scalar(read).bind(table).fetch_one(&mut observer).await.unwrap();
-    assert!((1..100).contains(&read), "{read} rows were read");
+    assert!((1..300).contains(&read), "{read} rows were read");
 }

@@ -56,6 +56,10 @@ async fn what_a_node_of_the_version_before_writes_after_an_upgrade_is_live_until
     assert_eq!(live(&ledger).await, []);
     write(&place, 2, Story::devices("ann").admit("tv").0, "tv", "NULL, NULL").await;
     assert_eq!(live(&ledger).await.len(), 1);
+
+    place.connect().await.execute("DELETE FROM sessions").await.unwrap();
+    write(&place, 3, Story::devices("ann").admit("tv").0, "tv", "NULL, NULL").await;
+    assert_eq!(live(&ledger).await.len(), 1);
 }
 
 async fn write(place: &Place, seq: u64, id: SessionId, holder: &str, ended: &str) {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use seatkeeper_ledger::{Error, Ledger, Settings};
 use sqlx::{Connection as _, Executor as _};
+use tokio::time::timeout;
 
 use crate::place::{BEFORE_LIVE_SESSIONS, Place};
 
@@ -35,7 +36,8 @@ async fn who_reads_for_long_is_not_waited_for_and_the_next_try_upgrades() {
     let mut connection = place.connect().await;
     let mut backup = connection.begin().await.unwrap();
     backup.execute("SELECT FROM sessions").await.unwrap();
-    let refused = Ledger::open(Settings::new(place.location())).await.map(drop);
+    let opening = Ledger::open(Settings::new(place.location()));
+    let refused = timeout(Duration::from_secs(30), opening).await.expect("waits no longer").map(drop);
     assert!(matches!(refused, Err(Error::Migrate(_))), "{refused:?}");
     backup.commit().await.unwrap();
     Ledger::open(Settings::new(place.location())).await.unwrap();
