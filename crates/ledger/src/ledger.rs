@@ -40,7 +40,7 @@ impl Ledger {
         let connections_max = settings.connections_max.max(1);
         match &settings.location {
             Location::Directory(dir) => {
-                let lock = database::own(dir)?;
+                let lock = database::own(dir).await?;
                 let writer = database::open_sqlite_writer(dir).await?;
                 let readers = database::open_sqlite_readers(dir, connections_max).await?;
                 Ok(Self { writer, readers, _lock: Some(Arc::new(lock)) })

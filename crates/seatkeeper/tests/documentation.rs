@@ -168,6 +168,13 @@ fn tour(house: &House) -> Command {
     pasted_into_bash(house, &pasted)
 }
 
+/// A shell that is ended, with what it started, if what it waits for does not come.
+fn bash() -> Command {
+    let mut shell = Command::new("timeout");
+    shell.args(["120", "bash"]);
+    shell
+}
+
 /// A shell that runs a page's blocks on a server of the test's own.
 fn pasted_into_bash(house: &House, pasted: &str) -> Command {
     let address = house.url().trim_start_matches("http://");
@@ -177,7 +184,7 @@ fn pasted_into_bash(house: &House, pasted: &str) -> Command {
         .replace("127.0.0.1:8080", address)
         .replace("$(pidof \"$PWD/target/release/seatkeeper\")", &house.pid().to_string())
         .replace("$PWD/target/release", directory);
-    let mut shell = Command::new("bash");
+    let mut shell = bash();
     shell
         .args(["-euc", &script])
         .current_dir(house.data_dir())
@@ -224,7 +231,7 @@ fn three_nodes(redis: &Redis, database: &Database, rest: &str) -> (Vec<Value>, S
     }
     let directory = tempfile::tempdir().expect("a directory");
     let programs = Path::new(BIN).parent().expect("a directory").display();
-    let output = Command::new("bash")
+    let output = bash()
         .args(["-euc", &format!("PATH={programs}:$PATH\n{script}")])
         // Who asks until it is served, asks often.
         .env("SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "0")

@@ -5,11 +5,12 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, Sqlite, SqlitePool, Transaction};
+use tokio::time::sleep;
 
 use super::Pool;
 use crate::Error;
@@ -34,15 +35,24 @@ const CHECKPOINT_PAGES: u32 = 8_192;
 const DATABASE_FILE: &str = "ledger.db";
 const LOCK_FILE: &str = "ledger.lock";
 
-/// Makes the directory, for its owner alone, unless it is there, and makes it this process's.
-pub(crate) fn own(data_dir: &Path) -> Result<File, Error> {
+/// How long a process that was killed may take to be gone, and to let its directory go.
+const GONE_WITHIN: Duration = Duration::from_secs(3);
+const GONE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Makes the directory, for its owner alone, unless it is there, and makes it this process's. Waits for an owner that is
+/// about to be gone.
+pub(crate) async fn own(data_dir: &Path) -> Result<File, Error> {
     let unusable = |source| Error::DataDir { path: data_dir.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
     let lock = private_file(&data_dir.join(LOCK_FILE)).map_err(unusable)?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: data_dir.to_owned() }),
-        Err(TryLockError::Error(source)) => return Err(unusable(source)),
+    let started = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if started.elapsed() < GONE_WITHIN => sleep(GONE_PAUSE).await,
+            Err(TryLockError::WouldBlock) => return Err(Error::Locked { path: data_dir.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        }
     }
     // SQLite gives its other files the permissions of this one.
     private_file(&data_dir.join(DATABASE_FILE)).map_err(unusable)?;

@@ -1,7 +1,9 @@
 //! A data directory and who may use it.
 
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
 
+use futures_util::poll;
 use seatkeeper_ledger::{Error, Ledger, Settings};
 
 use crate::story::ledger;
@@ -18,6 +20,18 @@ async fn a_data_directory_belongs_to_one_process_at_a_time() {
     ledger.close().await;
     drop(ledger);
     Ledger::open(Settings::new(dir)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_process_that_is_about_to_be_gone_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    Ledger::open(Settings::new(dir.path())).await.unwrap().close().await;
+    let dying = File::open(dir.path().join("ledger.lock")).unwrap();
+    dying.try_lock().unwrap();
+    let mut opening = Box::pin(Ledger::open(Settings::new(dir.path())));
+    assert!(poll!(&mut opening).is_pending(), "its directory was taken from it");
+    drop(dying);
+    opening.await.unwrap();
 }
 
 #[tokio::test]
