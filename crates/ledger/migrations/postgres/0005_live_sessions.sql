@@ -47,17 +47,17 @@ FOR EACH ROW WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FU
 CREATE TRIGGER sessions_gone AFTER DELETE ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NULL) EXECUTE FUNCTION drop_live_session();
 
--- No change of a session names these.
+-- No change of a session names these. After the change: a look before it would lock each session by itself first.
 CREATE FUNCTION refuse_change_of_session() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'whose a session is never changes, and one that is over stays over';
 END;
 $$;
 
-CREATE TRIGGER sessions_stay BEFORE UPDATE OF id, tenant_id, pool_kind, pool_id, holder ON sessions
+CREATE TRIGGER sessions_stay AFTER UPDATE OF id, tenant_id, pool_kind, pool_id, holder ON sessions
 FOR EACH ROW EXECUTE FUNCTION refuse_change_of_session();
 
-CREATE TRIGGER sessions_stay_over BEFORE UPDATE OF ended_at ON sessions
+CREATE TRIGGER sessions_stay_over AFTER UPDATE OF ended_at ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL AND NEW.ended_at IS NULL) EXECUTE FUNCTION refuse_change_of_session();
 
 INSERT INTO live_sessions (bucket, session_id, tenant_id, pool_kind, pool_id, holder)
