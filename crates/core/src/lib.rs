@@ -8,6 +8,7 @@
 mod authority;
 mod bucket_set;
 mod claim;
+mod clock_watch;
 mod denials;
 mod event;
 mod pool;
@@ -24,6 +25,7 @@ mod usage;
 pub use authority::{Authority, Reach};
 pub use bucket_set::BucketSet;
 pub use claim::Claim;
+pub use clock_watch::{CLOCK_SETTLING, CLOCK_TOLERANCE, ClockReading, ClockState, ClockWatch};
 pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Folded};
 pub use event::{Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars};
 pub use pool::{Others, Pool};

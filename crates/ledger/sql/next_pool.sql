@@ -27,6 +27,12 @@ FROM (
         WHERE (tenant_id, pool_kind, pool_id) > ($1, $2, $3)
         ORDER BY tenant_id, pool_kind, pool_id LIMIT 1
     ) AS cut
+    UNION
+    SELECT * FROM (
+        SELECT tenant_id, pool_kind, pool_id FROM audit_heads
+        WHERE (tenant_id, pool_kind, pool_id) > ($1, $2, $3)
+        ORDER BY tenant_id, pool_kind, pool_id LIMIT 1
+    ) AS headed
 ) AS p
 LEFT JOIN audit_cuts AS c
     ON c.tenant_id = p.tenant_id AND c.pool_kind = p.pool_kind AND c.pool_id = p.pool_id

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::{BucketSet, Span};
 use uuid::Uuid;
 
-use crate::database::Row;
+use crate::database::{Dialect, Row};
 use crate::row::{Fields, corrupt};
 use crate::times::later;
 use crate::{Error, Ledger};
@@ -23,11 +23,23 @@ pub struct NodeRow {
     pub unreachable: BucketSet,
 }
 
+/// A node that the ledger remembers: one that was seen within an hour and has not left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownNode {
+    /// The row that the node wrote.
+    pub row: NodeRow,
+    /// How long ago it was seen, by the database's clock.
+    pub seen_ago: Span,
+}
+
 impl Ledger {
-    /// Notes that this node lives and what it can reach, and returns all that have been seen within `live`, by
-    /// id, this one included. By the database's clock.
-    pub async fn node_seen(&self, node: &NodeRow, live: Span) -> Result<Vec<NodeRow>, Error> {
+    /// Writes the row of a live node, and returns every remembered node by id, the written one included.
+    pub async fn node_seen(&self, node: &NodeRow) -> Result<Vec<KnownNode>, Error> {
         let mut tx = self.write().await?;
+        if tx.dialect() == Dialect::Postgres {
+            // A slow disk must not cost every node its lease. A row that a crash loses is written again half a second later.
+            tx.query(include_str!("../sql/commit_without_waiting.sql")).execute().await?;
+        }
         let now = tx.now().await?;
         tx.query(include_str!("../sql/see_node.sql"))
             .bind(node.id)
@@ -38,12 +50,13 @@ impl Ledger {
             .await?;
         let mut nodes = Vec::new();
         for row in &tx.query(include_str!("../sql/nodes.sql")).fetch_all().await? {
-            let (seen, node) = NodeRow::read(row)?;
-            if later(seen, live) > now {
-                nodes.push(node);
-            } else if later(seen, REMEMBERED) <= now {
+            let (seen, row) = NodeRow::read(row)?;
+            if later(seen, REMEMBERED) > now {
+                let seen_ago = (now - seen).num_milliseconds().try_into().unwrap_or_default();
+                nodes.push(KnownNode { row, seen_ago: Span::from_millis(seen_ago) });
+            } else {
                 let forget = tx.query(include_str!("../sql/forget_node.sql"));
-                forget.bind(node.id).bind(now).execute().await?;
+                forget.bind(row.id).bind(now).execute().await?;
             }
         }
         tx.commit().await?;

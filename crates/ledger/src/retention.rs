@@ -39,6 +39,12 @@ struct NewCut {
 }
 
 impl Ledger {
+    /// The registry time of the newest event of a session on record; `None`: there is none.
+    pub async fn newest_event(&self) -> Result<Option<RegistryTime>, Error> {
+        let at = self.readers().query(include_str!("../sql/newest_event.sql")).scalar_optional().await?;
+        Ok(at.map(times::from_stored))
+    }
+
     /// Deletes about `batch` of the oldest records from before `before` and the sessions that ended by
     /// them, in one transaction. Live sessions and all that is needed to verify the rest stay. Admissions
     /// wait for it, so `batch` should be some thousands at most. A run that lost its lock deletes

@@ -9,6 +9,7 @@
 //!
 //! Each of the protocol's [`Safeguards`] can be taken away, and the checker then finds what it is there for.
 
+mod epoch_lease;
 mod failover;
 mod ledger;
 mod memory;
@@ -18,6 +19,7 @@ mod safeguards;
 mod step;
 mod world;
 
+pub use epoch_lease::{GOES_ON, LeaseRules, LeaseStep, NO_OLD_ANSWER, Nodes, Partition};
 pub use failover::{Failover, promise};
 pub use safeguards::Safeguards;
 pub use step::{Call, Step};

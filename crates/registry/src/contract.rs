@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{
-    Authority, Bucket, BucketSet, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId,
-    RegistryTime, Seats, Session, SessionId, Span, Terms,
+    Authority, Bucket, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId, RegistryTime,
+    Seats, Session, SessionId, Span, Terms,
 };
 
 use crate::{Error, Share};
@@ -42,6 +42,11 @@ pub trait Registry: Send + Sync + 'static {
 
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
+
+    /// Returns whether a call on this session needs no query of the ledger first.
+    fn remembers(&self, _id: SessionId) -> bool {
+        true
+    }
 
     /// Ends a session; as `expired` if it was over before. A release by one of several users who share it
     /// lets that one out, and the session goes on: nobody gives back another's seat.
@@ -81,12 +86,6 @@ pub trait Registry: Send + Sync + 'static {
         Ok(due.into_iter().flatten().collect())
     }
 
-    /// Returns buckets that have just become due, once there are some. It is a wake-up call that makes a sweep prompt, and
-    /// may never come; nobody may depend on it.
-    async fn due_stirred(&self) -> BucketSet {
-        std::future::pending().await
-    }
-
     /// The latest heartbeats of the bucket's sessions that were renewed after `since`.
     async fn renewed_since(
         &self,
@@ -95,7 +94,8 @@ pub trait Registry: Send + Sync + 'static {
     ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
 
     /// The oldest events of a share of the buckets that are not acknowledged, at most about `max`, those of a bucket in
-    /// order. Reading them again gives them again.
+    /// order. Reading them again gives them again. Events that other nodes wrote behind this node's own may come with the
+    /// next read only: [`journal_end`](Self::journal_end) says how far a bucket's journal goes.
     async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error>;
 
     /// Forgets the events of a bucket up to this position: they are in the ledger. Who shares the journal may read
@@ -244,6 +244,8 @@ pub enum Heartbeat {
     },
     /// It is not live here, or not the caller's.
     Missing,
+    /// No such session was ever admitted: neither the record nor the journal has it.
+    NeverWas,
 }
 
 /// What the end of one session found.

@@ -14,6 +14,7 @@ pub mod memory;
 mod open_pool;
 pub mod postgres;
 mod rebuild;
+mod reckoning;
 pub mod redis;
 mod share;
 

@@ -13,7 +13,6 @@ mod journal;
 mod look;
 mod open;
 mod rebuild;
-mod reckoning;
 mod row;
 mod section;
 mod step;
@@ -37,11 +36,11 @@ use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
 use crate::open_pool::Closing;
+use crate::reckoning::{Known, Reckoning};
 use crate::{Epochs, Error, Share};
 use backlog::Backlog;
 use fault::Fault;
 use look::{Target, warn_of_a_clock_that_is_behind};
-use reckoning::{Known, Reckoning};
 use row::time;
 use section::Section;
 

@@ -39,6 +39,8 @@ pub enum State {
         epoch: u64,
         /// By the server that it was filled on; none if it is always the same one.
         identity: Option<Identity>,
+        /// Nodes have renewed its lease in time. If not, clients could not heartbeat for a while, or the clock jumped.
+        is_leased: bool,
     },
 }
 
@@ -53,6 +55,11 @@ pub enum State {
 pub trait Rebuild: Registry {
     /// How every bucket is, in their order. One round trip for each server.
     async fn conditions(&self) -> Vec<Condition>;
+
+    /// Renews the leases of the buckets that are served in the epochs known to this node. For nodes that serve clients.
+    async fn renew_leases(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Stops serving a bucket. Done from any lower epoch, from nothing, and again while it is being rebuilt for
     /// the same; refused from a higher one. What is in it stays, its journal as well.
@@ -79,7 +86,8 @@ pub trait Rebuild: Registry {
         pool: Filling<'_>,
     ) -> Result<(), Error>;
 
-    /// Serves the bucket from now on, as what it is on this server.
+    /// Serves the bucket from now on, if the server's memory still is the one of `identity`, which the ledger names; none:
+    /// whichever it is.
     async fn rebuild_finish(
         &self,
         bucket: Bucket,

@@ -8,10 +8,10 @@
 //! To add an operation: a script in a file of its own, its line in `scripts.rs`, and a method here that names what it is
 //! told and what it replies.
 
-mod alarms;
 mod backlog;
 mod call;
 mod claim;
+mod clock_trust;
 mod cluster;
 mod codec;
 mod connect;
@@ -26,12 +26,14 @@ mod rebuild;
 mod renewals;
 mod replicas;
 mod reply;
+mod roll_call;
 mod script;
 mod scripts;
 mod servers;
 mod sessions;
 mod settings;
 mod slot;
+mod survey;
 mod sweep;
 mod target;
 mod together;
@@ -43,24 +45,27 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{
-    Authority, Bucket, BucketSet, EndReason, Origin, PoolId, RegistryTime, Session, SessionId, Terms,
+    Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, Session, SessionId, Terms,
 };
 use tokio::time::Instant;
 
 use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
+use crate::reckoning::{Known, Reckoning};
 use crate::{Epochs, Error, Share};
-use alarms::Alarms;
 use backlog::Backlog;
 pub use figures::ServerFigures;
+use find::Searches;
 use keys::AllKeys;
 use renewals::Renewals;
+pub use roll_call::{RollCall, Sighting};
 pub use script::Script;
 use scripts::SCRIPTS;
 pub use servers::Servers;
 pub use settings::{Address, Deployment, Login, Password, ServerSettings, Settings, Tls};
 use slot::BucketSlots;
+use survey::Surveys;
 use together::Way;
 use whereabouts::Remembered;
 pub use whereabouts::{FindSession, Found, NoRecord};
@@ -76,13 +81,13 @@ pub struct RedisRegistry {
     keys: AllKeys,
     slots: BucketSlots,
     backlog: Backlog,
-    alarms: Alarms,
-    /// When the journals of all buckets were last looked at.
-    journals_seen: Mutex<Option<Instant>>,
+    surveys: Surveys,
     /// When Redis was last told what is on record.
     acknowledged: Mutex<Option<Instant>>,
     renewals: Renewals,
     remembered: Remembered,
+    searches: Searches,
+    reckoning: Reckoning,
 }
 
 impl RedisRegistry {
@@ -95,16 +100,17 @@ impl RedisRegistry {
         finder: Arc<dyn FindSession>,
     ) -> Self {
         Self {
-            alarms: Alarms::new(servers.clone()),
             way: Way::new(servers),
             way_to_journals: None,
             keys: AllKeys::new(),
             slots: BucketSlots::new(),
             backlog: Backlog::new(),
-            journals_seen: Mutex::new(None),
+            surveys: Surveys::default(),
             acknowledged: Mutex::new(None),
             renewals: Renewals::new(),
+            reckoning: Reckoning::default(),
             remembered: Remembered::new(settings.sessions_remembered_max),
+            searches: Searches::new(),
             settings,
             epochs,
             finder,
@@ -129,7 +135,17 @@ impl RedisRegistry {
 #[async_trait]
 impl Registry for RedisRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
-        self.time().await
+        let asked = std::time::Instant::now();
+        let time = self.time().await?;
+        self.reckoning.note(time, asked);
+        Ok(time)
+    }
+
+    async fn about_now(&self) -> Result<RegistryTime, Error> {
+        match self.reckoning.known() {
+            Known::Time(time) => Ok(time),
+            Known::Ask(_turn) => self.now().await,
+        }
     }
 
     async fn open(
@@ -148,6 +164,10 @@ impl Registry for RedisRegistry {
 
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
         self.renew_session(id, who).await
+    }
+
+    fn remembers(&self, id: SessionId) -> bool {
+        self.remembered.get(id).is_some()
     }
 
     async fn end(
@@ -184,8 +204,8 @@ impl Registry for RedisRegistry {
         self.due_next(bucket).await
     }
 
-    async fn due_stirred(&self) -> BucketSet {
-        self.alarms.rung().await
+    async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
+        self.buckets_due().await
     }
 
     async fn renewed_since(

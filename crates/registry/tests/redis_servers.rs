@@ -1,8 +1,6 @@
 //! The ways to Redis: what is lost, changed or refused on them, and how a registry finds back.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[path = "redis_servers/alarms.rs"]
-mod alarms;
 #[path = "redis_servers/calls.rs"]
 mod calls;
 #[path = "redis_servers/cluster.rs"]

@@ -3,6 +3,8 @@
 //! What the settings are, and what they may be, is said by [`Settings`] alone. Here each source is read
 //! by itself first, so that an error can name the file, the variable or the flag that it came from.
 
+mod kubernetes;
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,16 @@ pub(crate) struct Sources {
     pub variables: Vec<(String, String)>,
     /// What was said on the command line.
     pub flags: Vec<Flag>,
+}
+
+impl Sources {
+    /// Returns the names of the variables that Kubernetes set for a Service, and that are no settings.
+    pub(crate) fn service_variables(&self) -> impl Iterator<Item = &str> {
+        let variables = self.variables.iter().filter(|(name, value)| {
+            name.starts_with(VARIABLE_PREFIX) && kubernetes::is_service_variable(name, value)
+        });
+        variables.map(|(name, _)| name.as_str())
+    }
 }
 
 /// A flag that stands for one setting.
@@ -115,7 +127,7 @@ fn gather(sources: &Sources) -> (Builder, Vec<Error>) {
     }
     let variables = sources.variables.iter().filter_map(|(name, value)| {
         let wrong = |source| Error::Variable { name: name.clone(), source };
-        Some(check_one(&key_of(name)?, value).map_err(wrong))
+        Some(check_one(&key_of(name, value)?, value).map_err(wrong))
     });
     let flags = sources.flags.iter().map(|Flag { name, key, value }| {
         check_one(key, value).map_err(|source| Error::Flag { name, source })
@@ -175,8 +187,10 @@ fn settings_of(builder: Builder) -> Result<Settings, Wrong> {
 }
 
 /// `SEATKEEPER_SERVER_LISTEN` → `server.listen`. No section has an underscore in its name.
-fn key_of(variable: &str) -> Option<String> {
-    if [VARIABLE_URL, VARIABLE_CA_FILE, VARIABLE_TOKEN].contains(&variable) {
+fn key_of(variable: &str, value: &str) -> Option<String> {
+    if [VARIABLE_URL, VARIABLE_CA_FILE, VARIABLE_TOKEN].contains(&variable)
+        || kubernetes::is_service_variable(variable, value)
+    {
         return None;
     }
     let name = variable.strip_prefix(VARIABLE_PREFIX)?.to_lowercase();

@@ -76,6 +76,21 @@ fn an_unknown_setting_is_named_and_exits_with_2() {
 }
 
 #[test]
+fn a_server_beside_a_kubernetes_service_of_its_name_starts_and_says_what_it_ignores() {
+    let mut house = House::open_with(&[
+        ("SERVICE_HOST", "10.0.171.239"),
+        ("PORT", "tcp://10.0.171.239:8080"),
+        ("PORT_8080_TCP_ADDR", "10.0.171.239"),
+    ]);
+    let log = house.stop().1;
+    let warning = log.lines().find(|line| line.contains("Kubernetes")).expect("a warning");
+    for name in ["SEATKEEPER_SERVICE_HOST", "SEATKEEPER_PORT,", "SEATKEEPER_PORT_8080_TCP_ADDR"] {
+        assert!(warning.contains(name), "{name}: {warning}");
+    }
+    assert!(warning.contains("\"level\":\"WARN\"") && warning.contains("enableServiceLinks"), "{warning}");
+}
+
+#[test]
 fn config_check_says_all_that_is_wrong_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("seatkeeper.toml");
@@ -271,7 +286,7 @@ async fn sessions_of_every_kind_are_told_apart() {
     let command = |args: &[&str]| house.command(&[args, &["--tenant", TENANT]].concat());
     let license = command(&["license", "create", "--seats", "1", "--key", "K"]);
     assert_eq!(license.status.code(), Some(0), "{}", license.stderr);
-    let ann = Client::new(house.url(), house.token_of(TENANT, "ann", ""));
+    let ann = Client::new(house.url(), house.token_of(TENANT, "ann", "service"));
     ann.acquire(&json!("K"), "m1").await.expect(201);
     ann.post(
         "/api/v1/devices/sessions",

@@ -8,15 +8,37 @@ mod backup;
 
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use house::{BIN, House, run};
+use seatkeeper_core::EndReason;
+use seatkeeper_ledger::Action;
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
+
+/// The pages for people, and the folder that their links start from.
+const PAGES: [(&str, &str); 15] = [
+    ("README.md", ""),
+    ("ARCHITECTURE.md", ""),
+    ("docs/audit.md", "docs"),
+    ("docs/licenses.md", "docs"),
+    ("docs/subscriptions.md", "docs"),
+    ("docs/devices.md", "docs"),
+    ("docs/capacities.md", "docs"),
+    ("docs/durability.md", "docs"),
+    ("docs/configuration.md", "docs"),
+    ("docs/failover.md", "docs"),
+    ("docs/limits.md", "docs"),
+    ("docs/operations.md", "docs"),
+    ("docs/metrics.md", "docs"),
+    ("docs/alerts.md", "docs"),
+    ("docs/security.md", "docs"),
+];
 
 fn page(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
@@ -74,6 +96,7 @@ fn the_reference_explains_every_key_that_there_is() {
         "contact_support",
         "sink_url",
         "sink_token",
+        "token_file",
         "otlp_endpoint",
         "password_file",
         "sentinel_username",
@@ -116,24 +139,22 @@ fn the_files_that_the_architecture_names_exist() {
     }
 }
 
+/// Every user of a machine can read the arguments of its processes.
+#[test]
+fn no_page_puts_a_password_into_arguments() {
+    for (name, _) in PAGES {
+        for line in page(name).lines() {
+            for url in line.split_whitespace().skip_while(|word| !word.starts_with("--")) {
+                let login = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+                assert!(!login.is_some_and(|(login, _)| login.contains(':')), "{name}: {line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_pages_that_pages_link_to_exist() {
-    for (from, folder) in [
-        ("README.md", ""),
-        ("ARCHITECTURE.md", ""),
-        ("docs/licenses.md", "docs"),
-        ("docs/subscriptions.md", "docs"),
-        ("docs/devices.md", "docs"),
-        ("docs/capacities.md", "docs"),
-        ("docs/durability.md", "docs"),
-        ("docs/configuration.md", "docs"),
-        ("docs/failover.md", "docs"),
-        ("docs/limits.md", "docs"),
-        ("docs/operations.md", "docs"),
-        ("docs/metrics.md", "docs"),
-        ("docs/alerts.md", "docs"),
-        ("docs/security.md", "docs"),
-    ] {
+    for (from, folder) in PAGES {
         let page = page(from);
         let links = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.starts_with("http")) {
@@ -150,7 +171,43 @@ fn the_pages_that_pages_link_to_exist() {
     }
 }
 
+#[test]
+fn the_page_on_the_audit_log_explains_every_action_and_every_reason() {
+    let page = page("docs/audit.md");
+    let actions = Action::ALL.map(Action::as_str);
+    let reasons = EndReason::ALL.map(EndReason::as_str);
+    for name in actions.into_iter().chain(reasons) {
+        let line = page.lines().find(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
+        assert!(line.is_some(), "{name}");
+    }
+}
+
 /// Whether a heading of the page is linked to as this.
+/// The names of tests in a file: of functions, and of the lines of `splits!`.
+fn tests_of(source: &str) -> BTreeSet<&str> {
+    let after_attribute =
+        source.split("#[tokio::test").skip(1).filter_map(|rest| rest.split("async fn ").nth(1));
+    let functions = after_attribute.filter_map(|rest| rest.split('(').next());
+    let splits = source.lines().filter(|line| line.contains(" nodes with PostgreSQL, "));
+    let splits = splits.filter_map(|line| line.trim().split(':').next());
+    functions.chain(splits).filter(|name| !name.contains('$')).collect()
+}
+
+#[test]
+fn the_page_on_operations_lists_every_fault_that_is_tried() {
+    let page = page("docs/operations.md");
+    let listed: BTreeSet<_> = page
+        .lines()
+        .skip_while(|line| *line != "### Faults that are tried")
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| line.strip_prefix("| ")?.split('`').rev().nth(1))
+        .collect();
+    let sources = ["faults", "half_alive", "partitions", "ledger_crashes"]
+        .map(|file| self::page(&format!("crates/seatkeeper/tests/failover/{file}.rs")));
+    let tried: BTreeSet<_> = sources.iter().flat_map(|source| tests_of(source)).collect();
+    assert_eq!(listed, tried);
+}
+
 fn page_has(page: &str, place: &str) -> bool {
     let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
     let place_of = |heading: &str| {

@@ -24,15 +24,18 @@ mod failover {
     mod deployments;
     mod fallback;
     mod faults;
+    mod half_alive;
     mod health;
     mod lease;
     mod ledger_crashes;
     mod ledger_in_postgres;
     mod limits;
     mod lost_memory;
+    mod partitions;
     mod password;
     mod plan_changes;
     mod rolling_upgrade;
     mod several_nodes;
+    mod without_ledger;
     mod without_redis;
 }

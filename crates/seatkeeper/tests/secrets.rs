@@ -35,18 +35,20 @@ const DATABASE_PASSWORD: &str = "canary-of-the-database-password";
 const PASSWORD_IN_FILE: &str = "canary-of-a-password-in-a-file";
 const WRONG_PASSWORD_IN_FILE: &str = "canary-of-a-wrong-password-in-a-file";
 const SINK_TOKEN: &str = "canary-of-the-sink-token";
+const METRICS_TOKEN: &str = "canary-of-the-token-of-metrics";
 const LICENSE_KEY: &str = "CANARY-OF-A-LICENSE-KEY-7Q4Z";
 const WRONG_LICENSE_KEY: &str = "CANARY-OF-A-WRONG-LICENSE-KEY-3K9X";
 const BEARER: &str = "canary.of-a.bearer-token";
 const IDEMPOTENCY_KEY: &str = "canary-of-an-idempotency-key";
 
-const CANARIES: [&str; 10] = [
+const CANARIES: [&str; 11] = [
     TOKEN_SECRET,
     REDIS_PASSWORD,
     DATABASE_PASSWORD,
     PASSWORD_IN_FILE,
     WRONG_PASSWORD_IN_FILE,
     SINK_TOKEN,
+    METRICS_TOKEN,
     LICENSE_KEY,
     WRONG_LICENSE_KEY,
     BEARER,
@@ -76,6 +78,7 @@ async fn of_a_server_alone_that_is_used_and_misused() {
     let settings = talkative(&[
         ("USAGE_SINK_URL", &sink.url),
         ("USAGE_SINK_TOKEN", SINK_TOKEN),
+        ("METRICS_TOKEN", METRICS_TOKEN),
         ("USAGE_EMISSION_INTERVAL_SECONDS", "1"),
     ]);
     let server = written.serve(&settings);

@@ -29,7 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
             subscriptions::cancel::cancel
         ))
         .routes(routes!(sessions::search::search, sessions::revoke_all::revoke_all))
-        .routes(routes!(sessions::revoke::revoke))
+        .routes(routes!(sessions::read::read, sessions::revoke::revoke))
         .routes(routes!(audit::list))
         .routes(routes!(jobs::list::list))
         .routes(routes!(jobs::runs::runs))

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::entitlements::Entitlements;
 use crate::jobs::Roster;
 use crate::limits::Limits;
-use crate::metrics::{Look, Looks, Metrics, MetricsPage};
+use crate::metrics::{Looks, Metrics, MetricsAccess, MetricsPage};
 use crate::settings::Settings;
 
 /// The server's parts, shared by all requests.
@@ -29,7 +29,8 @@ pub(crate) struct Parts {
     pub(crate) jobs: Roster,
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
-    pub(crate) metrics_page: Look<MetricsPage>,
+    pub(crate) metrics_page: MetricsPage,
+    pub(crate) metrics_access: MetricsAccess,
     pub(crate) looks: Arc<Looks>,
     /// One reconciliation of usage at a time: each may take seconds of a processor.
     pub(crate) reconciliation: Semaphore,

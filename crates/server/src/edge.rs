@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{Request, Response};
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -30,7 +30,7 @@ use tower_service::Service;
 
 use crate::reload::Reload;
 use crate::settings::ServerSettings;
-use bodies::{Answer, Asked};
+use bodies::{BodyWatch, ResponseBody};
 use patience::{Patience, Patient, Silence};
 pub use tls::CertificateError;
 pub(crate) use tls::{Certificate, Files};
@@ -57,6 +57,8 @@ pub(crate) struct Edge {
     /// None: connections are in the clear.
     tls: Option<TlsAcceptor>,
     patience: Patience,
+    /// For a body that no handler reads.
+    body_timeout: Duration,
     connections_max: usize,
     /// Connections that have nothing under way end, and the others once they have.
     stopping: CancellationToken,
@@ -79,10 +81,16 @@ impl Edge {
                 idle: Duration::from_secs(settings.keep_alive_seconds),
                 write: Duration::from_secs(settings.write_timeout_seconds),
             },
+            body_timeout: settings.body_timeout(),
             connections_max: settings.connections_max,
             stopping,
             cut_off: CancellationToken::new(),
         }
+    }
+
+    /// Serves another router in the same way.
+    pub(crate) fn with_router(&self, router: Router) -> Self {
+        Self { router, ..self.clone() }
     }
 
     /// The same over TLS by these files, and what must go on beside it so that newer ones are used.
@@ -151,10 +159,11 @@ impl Edge {
 
     /// Answers requests on a stream until either side has had enough.
     async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
-        let Self { router, http, patience, stopping, cut_off, .. } = self;
+        let Self { router, http, patience, body_timeout, stopping, cut_off, .. } = self;
         let silence = Silence::new(patience);
         let io = TokioIo::new(Patient::new(stream, silence.clone()));
-        let service = service_fn(|request| answer(router.clone(), request, peer, silence.clone()));
+        let service =
+            service_fn(|request| answer(router.clone(), request, peer, silence.clone(), body_timeout));
         let mut connection = pin!(http.serve_connection(io, service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -178,15 +187,22 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
+/// Answers a request. The body is read to its end first, also where no handler needs it: hyper closes a connection without
+/// a word if the rest of a body comes after the answer. Where the rest is not read, the answer says `Connection: close`.
 async fn answer(
     mut router: Router,
     request: Request<Incoming>,
     peer: SocketAddr,
     silence: Silence,
-) -> Result<Response<Answer>, Infallible> {
+    body_timeout: Duration,
+) -> Result<Response<ResponseBody>, Infallible> {
     let at_work = silence.work();
-    let mut request = request.map(|body| Body::new(Asked::new(body, silence)));
+    let (mut request, body) = BodyWatch::new(request);
     request.extensions_mut().insert(ConnectInfo(peer));
-    let response = router.call(request).await?;
-    Ok(response.map(|body| Answer { body, _at_work: at_work }))
+    let mut response = router.call(request).await?;
+    if !body.drain(body_timeout).await {
+        silence.leave_unread();
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response.map(|body| ResponseBody { body, _at_work: at_work }))
 }

@@ -1,9 +1,11 @@
 //! Joins the registry, which decides, with the ledger, which remembers: an answer is given once what
 //! it rests on is on record.
 
+mod clock;
 mod commits;
 mod endings;
 mod history;
+mod outage;
 mod registries;
 
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use seatkeeper_registry::{
 use tracing::Instrument as _;
 
 use crate::error::Error;
-use crate::failover::Bearings;
+use crate::failover::EpochLease;
 use crate::metrics::ClaimMetrics;
 use crate::settings::Durability;
 pub(crate) use commits::{Commits, Overtaken};
@@ -37,7 +39,7 @@ pub(crate) struct Engine {
     registries: Registries,
     ledger: Ledger,
     endings: Arc<Endings>,
-    bearings: Arc<Bearings>,
+    lease: Arc<EpochLease>,
     metrics: ClaimMetrics,
     commit_timeout: Duration,
 }
@@ -57,18 +59,18 @@ impl Engine {
         registries: Registries,
         ledger: Ledger,
         endings: Arc<Endings>,
-        bearings: Arc<Bearings>,
+        lease: Arc<EpochLease>,
         metrics: ClaimMetrics,
         commit_timeout: Duration,
     ) -> Self {
-        Self { registries, ledger, endings, bearings, metrics, commit_timeout }
+        Self { registries, ledger, endings, lease, metrics, commit_timeout }
     }
 
     /// An error unless this server should be asked. One that is alone must be able to put admissions on record. One of
     /// several must reach the registry; a ledger that is out of reach is so for the others as well, and heartbeats go on.
     pub(crate) async fn is_ready(&self) -> Result<(), Error> {
-        if let Some(is_ready) = self.bearings.are_served() {
-            return if is_ready { Ok(()) } else { Err(Error::OutOfStep) };
+        if let Some(readiness) = self.lease.readiness() {
+            return readiness.map_err(Error::Unready);
         }
         if self.registries.main.commits.are_failing() {
             return Err(Error::NotDurable);
@@ -86,11 +88,6 @@ impl Engine {
         Ok(self.registries.for_capacities().registry.now().await?)
     }
 
-    /// Likewise, for what is asked at each request: see [`Registry::about_now`](seatkeeper_registry::Registry::about_now).
-    pub(crate) async fn about_now(&self) -> Result<RegistryTime, Error> {
-        Ok(self.registries.for_capacities().registry.about_now().await?)
-    }
-
     /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
     /// finds it waits for that as well.
     pub(crate) async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
@@ -104,7 +101,7 @@ impl Engine {
     async fn decide(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
         let bucket = request.pool.bucket();
         for _ in 0..OPENINGS_PER_CALL_MAX {
-            let epoch = self.bearings.epoch(bucket);
+            let epoch = self.lease.epoch(bucket);
             let station = self.station(request.pool.kind, bucket)?;
             if !station.has_room() {
                 return Err(RegistryError::NotServing { bucket }.into());
@@ -144,6 +141,12 @@ impl Engine {
         beat
     }
 
+    /// Returns whether a heartbeat of this session needs no query of the ledger.
+    pub(crate) fn remembers(&self, kind: PoolKind, id: SessionId) -> bool {
+        let station = self.registries.of(kind, self.lease.mode(id.bucket()));
+        station.is_none_or(|station| station.registry.remembers(id))
+    }
+
     async fn beat(
         &self,
         kind: PoolKind,
@@ -152,8 +155,8 @@ impl Engine {
         origin: &Origin,
     ) -> Result<Beat, Error> {
         let (bucket, who) = (id.bucket(), &who.through(kind));
-        let epoch = self.bearings.epoch(bucket);
-        let Some(station) = self.registries.of(kind, self.bearings.mode(bucket)) else {
+        let epoch = self.lease.epoch(bucket);
+        let Some(station) = self.registries.of(kind, self.lease.mode(bucket)) else {
             return self.beat_on_record(id, who).await;
         };
         match station.registry.heartbeat(id, who, origin).await? {
@@ -166,7 +169,8 @@ impl Engine {
                 Ok(Beat::Ended(Past::expired(last_heartbeat)))
             }
             Heartbeat::Missing if station.is_alone() => self.beat_on_record(id, who).await,
-            Heartbeat::Missing => {
+            Heartbeat::NeverWas if self.registries.alone.is_none() => Ok(Beat::Missing),
+            Heartbeat::Missing | Heartbeat::NeverWas => {
                 let past = self.past(id, who).await?;
                 Ok(past.map_or(Beat::Missing, Beat::Ended))
             }
@@ -282,14 +286,14 @@ impl Engine {
 
     /// What serves pools of this kind now.
     fn station(&self, kind: PoolKind, bucket: Bucket) -> Result<&Station, RegistryError> {
-        let station = self.registries.of(kind, self.bearings.mode(bucket));
+        let station = self.registries.of(kind, self.lease.mode(bucket));
         station.ok_or(RegistryError::NotServing { bucket })
     }
 
     /// Whether what this answered in this epoch still holds.
     async fn still(&self, station: &Station, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
         let holds_for_an_epoch = station.is_rebuilt() || station.is_alone();
-        if holds_for_an_epoch { self.bearings.still(bucket, epoch).await } else { Ok(()) }
+        if holds_for_an_epoch { self.lease.check(bucket, epoch).await } else { Ok(()) }
     }
 
     async fn open(&self, station: &Station, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {

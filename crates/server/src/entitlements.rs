@@ -11,11 +11,10 @@ use std::sync::Arc;
 
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::redis::Servers;
 
 use crate::settings::Settings;
 pub(crate) use announcements::{Changed, Listening};
-pub(crate) use bulletin::Listener;
+pub(crate) use bulletin::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
@@ -24,8 +23,8 @@ pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
 pub(crate) struct Entitlements {
     pub(crate) licenses: Licenses,
     pub(crate) subscribers: Subscribers,
-    /// None: there are no others.
-    pub(crate) others: Option<Servers>,
+    /// `None`: there are no others.
+    pub(crate) others: Option<Others>,
 }
 
 impl Entitlements {

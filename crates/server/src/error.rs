@@ -3,6 +3,7 @@
 use std::error::Error as _;
 
 use crate::auth::Refusal;
+use crate::failover::Unready;
 
 /// One field of a request that cannot be taken as it is.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
@@ -24,6 +25,8 @@ pub(crate) enum Error {
     NotAdmin,
     #[error("the caller lacks the service scope")]
     NotService,
+    #[error("the capacity is another user's, and the caller is neither a service nor an admin")]
+    NotCapacityOwner,
     #[error("the caller asks too often")]
     TooOften { wait_seconds: u64 },
     #[error("it cannot be told how often the caller asks")]
@@ -74,6 +77,8 @@ pub(crate) enum Error {
     SubscriptionOver,
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
+    #[error("the clock of the database's server was set a short time ago")]
+    ClockUnsettled,
     #[error("no limit of the subscriber's is known that holds at present")]
     LimitUnknown,
     #[error("as many streams of events are open as may be")]
@@ -82,14 +87,16 @@ pub(crate) enum Error {
     ReconciliationUnderWay,
     #[error("a capacity was denied to its own user")]
     CapacityDenied,
-    #[error("this server does not reach the registry, or does not know yet where things stand")]
-    OutOfStep,
+    #[error("this node should not be asked at present")]
+    Unready(#[from] Unready),
     #[error("the registry has no answer")]
     Registry(#[from] seatkeeper_registry::Error),
     #[error("the ledger has no answer")]
     Ledger(#[source] seatkeeper_ledger::Error),
     #[error("the other nodes cannot be reached")]
     OthersUnreachable(#[from] redis::RedisError),
+    #[error("the connection that other nodes are heard by was lost")]
+    NoticesLost,
     #[error("the record was not on disk in time")]
     NotDurable,
     #[error("the request took too long")]

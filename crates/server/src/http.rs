@@ -6,7 +6,9 @@ mod client_address;
 mod description;
 mod fields;
 mod front;
+mod headers;
 mod page;
+mod problem_sets;
 mod query;
 mod request_id;
 mod room;
@@ -15,14 +17,15 @@ mod session_path;
 mod who;
 
 pub(crate) use answers::{heartbeat_interval_seconds, session_ended, wait_seconds};
-pub(crate) use body::{Body, Unread};
+pub(crate) use body::{BODY_BYTES_MAX, Body, Unread};
 pub(crate) use fields::{
     USER_AGENT_CHARS_MAX, name_field, object_field, optional_name_field, user_agent_field,
 };
 pub(crate) use page::{Page, cursor_of, page_limit};
+pub(crate) use problem_sets::{AdminProblems, BodyProblems, ParameterProblems, Problems};
 pub(crate) use query::{IdPath, Query};
 pub(crate) use request_id::{Meta, UNKNOWN_ROUTE};
 pub use router::openapi;
-pub(crate) use router::router;
+pub(crate) use router::{metrics_router, router};
 pub(crate) use session_path::SessionPath;
-pub(crate) use who::{Admin, Who};
+pub(crate) use who::{Admin, Who, bearer_of};

@@ -5,6 +5,7 @@
 //! else it does must be harmless if it is done twice. To add one, name it in the ledger's `JobName`,
 //! implement [`Job`], and start it in [`start`].
 
+mod clock;
 mod housekeeping;
 mod lock;
 mod retention;
@@ -22,7 +23,9 @@ use crate::engine::Registries;
 use crate::error::Error;
 use crate::metrics::JobMetrics;
 use crate::settings::Settings;
+use crate::usage::DELIVERY_INTERVAL;
 use crate::workers::Crew;
+pub(crate) use clock::JobClock;
 use housekeeping::Housekeeping;
 use retention::Retention;
 pub(crate) use roster::Roster;
@@ -40,6 +43,22 @@ pub(crate) trait Job: Send + Sync + 'static {
     /// Does all there is to do. It is dropped at any `await` if the run loses its lock or the server
     /// stops, and then done again from the start.
     async fn run(&self, fence: &Fence) -> Result<(), Error>;
+
+    /// Says that the job deletes records by their age. It then runs only while the clock is steady.
+    fn is_destructive(&self) -> bool {
+        false
+    }
+}
+
+/// Returns how often a job runs by these settings, or would run if they gave it work.
+pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
+    match name {
+        JobName::UsageEmission => Span::from_secs(settings.usage.emission_interval_seconds),
+        JobName::UsageDelivery => DELIVERY_INTERVAL,
+        JobName::SessionExpiry => session_expiry::INTERVAL,
+        JobName::Retention => retention::INTERVAL,
+        JobName::Housekeeping => housekeeping::INTERVAL,
+    }
 }
 
 /// Starts all jobs, which stop with the crew. Those that are new are due now.
@@ -51,16 +70,21 @@ pub(crate) async fn start(
     metrics: &JobMetrics,
     now: RegistryTime,
 ) -> Result<Roster, seatkeeper_ledger::Error> {
-    let registry = &registries.for_capacities().registry;
-    let mut roster = Roster::new(Arc::clone(registry), ledger.clone(), metrics.clone());
+    let station = registries.for_capacities();
+    let registry = Arc::clone(&station.registry);
+    let clock = match registries.has_own_clock() {
+        true => JobClock::of_process(registry),
+        false => JobClock::of_server(registry),
+    };
+    let clock = Arc::new(clock);
+    let mut roster = Roster::new(Arc::clone(&clock), ledger.clone(), metrics.clone());
     roster.start(SessionExpiry { stations: registries.all().cloned().collect() }, crew, now).await?;
-    let housekeeping = Housekeeping { registry: Arc::clone(registry), ledger: ledger.clone() };
+    let housekeeping = Housekeeping { clock: Arc::clone(&clock), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;
     if let Some(keep) = settings.ledger.keep() {
         let is_metered = settings.usage.sink_url.is_some();
         let in_any_case = if is_metered { Keep::Unmetered } else { Keep::Nothing };
-        let retention =
-            Retention { registry: Arc::clone(registry), ledger: ledger.clone(), keep, in_any_case };
+        let retention = Retention { clock, ledger: ledger.clone(), keep, in_any_case };
         roster.start(retention, crew, now).await?;
     }
     Ok(roster)

@@ -7,6 +7,7 @@
 mod admin;
 mod app;
 pub mod auth;
+mod bearer;
 mod capacities;
 mod devices;
 mod edge;
@@ -15,6 +16,7 @@ mod entitlements;
 mod error;
 mod failover;
 mod hash;
+mod held_sessions;
 mod http;
 mod jobs;
 mod licenses;
@@ -32,6 +34,7 @@ mod usage;
 pub mod wall_clock;
 mod workers;
 
+pub use bearer::TokenFileError;
 pub use edge::CertificateError;
 pub use http::openapi;
 pub use problem::{PROBLEMS, ProblemKind};

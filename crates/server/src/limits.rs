@@ -78,6 +78,22 @@ impl Limits {
         counted.and(beat)
     }
 
+    /// An error if the caller has lately sent heartbeats of too many sessions that never were: each of them costs a look at
+    /// the record. As many are let through as acquires, and each node counts for itself.
+    pub(crate) fn unknown_sessions(&self, kind: PoolKind, who: &Caller) -> Result<(), Error> {
+        let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
+        let verdict = self.local.peek(Key::of_unknown_sessions(kind, who), rate);
+        let wait_seconds = Standing::of(rate, verdict).wait_seconds;
+        if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
+    }
+
+    /// Counts a heartbeat of a session that never was.
+    pub(crate) fn count_unknown_session(&self, kind: PoolKind, who: &Caller) {
+        if let Some(rate) = self.rates.of_caller(kind, who).acquires {
+            self.local.count(Key::of_unknown_sessions(kind, who), rate);
+        }
+    }
+
     async fn count(&self, key: Key, rate: Rate, meta: &Meta) -> Result<(), Error> {
         let verdict = self.verdict(key, rate).await?;
         let standing = Standing::of(rate, verdict);

@@ -1,8 +1,9 @@
 //! What an operator watches: `docs/metrics.md` says what each metric means.
 //!
-//! What happens is counted where it happens, by the struct of its subject. What must be looked up is a [`Look`]: at a
-//! scrape, at most so often, and no scrape waits long for it.
+//! What happens is counted where it happens, by the struct of its subject, and every page shows the counts of its own
+//! moment. What must be looked up is a [`Look`]: at a scrape, at most so often, and no scrape waits long for it.
 
+mod access;
 mod changes;
 mod claims;
 mod gauges;
@@ -19,19 +20,21 @@ mod usage;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::registry::Registry;
 use seatkeeper_core::PoolKind;
 
 use crate::error::Error;
+pub(crate) use access::{MetricsAccess, Series};
 pub(crate) use changes::ChangeMetrics;
 pub(crate) use claims::{AcquireFailure, ClaimMetrics};
 pub(crate) use http::HttpMetrics;
 pub(crate) use jobs::{JobMetrics, RunOutcome};
+use ledger::LicenseSeries;
 pub(crate) use ledger::{Books, LedgerPulse};
 pub(crate) use locks::LockMetrics;
-pub(crate) use look::{Look, Source};
+pub(crate) use look::Look;
+use look::Source;
 pub(crate) use redis::Redis;
 pub(crate) use registry::Node;
 use timing::Timing;
@@ -50,13 +53,8 @@ impl From<PoolKind> for OfKind {
     }
 }
 
-/// How often the page is made anew at most, and how long who asks for it waits: whoever asks meanwhile gets the one
-/// that there is.
-const PAGE_AGE_MAX: Duration = Duration::from_millis(250);
-const PAGE_PATIENCE: Duration = Duration::from_secs(3);
-
-/// How long the page waits for what is looked up.
-const LOOK_PATIENCE: Duration = Duration::from_secs(1);
+/// The longest wait of a page for look-ups: half of the shortest scrape time-out that is in use.
+const LOOK_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether something answers, at most, and how long who wants to know waits: longer than that
 /// may take.
@@ -113,12 +111,13 @@ impl Looks {
 /// The page that Prometheus reads.
 pub(crate) struct MetricsPage {
     counted: Registry,
+    of_licenses: Registry,
     looks: Arc<Looks>,
 }
 
 impl MetricsPage {
     /// The page of what is counted and of what is looked up.
-    pub(crate) fn new(metrics: &Metrics, looks: Arc<Looks>) -> Look<Self> {
+    pub(crate) fn new(metrics: &Metrics, looks: Arc<Looks>) -> Self {
         let mut counted = Registry::default();
         metrics.claims.register(&mut counted);
         metrics.changes.register(&mut counted);
@@ -132,21 +131,30 @@ impl MetricsPage {
         if let Some(redis) = &looks.redis {
             counted.register_collector(Box::new(redis.clone()));
         }
-        Look::new(Self { counted, looks }, PAGE_AGE_MAX, PAGE_PATIENCE)
+        let mut of_licenses = Registry::default();
+        of_licenses.register_collector(Box::new(LicenseSeries(looks.books.clone())));
+        Self { counted, of_licenses, looks }
     }
-}
 
-#[async_trait]
-impl Source for MetricsPage {
-    /// The text format of OpenMetrics.
-    type Seen = String;
-
-    async fn look(&self) -> Result<String, Error> {
+    /// Writes the page in the text format of OpenMetrics. Counters are never cached: a stalled counter hides just the moments
+    /// that an operator looks for.
+    pub(crate) async fn text(&self, series: Series) -> Result<String, Error> {
         let Looks { node, books, ledger, redis } = &*self.looks;
         let redis = async { if let Some(redis) = redis { redis.latest().await.map(drop) } else { None } };
-        tokio::join!(node.latest(), books.latest(), ledger.latest(), redis);
+        let looks = async { tokio::join!(node.latest(), books.latest(), ledger.latest(), redis) };
+        // A look goes on by itself, and the next page has what it finds.
+        let _ = tokio::time::timeout(LOOK_PATIENCE, looks).await;
+        self.written(series).map_err(|error| Error::Unwritable(Box::new(error)))
+    }
+
+    fn written(&self, series: Series) -> Result<String, std::fmt::Error> {
         let mut page = String::new();
-        text::encode(&mut page, &self.counted).map_err(|error| Error::Unwritable(Box::new(error)))?;
+        text::encode_registry(&mut page, &self.counted)?;
+        match series {
+            Series::All => text::encode_registry(&mut page, &self.of_licenses)?,
+            Series::NoTenants => {}
+        }
+        text::encode_eof(&mut page)?;
         Ok(page)
     }
 }

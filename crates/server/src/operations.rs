@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
@@ -60,7 +60,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 
 /// Pages that are not part of the API's description.
 pub(crate) fn pages() -> Router<App> {
-    Router::new().route("/problems/{name}", get(problem_page)).route("/metrics", get(metrics))
+    Router::new().route("/problems/{name}", get(problem_page))
+}
+
+/// The page of metrics.
+pub(crate) fn metrics_page() -> Router<App> {
+    Router::new().route("/metrics", get(metrics))
 }
 
 /// `GET /healthz`: the process is alive.
@@ -72,7 +77,7 @@ async fn healthz() -> axum::Json<Health> {
 /// `GET /readyz`: the server may take traffic, for it can check tokens, and its ledger answers and takes records.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
-    responses((status = 200, body = Health), (status = 503, body = crate::problem::Problem))
+    responses((status = 200, body = Health), (status = 503, body = crate::problem::Problem, description = "unavailable"))
 )]
 async fn readyz(State(app): State<App>) -> Result<axum::Json<Health>, Error> {
     app.verifier.is_ready()?;
@@ -158,7 +163,7 @@ async fn problem_page(name: Result<Path<String>, PathRejection>) -> Result<impl 
 }
 
 /// `GET /metrics`: what Prometheus reads.
-async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Error> {
-    let page = app.metrics_page.latest().await.ok_or(Error::TimedOut)?;
-    Ok(([(CONTENT_TYPE, OPEN_METRICS)], page.as_str().to_owned()))
+async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<impl IntoResponse, Error> {
+    let series = app.metrics_access.check(&headers)?;
+    Ok(([(CONTENT_TYPE, OPEN_METRICS)], app.metrics_page.text(series).await?))
 }

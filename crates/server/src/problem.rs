@@ -47,6 +47,7 @@ problems! {
     UNAUTHENTICATED = "unauthenticated", 401, "A valid bearer token is required";
     NOT_ADMIN = "admin-scope-required", 403, "The admin scope is required";
     NOT_SERVICE = "service-scope-required", 403, "The service scope is required";
+    NOT_CAPACITY_OWNER = "capacity-of-another-user", 403, "The capacity is another user's";
     TOO_OFTEN = "too-many-requests", 429, "Too many requests";
     NOT_JSON = "not-json", 400, "The body is not JSON";
     BODY_TOO_SLOW = "body-too-slow", 408, "The body did not arrive in time";
@@ -68,6 +69,8 @@ problems! {
     SUBSCRIPTION_OVER = "subscription-over", 409, "The subscription is over";
     SESSION_NOT_FOUND = "session-not-found", 404, "Session not found";
     JOB_NOT_FOUND = "job-not-found", 404, "Job not found";
+    SESSION_EXPIRED = "session-expired", 410, "Session has expired";
+    SESSION_ENTITLEMENT_ENDED = "session-entitlement-ended", 410, "The session's entitlement has ended";
     SESSION_ENDED = "session-ended", 410, "The session has ended";
     USAGE_BATCH_NOT_FOUND = "usage-batch-not-found", 404, "Usage batch not found";
     USAGE_BATCH_NOT_DEAD = "usage-batch-not-dead", 409, "The usage batch is not dead";
@@ -151,6 +154,10 @@ impl From<Error> for Problem {
                 &NOT_SERVICE,
                 "The tenant is not the token's own, and the token's scope does not list `service`.",
             ),
+            Error::NotCapacityOwner => Self::new(
+                &NOT_CAPACITY_OWNER,
+                "`userObjectId` is not the token's subject, and the token's scope lists neither `service` nor `admin`.",
+            ),
             Error::TooOften { wait_seconds } => {
                 Self::new(&TOO_OFTEN, "Ask again after `retry_after_seconds`.").retry_after(wait_seconds)
             }
@@ -205,17 +212,19 @@ impl From<Error> for Problem {
             Error::Registry(_)
             | Error::OthersUnreachable(_)
             | Error::NotDurable
-            | Error::OutOfStep
             | Error::NoKeys
             | Error::TooBusy
             | Error::Uncounted
             | Error::TimedOut
             | Error::LimitUnknown
+            | Error::ClockUnsettled
             | Error::TooManyStreams
             | Error::ReconciliationUnderWay => {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
             }
+            Error::Unready(unready) => Self::new(&UNAVAILABLE, format!("Ask another node: {unready}."))
+                .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
             Error::Ledger(seatkeeper_ledger::Error::Unavailable(_)) => {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
@@ -223,6 +232,7 @@ impl From<Error> for Problem {
             Error::Ledger(_)
             | Error::CapacityDenied
             | Error::CutOff(_)
+            | Error::NoticesLost
             | Error::Panicked
             | Error::Unwritable(_) => Self::new(&INTERNAL, format!("The log has the cause: {detail}.")),
         }

@@ -20,8 +20,12 @@ pub(crate) struct SessionAnswer {
     /// The process on the machine; absent unless the license counts per process.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_id: Option<String>,
-    /// Who holds the seat: a machine, a user or a device's fingerprint.
-    holder: String,
+    /// The machine that holds the seat of a license, or the user where the license counts per user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine_id: Option<String>,
+    /// The holder of any other seat: a user, or a device's fingerprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
     /// Who acquired it.
     user: String,
     /// The user's tenant, if it is a service of another one.
@@ -57,6 +61,10 @@ impl SessionAnswer {
     /// What the record says, and the registry's later word on a session that is live.
     pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
         let (holder, instance_id) = record.session.holder.parts();
+        let (machine_id, holder) = match record.pool.kind {
+            PoolKind::License => (Some(holder.into()), None),
+            PoolKind::Subscriber | PoolKind::Capacity => (None, Some(holder.into())),
+        };
         let (user, user_tenant) = record.session.users.first().parts();
         let last_heartbeat = live.map_or(&record.session, |live| &live.session).last_heartbeat;
         let (metadata, device) = (&record.particulars.metadata, record.particulars.device.as_ref());
@@ -65,7 +73,8 @@ impl SessionAnswer {
             pool_kind: record.pool.kind.as_str(),
             pool: record.pool.name.to_string(),
             instance_id: instance_id.map(Into::into),
-            holder: holder.into(),
+            machine_id,
+            holder,
             user: user.into(),
             user_tenant: user_tenant.map(Into::into),
             tier: (record.pool.kind == PoolKind::Capacity).then_some(record.session.tier.0),

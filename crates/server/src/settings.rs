@@ -19,8 +19,11 @@ mod server;
 mod tracing;
 mod usage;
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
+use crate::bearer::is_token;
 use crate::outbound::{self, BadAddress};
 
 pub(crate) use auth::SECRET_BYTES_MIN;
@@ -42,7 +45,6 @@ pub use registry_url::RegistryUrl;
 pub use secret::Secret;
 pub use server::{ProxyHeader, ServerSettings};
 pub use tracing::TracingSettings;
-pub(crate) use usage::is_sink_token;
 pub use usage::{SinkFormat, UsageSettings};
 
 /// All settings. Every one has a default: the server starts with none given.
@@ -123,6 +125,28 @@ fn within(
     want: &'static str,
 ) -> Result<(), Misfit> {
     if range.contains(&got) { Ok(()) } else { Err(Misfit { key, got: got.to_string(), want }) }
+}
+
+/// Demands a token that a header can carry, and that stands in one place.
+fn check_token(
+    [key, file_key]: [&'static str; 2],
+    token: Option<&Secret>,
+    file: Option<&PathBuf>,
+) -> Result<(), Misfit> {
+    let Some(token) = token else { return Ok(()) };
+    if file.is_some() {
+        return Err(Misfit {
+            key: file_key,
+            got: "a file beside a token".into(),
+            want: "want the token or its file, and not both",
+        });
+    }
+    let token = token.reveal();
+    if is_token(token) {
+        return Ok(());
+    }
+    let want = "want visible ASCII characters: no space, no line break, and not nothing";
+    Err(Misfit { key, got: format!("{} bytes", token.len()), want })
 }
 
 /// Demands an address that may be asked.

@@ -1,6 +1,7 @@
 //! Builds the server. Only here is a backend of the registry named.
 
 mod embedded;
+mod on_record;
 mod shared;
 
 use std::net::SocketAddr;
@@ -8,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
-use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::{Ledger, Notices};
 use seatkeeper_registry::redis::Servers;
 use seatkeeper_registry::{MonotonicClock, Share, TimeSource};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,17 +20,20 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
+use crate::bearer::{BearerToken, TokenFileError};
 use crate::edge::{self, CertificateError, Edge, Files};
 use crate::engine::{Commits, Endings, Engine, Registries};
-use crate::entitlements::{Entitlements, Licenses, Listener, Subscribers};
-use crate::failover::Bearings;
-use crate::http::router;
+use crate::entitlements::{
+    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, Subscribers,
+};
+use crate::failover::EpochLease;
+use crate::http::{metrics_router, router};
 use crate::jobs;
 use crate::limits::Limits;
-use crate::metrics::{Books, Looks, Metrics, MetricsPage, Node, Redis};
+use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
 use crate::settings::{MetricsSettings, Misfit, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
-use crate::workers::{Crew, Drain, DrainAlone, Flush, Recorder, Sweep};
+use crate::workers::{Crew, Drain, DrainAlone, Flush, Reconcile, Recorder, Sweep};
 use shared::Shared;
 
 /// How often it is looked whose time is over of those whom this node admitted alone.
@@ -58,6 +63,9 @@ pub enum StartError {
     /// The thread that puts events on record cannot be started.
     #[error("there is no thread to put events on record with")]
     Recorder(#[source] std::io::Error),
+    /// There is no token that scrapes of metrics must show.
+    #[error("the token of metrics.token_file cannot be used")]
+    MetricsToken(#[from] TokenFileError),
     /// The certificate that clients are to be shown cannot be.
     #[error("the certificate of server.tls_cert_file cannot be used")]
     Certificate(#[from] CertificateError),
@@ -76,6 +84,8 @@ pub enum StartError {
 pub struct Running {
     /// The address it listens on, with the port it got.
     pub addr: SocketAddr,
+    /// The address that metrics have for themselves, with the port it got.
+    pub metrics_addr: Option<SocketAddr>,
     served: JoinHandle<()>,
 }
 
@@ -113,9 +123,8 @@ async fn start_by<C: TimeSource>(
     settings.check()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(settings.ledger.location()?)).await?;
     let verifier = Verifier::new(&settings)?;
-    let address = settings.server.listen;
-    let listener = edge::listen(address).map_err(|source| StartError::Listen { address, source })?;
-    let addr = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
+    let (listener, addr) = listening(settings.server.listen)?;
+    let (metrics_listener, metrics_addr) = settings.metrics.listen.map(listening).transpose()?.unzip();
 
     let commits = Commits::new(settings.registry.journal_events_max);
     let upkeep = Crew::new();
@@ -123,19 +132,24 @@ async fn start_by<C: TimeSource>(
     let servers = settings.registry.shared()?.map(Servers::new);
     let recorder = Recorder::start().map_err(StartError::Recorder)?;
     let shared = Shared::of(&settings, servers.clone(), &ledger, &recorder).await?;
-    let (registries, bearings) = match &shared {
+    let (registries, lease) = match &shared {
         Some(shared) => {
             shared.start(&settings, &ledger, &upkeep, &metrics).await;
-            (shared.registries.clone(), Arc::clone(&shared.bearings))
+            (shared.registries.clone(), Arc::clone(&shared.lease))
         }
         None => {
             let recorded = ledger.last_time().await?.unwrap_or_default();
             let clock = clock(embedded::first_time(recorded));
             let registry = embedded::filled_registry(&settings, &ledger, clock).await?;
-            (Registries::only(registry, commits), Arc::new(Bearings::alone()))
+            (Registries::only(registry, commits), Arc::new(EpochLease::unshared()))
         }
     };
     let endings = Arc::new(Endings::default());
+    let others = others(&settings, servers.clone(), &ledger);
+    let ended_abroad = match &others {
+        Some(Others::ByPostgres(notices)) => Some(tell_of_ends(notices, &upkeep)),
+        Some(Others::ByRedis(_)) | None => None,
+    };
     let now = registries.for_capacities().registry.now().await?;
     let (drainage, written) = (Crew::new(), ledger.apart());
     let readers = registries.all().flat_map(|station| {
@@ -151,14 +165,15 @@ async fn start_by<C: TimeSource>(
             share,
             ledger: written.clone(),
             endings: Arc::clone(&endings),
-            bearings: Arc::clone(&bearings),
+            ended_abroad: ended_abroad.clone(),
+            lease: Arc::clone(&lease),
             metrics: metrics.changes.clone(),
             gives_way: Default::default(),
         };
         drainage.start_on(recorder.runtime(), drain);
     }
     if let Some((station, shared)) = registries.alone.as_ref().zip(shared.as_ref()) {
-        let (station, ledger, node) = (station.clone(), ledger.clone(), shared.presence.id());
+        let (station, ledger, node) = (station.clone(), ledger.clone(), shared.membership.id());
         upkeep.start(Sweep::new(station.clone(), ALONE_SWEEP_INTERVAL));
         drainage.start(DrainAlone { station, ledger, node });
     }
@@ -179,18 +194,18 @@ async fn start_by<C: TimeSource>(
     let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
     let writes = TaskTracker::new();
     let limits = Limits::new(&settings.limits, servers.clone());
-    let entitlements = entitlements(&settings, servers.clone(), &ledger, &upkeep);
+    let entitlements = entitlements(&settings, others, &ledger, &endings, &upkeep);
     let claims = metrics.claims.clone();
-    let engine = Engine::new(
-        registries.clone(),
-        ledger.clone(),
-        endings,
-        Arc::clone(&bearings),
-        claims,
-        commit_timeout,
-    );
+    let engine =
+        Engine::new(registries.clone(), ledger.clone(), endings, Arc::clone(&lease), claims, commit_timeout);
     let engine = Arc::new(engine);
-    let node = Node { engine: Arc::clone(&engine), registries, bearings };
+    upkeep.start(Reconcile {
+        engine: Arc::clone(&engine),
+        ledger: ledger.clone(),
+        settings: settings.clone(),
+        looked: Default::default(),
+    });
+    let node = Node { engine: Arc::clone(&engine), registries, lease };
     let looks = Arc::new(looks(&settings.metrics, node, &ledger, servers));
     let app = App::new(Parts {
         verifier,
@@ -199,6 +214,7 @@ async fn start_by<C: TimeSource>(
         jobs,
         limits,
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
+        metrics_access: metrics_access(&settings.metrics, &upkeep)?,
         looks,
         metrics,
         reconciliation: Semaphore::new(1),
@@ -213,22 +229,44 @@ async fn start_by<C: TimeSource>(
         edge = secured;
         upkeep.start(reload);
     }
+    let metrics_edge = edge.with_router(metrics_router(app.clone()));
     drop(app);
     let served = tokio::spawn(async move {
-        edge.serve(listener, drain_timeout).await;
+        let metrics_served = async {
+            if let Some(listener) = metrics_listener {
+                metrics_edge.serve(listener, drain_timeout).await;
+            }
+        };
+        tokio::join!(edge.serve(listener, drain_timeout), metrics_served);
         // What writes and upkeep still do must reach the ledger as well.
         writes.close();
         writes.wait().await;
         upkeep.stop().await;
         drainage.stop().await;
         if let Some(shared) = shared {
-            shared.presence.left().await;
+            shared.membership.left().await;
         }
         written.close().await;
         ledger.close().await;
         drop(recorder);
     });
-    Ok(Running { addr, served })
+    Ok(Running { addr, metrics_addr, served })
+}
+
+/// Listens at an address. Returns the listener, and the address with the port that the system chose.
+fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = edge::listen(address).map_err(failed)?;
+    let addr = listener.local_addr().map_err(failed)?;
+    Ok((listener, addr))
+}
+
+/// The rule for scrapes of metrics.
+fn metrics_access(settings: &MetricsSettings, upkeep: &Crew) -> Result<MetricsAccess, TokenFileError> {
+    let MetricsSettings { token, token_file, .. } = settings;
+    let name = "token of metrics";
+    let token = BearerToken::from_settings(name, token.as_ref(), token_file.as_ref(), upkeep)?;
+    Ok(MetricsAccess { token, is_apart: settings.listen.is_some() })
 }
 
 /// What is looked up for operators.
@@ -239,19 +277,49 @@ fn looks(settings: &MetricsSettings, node: Node, ledger: &Ledger, servers: Optio
     Looks::new(node, books, servers.map(Redis::new), refresh)
 }
 
+/// Returns the channel to the other nodes: Redis if it is configured, else the shared PostgreSQL ledger.
+fn others(settings: &Settings, servers: Option<Servers>, ledger: &Ledger) -> Option<Others> {
+    match servers {
+        Some(servers) => Some(Others::ByRedis(servers)),
+        None if settings.registry.is_ledgers() => ledger.notices().map(Others::ByPostgres),
+        None => None,
+    }
+}
+
+/// Starts to tell other nodes of ends by PostgreSQL's notices.
+fn tell_of_ends(notices: &Notices, upkeep: &Crew) -> Arc<EndedAbroad> {
+    let ended = Arc::new(EndedAbroad::default());
+    upkeep.start(EndTeller { notices: notices.clone(), ended: Arc::clone(&ended) });
+    ended
+}
+
 /// What is remembered of entitlements, and what nodes tell one another of them if there are several.
 fn entitlements(
     settings: &Settings,
-    others: Option<Servers>,
+    others: Option<Others>,
     ledger: &Ledger,
+    endings: &Arc<Endings>,
     upkeep: &Crew,
 ) -> Arc<Entitlements> {
     let licenses = Licenses::new(ledger.clone(), Duration::from_secs(settings.licenses.cache_seconds));
     let remember_for = Duration::from_secs(settings.devices.plan_cache_seconds);
-    let subscribers = Subscribers::new(ledger.clone(), remember_for, others.clone());
+    let shared = match &others {
+        Some(Others::ByRedis(servers)) => Some(servers.clone()),
+        Some(Others::ByPostgres(_)) | None => None,
+    };
+    let subscribers = Subscribers::new(ledger.clone(), remember_for, shared);
     let entitlements = Arc::new(Entitlements { licenses, subscribers, others: others.clone() });
-    if let Some(others) = others {
-        upkeep.start(Listener::new(others, Arc::clone(&entitlements), upkeep.stopping()));
+    match others {
+        Some(Others::ByRedis(servers)) => {
+            upkeep.start(Listener::new(servers, Arc::clone(&entitlements), upkeep.stopping()));
+        }
+        Some(Others::ByPostgres(notices)) => upkeep.start(NoticeReader {
+            notices,
+            entitlements: Arc::clone(&entitlements),
+            endings: Arc::clone(endings),
+            stopping: upkeep.stopping(),
+        }),
+        None => {}
     }
     entitlements
 }

@@ -8,6 +8,7 @@ mod drain;
 mod drain_alone;
 mod driver;
 mod flush;
+mod reconcile;
 mod recorder;
 mod sweep;
 
@@ -15,5 +16,6 @@ pub(crate) use drain::Drain;
 pub(crate) use drain_alone::DrainAlone;
 pub(crate) use driver::{Crew, Left, Worker};
 pub(crate) use flush::Flush;
+pub(crate) use reconcile::Reconcile;
 pub(crate) use recorder::Recorder;
 pub(crate) use sweep::{Sweep, sweep_due};

@@ -137,6 +137,32 @@ impl Redis {
         Snapshot(fs::read(self.dump()).expect("it has just been written"))
     }
 
+    /// Lets each snapshot fail from now on, or no longer, and waits until one did: the server then refuses writes, or no longer.
+    pub fn fail_snapshots(&self, fail: bool) {
+        let target = self.dump();
+        let blocker = target.join("in the way");
+        if fail {
+            // Nothing can be renamed to a directory that is not empty.
+            let _ = fs::remove_file(&target);
+            fs::create_dir_all(&blocker).expect("the directory is writable");
+        } else {
+            fs::remove_dir_all(&target).expect("the directory is writable");
+        }
+        let expected = if fail { "rdb_last_bgsave_status:err" } else { "rdb_last_bgsave_status:ok" };
+        let started = Instant::now();
+        self.ask::<redis::Value>(redis::cmd("BGSAVE"));
+        while !self.ask::<String>(redis::cmd("INFO").arg("persistence").take()).contains(expected) {
+            assert!(started.elapsed() < START_MAX, "the snapshot did not end as it should");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The time that it tells, as the span since 1970.
+    pub fn time(&self) -> Duration {
+        let (seconds, micros): (u64, u64) = self.ask(redis::cmd("TIME"));
+        Duration::from_secs(seconds) + Duration::from_micros(micros)
+    }
+
     /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port

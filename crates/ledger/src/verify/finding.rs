@@ -152,6 +152,16 @@ pub enum Breach {
         /// How many admissions are kept.
         kept: u64,
     },
+    /// A stream does not end at its head: records are missing at its end, or were added to it.
+    #[error("the {stream} stream ends at record {recorded}, and its head is {head}")]
+    HeadDiffers {
+        /// The stream.
+        stream: Stream,
+        /// The number of its last record; 0: it has none.
+        recorded: u64,
+        /// The number of the last record that was appended; 0: none is known.
+        head: u64,
+    },
     /// A row of the table of sessions has no record.
     #[error("no record tells of this session")]
     NotOnRecord,

@@ -6,7 +6,7 @@ use seatkeeper_core::{PoolId, PoolKind, TenantId};
 use super::{Cut, Finding, PlanHistory, Proof, Replay};
 use crate::database::{Query, Row, Tx};
 use crate::row::Fields;
-use crate::{AuditRecord, Error, Ledger, SessionRecord};
+use crate::{AuditRecord, Error, Ledger, SessionRecord, Stream};
 
 /// What verification came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,11 +93,27 @@ async fn replay(
         replay.record(&AuditRecord::read(&row)?)?;
     }
     drop(records);
+    for (stream, head) in heads(tx, &pool).await? {
+        replay.head(stream, head)?;
+    }
     let mut sessions = of_pool(tx.query(include_str!("../../sql/pool_sessions.sql")), &pool).fetch();
     while let Some(row) = sessions.try_next().await? {
         replay.session(&SessionRecord::read(&row)?, Fields(&row).value("is_live")?)?;
     }
     Ok(replay.finish(live)?)
+}
+
+/// The head of each stream of a pool that has heads; 0: none is known.
+async fn heads(tx: &mut Tx, pool: &PoolId) -> Result<[(Stream, u64); 3], Error> {
+    let mut heads = [(Stream::Entitlement, 0), (Stream::Plan, 0), (Stream::Session, 0)];
+    for row in of_pool(tx.query(include_str!("../../sql/pool_heads.sql")), pool).fetch_all().await? {
+        let fields = Fields(&row);
+        let (stream, seq) = (fields.named("stream")?, fields.whole("seq")?);
+        if let Some((_, head)) = heads.iter_mut().find(|(its, _)| *its == stream) {
+            *head = seq;
+        }
+    }
+    Ok(heads)
 }
 
 fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {

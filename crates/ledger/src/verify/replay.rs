@@ -1,5 +1,7 @@
 //! The replay of one pool.
 
+use std::collections::BTreeMap;
+
 use seatkeeper_core::{EndReason, PoolId, PoolKind, RegistryTime, SessionId};
 
 use super::alone::Alone;
@@ -59,6 +61,8 @@ pub struct Replay<'p> {
     // The cut, until the first record after it has come.
     cut: Option<Cut>,
     seq_next: u64,
+    /// The number of the last record of each stream.
+    last: BTreeMap<Stream, u64>,
     now: RegistryTime,
     grants: Grants<'p>,
     plan: PlanStream,
@@ -79,6 +83,7 @@ impl<'p> Replay<'p> {
             pool,
             cut,
             seq_next: cut.map_or(1, |cut| cut.seq + 1),
+            last: cut.map(|cut| (Stream::Session, cut.seq)).into_iter().collect(),
             now: RegistryTime::default(),
             version_newest: 0,
             fold: Fold::default(),
@@ -101,6 +106,8 @@ impl<'p> Replay<'p> {
             Stream::Session => self.change(record),
         };
         self.proof.records += 1;
+        let last = self.last.entry(record.stream).or_default();
+        *last = record.seq.max(*last);
         let place = Place::Record { stream: record.stream, seq: record.seq, id: record.id };
         checked.map_err(|breach| self.finding(place, breach))
     }
@@ -111,6 +118,16 @@ impl<'p> Replay<'p> {
         self.rows += 1;
         let compared = self.fold.compare(row, is_live);
         compared.map_err(|breach| self.finding(Place::Session(row.session.id), breach))
+    }
+
+    /// Takes the head of a stream, the number of the last record that was ever appended to it, once all records have been
+    /// taken. A stream without a head has the head 0. What nodes decided alone has none.
+    pub fn head(&self, stream: Stream, head: u64) -> Result<(), Finding> {
+        let recorded = self.last.get(&stream).copied().unwrap_or_default();
+        if recorded == head {
+            return Ok(());
+        }
+        Err(self.finding(Place::Pool, Breach::HeadDiffers { stream, recorded, head }))
     }
 
     /// Ends the replay, once all records and rows have been taken. `standing` sessions stand among the live ones.

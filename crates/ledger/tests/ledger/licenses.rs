@@ -2,11 +2,11 @@
 
 use seatkeeper_core::{Seats, Span, Standing, TenantId};
 use seatkeeper_ledger::{
-    Action, AuditFilter, AuditRecord, CountPer, Effect, Error, Idempotency, Ledger, LicenseChange,
+    Action, AuditFilter, AuditRecord, CountPer, Effect, Error, Idempotency, Ledger, License, LicenseChange,
     LicenseKey, NewLicense, Status, Write,
 };
 
-use crate::story::{START, admin, by, ledger, licensed, new_license, tenant};
+use crate::story::{START, Story, admin, by, ledger, licensed, new_license, subscribed, tenant};
 
 async fn records(ledger: &Ledger) -> Vec<AuditRecord> {
     let mut page = ledger.audit(&tenant(), &AuditFilter::default(), None, 100).await.unwrap().items;
@@ -169,4 +169,29 @@ async fn licenses_are_listed_in_pages_by_status() {
     assert_eq!((revoked.items.len(), revoked.next), (1, None));
     let foreign = ledger.list_licenses(&TenantId::from("globex"), None, None, 10).await.unwrap();
     assert_eq!(foreign.items, []);
+}
+
+#[tokio::test]
+async fn entitlements_that_changed_in_a_time_are_told_in_pages() {
+    let (_place, ledger) = ledger().await;
+    let mut pools: Vec<_> =
+        [licensed(&ledger, 1).await, licensed(&ledger, 2).await].iter().map(License::pool).collect();
+    subscribed(&ledger, "ann", "basic").await;
+    pools.push(Story::devices("ann").pool);
+    let mut story = Story::of(&licensed(&ledger, 1).await);
+    pools.push(story.pool.clone());
+    ledger.apply(&[story.admit("one").1]).await.unwrap();
+    pools.sort_by_key(|pool| (pool.kind.as_str(), pool.name.clone()));
+
+    let later = START + Span::from_secs(1);
+    let mut told = Vec::new();
+    while let page = ledger.entitlements_changed(START..later, told.last(), 3).await.unwrap()
+        && !page.is_empty()
+    {
+        assert!(page.len() <= 3);
+        told.extend(page);
+    }
+    assert_eq!(told, pools);
+    let none = ledger.entitlements_changed(later..later + Span::from_secs(9), None, 9).await.unwrap();
+    assert_eq!(none, []);
 }

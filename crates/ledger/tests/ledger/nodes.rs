@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use seatkeeper_core::{Bucket, BucketSet, Span};
-use seatkeeper_ledger::NodeRow;
+use seatkeeper_core::{Bucket, BucketSet};
+use seatkeeper_ledger::{KnownNode, Ledger, NodeRow};
 use uuid::Uuid;
 
 use crate::story::ledger;
@@ -12,39 +12,46 @@ fn node(number: u128, unreachable: BucketSet) -> NodeRow {
     NodeRow { id: Uuid::from_u128(number), name: format!("node-{number}"), unreachable }
 }
 
-#[tokio::test]
-async fn a_node_that_is_seen_sees_all_that_live() {
-    let (_place, ledger) = ledger().await;
-    let live = Span::from_secs(3_600);
-    let some: BucketSet = Bucket::all().filter(|bucket| bucket.number() % 3 == 1).collect();
-    let (one, two) = (node(1, BucketSet::default()), node(2, some));
-    assert_eq!(ledger.node_seen(&two, live).await.unwrap(), std::slice::from_ref(&two));
-    assert_eq!(ledger.node_seen(&one, live).await.unwrap(), [one.clone(), two.clone()]);
-    let cut_off = node(1, BucketSet::ALL);
-    assert_eq!(ledger.node_seen(&cut_off, live).await.unwrap(), [cut_off.clone(), two.clone()]);
-    ledger.node_left(one.id).await.unwrap();
-    assert_eq!(ledger.node_seen(&two, live).await.unwrap(), [two]);
+/// Returns the rows of all remembered nodes.
+async fn seen(ledger: &Ledger, node: &NodeRow) -> Vec<NodeRow> {
+    ledger.node_seen(node).await.unwrap().into_iter().map(|known| known.row).collect()
 }
 
 #[tokio::test]
-async fn a_node_that_was_not_seen_lately_does_not_live() {
+async fn a_node_that_is_seen_sees_all_that_live() {
+    let (_place, ledger) = ledger().await;
+    let some: BucketSet = Bucket::all().filter(|bucket| bucket.number() % 3 == 1).collect();
+    let (one, two) = (node(1, BucketSet::default()), node(2, some));
+    assert_eq!(seen(&ledger, &two).await, std::slice::from_ref(&two));
+    assert_eq!(seen(&ledger, &one).await, [one.clone(), two.clone()]);
+    let cut_off = node(1, BucketSet::ALL);
+    assert_eq!(seen(&ledger, &cut_off).await, [cut_off.clone(), two.clone()]);
+    ledger.node_left(one.id).await.unwrap();
+    assert_eq!(seen(&ledger, &two).await, [two]);
+}
+
+#[tokio::test]
+async fn a_node_is_told_how_long_ago_each_was_seen() {
     let (_place, ledger) = ledger().await;
     let (one, two) = (node(1, BucketSet::default()), node(2, BucketSet::default()));
-    ledger.node_seen(&one, Span::from_secs(60)).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(ledger.node_seen(&two, Span::from_millis(10)).await.unwrap(), [two]);
+    seen(&ledger, &one).await;
+    let pause = Duration::from_millis(20);
+    tokio::time::sleep(pause).await;
+    let ago = |known: &KnownNode| Duration::from_millis(known.seen_ago.as_millis());
+    let known = ledger.node_seen(&two).await.unwrap();
+    assert!(ago(&known[0]) >= pause && ago(&known[1]) < ago(&known[0]), "{known:?}");
 }
 
 #[tokio::test]
 async fn a_node_that_was_not_seen_for_an_hour_is_forgotten() {
     let (place, ledger) = ledger().await;
     for number in 1..=3 {
-        ledger.node_seen(&node(number, BucketSet::default()), Span::from_secs(60)).await.unwrap();
+        seen(&ledger, &node(number, BucketSet::default())).await;
     }
     let mut connection = place.connect().await;
     let long_ago = "UPDATE nodes SET seen_at = '2020-01-01T00:00:00.000+00:00' WHERE name <> 'node-1'";
     sqlx::query(long_ago).execute(&mut connection).await.unwrap();
-    ledger.node_seen(&node(1, BucketSet::default()), Span::from_secs(60)).await.unwrap();
+    seen(&ledger, &node(1, BucketSet::default())).await;
     let left: i64 =
         sqlx::query_scalar("SELECT COUNT(*) FROM nodes").fetch_one(&mut connection).await.unwrap();
     assert_eq!(left, 1);

@@ -1,11 +1,11 @@
 //! The whole ledger, proven or not.
 
-use seatkeeper_core::EndReason;
-use seatkeeper_ledger::{Breach, Ledger, Verdict};
-use sqlx::Executor as _;
+use seatkeeper_core::{EndReason, Seats};
+use seatkeeper_ledger::{Breach, Ledger, LicenseChange, Stream, Verdict};
+use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::place::{LIVE_MISTAKEN, Place};
-use crate::story::{Story, ledger, licensed, subscribed};
+use crate::story::{Story, admin, by, ledger, licensed, subscribed, tenant};
 
 type Expected = fn(&Breach) -> bool;
 
@@ -37,6 +37,55 @@ async fn an_untouched_ledger_proves_itself_pool_by_pool() {
     let Verdict::Proven(proof) = verdict else { panic!("{verdict:?}") };
     assert_eq!((proof.pools, proof.records, proof.admissions, proof.ends, proof.live), (3, 15, 9, 3, 6));
     assert_eq!(heard, [5, 10, 15]);
+}
+
+#[tokio::test]
+async fn records_that_are_missing_at_the_end_of_a_stream_are_found() {
+    let last = "SELECT session_id FROM audit_log WHERE pool_kind = 'subscriber' AND stream = 'session'
+        ORDER BY seq DESC LIMIT 1";
+    let cases = [
+        // The last admission, and its session.
+        (
+            vec![
+                format!("DELETE FROM sessions WHERE id = ({last})"),
+                "DELETE FROM audit_log WHERE pool_kind = 'subscriber' AND stream = 'session' AND seq = 4"
+                    .into(),
+            ],
+            Breach::HeadDiffers { stream: Stream::Session, recorded: 3, head: 4 },
+        ),
+        // All that ever happened to a subscriber.
+        (
+            vec![
+                "DELETE FROM sessions WHERE pool_kind = 'subscriber'".into(),
+                "DELETE FROM audit_log WHERE pool_kind = 'subscriber' AND stream = 'session'".into(),
+            ],
+            Breach::HeadDiffers { stream: Stream::Session, recorded: 0, head: 4 },
+        ),
+        // A head that is gone, so that nobody would see what is missing next.
+        (
+            vec!["DELETE FROM audit_heads WHERE pool_kind = 'subscriber' AND stream = 'session'".into()],
+            Breach::HeadDiffers { stream: Stream::Session, recorded: 4, head: 0 },
+        ),
+        // The last change of a license, which no session has seen.
+        (
+            vec!["DELETE FROM audit_log WHERE action = 'license_updated'".into()],
+            Breach::HeadDiffers { stream: Stream::Entitlement, recorded: 1, head: 2 },
+        ),
+    ];
+    for (statements, expected) in cases {
+        let (place, ledger) = ledger().await;
+        lived_in(&ledger).await;
+        let license = licensed(&ledger, 2).await;
+        let change = LicenseChange { max_seats: Some(Seats(3)), ..LicenseChange::default() };
+        ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap();
+        let mut connection = place.connect().await;
+        for statement in statements {
+            connection.execute(AssertSqlSafe(statement)).await.unwrap();
+        }
+        let verdict = ledger.verify(|_| ()).await.unwrap();
+        let Verdict::Broken(finding) = verdict else { panic!("{expected}: {verdict:?}") };
+        assert_eq!(finding.breach, expected, "{finding}");
+    }
 }
 
 #[tokio::test]

@@ -56,6 +56,21 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
 }
 
 #[tokio::test]
+async fn the_newest_event_is_one_of_a_session_and_stays_known_after_a_purge() {
+    let (_place, ledger) = ledger().await;
+    let run = run(&ledger).await;
+    let mut story = Story::of(&licensed(&ledger, 3).await);
+    assert_eq!(ledger.newest_event().await.unwrap(), None, "a license is no event of a session");
+    let (a, admitted) = story.admit("ann");
+    story.pass(Span::from_secs(100));
+    let newest = story.now;
+    ledger.apply(&[admitted, story.end(a, EndReason::Released)]).await.unwrap();
+    assert_eq!(ledger.newest_event().await.unwrap(), Some(newest));
+    ledger.purge(&run, newest, Keep::Nothing, 1_000).await.unwrap();
+    assert_eq!(ledger.newest_event().await.unwrap(), Some(newest));
+}
+
+#[tokio::test]
 async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven() {
     let (_place, ledger) = ledger().await;
     let run = run(&ledger).await;

@@ -13,6 +13,9 @@ const SWEPT_POOLS_MAX: usize = 100;
 /// How many calls sweep a bucket of the suite, at the most.
 const SWEEPS_MAX: usize = 1_000;
 
+/// The most reads that reach the end of a journal to which nobody writes.
+const READS_MAX: usize = 100;
+
 /// What a pool's events add up to.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
@@ -86,9 +89,29 @@ impl Account {
     }
 }
 
-/// Everything that waits in the journal.
+/// Reads everything that waits in the journal. One read may give the first events of a bucket alone, and the next one
+/// what other nodes wrote behind them.
 pub async fn waiting(registry: &dyn Registry) -> Vec<JournalEntry> {
-    registry.journal_read(Share::All, usize::MAX).await.expect("a journal can be read").entries
+    for _ in 0..READS_MAX {
+        let read = registry.journal_read(Share::All, usize::MAX).await.expect("a journal can be read");
+        if reaches_the_end(registry, &read.entries).await {
+            return read.entries;
+        }
+    }
+    panic!("no read of the journal comes to its end")
+}
+
+async fn reaches_the_end(registry: &dyn Registry, entries: &[JournalEntry]) -> bool {
+    let last: BTreeMap<_, _> = entries.iter().map(|entry| (entry.receipt.bucket, entry.receipt)).collect();
+    for (bucket, receipt) in last {
+        match registry.journal_end(bucket).await {
+            Ok(end) if end == receipt => {}
+            Ok(_) => return false,
+            Err(Error::NotServing { .. }) => {}
+            Err(error) => panic!("{bucket:?} does not tell the end of its journal: {error}"),
+        }
+    }
+    true
 }
 
 /// The events of one pool that wait in the journal.

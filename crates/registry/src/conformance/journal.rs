@@ -96,6 +96,18 @@ pub async fn reading_again_gives_the_same_again(h: &impl Harness) {
     assert_eq!(events_of(&*pool.registry, &pool.id).await, first);
 }
 
+/// Each node here may know only of its own events, and reads those of others behind them later.
+pub async fn what_waits_is_read_to_its_end_whoever_wrote_it(h: &impl Harness) {
+    let plan = seats(2);
+    let nodes = [h.pool(plan.clone()).await, h.pool_not_open(plan)];
+    for (node, holder) in nodes.iter().zip(["ann", "bob"]) {
+        node.claim(holder).await.admitted();
+    }
+    for node in &nodes {
+        assert_eq!(waiting(&*node.registry).await.len(), nodes.len());
+    }
+}
+
 pub async fn a_journal_can_be_read_piece_by_piece(h: &impl Harness) {
     let pools = [h.pool(seats(9)).await, h.pool(seats(9).called("another")).await];
     for holder in ["ann", "bob", "cid", "dan"] {

@@ -103,7 +103,9 @@ impl TestPool {
     pub(super) async fn heartbeat(&self, session: &Live) -> Live {
         match self.heartbeat_by(&owner(session), session.session.id).await {
             Heartbeat::Renewed(live) => *live,
-            other @ (Heartbeat::Over { .. } | Heartbeat::Missing) => panic!("not renewed: {other:?}"),
+            other @ (Heartbeat::Over { .. } | Heartbeat::Missing | Heartbeat::NeverWas) => {
+                panic!("not renewed: {other:?}")
+            }
         }
     }
 

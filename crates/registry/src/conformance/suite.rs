@@ -105,6 +105,7 @@ macro_rules! conformance_list {
                 renewals_are_not_events,
                 reading_again_gives_the_same_again,
                 a_journal_can_be_read_piece_by_piece,
+                what_waits_is_read_to_its_end_whoever_wrote_it,
                 what_happens_in_one_step_can_be_acknowledged_event_by_event,
                 acknowledged_events_are_gone_and_the_others_stay,
                 a_receipt_covers_the_events_of_its_answer,

@@ -122,7 +122,7 @@ impl ConditionRow {
     fn read(self, section: &Section) -> Result<Condition, Fault> {
         let epoch = unsigned(self.epoch);
         let state = match (self.serving, epoch) {
-            (true, _) => State::Serving { epoch, identity: None },
+            (true, _) => State::Serving { epoch, identity: None, is_leased: true },
             (false, 0) => State::Missing,
             (false, _) => State::Rebuilding { epoch },
         };

@@ -156,6 +156,12 @@ impl Backlog {
         known.own > known.done() || known.since.is_some_and(|since| since.elapsed() >= linger)
     }
 
+    /// Returns whether the ledger has all events up to this place.
+    pub(super) fn is_acknowledged(&self, end: Receipt) -> bool {
+        let known = self.known(end.bucket);
+        known.epoch == end.epoch && known.done() >= end.position
+    }
+
     /// How far a bucket is known to be on record.
     pub(super) fn done(&self, bucket: Bucket) -> Receipt {
         let known = self.known(bucket);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use redis::{Arg, Cmd, RedisResult, ToRedisArgs, Value};
-use seatkeeper_core::{Bucket, PoolId, Span};
+use seatkeeper_core::{Bucket, PoolId, RegistryTime, Span};
 
 use super::RedisRegistry;
 use super::codec::{Garbled, Reader};
@@ -12,16 +12,13 @@ use super::keys::{BucketKeys, PoolKeys};
 use super::link::{Up, failed};
 use super::reply::{Preamble, Reply};
 use super::script::{ARGS_USUAL, CALL_BYTES_USUAL, Script};
-use super::scripts::{FORMAT, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
+use super::scripts::{FORMAT, HEAD_NUMBERS_BYTES, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use super::servers::Again;
 use super::together::{Stamped, Told, send_each};
 use crate::{Epochs, Error, Identity};
 
 /// A step back of the clock of more than this is worth a line in the log.
 const STEP_NOTABLE: Span = Span::from_secs(1);
-
-/// The numbers at the end of a head: the clock's high-water mark, and two places in the journal.
-const HEAD_NUMBERS_BYTES: usize = 18;
 
 /// Whether a bucket is served, as its head says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +58,10 @@ pub(super) struct Head {
     pub(super) identity: Identity,
     pub(super) last: u64,
     pub(super) acknowledged: u64,
+    /// Not later than the first pool of the bucket is due.
+    pub(super) due: RegistryTime,
+    /// When the bucket's lease is over, unless it is renewed.
+    pub(super) leased_until: RegistryTime,
 }
 
 /// A head as it was read; none if there is none.
@@ -75,7 +76,15 @@ pub(super) fn head_of(read: Option<&[u8]>) -> Result<Option<Head>, Garbled> {
     let epoch = stamp.number(6)?;
     let identity = Identity(stamp.rest_text()?.to_string().into());
     numbers.number(6)?;
-    Ok(Some(Head { stage, epoch, identity, last: numbers.number(6)?, acknowledged: numbers.number(6)? }))
+    Ok(Some(Head {
+        stage,
+        epoch,
+        identity,
+        last: numbers.number(6)?,
+        acknowledged: numbers.number(6)?,
+        due: RegistryTime::from_millis(numbers.number(6)?),
+        leased_until: RegistryTime::from_millis(numbers.number(6)?),
+    }))
 }
 
 /// A call of a script in the making.
@@ -226,7 +235,10 @@ impl RedisRegistry {
         let Told { up, reply, is_repeated } = told.map_err(failed)?;
         let mut reply = Reply::of(reply)?;
         match reply.signed()? {
-            NOT_SERVING => Err(Error::NotServing { bucket }),
+            NOT_SERVING => {
+                up.doubt_identity();
+                Err(Error::NotServing { bucket })
+            }
             NOT_OPEN => Err(Error::PoolNotOpen),
             JOURNAL_FULL => Err(Error::JournalFull { depth: reply.number()? as usize }),
             KEY_NEEDED => Ok(Asked { up, answered: Answered::KeyNeeded, is_repeated }),

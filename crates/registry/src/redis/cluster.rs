@@ -62,9 +62,14 @@ impl Cluster {
         Self { layout, look, watcher }
     }
 
+    /// The way to the master that has a slot, if it is known by now.
+    pub(super) fn link_now(&self, slot: Slot) -> Option<Arc<Link>> {
+        self.layout.borrow().link(slot)
+    }
+
     /// The way to the master that has a slot, once it is known.
     pub(super) async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
-        if let Some(link) = self.layout.borrow().link(slot) {
+        if let Some(link) = self.link_now(slot) {
             return Ok(link);
         }
         let mut layout = self.layout.subscribe();

@@ -97,15 +97,23 @@ pub(super) fn unfit_by(info: &str) -> Option<String> {
     (policy != POLICY_FIT).then(|| format!("its maxmemory-policy is {policy}, and must be {POLICY_FIT}"))
 }
 
-/// Which server is at the other end: its run, and the history of data that it has. Either changes when it may know other things
-/// than it did.
+/// Reads which memory is at the other end: `run_id`, and `master_replid2`. An error if the server is a replica.
+///
+/// `run_id` changes when a process starts, hence with an empty or an old memory. `master_replid2` changes when a server
+/// becomes a primary, hence when its memory may be a copy of another server's that lagged: a primary that was demoted, copied
+/// from its successor, and was promoted again has the same `run_id` and another `master_replid2`. `master_replid` is no
+/// part: it also changes on a primary that keeps its memory, when its first replica attaches and `repl-backlog-ttl` after
+/// the last one has left.
 pub(super) async fn identity(connection: &mut MultiplexedConnection) -> RedisResult<Identity> {
-    let told = info(connection, &["server", "replication"]).await?;
+    let text = info(connection, &["server", "replication"]).await?;
     let part = |name| {
-        let value = field(&told, name).ok_or((ErrorKind::UnexpectedReturnType, "INFO tells too little"))?;
+        let value = field(&text, name).ok_or((ErrorKind::UnexpectedReturnType, "INFO tells too little"))?;
         Ok::<_, RedisError>(value.chars().take(IDENTITY_PART_CHARS).collect::<String>())
     };
-    Ok(Identity(format!("{}/{}", part("run_id")?, part("master_replid")?).into()))
+    if part("role")? != "master" {
+        return Err((ErrorKind::Io, "the server is a replica").into());
+    }
+    Ok(Identity(format!("{}/{}", part("run_id")?, part("master_replid2")?).into()))
 }
 
 /// Sections of what a server tells of itself.

@@ -26,7 +26,7 @@ pub struct ServerFigures {
     pub evicted_keys: u64,
     /// Commands that it has found slow since it was started; none: it does not tell.
     pub slow_commands: Option<u64>,
-    /// Why it is not fit for seats; none: it is.
+    /// The reason for which the server is not fit for seats: it would evict sessions, or it refuses writes.
     pub unfit: Option<String>,
 }
 
@@ -57,7 +57,8 @@ async fn told_by(link: &Link) -> RedisResult<ServerFigures> {
         clients: number(&told, "connected_clients")?,
         evicted_keys: number(&told, "evicted_keys")?,
         slow_commands: newest.ok().map(|newest| slow_commands(&newest)),
-        unfit: connect::unfit_by(&told),
+        unfit: connect::unfit_by(&told)
+            .or_else(|| link.refusal().map(|why| format!("it refuses writes: {why}"))),
     })
 }
 

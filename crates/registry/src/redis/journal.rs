@@ -9,7 +9,7 @@ use seatkeeper_core::Bucket;
 use tokio::time::Instant;
 
 use super::RedisRegistry;
-use super::call::{Call, Stage, head_of};
+use super::call::{Call, Stage};
 use super::codec::{Garbled, event_of};
 use super::reply::Preamble;
 use super::scripts::SCRIPTS;
@@ -165,22 +165,13 @@ impl RedisRegistry {
         Ok(self.expected(preamble, bucket))
     }
 
-    /// Learns how much waits in every bucket that is served, unless that was done so short a time ago.
+    /// Learns how much waits in every bucket that is served, from a survey that is at most so old.
     async fn look_at_journals(&self, known_for: Duration) -> Result<(), Error> {
-        if !is_time_again(&self.journals_seen, known_for) {
-            return Ok(());
-        }
-        let looks = join_all(self.served().map(|bucket| self.look_at_journal(bucket))).await;
-        looks.into_iter().collect()
-    }
-
-    async fn look_at_journal(&self, bucket: Bucket) -> Result<(), Error> {
-        let read: Option<Vec<u8>> =
-            self.query(bucket, redis::cmd("GET").arg(&self.keys.of(bucket).head)).await?;
-        let Some(head) = head_of(read.as_deref())? else { return Ok(()) };
-        if head.stage == Stage::Serving && head.epoch == self.epochs.of(bucket) {
-            let end = Receipt { bucket, epoch: head.epoch, position: head.last };
-            self.backlog.note(end, head.acknowledged);
+        for (bucket, standing) in self.served_heads(known_for).await? {
+            if let Some(head) = standing.serving_in(self.epochs.of(bucket)) {
+                let end = Receipt { bucket, epoch: head.epoch, position: head.last };
+                self.backlog.note(end, head.acknowledged);
+            }
         }
         Ok(())
     }

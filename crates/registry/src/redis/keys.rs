@@ -12,9 +12,6 @@ pub(super) const KEY_BYTES: usize = 14;
 /// What Seatkeeper's keys begin with.
 const PREFIX: &str = "sk:";
 
-/// What the key of a bucket's alarm ends with.
-const ALARM: &str = "alarm";
-
 /// What a pool goes by in the due-index, or a holder in a large pool.
 pub(super) type Key = [u8; KEY_BYTES];
 
@@ -24,13 +21,12 @@ pub(super) struct BucketKeys {
     pub(super) head: String,
     pub(super) due: String,
     pub(super) journal: String,
-    pub(super) alarm: String,
 }
 
 impl BucketKeys {
     pub(super) fn of(bucket: Bucket) -> Self {
         let key = |part| format!("{}:{part}", bucket_tag(bucket));
-        Self { head: key("head"), due: key("due"), journal: key("journal"), alarm: key(ALARM) }
+        Self { head: key("head"), due: key("due"), journal: key("journal") }
     }
 }
 
@@ -65,13 +61,6 @@ impl PoolKeys {
 /// What a holder goes by in a large pool.
 pub(super) fn holder_key(holder: &Holder) -> Key {
     hash(holder.as_str().as_bytes())
-}
-
-/// The bucket whose alarm this key is, if it is one.
-pub(super) fn bucket_of_alarm(key: &[u8]) -> Option<Bucket> {
-    let name = std::str::from_utf8(key).ok()?.strip_prefix(PREFIX)?;
-    let number = name.strip_prefix("{b")?.strip_suffix(ALARM)?.strip_suffix("}:")?;
-    Bucket::new(number.parse().ok()?)
 }
 
 /// The hash tag of a bucket, with what tells Seatkeeper's keys from others.

@@ -1,32 +1,25 @@
-//! The way to one server: one connection that all calls share, made again for ever.
+//! The way to one server: one connection that all calls share, made again for ever (`keeper.rs`).
+
+mod keeper;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use super::connect::{connect, identity, unfit};
+use super::connect::identity;
 use super::replicas::Replicas;
 use super::script::Script;
 use super::settings::{Address, ServerSettings};
 use super::target::Target;
 use crate::{Error, Identity};
 
-/// The first pause before another try to connect, and the longest.
-const RETRY_MIN: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(30);
-
 /// How long a call waits for a connection that is being made.
 pub(super) const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(1);
-
-/// How often it is made sure that the server is still the one that the link should lead to.
-const PLACE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How often it is made sure that the server is still fit for seats.
-const FITNESS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The way to one server.
 #[derive(Debug)]
@@ -34,6 +27,8 @@ pub(super) struct Link {
     settings: Arc<ServerSettings>,
     target: Target,
     state: watch::Sender<State>,
+    /// The server's reason for a refusal of the latest write.
+    refusal: Mutex<Option<Arc<str>>>,
     keeper: JoinHandle<()>,
 }
 
@@ -50,20 +45,71 @@ pub(super) struct Up {
     connection: MultiplexedConnection,
     pub(super) identity: Identity,
     pub(super) replicas: Replicas,
+    identity_doubted: Notify,
 }
 
 impl Up {
+    fn new(
+        settings: &Arc<ServerSettings>,
+        address: Address,
+        connection: MultiplexedConnection,
+        identity: Identity,
+    ) -> Self {
+        let replicas = Replicas::new(Arc::clone(settings), address, identity.clone());
+        Self { connection, identity, replicas, identity_doubted: Notify::new() }
+    }
+
     /// The connection, which many may use at once.
     pub(super) fn connection(&self) -> MultiplexedConnection {
         self.connection.clone()
+    }
+
+    /// Asks for the identity to be read again at once: the server refused a call that named it.
+    pub(super) fn doubt_identity(&self) {
+        self.identity_doubted.notify_one();
     }
 }
 
 impl Link {
     pub(super) fn new(settings: Arc<ServerSettings>, target: Target) -> Arc<Self> {
         let (state, seen) = watch::channel(State::Down("it was never reached".into()));
-        let keeper = tokio::spawn(keep(Arc::clone(&settings), target.clone(), state.clone(), seen));
-        Arc::new(Self { settings, target, state, keeper })
+        let keeper = tokio::spawn(keeper::keep(Arc::clone(&settings), target.clone(), state.clone(), seen));
+        Arc::new(Self { settings, target, state, refusal: Mutex::default(), keeper })
+    }
+
+    /// Reads the identity of the server anew. Calls from then on name the one that was read.
+    pub(super) async fn identity_now(&self) -> RedisResult<Identity> {
+        let up = self.up().await?;
+        match identity(&mut up.connection()).await {
+            Ok(identity) => {
+                keeper::replace_identity(&self.settings, &self.target, &self.state, &up, &identity).await;
+                Ok(identity)
+            }
+            Err(error) => {
+                lose(&self.state, &up, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Notes what came of a try to write on the server, and logs a change.
+    pub(super) fn note_write(&self, written: &RedisResult<Value>) {
+        let refusal = written.as_ref().err().map(|error| Arc::from(error.to_string()));
+        let mut latest = self.refusal.lock();
+        match (&*latest, &refusal) {
+            (None, Some(why)) => tracing::error!(
+                %why,
+                "Redis refuses writes: its buckets count as out of reach until a write succeeds; see its log and INFO"
+            ),
+            (Some(_), None) => tracing::info!("Redis takes writes again"),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        *latest = refusal;
+    }
+
+    /// Returns the server's reason for a refusal of the latest write; `None` if the write succeeded.
+    pub(super) fn refusal(&self) -> Option<Arc<str>> {
+        self.refusal.lock().clone()
     }
 
     /// Where it leads at present.
@@ -138,73 +184,6 @@ fn lose(state: &watch::Sender<State>, up: &Arc<Up>, why: &dyn std::fmt::Display)
         }
         is_it
     });
-}
-
-/// Connects, and again whenever the connection is lost.
-async fn keep(
-    settings: Arc<ServerSettings>,
-    target: Target,
-    state: watch::Sender<State>,
-    mut seen: watch::Receiver<State>,
-) {
-    let mut pause = RETRY_MIN;
-    loop {
-        match reach(&settings, &target).await {
-            Ok((address, up)) => {
-                tracing::info!(redis = %address, "connected to Redis");
-                pause = RETRY_MIN;
-                let up = Arc::new(up);
-                state.send_replace(State::Up(Arc::clone(&up)));
-                tokio::select! {
-                    // The channel is never closed, for this holds one end of it.
-                    _ = seen.wait_for(|state| matches!(state, State::Down(_))) => {}
-                    () = until_elsewhere(&settings, &target, &address) => {
-                        lose(&state, &up, &"another server is the primary now");
-                    }
-                    () = warn_while_unfit(&up) => {}
-                }
-            }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "Redis cannot be reached");
-                state.send_replace(State::Down(error.to_string().into()));
-                tokio::time::sleep(jittered(pause)).await;
-                pause = (pause * 2).min(RETRY_MAX);
-            }
-        }
-    }
-}
-
-async fn reach(settings: &Arc<ServerSettings>, target: &Target) -> RedisResult<(Address, Up)> {
-    let address = target.address(settings).await?;
-    let mut connection = connect(settings, &address).await?;
-    let identity = identity(&mut connection).await?;
-    let replicas = Replicas::new(Arc::clone(settings), address.clone(), identity.clone());
-    Ok((address, Up { connection, identity, replicas }))
-}
-
-/// Returns once the target is at another address. While nobody says where it is, it stays where it was.
-async fn until_elsewhere(settings: &ServerSettings, target: &Target, address: &Address) {
-    loop {
-        tokio::time::sleep(PLACE_CHECK_INTERVAL).await;
-        if target.address(settings).await.is_ok_and(|now| now != *address) {
-            return;
-        }
-    }
-}
-
-/// Says for ever, as long as it is so, that the server would end sessions by itself.
-async fn warn_while_unfit(up: &Up) {
-    loop {
-        if let Ok(Some(why)) = unfit(&mut up.connection()).await {
-            tracing::error!("Redis is not fit for seats: {why}");
-        }
-        tokio::time::sleep(FITNESS_CHECK_INTERVAL).await;
-    }
-}
-
-/// Between half of a pause and all of it, so that nodes do not come back in one instant.
-fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(rand::random_range(0.5..1.0))
 }
 
 /// Whether nothing more is to be expected of a connection: it broke, it hangs, or its server is not the one that may

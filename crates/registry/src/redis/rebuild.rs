@@ -1,21 +1,20 @@
 //! How buckets are, and the steps by which they are filled anew.
 
-use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::join_all;
-use redis::from_redis_value;
-use seatkeeper_core::{Bucket, RegistryTime, Session};
+use seatkeeper_core::{Bucket, RegistryTime, Session, Span};
 
 use super::RedisRegistry;
-use super::call::{Call, Head, Stage, head_of, stamp};
+use super::call::{Call, Head, Stage, stamp};
 use super::codec::Garbled;
 use super::keys::{Key, PoolKeys};
 use super::link::failed;
 use super::pools::{in_order, with_what_is_known};
 use super::reply::Reply;
-use super::scripts::{NOT_SERVING, SCRIPTS};
-use super::servers::Again;
+use super::scripts::{NEVER_MILLIS, NOT_SERVING, SCRIPTS};
+use super::survey::BucketSurvey;
 use crate::{Condition, Error, Filling, Identity, JournalEntry, Rebuild, Receipt, State};
 
 /// Pools that one step throws away.
@@ -24,15 +23,26 @@ const CLEARED_POOLS_MAX: usize = 200;
 /// Sessions that one step puts back.
 const FILLED_SESSIONS_MAX: usize = 500;
 
+/// Time limit for the further steps of a rebuild. A rebuild that takes longer, or sees its server's clock jump so far,
+/// is refused and begun again.
+const REBUILD_MAX: Duration = Duration::from_secs(600);
+
 #[async_trait]
 impl Rebuild for RedisRegistry {
     async fn conditions(&self) -> Vec<Condition> {
-        join_all(Bucket::all().map(|bucket| self.condition(bucket))).await
+        let survey = self.survey(Duration::ZERO).await;
+        survey.buckets().map(|(bucket, standing)| condition(bucket, standing)).collect()
+    }
+
+    async fn renew_leases(&self) -> Result<(), Error> {
+        self.renew_served_leases().await
     }
 
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
         let call = Call::on(&SCRIPTS.rebuild_begin, bucket, [&self.keys.of(bucket).head].into_iter())
-            .arg(stamp(Stage::Rebuilding, epoch, &Identity("".into())));
+            .arg(stamp(Stage::Rebuilding, epoch, &Identity("".into())))
+            .arg(self.clock_not_after(bucket).await.as_millis())
+            .arg(self.settings.lease.map_or(NEVER_MILLIS, |_| REBUILD_MAX.as_millis() as u64));
         match Reply::of(self.run(&call).await?)?.signed()? {
             NOT_SERVING => Err(Error::NotServing { bucket }),
             _ => Ok(()),
@@ -100,40 +110,51 @@ impl Rebuild for RedisRegistry {
         epoch: u64,
         identity: Option<&Identity>,
     ) -> Result<(), Error> {
-        let identity = match identity {
-            Some(identity) => identity.clone(),
-            None => self.look_at_head(bucket).await?.0,
-        };
-        let served = stamp(Stage::Serving, epoch, &identity);
-        let call = Call::on_bucket(&SCRIPTS.rebuild_finish, bucket, self.keys.of(bucket)).arg(served);
+        let link = self.way.servers.link(self.slots.of(bucket)).await.map_err(failed)?;
+        let server = link.identity_now().await.map_err(failed)?;
+        if identity.is_some_and(|identity| *identity != server) {
+            return Err(Error::NotServing { bucket });
+        }
+        let served = stamp(Stage::Serving, epoch, &server);
+        let call = Call::on_bucket(&SCRIPTS.rebuild_finish, bucket, self.keys.of(bucket))
+            .arg(served)
+            .arg(self.lease_millis());
         self.ask_in(Stage::Rebuilding, epoch, call).await?;
         Ok(())
     }
 }
 
 impl RedisRegistry {
-    async fn condition(&self, bucket: Bucket) -> Condition {
-        match self.look_at_head(bucket).await {
-            Ok((server, head)) => {
-                let state = match head {
-                    None => State::Missing,
-                    Some(Head { stage: Stage::Rebuilding, epoch, .. }) => State::Rebuilding { epoch },
-                    Some(Head { stage: Stage::Serving, epoch, identity, .. }) => {
-                        State::Serving { epoch, identity: Some(identity) }
-                    }
-                };
-                Condition { bucket, server: Some(server), state }
-            }
-            Err(_) => Condition { bucket, server: None, state: State::Unreachable },
-        }
+    fn lease_millis(&self) -> u64 {
+        self.settings.lease.map_or(NEVER_MILLIS, |lease| lease.as_millis() as u64)
     }
 
-    async fn look_at_head(&self, bucket: Bucket) -> Result<(Identity, Option<Head>), Error> {
-        let look = redis::cmd("GET").arg(&self.keys.of(bucket).head).take();
-        let asked =
-            self.way.servers.ask(self.slots.of(bucket), None, Again::Never, |_| Cow::Borrowed(&look)).await;
-        let (up, read) = asked.map_err(failed)?;
-        let head: Option<Vec<u8>> = from_redis_value(read).map_err(|_| Garbled("the head of a bucket"))?;
-        Ok((up.identity.clone(), head_of(head.as_deref())?))
+    /// A time that the clock of a bucket's server cannot have reached, unless it has jumped since the latest survey.
+    async fn clock_not_after(&self, bucket: Bucket) -> RegistryTime {
+        let never = RegistryTime::from_millis(NEVER_MILLIS);
+        let Some(lease) = self.settings.lease else { return never };
+        let survey = self.survey(lease).await;
+        let standing = survey.buckets().find(|(surveyed, _)| *surveyed == bucket);
+        match standing {
+            Some((_, Ok(standing))) => standing.clock + Span::from_millis(2 * lease.as_millis() as u64),
+            Some((_, Err(_))) | None => never,
+        }
     }
+}
+
+/// The condition of a bucket, by a survey.
+fn condition(bucket: Bucket, standing: &Result<BucketSurvey, Arc<str>>) -> Condition {
+    let Ok(BucketSurvey { server, clock, head }) = standing else {
+        return Condition { bucket, server: None, state: State::Unreachable };
+    };
+    let state = match head {
+        None => State::Missing,
+        Some(Head { stage: Stage::Rebuilding, epoch, .. }) => State::Rebuilding { epoch: *epoch },
+        Some(Head { stage: Stage::Serving, epoch, identity, leased_until, .. }) => State::Serving {
+            epoch: *epoch,
+            identity: Some(identity.clone()),
+            is_leased: clock <= leased_until,
+        },
+    };
+    Condition { bucket, server: Some(server.clone()), state }
 }

@@ -10,7 +10,10 @@ use super::script::Script;
 use crate::open_pool::{CLOSING_PAUSE, EMPTY_KEPT};
 
 /// The format of all that is kept in Redis. Another one is not served: see [`stamp`](super::stamp).
-pub(super) const FORMAT: u8 = 1;
+pub(super) const FORMAT: u8 = 2;
+
+/// Bytes of the five numbers at the end of a head: see `lib/bucket.lua`.
+pub(super) const HEAD_NUMBERS_BYTES: usize = 30;
 
 /// No time that is written in 6 bytes is later.
 pub(super) const NEVER_MILLIS: u64 = (1 << 48) - 1;
@@ -29,8 +32,6 @@ const TTLS_MAX: usize = 64;
 const EVENTS_TOLD_MAX: usize = 16;
 /// Events of a step that go into one entry of the journal: as many as sessions of a small pool.
 const ENTRY_EVENTS_MAX: usize = SMALL_MAX;
-/// How long before a bucket is due its alarm is set, at most: a little longer than between two looks.
-const ALARM_AHEAD_MILLIS: i64 = 1_000;
 /// How far the clock's high-water mark may lag behind what a heartbeat was told.
 const MARK_LAG_MILLIS: u64 = 250;
 
@@ -91,8 +92,30 @@ pub(super) const NO_KEY: &[u8] = b"-";
 
 /// A script made of files. Each name in capitals becomes what it stands for: a script that made variables of them would
 /// make them anew at each call.
-fn script(files: &[&str], words: &HashMap<&str, String>) -> Script {
-    Script::new(with_words(&files.concat(), words))
+fn script(writes: Writes, files: &[&str], words: &HashMap<&str, String>) -> Script {
+    Script::new(writes.first_line().to_owned() + &with_words(&files.concat(), words))
+}
+
+/// The writes of a script, which its first line tells Redis. Redis then refuses a script before its first step, or not at
+/// all: when memory is full, when too few replicas are there, or when a snapshot failed.
+#[derive(Clone, Copy, Debug)]
+enum Writes {
+    /// Nothing: it runs on any server that can be read.
+    Nothing,
+    /// No more than it takes away or replaces, or than ends of sessions that are live: it runs when memory is full.
+    InPlace,
+    /// Writes that take more memory.
+    More,
+}
+
+impl Writes {
+    const fn first_line(self) -> &'static str {
+        match self {
+            Self::Nothing => "#!lua flags=no-writes\n",
+            Self::InPlace => "#!lua flags=allow-oom\n",
+            Self::More => "#!lua\n",
+        }
+    }
 }
 
 fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
@@ -111,7 +134,7 @@ fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
 }
 
 macro_rules! scripts {
-    ($($(#[$doc:meta])* $name:ident = [$($file:literal),+];)+) => {
+    ($($(#[$doc:meta])* $name:ident: $writes:ident = [$($file:literal),+];)+) => {
         /// Every script, each made of its files in this order.
         #[derive(Debug)]
         pub(super) struct Scripts { $($(#[$doc])* pub(super) $name: Script,)+ }
@@ -119,7 +142,13 @@ macro_rules! scripts {
         impl Scripts {
             fn new() -> Self {
                 let words = words();
-                Self { $($name: script(&[$(include_str!(concat!("scripts/", $file, ".lua"))),+], &words),)+ }
+                Self {
+                    $($name: script(
+                        Writes::$writes,
+                        &[$(include_str!(concat!("scripts/", $file, ".lua"))),+],
+                        &words,
+                    ),)+
+                }
             }
         }
     };
@@ -129,34 +158,35 @@ macro_rules! scripts {
 pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 scripts! {
-    acknowledge = ["lib/bucket", "acknowledge", "lib/each"];
-    claim = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
+    acknowledge: InPlace = ["lib/bucket", "acknowledge", "lib/each"];
+    claim: More = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "claim", "lib/each"];
-    due_next = ["lib/bucket", "due_next", "lib/each"];
-    due_now = ["lib/bucket", "due_now", "lib/each"];
-    end = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
+    due_next: InPlace = ["lib/bucket", "due_next", "lib/each"];
+    due_now: Nothing = ["lib/bucket", "due_now", "lib/each"];
+    end: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
         "lib/record", "lib/denials", "lib/due", "lib/one_session", "end", "lib/each"];
-    end_all = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    end_all: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all", "lib/each"];
-    expire = ["lib/bucket", "expire", "lib/each"];
-    heartbeat = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    expire: InPlace = ["lib/bucket", "expire", "lib/each"];
+    heartbeat: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat", "lib/each"];
-    journal_end = ["lib/bucket", "journal_end", "lib/each"];
-    journal_read = ["lib/bucket", "journal_read", "lib/each"];
-    kept = ["lib/bucket", "kept", "lib/each"];
-    now = ["now"];
-    open = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    journal_end: Nothing = ["lib/bucket", "journal_end", "lib/each"];
+    journal_read: Nothing = ["lib/bucket", "journal_read", "lib/each"];
+    kept: Nothing = ["lib/bucket", "kept", "lib/each"];
+    now: InPlace = ["now"];
+    open: More = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "lib/restore", "open", "lib/each"];
-    rebuild_begin = ["rebuild_begin"];
-    rebuild_clear = ["lib/bucket", "rebuild_clear", "lib/each"];
-    rebuild_fill = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    rebuild_begin: InPlace = ["rebuild_begin"];
+    rebuild_clear: InPlace = ["lib/bucket", "rebuild_clear", "lib/each"];
+    rebuild_fill: More = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "lib/restore", "fill", "lib/each"];
-    rebuild_finish = ["lib/bucket", "rebuild_finish", "lib/each"];
-    session = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    rebuild_finish: InPlace = ["lib/bucket", "rebuild_finish", "lib/each"];
+    renew_lease: InPlace = ["lib/bucket", "renew_lease", "lib/each"];
+    session: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/one_session", "session", "lib/each"];
-    sweep = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    sweep: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "sweep", "lib/each"];
-    view = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+    view: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "view", "lib/each"];
 }
 
@@ -188,6 +218,7 @@ fn words() -> HashMap<&'static str, String> {
         ("UPGRADED", reason_number(EndReason::Upgraded)),
         ("ENTITLEMENT_ENDED", reason_number(EndReason::EntitlementEnded)),
         ("NEVER", NEVER_MILLIS as i64),
+        ("HEAD_NUMBERS_BYTES", HEAD_NUMBERS_BYTES as i64),
         ("SMALL_MAX", SMALL_MAX as i64),
         ("ENDS_MAX", ENDS_MAX as i64),
         ("READ_MAX", READ_MAX as i64),
@@ -204,7 +235,6 @@ fn words() -> HashMap<&'static str, String> {
         ("HAS_DENIALS", i64::from(HAS_DENIALS)),
         ("IS_EMPTY", i64::from(IS_EMPTY)),
         ("RANGE", 1 << 42),
-        ("ALARM_AHEAD_MS", ALARM_AHEAD_MILLIS),
         ("MARK_LAG_MS", MARK_LAG_MILLIS as i64),
         ("DENIAL_WINDOW_MS", DENIAL_WINDOW.as_millis() as i64),
         ("DENIALS_RECORDED_MAX", i64::from(DENIALS_RECORDED_PER_WINDOW_MAX)),

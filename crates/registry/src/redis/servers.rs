@@ -9,7 +9,7 @@ use redis::{Cmd, FromRedisValue, RedisResult, Value};
 
 use super::cluster::Cluster;
 use super::connect;
-use super::link::{CONNECTION_WAIT_MAX, Link, Up, is_cut_off, is_moved};
+use super::link::{Link, Up, is_cut_off, is_moved};
 use super::script::Script;
 use super::settings::{Deployment, ServerSettings};
 use super::slot::Slot;
@@ -93,15 +93,6 @@ impl Servers {
         connect::pubsub(&self.settings, &address).await
     }
 
-    /// Likewise, one to each server.
-    pub(super) async fn pubsubs(&self) -> RedisResult<Vec<PubSub>> {
-        let mut pubsubs = Vec::new();
-        for link in self.links(CONNECTION_WAIT_MAX).await {
-            pubsubs.push(connect::pubsub(&self.settings, &link.address().await?).await?);
-        }
-        Ok(pubsubs)
-    }
-
     /// Why Redis would end sessions by itself, for each server that would: only if it never evicts a key is it fit for
     /// seats. Servers that are not reached within `patience` are left out.
     pub async fn unfit(&self, patience: Duration) -> Vec<String> {
@@ -151,7 +142,16 @@ impl Servers {
         }
     }
 
-    async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
+    /// The way to the server that has a slot, if that is known by now.
+    pub(super) fn link_now(&self, slot: Slot) -> Option<Arc<Link>> {
+        match &self.ways {
+            Ways::One(link) => Some(Arc::clone(link)),
+            Ways::Cluster(cluster) => cluster.link_now(slot),
+        }
+    }
+
+    /// The way to the server that has a slot, once that is known.
+    pub(super) async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
         match &self.ways {
             Ways::One(link) => Ok(Arc::clone(link)),
             Ways::Cluster(cluster) => cluster.link(slot).await,

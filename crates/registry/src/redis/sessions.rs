@@ -5,6 +5,7 @@ use seatkeeper_core::{Authority, EndReason, Origin, PoolId, Reach, RegistryTime,
 use super::RedisRegistry;
 use super::call::{Answered, Asked, Call};
 use super::codec::{Garbled, end_reason_of, origin_bytes, user_text};
+use super::find::Search;
 use super::reply::{Preamble, Reply};
 use super::script::Script;
 use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, reason_number};
@@ -23,10 +24,24 @@ struct Met {
     is_repeated: bool,
 }
 
+/// The outcome of a call on a session.
+enum Meeting {
+    /// A script answered.
+    Met(Met),
+    /// No such session was ever admitted.
+    NeverWas,
+    /// It cannot be found at present, or is not within the caller's reach.
+    Missed,
+}
+
 impl RedisRegistry {
     pub(super) async fn renew_session(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
-        let met = self.meet(&SCRIPTS.heartbeat, id, who, |_, call| call).await?;
-        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(Heartbeat::Missing) };
+        let Met { pool, preamble, what, mut reply, .. } =
+            match self.meet(&SCRIPTS.heartbeat, id, who, |_, call| call).await? {
+                Meeting::Met(met) => met,
+                Meeting::NeverWas => return Ok(Heartbeat::NeverWas),
+                Meeting::Missed => return Ok(Heartbeat::Missing),
+            };
         match what {
             LIVE => {
                 let live = reply.live(&pool, preamble.now)?;
@@ -58,7 +73,9 @@ impl RedisRegistry {
             call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
         };
         let met = self.meet(&SCRIPTS.end, id, who, add).await?;
-        let Some(Met { preamble, what, mut reply, is_repeated, .. }) = met else { return Ok(Ended::Missing) };
+        let Meeting::Met(Met { preamble, what, mut reply, is_repeated, .. }) = met else {
+            return Ok(Ended::Missing);
+        };
         match what {
             GONE => {
                 self.renewals.forget(id);
@@ -76,7 +93,7 @@ impl RedisRegistry {
 
     pub(super) async fn show_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         let met = self.meet(&SCRIPTS.session, id, who, |_, call| call).await?;
-        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(None) };
+        let Meeting::Met(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(None) };
         self.expected(preamble, id.bucket());
         match what {
             LIVE => Ok(Some(reply.live(&pool, preamble.now)?)),
@@ -85,16 +102,20 @@ impl RedisRegistry {
         }
     }
 
-    /// Calls a script on a session, wherever it is; none if it is nowhere, or not within the caller's reach.
+    /// Calls a script on a session, wherever it is.
     async fn meet(
         &self,
         script: &'static Script,
         id: SessionId,
         who: &Authority,
         add: impl Fn(&PoolId, Call) -> Call,
-    ) -> Result<Option<Met>, Error> {
-        let Some(Whereabouts { pool, mut clue }) = self.find(id, who).await? else { return Ok(None) };
-        let Some(reach) = reach_into(&pool, who) else { return Ok(None) };
+    ) -> Result<Meeting, Error> {
+        let Whereabouts { pool, mut clue } = match self.find(id, who).await? {
+            Search::Found(whereabouts) => whereabouts,
+            Search::NeverWas => return Ok(Meeting::NeverWas),
+            Search::Missed => return Ok(Meeting::Missed),
+        };
+        let Some(reach) = reach_into(&pool, who) else { return Ok(Meeting::Missed) };
         let call = |clue: &Clue| {
             let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
             add(&pool, call)
@@ -108,7 +129,7 @@ impl RedisRegistry {
         let Asked { answered, is_repeated, .. } = asked;
         let (preamble, mut reply) = answered.told()?;
         let what = reply.signed()?;
-        Ok(Some(Met { pool, preamble, what, reply, is_repeated }))
+        Ok(Meeting::Met(Met { pool, preamble, what, reply, is_repeated }))
     }
 }
 

@@ -33,7 +33,11 @@ pub struct Settings {
     pub journal_linger: Duration,
     /// How many replicas must have a claim that is granted before it is answered.
     pub wait_replicas: u32,
-    /// How many sessions this node remembers the place of.
+    /// How long a bucket is served after the latest node that serves clients has renewed its lease; past it, no session of the
+    /// bucket can end before the bucket is rebuilt. Shorter than two thirds of the shortest TTL, so that clients have time to
+    /// heartbeat again; none: a bucket needs no lease, for registries that no failover looks after.
+    pub lease: Option<Duration>,
+    /// How many sessions this node remembers the place of. The others it asks the record for, at each heartbeat.
     pub sessions_remembered_max: usize,
 }
 
@@ -118,7 +122,8 @@ impl Default for Settings {
             journal_poll: Duration::from_millis(200),
             journal_linger: Duration::from_secs(1),
             wait_replicas: 0,
-            sessions_remembered_max: 200_000,
+            lease: None,
+            sessions_remembered_max: 2_000_000,
         }
     }
 }

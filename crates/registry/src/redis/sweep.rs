@@ -6,9 +6,10 @@ use super::RedisRegistry;
 use super::call::{Call, warn_of_step};
 use super::codec::Garbled;
 use super::expire::Look;
-use super::keys::{BucketKeys, Key, PoolKeys};
+use super::keys::{Key, PoolKeys};
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
+use super::survey::BucketSurvey;
 use crate::Error;
 use crate::contract::Swept;
 
@@ -30,10 +31,19 @@ impl RedisRegistry {
     }
 
     pub(super) async fn due_next(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
-        let BucketKeys { head, due, journal, alarm } = self.keys.of(bucket);
-        let call = Call::on(&SCRIPTS.due_next, bucket, [head, due, journal, alarm].into_iter());
+        let call = Call::on_bucket(&SCRIPTS.due_next, bucket, self.keys.of(bucket));
         let (_, mut reply) = self.told(call).await?;
         if reply.is_at_end() { Ok(None) } else { Ok(Some(reply.time_text()?)) }
+    }
+
+    /// The served buckets whose heads say that a pool is due.
+    pub(super) async fn buckets_due(&self) -> Result<Vec<Bucket>, Error> {
+        let served = self.served_heads(self.settings.journal_poll).await?;
+        let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {
+            let head = standing.serving_in(self.epochs.of(*bucket));
+            head.is_some_and(|head| head.due <= standing.clock)
+        };
+        Ok(served.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
     }
 
     /// Sweeps the pools that are due: what is over in small ones in steps of many pools, and each other pool in a step of its own.
@@ -50,6 +60,8 @@ impl RedisRegistry {
         let mut swept = Swept { ended: 0, more: due.len() > max };
         due.truncate(max);
         if due.is_empty() {
+            // The bound in the head was too early: the next look is when the first pool is really due.
+            self.due_next(bucket).await?;
             return Ok(swept);
         }
         let Look { at, expiring, mut others } = self.look(bucket, &due).await?;

@@ -23,7 +23,9 @@ pub enum Found {
     In(PoolId, Option<Holder>),
     /// It is not on record. It may be in the journal.
     NotOnRecord,
-    /// The record cannot be read, or there is none. The registry searches for it, which takes long.
+    /// There is no record. The registry searches for the session at each call.
+    NoRecord,
+    /// The record cannot be read now. The registry searches for the session, and has no answer if it does not find it.
     Unknown(Option<Box<dyn StdError + Send + Sync>>),
 }
 
@@ -34,7 +36,7 @@ pub struct NoRecord;
 #[async_trait]
 impl FindSession for NoRecord {
     async fn find(&self, _id: SessionId, _who: &Authority) -> Found {
-        Found::Unknown(None)
+        Found::NoRecord
     }
 }
 

@@ -1,10 +1,11 @@
 //! A session that another node admitted is found, wherever it is on its way to the record.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, PoolId, SessionId};
+use seatkeeper_core::{Authority, PoolId, Region, RegistryTime, SessionId};
 use seatkeeper_registry::redis::{FindSession, Found, Settings};
 use seatkeeper_registry::{Heartbeat, Registry as _, Share};
 use seatkeeper_testbed::redis::Redis;
@@ -42,4 +43,67 @@ async fn one_that_gets_on_record_while_it_is_looked_for_is_found() {
     let other = one.beside_on(servers, Settings::default(), Arc::new(record));
     let renewed = other.renew(id).await.expect("it is reached");
     assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
+}
+
+/// A record that knows nothing and counts how often it is asked.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+#[async_trait]
+impl FindSession for Counted {
+    async fn find(&self, _id: SessionId, _who: &Authority) -> Found {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Found::NotOnRecord
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_has_just_come_finds_every_session_without_the_record() {
+    // Small pools, and one that is large.
+    const POOLS: usize = 40;
+    const SEATS: usize = 30;
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let mut sessions = Vec::new();
+    for number in 0..POOLS {
+        let pool = one.pool_called(&format!("pool-{number}")).await;
+        sessions.push(one.admit(&pool, "ann").await);
+    }
+    let large = one.pool_of("large", SEATS as u32).await;
+    for number in 0..SEATS {
+        sessions.push(one.admit(&large, &format!("holder-{number}")).await);
+    }
+    let record = Arc::new(Counted::default());
+    let servers = redis.url().parse().expect("a URL");
+    let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
+    for id in &sessions {
+        let renewed = other.renew(*id).await.expect("it is reached");
+        assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
+    }
+    assert_eq!(record.0.load(Ordering::Relaxed), 0, "the record was asked");
+}
+
+#[tokio::test]
+async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_journal() {
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let pool = one.pool().await;
+    let known = one.admit(&pool, "ann").await;
+    let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached");
+    one.registry
+        .journal_acknowledge(read.entries.last().expect("an admission").receipt)
+        .await
+        .expect("it is reached");
+    let record = Arc::new(Counted::default());
+    let servers = redis.url().parse().expect("a URL");
+    let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
+    // Whoever reads a journal tells Redis how far it is on record.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    one.registry.journal_read(Share::All, 10).await.expect("it is reached");
+    for asked in 1..4 {
+        let invented =
+            SessionId::mint(RegistryTime::default(), known.bucket(), Region::default(), rand::random());
+        assert_eq!(other.renew(invented).await.expect("it is reached"), Heartbeat::NeverWas);
+        assert_eq!(record.0.load(Ordering::Relaxed), asked);
+    }
 }

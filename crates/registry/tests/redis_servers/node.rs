@@ -94,6 +94,14 @@ impl Node {
         pool
     }
 
+    /// A pool of so many seats.
+    pub(crate) async fn pool_of(&self, name: &str, seats: u32) -> PoolId {
+        let pool = PoolId::new(PoolKind::License, "acme".into(), name);
+        let terms = Terms { limit: Seats(seats), ..terms(TTL) };
+        self.registry.open(&pool, 0, Some(terms), Vec::new()).await.expect("it can be opened");
+        pool
+    }
+
     pub(crate) async fn claim(&self, pool: &PoolId, holder: &str) -> Result<Claimed, Error> {
         self.claim_for(pool, holder, TTL).await
     }

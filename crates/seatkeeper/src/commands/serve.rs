@@ -8,12 +8,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use seatkeeper_server::{ServerSettings, Settings};
+use seatkeeper_server::{MetricsSettings, Running, ServerSettings, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use crate::cli::SettingsArgs;
+use crate::settings::Sources;
 use crate::{logging, output, settings};
 
 /// Files that are open beside connections: the ledger, Redis, the log.
@@ -26,14 +27,17 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
-    let settings = settings::load(&args.settings.sources())?;
+    let sources = args.settings.sources();
+    let settings = settings::load(&sources)?;
     let traces = logging::start(&settings)?;
+    warn_of_service_variables(&sources);
     raise_file_limit(&settings);
     let stop_asked = stop_asked().map_err(Error::Signals)?;
     let stop = CancellationToken::new();
     let running = seatkeeper_server::start(settings.clone(), stop.clone()).await?;
     warn_if_exposed(running.addr, &settings);
-    if let Err(error) = welcome(running.addr, &settings) {
+    warn_if_metrics_are_open(&running, &settings);
+    if let Err(error) = welcome(&running, &settings) {
         tracing::warn!(%error, "the standard output is closed; the server runs all the same");
     }
 
@@ -79,6 +83,16 @@ fn raise_file_limit(settings: &Settings) {
     }
 }
 
+fn warn_of_service_variables(sources: &Sources) {
+    let names: Vec<_> = sources.service_variables().collect();
+    if !names.is_empty() {
+        tracing::warn!(
+            variables = names.join(", "),
+            "variables that Kubernetes sets for a Service are ignored, for they are no settings: to be rid of them, set enableServiceLinks: false in the pod's spec"
+        );
+    }
+}
+
 fn warn_if_exposed(addr: SocketAddr, settings: &Settings) {
     let ServerSettings { tls_cert_file, trusted_proxies, .. } = &settings.server;
     if !addr.ip().is_loopback() && tls_cert_file.is_none() && trusted_proxies.is_empty() {
@@ -89,8 +103,25 @@ fn warn_if_exposed(addr: SocketAddr, settings: &Settings) {
     }
 }
 
-fn welcome(addr: SocketAddr, settings: &Settings) -> io::Result<()> {
+fn warn_if_metrics_are_open(running: &Running, settings: &Settings) {
+    let MetricsSettings { token, token_file, .. } = &settings.metrics;
+    if let Some(addr) = running.metrics_addr.filter(|addr| !addr.ip().is_loopback())
+        && token.is_none()
+        && token_file.is_none()
+    {
+        tracing::warn!(
+            %addr,
+            "metrics show the license ids of all tenants to whoever reaches their address: set metrics.token_file, or let metrics.listen be an address that only Prometheus reaches"
+        );
+    }
+}
+
+fn welcome(running: &Running, settings: &Settings) -> io::Result<()> {
     let scheme = if settings.server.tls_cert_file.is_some() { "https" } else { "http" };
+    let addr = running.addr;
+    if let Some(addr) = running.metrics_addr {
+        output::line(format_args!("metrics at {scheme}://{addr}/metrics"))?;
+    }
     output::line(format_args!("listening on {scheme}://{addr}"))?;
     output::line(hints::text(addr, settings))
 }

@@ -70,6 +70,8 @@ struct Session {
     session_id: String,
     pool_kind: String,
     pool: String,
+    /// The API says `machine_id` of a license's session.
+    #[serde(alias = "machine_id")]
     holder: String,
     instance_id: Option<String>,
     user: String,

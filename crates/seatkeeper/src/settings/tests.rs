@@ -110,6 +110,28 @@ fn an_unknown_variable_is_named() {
 }
 
 #[test]
+fn variables_of_a_kubernetes_service_are_passed_over_and_told() {
+    let variables = [
+        ("SEATKEEPER_SERVICE_HOST", "10.0.171.239"),
+        ("SEATKEEPER_PORT", "tcp://10.0.171.239:8080"),
+        ("SEATKEEPER_SERVER_LISTEN", "127.0.0.1:2"),
+        ("PATH_SERVICE_HOST", "10.0.171.240"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let sources = Sources { variables, ..Sources::default() };
+    assert_eq!(load(&sources).unwrap().server.listen.port(), 2);
+    let told: Vec<_> = sources.service_variables().collect();
+    assert_eq!(told, ["SEATKEEPER_SERVICE_HOST", "SEATKEEPER_PORT"]);
+}
+
+#[test]
+fn a_key_of_a_file_is_no_variable_of_kubernetes() {
+    let (_dir, path) = file("port = 'tcp://10.0.171.239:8080'\n");
+    let story = story(&Sources { file: Some(path), ..Sources::default() });
+    assert!(story.contains("`port`"), "{story}");
+}
+
+#[test]
 fn a_wrong_value_says_where_it_is_what_it_got_and_what_it_wants() {
     let of_variable = story(&variable("SEATKEEPER_LEDGER_RETENTION_DAYS", "soon"));
     for part in ["SEATKEEPER_LEDGER_RETENTION_DAYS", "soon", "integer", "ledger.retention_days"] {

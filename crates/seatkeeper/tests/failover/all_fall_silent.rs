@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
-use seatkeeper_testbed::redis::{Redis, RedisSetup};
+use seatkeeper_testbed::redis::Redis;
 use serde_json::Value;
 
 use super::support::{Nodes, answered, renewed};
@@ -26,11 +26,6 @@ const ON_RECORD_MILLIS: u64 = 5_000;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn their_seats_are_free_at_once_and_their_ends_on_record_within_five_seconds() {
     fall_silent(Redis::start()).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_is_so_with_keyspace_notifications_as_well() {
-    fall_silent(RedisSetup::default().setting("notify-keyspace-events Ex").start()).await;
 }
 
 async fn fall_silent(redis: Redis) {

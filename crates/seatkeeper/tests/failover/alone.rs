@@ -54,7 +54,7 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
             assert_eq!(third["evicted_session_ids"], json!([alone[alone.len() - 2]]));
             assert_eq!(third["devices_in_use"], LIMIT);
             alone.push(third["session_id"].clone());
-            ann.get("/readyz").await.expect(200);
+            answered(async || ann.get("/readyz").await).await.expect(200);
         }
         for ann in &anns {
             for session in [1, 2, 4, 5] {

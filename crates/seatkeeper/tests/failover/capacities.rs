@@ -28,7 +28,7 @@ async fn capacities_are_taken_found_and_released_whatever_becomes_of_redis() {
     let clients: Vec<_> = nodes
         .houses
         .iter()
-        .map(|house| Client::new(house.url(), house.token_of(&tenant.to_string(), "desk", "")))
+        .map(|house| Client::new(house.url(), house.token_of(&tenant.to_string(), "desk", "service")))
         .collect();
     let first = take(&clients[0], tenant, ann, 1).await.expect(201);
     let ann_at = path_of(&first["sessionId"]);

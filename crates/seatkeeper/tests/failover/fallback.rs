@@ -37,7 +37,7 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
         let carl = answered(async || clients[2].acquire(key, "carl").await).await.expect(201);
         for (client, viewer) in clients.iter().zip(&viewers) {
             answered(async || client.acquire(key, "dora").await).await.expect(403);
-            client.get("/readyz").await.expect(200);
+            answered(async || client.get("/readyz").await).await.expect(200);
             let denied = watch(viewer, "phone").await;
             assert!(denied.headers.contains_key("retry-after"), "{denied:?}");
             denied.expect(503);

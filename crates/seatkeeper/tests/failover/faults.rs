@@ -10,7 +10,9 @@ use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::{Memory, Redis, RedisSetup};
 
-use super::steady::{Manner, Steady};
+use tokio::sync::SemaphorePermit;
+
+use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
 use crate::support::dice::Dice;
 use crate::support::knobs;
@@ -32,6 +34,7 @@ struct Stage {
     proxies: Vec<Proxy>,
     steady: Steady,
     dice: Dice,
+    _permit: SemaphorePermit<'static>,
 }
 
 impl Stage {
@@ -40,7 +43,7 @@ impl Stage {
     }
 
     async fn with(redis: &Redis, ttl_seconds: u64, pinned: bool) -> Self {
-        let seed = knobs::seed();
+        let (seed, permit) = (knobs::seed(), storm_permit().await);
         let mut proxies = Vec::new();
         for number in 0..NODES {
             proxies.push(Proxy::start(([127, 0, 0, 1], redis.port()).into(), seed ^ number as u64).await);
@@ -49,7 +52,7 @@ impl Stage {
         let nodes = tokio::task::block_in_place(|| Nodes::over(&registries));
         let mut steady = Steady::begin(&nodes, Manner { ttl_seconds, pinned, seed }).await;
         steady.goes_on(WELL).await;
-        Self { nodes, proxies, steady, dice: Dice::new(seed, u64::MAX) }
+        Self { nodes, proxies, steady, dice: Dice::new(seed, u64::MAX), _permit: permit }
     }
 
     /// Lets the storm rage for a while, up to so long.

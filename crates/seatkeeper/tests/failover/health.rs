@@ -46,6 +46,18 @@ impl Stage {
         })
         .await;
     }
+
+    /// Asks a few times, and finds each request in the counters of the next scrape.
+    async fn counters_go_on(&self) {
+        const COUNTER: &str = "http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"}";
+        let url = self.nodes.houses[0].url().to_owned();
+        let count = async || Scrape::of(std::slice::from_ref(&url)).await.value(COUNTER);
+        let before = count().await;
+        for asked in 1..=3 {
+            reqwest::get(format!("{url}/healthz")).await.expect("an answer");
+            assert_eq!(count().await, before + f64::from(asked));
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,6 +95,7 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
     assert_eq!(stage.health("redis", "down").await["problems"], json!(["1 of 1 servers do not answer"]));
     stage.metric("redis_up", Some(0.0)).await;
     stage.metric("redis_ops_per_sec", None).await;
+    stage.counters_go_on().await;
     stage.redis.resume();
     stage.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
 }

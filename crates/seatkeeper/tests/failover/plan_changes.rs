@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use seatkeeper_core::{Actor, Origin, RegistryTime};
+use seatkeeper_ledger::{Ledger, LicenseChange, LicenseId, Settings, Status, Write};
+use seatkeeper_server::wall_clock;
 use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
-use super::support::Nodes;
-use crate::house::Client;
+use super::support::{Nodes, seat};
+use crate::house::{Client, TENANT};
 use crate::support::knobs;
 use crate::support::subscriber::Subscriber;
 
@@ -21,6 +24,9 @@ const UNTOLD_WITHIN: Duration = Duration::from_secs(90);
 
 /// Where nodes tell one another of changes.
 const CHANNEL: &str = "sk:entitlements";
+
+/// Time limit for a node to carry out a change that a dead node left undone.
+const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(40);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -109,4 +115,40 @@ async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old()
     listening.arg("NUMSUB").arg(CHANNEL);
     assert_eq!(redis.ask::<(String, u64)>(listening), (CHANNEL.to_owned(), 0), "nobody was told");
     drop(nodes.close());
+}
+
+/// Whoever dies between the commit of a change and its effect leaves the change in the ledger alone.
+#[tokio::test]
+async fn a_change_that_its_node_did_not_live_to_carry_out_reaches_live_sessions_all_the_same() {
+    let redis = Redis::start();
+    let nodes = Nodes::over(&[redis.url(), redis.url()]);
+    let license = nodes.houses[0].license(2).await;
+    let client = nodes.houses[0].client("crowd");
+    let session = seat(&client, &license, "machine").await;
+    let ann = Subscriber::make(&nodes.houses[0].admin(), "ann", 2, "evict").await;
+    let tv = json!({ "device_id": "tv", "device_type": "tv" });
+    let viewer = nodes.houses[0].client("ann");
+    viewer.post(DEVICES, tv).await.expect(201);
+
+    let ledger = Ledger::open(Settings::new(nodes.ledger())).await.expect("a ledger");
+    let origin = Origin { actor: Actor::System, request: None };
+    let write = || Write { origin: &origin, at: registry_time(), idempotency: None };
+    let id = license["license_id"].as_str().and_then(|id| id.parse().ok()).map(LicenseId).expect("an id");
+    let suspend = LicenseChange { status: Some(Status::Suspended), ..LicenseChange::default() };
+    ledger.update_license(&TENANT.into(), id, &suspend, None, write()).await.expect("a license");
+    let changed = Instant::now();
+    while client.heartbeat(&session).await.status != 410 {
+        assert!(changed.elapsed() < CARRIED_OUT_WITHIN, "the session lives on");
+        tokio::time::sleep(PAUSE).await;
+    }
+    let ended = client.heartbeat(&session).await.expect(410);
+    assert_eq!(ended["reason"], "entitlement_ended");
+    println!("the session ended {:?} after the change", changed.elapsed());
+    ledger.close().await;
+    drop((ann, nodes.close()));
+}
+
+/// Registry time in this test is the machine's.
+fn registry_time() -> RegistryTime {
+    RegistryTime::from_millis(wall_clock::now().timestamp_millis().unsigned_abs())
 }

@@ -15,7 +15,7 @@ use crate::support::knobs;
 
 const NODES: usize = 3;
 
-/// How many admissions show that all is well.
+/// Admissions that show that all is well.
 const WELL: u64 = 30;
 
 /// Longer than any node is away.

@@ -97,7 +97,7 @@ async fn when_no_node_reaches_redis_nobody_is_admitted_and_nobody_loses_a_seat()
     proxy.set(Network::Cut);
     for client in &clients {
         renewed(client, &ann).await;
-        client.get("/readyz").await.expect(200);
+        answered(async || client.get("/readyz").await).await.expect(200);
         client.acquire(&license["license_key"], "bob").await.expect(503);
     }
 

@@ -3,11 +3,13 @@
 
 mod holder;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use seatkeeper_load::Stopwatch;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 
 use super::support::{Nodes, answered};
@@ -34,6 +36,15 @@ pub(crate) struct Manner {
     /// the next node by each request, and nobody may lose a seat but by giving it back.
     pub(crate) pinned: bool,
     pub(crate) seed: u64,
+}
+
+/// As many tests with storms as rage at the same time: each has nodes and servers of its own, and more of them would measure
+/// the machine.
+static STORMS: Semaphore = Semaphore::const_new(2);
+
+/// The right to let storms rage, for as long as it lives.
+pub(crate) async fn storm_permit() -> SemaphorePermit<'static> {
+    STORMS.acquire().await.expect("nobody closes it")
 }
 
 /// A storm that rages.
@@ -90,28 +101,57 @@ impl Steady {
     /// Ends, and holds all that was answered against the record: nothing that anybody saw was above the limit, nothing
     /// that was answered is lost, and nobody was sent away.
     pub(crate) async fn end(self, nodes: Nodes) {
+        self.end_beside(nodes, Vec::new()).await;
+    }
+
+    /// Ends together with other storms over the same nodes.
+    pub(crate) async fn end_beside(self, nodes: Nodes, others: Vec<Self>) {
+        let mut calm = Vec::new();
+        for steady in [self].into_iter().chain(others) {
+            calm.push(steady.calmed(&nodes).await);
+        }
+        let closed = tokio::task::block_in_place(|| nodes.close());
+        println!("{:?}", proof_of(&closed.ledger).await);
+        let books = Books::of(&closed.ledger).await;
+        calm.iter().for_each(|calm| calm.is_on_record(&books));
+    }
+
+    /// Waits until every machine has stopped.
+    async fn calmed(self, nodes: &Nodes) -> Calm {
         self.over.store(true, Ordering::Relaxed);
         let deeds = tokio::time::timeout(STANDSTILL_MAX, self.machines.join_all()).await;
         let deeds = deeds.expect("every machine is answered in the end");
         for pool in &self.pools {
             pool.kept_its_promises();
-            every_seat_is_there(&nodes, &pool.license).await;
+            every_seat_is_there(nodes, &pool.license).await;
         }
-        let closed = tokio::task::block_in_place(|| nodes.close());
-        println!("{:?}", proof_of(&closed.ledger).await);
-        let books = Books::of(&closed.ledger).await;
+        Calm { manner: self.manner, pools: self.pools, deeds }
+    }
+}
+
+/// A storm that is over, and what its machines were answered.
+struct Calm {
+    manner: Manner,
+    pools: Vec<Arc<Pool>>,
+    deeds: Vec<Deeds>,
+}
+
+impl Calm {
+    /// Fails the test unless the record tells the same as the machines.
+    fn is_on_record(&self, books: &Books) {
         for pool in &self.pools {
             let (most, seats) = (books.most_at_once(&pool.license.id), i64::from(pool.license.seats));
             assert!(most <= seats, "{most} sessions at one instant on {seats} seats");
         }
-        let mut told = 0;
-        for deeds in &deeds {
-            told += deeds.are_on_record(&books);
-        }
+        let told: usize = self.deeds.iter().map(|deeds| deeds.are_on_record(books)).sum();
         println!("{told} answered admissions are on record");
         if !self.manner.pinned {
-            let sent_away: Vec<_> =
-                books.stories().filter(|(_, story)| story.reason() != Some("released")).collect();
+            let licenses: BTreeSet<_> = self.pools.iter().map(|pool| pool.license.id.as_str()).collect();
+            let sent_away: Vec<_> = books
+                .stories()
+                .filter(|(_, story)| licenses.contains(story.pool.as_str()))
+                .filter(|(_, story)| story.reason() != Some("released"))
+                .collect();
             assert!(sent_away.is_empty(), "ended without being given back: {sent_away:?}");
         }
     }

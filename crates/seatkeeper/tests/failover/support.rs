@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use seatkeeper_ledger::{Ledger, Location, PostgresUrl};
+use seatkeeper_ledger::{BucketMode, Ledger, Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
 use crate::house::{Answer, BIN, Client, Doors, House};
+use crate::until::within;
 
 /// How long a bucket may go without being served.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -59,6 +60,11 @@ impl Nodes {
     /// No node yet, and this ledger.
     pub(crate) fn on(ledger: String) -> Self {
         Self { houses: Vec::new(), ledger, database: None, settings: &[] }
+    }
+
+    /// No node yet, this ledger, and these settings besides.
+    pub(crate) fn on_with(ledger: String, settings: &'static [(&'static str, &'static str)]) -> Self {
+        Self { settings, ..Self::on(ledger) }
     }
 
     /// Adds a node over this registry.
@@ -124,6 +130,35 @@ impl Nodes {
         ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).sum()
     }
 
+    /// Waits until Redis serves every bucket again: the way back from a fallback.
+    pub(crate) async fn redis_serves_again(&self) {
+        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        within(SERVED_WAIT_MAX, "Redis serves every bucket", async || {
+            tokio::time::sleep(PAUSE).await;
+            let rows = ledger.buckets().await.expect("its buckets");
+            let elsewhere = rows.iter().filter(|row| row.mode != BucketMode::Registry).count();
+            if elsewhere == 0 { Ok(()) } else { Err(format!("{elsewhere} buckets are elsewhere")) }
+        })
+        .await;
+    }
+
+    /// Fails the test with all that the nodes logged if a bucket was raised more than `most` times since `before`.
+    pub(crate) async fn raised_at_most(&mut self, most: u64, before: &[u64]) {
+        let after = epochs_per_bucket(self).await;
+        let raised = after.iter().zip(before).map(|(after, before)| after - before).max();
+        if raised > Some(most) {
+            let logs: String = self.houses.iter_mut().map(|house| house.stop().1).collect();
+            panic!("a bucket was raised {raised:?} times:\n{logs}");
+        }
+    }
+
+    /// The latest registry time on record, as the span since 1970.
+    pub(crate) async fn last_recorded(&self) -> Duration {
+        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        let last = ledger.last_time().await.expect("a time").expect("something is on record");
+        Duration::from_millis(last.as_millis())
+    }
+
     /// Stops all nodes, whatever they logged, and proves the audit log. Gives the ledger, which is dropped with it.
     pub(crate) fn close(mut self) -> Closed {
         for house in &mut self.houses {
@@ -133,6 +168,12 @@ impl Nodes {
         self.houses[0].prove();
         Closed { ledger: self.ledger(), _database: self.database }
     }
+}
+
+/// The epoch of each bucket, as the ledger has it.
+pub(crate) async fn epochs_per_bucket(nodes: &Nodes) -> Vec<u64> {
+    let ledger = Ledger::open_read_only(nodes.ledger()).await.expect("a ledger");
+    ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).collect()
 }
 
 /// What nodes leave behind.

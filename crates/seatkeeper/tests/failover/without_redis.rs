@@ -1,14 +1,16 @@
 //! Nodes that share nothing but a PostgreSQL.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use serde_json::json;
+use sqlx::Connection as _;
 use uuid::Uuid;
 
 use super::support::{Nodes, answered, renewed, seat};
-use crate::house::{Client, House, run};
+use crate::house::{Client, EventStream, House, run};
+use crate::support::subscriber::Subscriber;
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 const CAPACITIES: &str = "/api/v1/capacities/sessions";
@@ -39,7 +41,7 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
     clients[2].post(&heartbeat, json!({ "session_id": phone })).await.expect(204);
 
     let tenant = Uuid::new_v4();
-    let token = nodes.houses[0].token_of(&tenant.to_string(), "desk", "");
+    let token = nodes.houses[0].token_of(&tenant.to_string(), "desk", "service");
     let capacity = json!({
         "tenantObjectId": tenant, "userObjectId": tenant, "capacityId": tenant, "sessionKind": 1,
     });
@@ -87,7 +89,7 @@ async fn a_postgresql_that_crashes_takes_no_seat_along() {
         let bob = answered(async || client.acquire(&license["license_key"], "bob").await).await;
         assert!([200, 201].contains(&bob.status), "{:#}", bob.body);
         client.heartbeat(&ann).await.expect(200);
-        client.acquire(&license["license_key"], "carl").await.expect(403);
+        answered(async || client.acquire(&license["license_key"], "carl").await).await.expect(403);
         client.release(&bob.body["session_id"]).await.expect(204);
     }
     node.stop();
@@ -105,4 +107,66 @@ fn live_sessions_are_in_no_other_postgresql_than_the_ledger() {
         assert!(!output.status.success());
         assert!(output.stderr.contains("the ledger's own database"), "{}", output.stderr);
     }
+}
+
+/// Time limit for a node to tell its listeners of another node's events.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+
+/// The database connections that listen for notices.
+const LISTENING: &str = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' ORDER BY pid";
+
+/// Events of one node reach a listener at another node within a second.
+async fn is_told_of_at_once(clients: &[Client], admin: &Client, ann: &Subscriber, limit: u64) {
+    let tv = async |client: &Client| {
+        let ask = json!({ "device_id": "tv", "device_type": "tv" });
+        client.post(DEVICES, ask).await.expect(201)["session_id"].clone()
+    };
+    let session = tv(&clients[0]).await;
+    let events = format!("{DEVICES}/{}/events", session.as_str().expect("an id"));
+    let mut stream = EventStream::open(&clients[1], &events, None).await.expect("a stream");
+
+    admin.patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
+    let changed = Instant::now();
+    let heard = stream.next().await.expect("an event");
+    assert_eq!((&*heard.name, &heard.data["device_limit"]), ("plan_changed", &json!(limit)));
+    assert!(changed.elapsed() < TOLD_WITHIN, "a plan changed {:?} ago", changed.elapsed());
+
+    // The same device claims anew at the first node.
+    tv(&clients[0]).await;
+    let superseded = Instant::now();
+    assert_eq!(stream.next().await.expect("an event").name, "superseded");
+    assert!(superseded.elapsed() < TOLD_WITHIN, "superseded {:?} ago", superseded.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_at_one_node_is_told_at_another_within_a_second() {
+    let server = Postgres::start();
+    let mut nodes = Nodes::on(server.url("postgres"));
+    tokio::task::block_in_place(|| (0..2).for_each(|_| nodes.add(&server.url("postgres"))));
+    let admin = nodes.houses[0].admin();
+    let ann = Subscriber::make(&admin, "ann", 3, "evict").await;
+    let clients: Vec<_> = nodes.houses.iter().map(|house| house.client("ann")).collect();
+    let mut database = sqlx::PgConnection::connect(&server.url("postgres")).await.expect("a connection");
+    let started = Instant::now();
+    let mut listening = async |but: &[i32]| loop {
+        let pids: Vec<i32> =
+            sqlx::query_scalar(LISTENING).fetch_all(&mut database).await.expect("connections");
+        if pids.len() == nodes.houses.len() && !pids.iter().any(|pid| but.contains(pid)) {
+            return pids;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "not all nodes listen: {pids:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let first = listening(&[]).await;
+    is_told_of_at_once(&clients, &admin, &ann, 4).await;
+
+    // Listeners that lose their connections come back.
+    let mut killer = sqlx::PgConnection::connect(&server.url("postgres")).await.expect("a connection");
+    for pid in &first {
+        let ended = sqlx::query("SELECT pg_terminate_backend($1)").bind(pid).execute(&mut killer).await;
+        ended.expect("a superuser may");
+    }
+    listening(&first).await;
+    is_told_of_at_once(&clients, &admin, &ann, 5).await;
+    drop(nodes.close());
 }

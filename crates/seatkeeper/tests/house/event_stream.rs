@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -40,6 +41,11 @@ struct Block {
 }
 
 impl EventStream {
+    /// The headers of the answer.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
     /// Opens a stream and waits until the server watches; or gives the answer that is none.
     pub(crate) async fn open(client: &Client, path: &str, last_id: Option<&str>) -> Result<Self, Answer> {
         let mut request = client.http.get(format!("{}{path}", client.url())).bearer_auth(&client.token);

@@ -14,9 +14,15 @@ pub(crate) struct Scrape {
 impl Scrape {
     /// The pages of these servers, their samples summed up.
     pub(crate) async fn of(urls: &[String]) -> Self {
-        let mut sum = Self::default();
+        Self::with_token(urls, "").await
+    }
+
+    /// Scrapes with this token.
+    pub(crate) async fn with_token(urls: &[String], token: &str) -> Self {
+        let (mut sum, client) = (Self::default(), reqwest::Client::new());
         for url in urls {
-            let page = reqwest::get(format!("{url}/metrics")).await.expect("an answer");
+            let page =
+                client.get(format!("{url}/metrics")).bearer_auth(token).send().await.expect("an answer");
             assert_eq!(page.status(), 200);
             let format = page.headers()["content-type"].to_str().expect("text").to_owned();
             assert_eq!(format, "application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -34,6 +34,23 @@ async fn the_description_says_which_operations_need_a_token() {
 }
 
 #[tokio::test]
+async fn the_description_has_every_status_of_the_table() {
+    let description = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    for line in LINES {
+        let (method, path) = line.operation.split_once(' ').unwrap();
+        let described = &description["paths"][path][method]["responses"];
+        let guarded: &[u16] = match line.needs {
+            Needs::Nothing => &[],
+            Needs::Token => &[401, 500, 503],
+            Needs::Admin => &[401, 403, 500, 503],
+        };
+        for status in [line.allowed, line.to_others].iter().chain(guarded) {
+            assert!(described.get(status.to_string()).is_some(), "{}: {status}", line.operation);
+        }
+    }
+}
+
+#[tokio::test]
 async fn whoever_may_do_it_can() {
     let desk = Desk::open();
     for line in LINES {

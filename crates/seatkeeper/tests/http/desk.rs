@@ -90,6 +90,11 @@ impl Desk {
         self.client(self.token(name, ""))
     }
 
+    /// A program that acts for users of the tenant.
+    pub(crate) fn service(&self, name: &str) -> Client {
+        self.client(self.token(name, "service"))
+    }
+
     pub(crate) fn admin(&self) -> Client {
         self.client(self.token("ops", "admin"))
     }

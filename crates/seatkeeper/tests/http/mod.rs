@@ -10,6 +10,7 @@ mod admin;
 mod authorization;
 pub(crate) mod capacities;
 pub(crate) mod devices;
+mod headers;
 mod hostile;
 mod licenses;
 mod limits;

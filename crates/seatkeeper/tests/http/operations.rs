@@ -56,6 +56,33 @@ async fn the_description_of_the_api_is_the_one_that_is_checked_in() {
 }
 
 #[tokio::test]
+async fn every_operation_names_each_status_and_problem_that_it_can_answer() {
+    let api = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    let operations = api["paths"].as_object().unwrap().iter().flat_map(|(path, operations)| {
+        let operations = operations.as_object().unwrap().iter();
+        operations.map(move |(method, operation)| (format!("{method} {path}"), operation))
+    });
+    for (operation, described) in operations {
+        for (status, answer) in described["responses"].as_object().unwrap() {
+            let status: u16 = status.parse().unwrap_or_else(|_| panic!("{operation} answers {status}"));
+            let answer = match answer["$ref"].as_str() {
+                Some(place) => api.pointer(place.trim_start_matches('#')).expect("a component"),
+                None => answer,
+            };
+            if status >= 400 && answer["content"].get("application/json").is_none() {
+                let names: Vec<_> = text(&answer["description"]).split('`').skip(1).step_by(2).collect();
+                assert!(!names.is_empty(), "{operation} names no problem of {status}: {answer}");
+                for name in names {
+                    let kind = seatkeeper_server::PROBLEMS.iter().find(|kind| kind.name == name);
+                    let of_kind = kind.map(|kind| kind.status);
+                    assert_eq!(of_kind, Some(status), "{operation}: {name}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_browsable_description_needs_nothing_from_elsewhere() {
     let desk = Desk::open();
     let page = exchange(desk.request(reqwest::Method::GET, "/docs/")).await.expect(200);

@@ -35,7 +35,7 @@ fn keep(written: &mut Written, answer: &Answer) {
 /// A day with a license, a subscriber and a capacity, and with all that can be asked wrongly. Gives the
 /// signatures of the tokens that were used.
 pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, String)]) -> Vec<String> {
-    let (admins, anns) = (token(settings, "ops", "admin"), token(settings, "ann", ""));
+    let (admins, anns) = (token(settings, "ops", "admin"), token(settings, "ann", "service"));
     let admin = Client::new(url, admins.clone());
     let ann = Client::new(url, anns.clone());
     let create = json!({ "license_key": LICENSE_KEY, "max_seats": 1 });

@@ -16,8 +16,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 use crate::times::registry_time_of;
 use record::RecordAnswer;
 
@@ -58,11 +57,11 @@ enum Format {
     get, path = "/audit", tag = "admin", operation_id = "list_audit", security(("bearer" = [])),
     params(AuditQuery),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 200, description = "A page of records; as CSV, `x-next-cursor` has the cursor", content(
             (Page<RecordAnswer> = "application/json"),
             (String = "text/csv"),
-        )),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        ))
     )
 )]
 pub(crate) async fn list(

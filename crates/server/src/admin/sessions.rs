@@ -1,5 +1,6 @@
-//! Sessions: searched and revoked.
+//! Sessions: searched, read and revoked.
 
+pub(super) mod read;
 pub(super) mod revoke;
 pub(super) mod revoke_all;
 pub(super) mod search;

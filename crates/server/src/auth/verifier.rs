@@ -30,6 +30,8 @@ const NAME_CHARS_MAX: usize = 255;
 pub(crate) enum Refusal {
     #[error("no bearer token was sent")]
     Missing,
+    #[error("the token is not the one of the settings")]
+    OtherToken,
     #[error("more than one Authorization header was sent")]
     Several,
     #[error("the token is longer than {TOKEN_BYTES_MAX} bytes")]

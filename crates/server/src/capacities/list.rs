@@ -9,8 +9,7 @@ use super::answer::CapacitySession;
 use super::pool::{Capacity, authority};
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Page, Query, Who};
-use crate::problem::Problem;
+use crate::http::{Page, ParameterProblems, Problems, Query, Who};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
@@ -33,8 +32,8 @@ pub(super) struct ListQuery {
     get, path = "/sessions", tag = "capacities", operation_id = "find_capacity_session",
     security(("bearer" = [])), params(ListQuery),
     responses(
-        (status = 200, body = Page<CapacitySession>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, ParameterProblems,
+        (status = 200, body = Page<CapacitySession>)
     )
 )]
 pub(super) async fn list(

@@ -47,9 +47,18 @@ fn parted(name: &str) -> Option<(Uuid, Uuid)> {
     Some((Uuid::try_parse(user).ok()?, Uuid::try_parse(capacity).ok()?))
 }
 
-/// Refuses a caller that may not take capacities of this tenant: in others than its own only a service may.
-pub(super) fn may_take_in(tenant: &TenantId, caller: &Caller) -> Result<(), Error> {
-    if caller.tenant == *tenant || caller.scopes.service { Ok(()) } else { Err(Error::NotService) }
+/// Refuses a caller that may not take this capacity. In its own tenant, the capacity's user may, and a service or an admin;
+/// in others only a service.
+pub(super) fn may_take(capacity: Capacity, caller: &Caller) -> Result<(), Error> {
+    if caller.scopes.service {
+        return Ok(());
+    }
+    if caller.tenant != capacity.pool().tenant {
+        return Err(Error::NotService);
+    }
+    // However the subject spells its id.
+    let is_owner = Uuid::try_parse(caller.user.as_str()).is_ok_and(|user| user == capacity.user);
+    if is_owner || caller.scopes.admin { Ok(()) } else { Err(Error::NotCapacityOwner) }
 }
 
 /// The name that the caller goes by in a tenant: in others than its own one that no user there can have.

@@ -12,10 +12,10 @@ use uuid::NonNilUuid;
 
 use super::answer::CapacitySession;
 use super::policy::policy;
-use super::pool::{Capacity, may_take_in, name_in};
+use super::pool::{Capacity, may_take, name_in};
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Meta, Unread, Who};
+use crate::http::{BodyProblems, Meta, Problems, Unread, Who};
 use crate::problem::Problem;
 
 /// A request for a capacity.
@@ -23,7 +23,7 @@ use crate::problem::Problem;
 #[serde(rename_all = "camelCase")]
 #[garde(allow_unvalidated)]
 pub(super) struct PutSession {
-    /// Whom it is for; not the nil UUID.
+    /// Whom it is for; not the nil UUID. If it is not the token's subject, the token needs the `service` or `admin` scope.
     #[schema(value_type = Uuid)]
     user_object_id: NonNilUuid,
     /// The user's tenant. If it is not the token's, the token needs the `service` scope.
@@ -74,11 +74,11 @@ enum PutStatus {
     put, path = "/sessions", tag = "capacities", operation_id = "put_capacity_session",
     request_body = PutSession, security(("bearer" = [])),
     responses(
+        Problems, BodyProblems,
         (status = 201, body = PutAnswer, description = "A session was created, or replaced one of a lower tier"),
         (status = 200, body = PutAnswer, description = "The user's session stands as it was"),
-        (status = 403, body = Problem, description = "The tenant is not the token's, and its scope does not list `service`"),
-        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 403, body = Problem, description = "capacity-of-another-user, service-scope-required"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(super) async fn put(
@@ -92,7 +92,7 @@ pub(super) async fn put(
     let ask: PutSession = body.read(&app).await?;
     let capacity = ask.capacity();
     let pool = capacity.pool();
-    may_take_in(&pool.tenant, &who)?;
+    may_take(capacity, &who)?;
     let user = name_in(&pool.tenant, &who);
     let origin = meta.origin(Actor::User(user.clone()));
     let SessionKind(tier) = ask.session_kind;

@@ -6,7 +6,7 @@ use super::answer::CapacitySession;
 use super::pool::authority;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{SessionPath, Who};
+use crate::http::{ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
 /// `GET /sessions/{session_id}`: a session, live or ended.
@@ -14,9 +14,9 @@ use crate::problem::Problem;
     get, path = "/sessions/{session_id}", tag = "capacities", operation_id = "read_capacity_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
+        Problems, ParameterProblems,
         (status = 200, body = CapacitySession),
-        (status = 404, body = Problem, description = "No such session of the caller's"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(super) async fn read(

@@ -7,7 +7,7 @@ use seatkeeper_core::{Actor, EndReason};
 use super::pool::{authority, name_in};
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Meta, SessionPath, Who};
+use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
 /// `DELETE /sessions/{session_id}`: end a session, and with it what is billed for it.
@@ -15,9 +15,9 @@ use crate::problem::Problem;
     delete, path = "/sessions/{session_id}", tag = "capacities", operation_id = "release_capacity_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
+        Problems, ParameterProblems,
         (status = 204, description = "The session has ended"),
-        (status = 404, body = Problem, description = "No such live session of the caller's"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(super) async fn release(

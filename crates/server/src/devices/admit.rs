@@ -18,8 +18,8 @@ use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    Meta, USER_AGENT_CHARS_MAX, Unread, Who, heartbeat_interval_seconds, name_field, optional_name_field,
-    wait_seconds,
+    BodyProblems, Meta, Problems, USER_AGENT_CHARS_MAX, Unread, Who, heartbeat_interval_seconds, name_field,
+    optional_name_field, wait_seconds,
 };
 use crate::problem::{self, Problem};
 use crate::times::text_of;
@@ -100,11 +100,11 @@ const CLAIMS_MAX: usize = 2;
     post, path = "/sessions", tag = "devices", operation_id = "admit_device", request_body = Admit,
     security(("bearer" = [])),
     responses(
+        Problems, BodyProblems,
         (status = 201, body = Admitted, description = "The device has a screen"),
         (status = 200, body = Admitted, description = "The device's session goes on"),
-        (status = 403, body = Problem, description = "All screens are in use; `sessions` lists by what"),
-        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 403, body = Problem, description = "devices-full"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(super) async fn admit(

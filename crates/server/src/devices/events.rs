@@ -15,7 +15,7 @@ use seatkeeper_core::PoolKind;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{SessionPath, Who};
+use crate::http::{ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 use watch::Watch;
 
@@ -37,10 +37,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")
     ),
     responses(
+        Problems, ParameterProblems,
         (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
         (status = 204, description = "The session has ended, and that was heard: do not come back"),
-        (status = 404, body = Problem, description = "No such session of the caller's"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(super) async fn events(

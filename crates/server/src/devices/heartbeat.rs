@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::engine::Beat;
 use crate::error::Error;
-use crate::http::{Body, Meta, Who, session_ended};
+use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
 use crate::problem::Problem;
 
 /// A device that is still there.
@@ -27,11 +27,11 @@ pub(super) struct HeartbeatAsk {
     post, path = "/sessions/heartbeat", tag = "devices", operation_id = "heartbeat_device",
     request_body = HeartbeatAsk, security(("bearer" = [])),
     responses(
+        Problems, BodyProblems,
         (status = 204, description = "The session lives on"),
-        (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
-        (status = 404, body = Problem, description = "No such session of the caller's"),
-        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 410, body = Problem, description = "session-expired, session-entitlement-ended, session-ended"),
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(super) async fn heartbeat(
@@ -42,10 +42,16 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Error> {
     let id = SessionId::from_uuid(ask.session_id).map_err(|_| Error::SessionNotFound)?;
     let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
+    if !app.engine.remembers(kind, id) {
+        app.limits.unknown_sessions(kind, &who)?;
+    }
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin);
     match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
         Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),
-        Beat::Missing => Err(Error::SessionNotFound),
+        Beat::Missing => {
+            app.limits.count_unknown_session(kind, &who);
+            Err(Error::SessionNotFound)
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What holds a subscriber's screens.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use seatkeeper_core::{PoolId, SessionId};
 use seatkeeper_ledger::SessionRecord;
@@ -16,6 +17,9 @@ use crate::times::text_of;
 
 /// Sessions that are listed at most: no plan allows more.
 pub(super) const LISTED_MAX: usize = DEVICES_MAX as usize;
+
+/// The longest wait for the names of devices while the ledger is known to be away.
+const NAMES_WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// A live session of a subscriber's.
 #[derive(Serialize, ToSchema)]
@@ -43,7 +47,7 @@ pub(super) async fn in_use(
     let Some(view) = app.engine.view(pool, LISTED_MAX).await? else {
         return Ok(Vec::new());
     };
-    let records = app.engine.live_records(pool, LISTED_MAX).await.unwrap_or_else(|error| {
+    let records = records(app, pool).await.unwrap_or_else(|error| {
         tracing::warn!(causes = error.with_causes(), "devices are listed without their names");
         Vec::new()
     });
@@ -52,6 +56,16 @@ pub(super) async fn in_use(
     Ok(sessions
         .map(|live| DeviceSession::of(live, records.get(&live.session.id).copied(), current))
         .collect())
+}
+
+/// The sessions as they are on record. While the ledger is known to be away it is asked for a short time only.
+async fn records(app: &App, pool: &PoolId) -> Result<Vec<SessionRecord>, Error> {
+    let records = app.engine.live_records(pool, LISTED_MAX);
+    if app.engine.is_ledger_away() {
+        tokio::time::timeout(NAMES_WAIT_MAX, records).await.map_err(|_| Error::TimedOut)?
+    } else {
+        records.await
+    }
 }
 
 impl DeviceSession {

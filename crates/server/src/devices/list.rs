@@ -10,8 +10,7 @@ use super::in_use::{DeviceSession, in_use};
 use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Page, Query, Who};
-use crate::problem::Problem;
+use crate::http::{Page, ParameterProblems, Problems, Query, Who};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -25,8 +24,8 @@ pub(super) struct ListQuery {
     get, path = "/sessions", tag = "devices", operation_id = "list_devices", security(("bearer" = [])),
     params(ListQuery),
     responses(
-        (status = 200, body = Page<DeviceSession>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, ParameterProblems,
+        (status = 200, body = Page<DeviceSession>)
     )
 )]
 pub(super) async fn list(

@@ -29,7 +29,8 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
 /// What the user may have now.
 pub(super) async fn entitled(app: &App, tenant: &TenantId, user: &UserId) -> Result<Entitled, Error> {
     let subscriber = app.entitlements.subscribers.of(tenant, user).await?;
-    Ok(subscriber.entitled(app.engine.about_now().await?, ttl_default(app)))
+    let now = app.engine.time_for(&pool_of(tenant, user)).await?;
+    Ok(subscriber.entitled(now, ttl_default(app)))
 }
 
 /// Lets the user's live sessions learn what the user may have now: a subscription that goes on for longer

@@ -6,7 +6,7 @@ use seatkeeper_core::{EndReason, PoolKind};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Meta, SessionPath, Who};
+use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
 /// `DELETE /sessions/{session_id}`: end a session; its heartbeats are told `revoked`.
@@ -14,9 +14,9 @@ use crate::problem::Problem;
     delete, path = "/sessions/{session_id}", tag = "devices", operation_id = "revoke_device",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
+        Problems, ParameterProblems,
         (status = 204, description = "The screen is free"),
-        (status = 404, body = Problem, description = "No such live session of the caller's"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(super) async fn revoke(

@@ -11,7 +11,7 @@ use super::in_use::LISTED_MAX;
 use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Meta, Query, Who};
+use crate::http::{Meta, ParameterProblems, Problems, Query, Who};
 use crate::problem::Problem;
 
 #[derive(Deserialize, IntoParams)]
@@ -26,9 +26,9 @@ pub(super) struct RevokeQuery {
     delete, path = "/sessions", tag = "devices", operation_id = "revoke_devices",
     security(("bearer" = [])), params(RevokeQuery),
     responses(
+        Problems, ParameterProblems,
         (status = 204, description = "The screens are free"),
-        (status = 404, body = Problem, description = "The session to keep is none of the caller's; nothing ended"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(super) async fn revoke_all(

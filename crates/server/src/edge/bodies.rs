@@ -1,30 +1,87 @@
-//! The bodies of what is asked and answered, by which the connection knows what it still has to wait for.
+//! Bodies of requests and answers, as the connection needs them: to know when work on a request is over, and to read what a
+//! handler left unread.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::http::Request;
+use axum::http::header::EXPECT;
+use http_body_util::BodyExt as _;
 use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::patience::{AtWork, Silence};
+use super::patience::AtWork;
+use crate::http::BODY_BYTES_MAX;
 
-/// So much of a body that nobody asked for is taken by the HTTP layer in passing, and the connection goes on.
-const IN_PASSING: u64 = 8 * 1024;
-
-/// A request's body.
-pub(super) struct Asked {
-    body: Incoming,
-    silence: Silence,
+/// A request's body. If it is dropped before its end, the rest of it becomes a [`Remainder`].
+struct RequestBody {
+    /// `None` once the end has been read, or the rest was handed over.
+    incoming: Option<Incoming>,
+    /// Says that a handler has begun to read.
+    is_begun: bool,
+    rest: Option<oneshot::Sender<Remainder>>,
 }
 
-impl Asked {
-    pub(super) fn new(body: Incoming, silence: Silence) -> Self {
-        silence.leave_unread(body.size_hint().upper().is_none_or(|length| length > IN_PASSING));
-        Self { body, silence }
+/// A part of a request's body that no handler has read.
+struct Remainder {
+    incoming: Incoming,
+    /// Says that a handler began to read, and gave up.
+    is_begun: bool,
+}
+
+/// The connection's end of a request's body: learns whether the handler has left a rest.
+pub(super) struct BodyWatch {
+    /// `None` if the request has no body.
+    rest: Option<oneshot::Receiver<Remainder>>,
+    /// Says that the client sends the body only if it is asked for it (`Expect: 100-continue`).
+    on_demand: bool,
+}
+
+impl BodyWatch {
+    /// Prepares the body of a request for a handler.
+    pub(super) fn new(request: Request<Incoming>) -> (Request<Body>, Self) {
+        let (head, incoming) = request.into_parts();
+        if incoming.is_end_stream() {
+            return (Request::from_parts(head, Body::empty()), Self { rest: None, on_demand: false });
+        }
+        let on_demand = head.headers.contains_key(EXPECT);
+        let (sender, receiver) = oneshot::channel();
+        let body = RequestBody { incoming: Some(incoming), is_begun: false, rest: Some(sender) };
+        (Request::from_parts(head, Body::new(body)), Self { rest: Some(receiver), on_demand })
+    }
+
+    /// Reads what the handler left of the body. Returns `false` if the connection cannot be used for another request:
+    /// the rest is too long, does not come within `patience`, or was not asked for.
+    pub(super) async fn drain(self, patience: Duration) -> bool {
+        let Some(mut receiver) = self.rest else { return true };
+        let Ok(rest) = receiver.try_recv() else { return true };
+        if rest.is_begun || self.on_demand {
+            return false;
+        }
+        timeout(patience, rest.drain()).await.unwrap_or(false)
     }
 }
 
-impl HttpBody for Asked {
+impl Remainder {
+    /// Reads to the end. Returns `false` if there is none within the longest body.
+    async fn drain(mut self) -> bool {
+        if self.incoming.size_hint().lower() > BODY_BYTES_MAX as u64 {
+            return false;
+        }
+        let mut room = BODY_BYTES_MAX;
+        while let Some(frame) = self.incoming.frame().await {
+            let Ok(frame) = frame else { return false };
+            let Some(left) = room.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else { return false };
+            room = left;
+        }
+        true
+    }
+}
+
+impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -32,29 +89,40 @@ impl HttpBody for Asked {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if matches!(frame, Poll::Ready(None)) || self.body.is_end_stream() {
-            self.silence.leave_unread(false);
+        self.is_begun = true;
+        let Some(incoming) = self.incoming.as_mut() else { return Poll::Ready(None) };
+        let frame = Pin::new(&mut *incoming).poll_frame(cx);
+        if matches!(frame, Poll::Ready(None)) || incoming.is_end_stream() {
+            self.incoming = None;
         }
         frame
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.incoming.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let (Some(incoming), Some(rest)) = (self.incoming.take(), self.rest.take()) {
+            // A connection that has ended already waits for nothing.
+            let _ = rest.send(Remainder { incoming, is_begun: self.is_begun });
+        }
     }
 }
 
 /// An answer's body. Work on the request is over when it is written.
-pub(super) struct Answer {
+pub(super) struct ResponseBody {
     pub(super) body: Body,
     pub(super) _at_work: AtWork,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 

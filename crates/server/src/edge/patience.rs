@@ -33,7 +33,7 @@ struct Inner {
     since: Instant,
     /// In milliseconds from then; [`FOR_EVER`] while a request is worked on. The lowest bit tells whether no request has begun.
     until: AtomicU64,
-    /// Whether some of a request's body may be left.
+    /// The last request's body was not read to its end, so that the client may still send.
     unread: AtomicBool,
 }
 
@@ -63,9 +63,9 @@ impl Silence {
         AtWork(self.clone())
     }
 
-    /// Some of a request's body may be left when it is answered, or is not.
-    pub(super) fn leave_unread(&self, some: bool) {
-        self.0.unread.store(some, Ordering::Relaxed);
+    /// Notes that the last request's body was not read to its end: the connection closes while the client may still send.
+    pub(super) fn leave_unread(&self) {
+        self.0.unread.store(true, Ordering::Relaxed);
     }
 
     /// Some of a request has come.

@@ -37,7 +37,11 @@ impl Engine {
         }
         let kind = record.pool.kind;
         let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);
-        if self.live(id, &anyone).await?.is_some() {
+        if let Some(live) = self.live(id, &anyone).await? {
+            if who.covers(&live.pool, &live.session) {
+                // The registry found it only now.
+                return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+            }
             // The caller is no longer one of those who share it.
             return Ok(None);
         }
@@ -47,7 +51,7 @@ impl Engine {
         }
         let station = self.station(kind, id.bucket())?;
         if station.is_rebuilt() {
-            self.bearings.suspect(id.bucket());
+            self.lease.suspect(id.bucket());
         } else {
             self.open(station, &record.pool, None).await?;
         }

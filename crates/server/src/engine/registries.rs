@@ -132,6 +132,11 @@ impl Registries {
         self.lasting.as_ref().unwrap_or(&self.main)
     }
 
+    /// Says that the time comes from this process: no other registry's clock could be set.
+    pub(crate) fn has_own_clock(&self) -> bool {
+        matches!(self.for_capacities().footing, Footing::Lasting) && self.lasting.is_none()
+    }
+
     /// Whether a station of these is that of the registry that is configured.
     pub(crate) fn is_main(&self, station: &Station) -> bool {
         Arc::ptr_eq(&station.commits, &self.main.commits)

@@ -1,9 +1,11 @@
 //! What the nodes tell one another: that an entitlement has changed, so that each forgets what it remembers.
 //!
-//! It goes by Redis's publish and subscribe, which loses what is said while a node does not listen. A node that
+//! It goes by Redis's publish and subscribe, or by PostgreSQL's notices where no Redis is (`by_postgres.rs`). Both lose
+//! what is said while a node does not listen. A node that
 //! begins to listen again therefore forgets everything; and nothing that is remembered counts for longer than
 //! its time, whether anything was heard or not.
 
+mod by_postgres;
 mod message;
 
 use std::sync::Arc;
@@ -12,12 +14,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use redis::aio::PubSub;
+use seatkeeper_ledger::Notices;
 use seatkeeper_registry::redis::Servers;
 use tokio_util::sync::CancellationToken;
 
 use super::{Changed, Entitlements};
 use crate::error::Error;
 use crate::workers::{Left, Worker};
+pub(crate) use by_postgres::{EndTeller, EndedAbroad, NoticeReader};
 use message::Message;
 
 const CHANNEL: &str = "sk:entitlements";
@@ -31,11 +35,28 @@ pub(super) const TELLING_MAX: Duration = Duration::from_secs(1);
 /// How often a node makes sure that it still listens. A connection that died without a word is noticed by it.
 const STILL_THERE: Duration = Duration::from_secs(5);
 
+/// The way to the other nodes.
+#[derive(Clone)]
+pub(crate) enum Others {
+    ByRedis(Servers),
+    ByPostgres(Notices),
+}
+
 /// Tells the other nodes.
-pub(super) async fn tell(others: &Servers, changed: &Changed) -> Result<(), Error> {
-    let publish = redis::cmd("PUBLISH").arg(CHANNEL).arg(Message::of(changed).to_text()).take();
-    let told = others.query::<()>(CHANNEL, &publish);
-    Ok(tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)??)
+pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error> {
+    let text = Message::of(changed).to_text();
+    let told = async {
+        match others {
+            Others::ByRedis(servers) => {
+                let publish = redis::cmd("PUBLISH").arg(CHANNEL).arg(text).take();
+                Ok(servers.query::<()>(CHANNEL, &publish).await?)
+            }
+            Others::ByPostgres(notices) => {
+                notices.tell(by_postgres::ENTITLEMENTS, &text).await.map_err(Error::Ledger)
+            }
+        }
+    };
+    tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)?
 }
 
 /// Hears what other nodes tell.

@@ -1,5 +1,6 @@
 //! What gives subscribers their limits: their subscriptions and plans, remembered for a while.
 
+mod lookup;
 mod shared;
 
 use std::hash::Hash;
@@ -14,6 +15,7 @@ use seatkeeper_registry::redis::Servers;
 use super::announcements::{Announcements, Changed, Listening};
 use super::memory::Memory;
 use crate::error::Error;
+use lookup::Lookup;
 use shared::{Found, Shared};
 
 /// How many subscribers are remembered; the others are read from the ledger.
@@ -27,7 +29,7 @@ pub(crate) const DEVICES_MAX: u32 = 1_000;
 
 /// The subscribers.
 pub(crate) struct Subscribers {
-    ledger: Ledger,
+    ledger: Lookup,
     remembered: Memory<Key, Subscriber>,
     shared: Option<Shared>,
     announcements: Announcements,
@@ -50,7 +52,7 @@ impl Subscribers {
     /// Nodes that are not alone share through `others` what they read.
     pub(crate) fn new(ledger: Ledger, remember_for: Duration, others: Option<Servers>) -> Self {
         Self {
-            ledger,
+            ledger: Lookup::new(ledger),
             remembered: Memory::new(SUBSCRIBERS_REMEMBERED_MAX, remember_for),
             shared: others.map(|others| Shared::new(others, SHARED_PATIENCE)),
             announcements: Announcements::new(),
@@ -97,7 +99,7 @@ impl Subscribers {
 
     /// What another node read lately, or what the ledger says.
     async fn read(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
-        let from_ledger = async || self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger);
+        let from_ledger = async || self.ledger.subscriber(tenant, user).await;
         let Some(shared) = &self.shared else { return from_ledger().await };
         match shared.get(tenant, user).await {
             Some(Found::Subscriber(subscriber)) => Ok(subscriber),

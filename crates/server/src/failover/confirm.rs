@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketRow, Ledger, NodeRow};
+use seatkeeper_ledger::{BucketRow, KnownNode, Ledger};
 use seatkeeper_registry::Receipt;
+use tokio::time::error::Elapsed;
 
-use super::{Bearings, POLL_INTERVAL, Presence};
+use super::{EpochLease, Membership, POLL_INTERVAL};
 use crate::engine::Commits;
 use crate::error::Error;
 use crate::workers::{Left, Worker};
@@ -16,12 +17,18 @@ use crate::workers::{Left, Worker};
 /// How long the ledger may take. Past it, it counts as out of reach.
 const READING_MAX: Duration = Duration::from_secs(1);
 
+/// A reading that takes longer is one of a ledger that may be lost: the other nodes are told before this node's lease is over.
+const READING_LATE: Duration = Duration::from_millis(400);
+
+/// When a reading began, the nodes, and the rows of buckets.
+type Reading = (Instant, Vec<KnownNode>, Vec<BucketRow>);
+
 pub(crate) struct Confirm {
     pub(crate) ledger: Ledger,
-    pub(crate) bearings: Arc<Bearings>,
+    pub(crate) lease: Arc<EpochLease>,
     /// Those of the registries that are rebuilt.
     pub(crate) commits: Vec<Arc<Commits>>,
-    pub(crate) presence: Arc<Presence>,
+    pub(crate) membership: Arc<Membership>,
 }
 
 #[async_trait]
@@ -35,19 +42,20 @@ impl Worker for Confirm {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let began = Instant::now();
-        match tokio::time::timeout(READING_MAX, self.read()).await {
+        match self.read_in_time().await {
             Ok(Ok((began, nodes, rows))) => self.note(began, nodes, rows),
             Ok(Err(error)) => {
-                if self.bearings.not_confirmed(began) {
+                if self.lease.not_confirmed() {
                     let error = Error::Ledger(error);
                     let causes = error.with_causes();
-                    tracing::error!(%causes, "the ledger is out of reach: what needs no record goes on");
+                    tracing::error!(%causes, "ledger unreachable: only answers that need no commit are served, while no other node reaches it");
                 }
             }
             Err(_) => {
-                if self.bearings.not_confirmed(began) {
-                    tracing::error!("the ledger does not answer: what needs no record goes on");
+                if self.lease.not_confirmed() {
+                    tracing::error!(
+                        "the ledger does not answer: only answers that need no commit are served, while no other node reaches it"
+                    );
                 }
             }
         }
@@ -55,30 +63,40 @@ impl Worker for Confirm {
     }
 
     async fn woken(&self) {
-        self.bearings.reading_wanted().await;
+        self.lease.reading_wanted().await;
     }
 }
 
 impl Confirm {
+    /// Reads within [`READING_MAX`], and tells the lease if that takes long.
+    async fn read_in_time(&self) -> Result<Result<Reading, seatkeeper_ledger::Error>, Elapsed> {
+        let mut reading = std::pin::pin!(self.read());
+        if let Ok(read) = tokio::time::timeout(READING_LATE, &mut reading).await {
+            return Ok(read);
+        }
+        self.lease.ledger_is_late();
+        tokio::time::timeout(READING_MAX.saturating_sub(READING_LATE), reading).await
+    }
+
     /// The nodes first: one that goes by an epoch must be among the nodes that whoever raises it waits for.
-    async fn read(&self) -> Result<(Instant, Vec<NodeRow>, Vec<BucketRow>), seatkeeper_ledger::Error> {
-        let nodes = self.presence.seen().await?;
+    async fn read(&self) -> Result<Reading, seatkeeper_ledger::Error> {
+        let nodes = self.membership.seen().await?;
         let began = Instant::now();
         Ok((began, nodes, self.ledger.buckets().await?))
     }
 
-    fn note(&self, began: Instant, nodes: Vec<NodeRow>, rows: Vec<BucketRow>) {
-        if !self.bearings.reaches_ledger() {
+    fn note(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
+        if !self.lease.reaches_ledger() {
             tracing::info!("the ledger is back");
         }
-        let known = self.bearings.rows();
+        let known = self.lease.rows();
         let is_new = |row: &&BucketRow| {
             let known = known.get(usize::from(row.bucket.number()));
             known.is_none_or(|known| known.epoch != row.epoch)
         };
         let raised: Vec<(Bucket, u64)> =
             rows.iter().filter(is_new).map(|row| (row.bucket, row.epoch)).collect();
-        self.bearings.confirm(began, nodes, rows);
+        self.lease.confirm(began, nodes, rows);
         for (bucket, epoch) in raised {
             // Whoever waits in an older epoch waits in vain.
             let begun = Receipt { bucket, epoch, position: 0 };

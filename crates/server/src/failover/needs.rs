@@ -44,7 +44,7 @@ pub(super) struct Seen<'a> {
 /// Whether this node reaches a server that others have left for another one, and that lives on as it was then. It is
 /// not for this node to take the bucket back: for the others its server may be out of reach.
 pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
-    let State::Serving { epoch, identity } = &condition.state else { return false };
+    let State::Serving { epoch, identity, .. } = &condition.state else { return false };
     let is_as_it_was = *identity == condition.server;
     let Some(now_at) = &row.identity else { return false };
     is_as_it_was && *epoch < row.epoch && identity.as_ref().is_some_and(|Identity(text)| **text != **now_at)
@@ -90,12 +90,21 @@ fn is_standing_in(row: &BucketRow, standby: &Condition) -> bool {
     matches!(standby.state, State::Serving { epoch, .. } if epoch == row.epoch)
 }
 
-/// Whether the bucket is served as the ledger says, on the server that it was filled on.
+/// Returns whether a bucket is served as the ledger says: by the configured registry, by the standby, or in mode `deny` by nothing.
+pub(super) fn is_in_service(row: &BucketRow, condition: &Condition, standby: Option<&Condition>) -> bool {
+    match row.mode {
+        BucketMode::Registry => is_served(row, condition),
+        BucketMode::Ledger | BucketMode::Allow => standby.is_some_and(|standby| is_standing_in(row, standby)),
+        BucketMode::Deny => true,
+    }
+}
+
+/// Returns whether the registry serves the bucket as the ledger says, from the memory that it was filled in, with a lease.
 fn is_served(row: &BucketRow, condition: &Condition) -> bool {
     match &condition.state {
-        State::Serving { epoch, identity } => {
+        State::Serving { epoch, identity, is_leased } => {
             let is_the_ledgers = identity.as_ref().map(|Identity(text)| &**text) == row.identity.as_deref();
-            *epoch == row.epoch && *identity == condition.server && is_the_ledgers
+            *epoch == row.epoch && *identity == condition.server && is_the_ledgers && *is_leased
         }
         State::Unreachable | State::Missing | State::Rebuilding { .. } => false,
     }
@@ -110,20 +119,13 @@ impl Need {
         condition: &Condition,
         standby: Option<&Condition>,
     ) -> bool {
-        let is_served = match self.mode {
-            BucketMode::Registry => is_served(row, condition),
-            BucketMode::Ledger | BucketMode::Allow => {
-                standby.is_some_and(|standby| is_standing_in(row, standby))
-            }
-            BucketMode::Deny => true,
-        };
-        let is_done = row.mode == self.mode && is_served && !self.is_hidden;
+        let is_done = row.mode == self.mode && is_in_service(row, condition, standby) && !self.is_hidden;
         row.epoch == self.epoch && !is_done
     }
 }
 
 /// The buckets that more than half of these nodes cannot reach.
-pub(super) fn cut(nodes: &[NodeRow]) -> BucketSet {
+pub(super) fn cut(nodes: &[&NodeRow]) -> BucketSet {
     let is_cut = |bucket: &Bucket| {
         let votes = nodes.iter().filter(|node| node.unreachable.contains(*bucket)).count();
         votes * 2 > nodes.len()
@@ -132,7 +134,7 @@ pub(super) fn cut(nodes: &[NodeRow]) -> BucketSet {
 }
 
 /// The buckets that more than half of these nodes can reach.
-pub(super) fn reached(nodes: &[NodeRow]) -> BucketSet {
+pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
     let is_reached = |bucket: &Bucket| {
         let votes = nodes.iter().filter(|node| !node.unreachable.contains(*bucket)).count();
         votes * 2 > nodes.len()

@@ -10,9 +10,10 @@ use seatkeeper_ledger::BucketMode;
 use seatkeeper_registry::{Condition, State};
 
 use super::breaker::Breaker;
-use super::needs::{self, Need, Needs, Seen, is_superseded};
+use super::membership::live;
+use super::needs::{self, Need, Needs, Seen, is_in_service, is_superseded};
 use super::rebuilt::{Conditions, Rebuilt};
-use super::{Bearings, POLL_INTERVAL};
+use super::{EpochLease, POLL_INTERVAL};
 use crate::error::Error;
 use crate::workers::{Left, Worker};
 
@@ -23,20 +24,29 @@ const BACK_AFTER: Duration = Duration::from_secs(10);
 /// any, had their turn by then.
 const LOST_AFTER: Duration = Duration::from_secs(20);
 
-/// Which buckets' registry this node reaches.
-pub(crate) struct Reach(Mutex<Box<[Breaker]>>);
+/// A node takes itself out after more than half of the buckets were not served for this time. A rebuild on an
+/// idle machine is over before.
+const UNSERVED_AFTER: Duration = Duration::from_secs(3);
+
+/// Which buckets' registry this node reaches, and how many buckets are served.
+pub(crate) struct Reach {
+    breakers: Mutex<Box<[Breaker]>>,
+    /// Since when more than half of the buckets are not served.
+    mostly_unserved_since: Mutex<Option<Instant>>,
+}
 
 impl Default for Reach {
     /// All, until it is known better.
     fn default() -> Self {
-        Self(Mutex::new((0..BUCKETS).map(|_| Breaker::default()).collect()))
+        let breakers = (0..BUCKETS).map(|_| Breaker::default()).collect();
+        Self { breakers: Mutex::new(breakers), mostly_unserved_since: Mutex::default() }
     }
 }
 
 impl Reach {
     /// Those that it does not reach.
     pub(crate) fn unreachable(&self) -> BucketSet {
-        let breakers = self.0.lock();
+        let breakers = self.breakers.lock();
         Bucket::all()
             .zip(breakers.iter())
             .filter(|(_, breaker)| breaker.is_open())
@@ -44,9 +54,20 @@ impl Reach {
             .collect()
     }
 
+    /// Returns whether more than half of the buckets have not been served for [`UNSERVED_AFTER`].
+    pub(crate) fn is_mostly_unserved(&self) -> bool {
+        self.mostly_unserved_since.lock().is_some_and(|since| since.elapsed() >= UNSERVED_AFTER)
+    }
+
+    /// Notes how many buckets are not served.
+    fn note_unserved(&self, unserved: usize, now: Instant) {
+        let mut since = self.mostly_unserved_since.lock();
+        *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
+    }
+
     /// Notes which buckets are reached; says how many went out of reach now, and how many came back.
     fn note(&self, reached: BucketSet, now: Instant) -> (usize, usize) {
-        let mut breakers = self.0.lock();
+        let mut breakers = self.breakers.lock();
         let (mut lost, mut back) = (0, 0);
         for (bucket, breaker) in Bucket::all().zip(breakers.iter_mut()) {
             if breaker.note(reached.contains(bucket), now) {
@@ -59,7 +80,7 @@ impl Reach {
 
 pub(crate) struct Probe {
     rebuilt: Rebuilt,
-    bearings: Arc<Bearings>,
+    lease: Arc<EpochLease>,
     reach: Arc<Reach>,
     needs: Arc<Needs>,
     when_down: BucketMode,
@@ -100,19 +121,35 @@ impl Worker for Probe {
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        let modes = self.bearings.rows();
+        let modes = self.lease.rows();
         let conditions = self.rebuilt.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
         let reached = if self.rebuilt.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
         let (lost, back) = self.reach.note(reached, now);
         if lost > 0 {
-            tracing::error!(buckets = lost, "the registry is out of reach from here");
+            tracing::error!(
+                buckets = lost,
+                "Redis is out of reach or refuses writes: this node answers 503 for its buckets unless most nodes agree"
+            );
         }
         if back > 0 {
-            tracing::info!(buckets = back, "the registry can be reached again from here");
+            tracing::info!(buckets = back, "Redis can be reached and written again");
         }
+        let unserved = modes.iter().zip(&conditions.main).filter(|(row, condition)| {
+            !is_in_service(row, condition, conditions.standby_of(condition.bucket))
+        });
+        self.reach.note_unserved(unserved.count(), now);
         if let Some(needs) = self.needs(&conditions, now) {
             self.needs.set(needs);
+        }
+        if self.lease.holds() {
+            // Clients can heartbeat here, so sessions that do not may expire. A lease that cannot be renewed runs out.
+            if let Err(error) = self.rebuilt.main.renew_leases().await {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "leases of buckets were not renewed"
+                );
+            }
         }
         Ok(Left::Nothing)
     }
@@ -122,18 +159,18 @@ impl Probe {
     /// `when_down` is the mode of buckets whose registry is out of reach.
     pub(crate) fn new(
         rebuilt: Rebuilt,
-        bearings: Arc<Bearings>,
+        lease: Arc<EpochLease>,
         reach: Arc<Reach>,
         needs: Arc<Needs>,
         when_down: BucketMode,
     ) -> Self {
         let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
-        Self { rebuilt, bearings, reach, needs, when_down, reached, cut }
+        Self { rebuilt, lease, reach, needs, when_down, reached, cut }
     }
 
     /// The buckets whose registry this node reaches, and not one that the others have left.
     fn reached(&self, conditions: &[Condition]) -> BucketSet {
-        let rows = self.bearings.rows();
+        let rows = self.lease.rows();
         let is_reached = |condition: &&Condition| {
             let row = rows.get(usize::from(condition.bucket.number()));
             condition.state != State::Unreachable && !row.is_some_and(|row| is_superseded(row, condition))
@@ -143,21 +180,21 @@ impl Probe {
 
     /// What must be done; none if that cannot be told, for the ledger is out of reach.
     fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<Need>> {
-        let (rows, nodes) = (self.bearings.rows(), self.bearings.nodes());
-        if rows.is_empty() || !self.bearings.reaches_ledger() {
+        let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
+        let nodes = live(&nodes);
+        if rows.is_empty() || !self.lease.reaches_ledger() {
             return None;
         }
         let cut = needs::cut(&nodes);
         let back = self.reached.lock().note(needs::reached(&nodes), now, BACK_AFTER);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
-        let suspects = self.bearings.take_suspects();
-        let standby = |bucket: Bucket| conditions.standby.as_ref()?.get(usize::from(bucket.number()));
+        let suspects = self.lease.take_suspects();
         let need = |(row, condition): (_, &Condition)| {
             let bucket = condition.bucket;
             let seen = Seen {
                 row,
                 condition,
-                standby: standby(bucket),
+                standby: conditions.standby_of(bucket),
                 is_cut: cut.contains(bucket),
                 is_back: back.contains(bucket),
                 is_lost: lost.contains(bucket),

@@ -12,7 +12,7 @@ use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, St
 
 use super::needs::{Need, Needs};
 use super::rebuilt::Rebuilt;
-use super::{Bearings, LEASE, POLL_INTERVAL, Presence};
+use super::{EpochLease, LEASE, Membership, POLL_INTERVAL};
 use crate::entitlements::terms_of_pool;
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -31,10 +31,10 @@ const BUCKETS_AT_ONCE: usize = 4;
 pub(crate) struct Rebuilder {
     pub(crate) rebuilt: Rebuilt,
     pub(crate) ledger: Ledger,
-    pub(crate) bearings: Arc<Bearings>,
+    pub(crate) lease: Arc<EpochLease>,
     pub(crate) needs: Arc<Needs>,
     pub(crate) settings: Settings,
-    pub(crate) presence: Arc<Presence>,
+    pub(crate) membership: Arc<Membership>,
     pub(crate) metrics: Metrics,
 }
 
@@ -71,9 +71,9 @@ impl Worker for Rebuilder {
         let locked = self.lock(&buckets).await?;
         self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
         let rebuilt = self.see_to(needs, &locked).await;
-        self.bearings.read_again();
+        self.lease.read_again();
         // If this fails as well, the locks run out.
-        self.ledger.unlock_buckets(self.presence.id(), &locked).await.map_err(Error::Ledger)?;
+        self.ledger.unlock_buckets(self.membership.id(), &locked).await.map_err(Error::Ledger)?;
         rebuilt.map(|()| Left::Nothing)
     }
 }
@@ -81,7 +81,7 @@ impl Worker for Rebuilder {
 impl Rebuilder {
     /// 1: those of these buckets that nobody else is at.
     async fn lock(&self, buckets: &[Bucket]) -> Result<Vec<Bucket>, Error> {
-        self.ledger.lock_buckets(self.presence.id(), buckets, LOCK_TIME).await.map_err(Error::Ledger)
+        self.ledger.lock_buckets(self.membership.id(), buckets, LOCK_TIME).await.map_err(Error::Ledger)
     }
 
     /// Rebuilds those that are locked, but for those that somebody has seen to before they were.
@@ -93,16 +93,26 @@ impl Rebuilder {
         let modes = rows.iter().map(|row| row.mode).chain(needs.iter().map(|need| need.mode));
         let conditions = self.rebuilt.conditions(modes).await;
         let mut reached = BTreeSet::new();
-        needs.retain(|need| {
+        needs.retain_mut(|need| {
             let number = usize::from(need.bucket.number());
             let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
             if main.state != State::Unreachable {
                 reached.insert(need.bucket);
             }
-            let standby = conditions.standby.as_ref().and_then(|standby| standby.get(number));
+            if need.mode == BucketMode::Registry {
+                // The memory that is there now, and not the one that was there when the need was seen.
+                need.identity.clone_from(&main.server);
+            }
+            let standby = conditions.standby_of(need.bucket);
             locked.contains(&need.bucket) && need.is_left(row, main, standby)
         });
-        self.rebuild(needs, &reached).await
+        if needs.is_empty() {
+            return Ok(());
+        }
+        self.membership.raise_begins().await;
+        let rebuilt = self.rebuild(needs, &reached).await;
+        self.membership.raise_ends();
+        rebuilt
     }
 
     /// `reached` are the buckets whose configured registry this node reaches.
@@ -120,7 +130,7 @@ impl Rebuilder {
         if begun.is_empty() {
             return Ok(());
         }
-        if !self.presence.is_alone().await.map_err(Error::Ledger)? {
+        if !self.membership.is_only_node().await.map_err(Error::Ledger)? {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
         let not_before = self.ledger.last_time().await.map_err(Error::Ledger)?.unwrap_or_default();

@@ -32,6 +32,13 @@ pub(super) struct Conditions {
     pub(super) standby: Option<Vec<Condition>>,
 }
 
+impl Conditions {
+    /// How a bucket is in the standby, if somebody had to know.
+    pub(super) fn standby_of(&self, bucket: Bucket) -> Option<&Condition> {
+        self.standby.as_ref()?.get(usize::from(bucket.number()))
+    }
+}
+
 impl Rebuilt {
     /// How the buckets are; those of the standby if it may have to serve one.
     pub(super) async fn conditions(&self, mut modes: impl Iterator<Item = BucketMode>) -> Conditions {

@@ -1,6 +1,6 @@
 //! What the answers of several APIs tell a client.
 
-use seatkeeper_core::Span;
+use seatkeeper_core::{EndReason, Span};
 
 use crate::engine::Past;
 use crate::problem::{self, Problem};
@@ -23,10 +23,20 @@ pub(crate) fn wait_seconds(free_in: Option<Span>) -> u64 {
     seconds + rand::random_range(0..=seconds.div_ceil(4))
 }
 
-/// What a heartbeat is told of a session that has ended.
+/// The answer to a heartbeat of a session that has ended. Older clients compare the text of `expired`, and acquire anew: no
+/// other reason may have it.
 pub(crate) fn session_ended(past: Past) -> Problem {
+    let kind = match past.reason {
+        EndReason::Expired => &problem::SESSION_EXPIRED,
+        EndReason::EntitlementEnded => &problem::SESSION_ENTITLEMENT_ENDED,
+        EndReason::Released
+        | EndReason::Evicted
+        | EndReason::Superseded
+        | EndReason::Upgraded
+        | EndReason::Revoked => &problem::SESSION_ENDED,
+    };
     let reason = past.reason.as_str();
-    Problem::new(&problem::SESSION_ENDED, format!("It ended as `{reason}`."))
+    Problem::new(kind, format!("It ended as `{reason}`."))
         .with("reason", reason)
         .with("last_heartbeat_at", text_of(past.last_heartbeat))
 }

@@ -3,7 +3,6 @@
 mod whole;
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
 use garde::Validate;
@@ -11,6 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::app::App;
 use crate::error::{Error, FieldError};
+pub(crate) use whole::BODY_BYTES_MAX;
 
 /// A JSON body whose every field is as it must be.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -38,9 +38,7 @@ impl Unread {
     where
         T: DeserializeOwned + Validate<Context = ()>,
     {
-        // The other half is for the answer: a client that is slow must not look like a server that is.
-        let patience = Duration::from_secs(app.settings.server.request_timeout_seconds) / 2;
-        let bytes = whole::read(self.0, patience).await?;
+        let bytes = whole::read(self.0, app.settings.server.body_timeout()).await?;
         let text = str::from_utf8(&bytes).map_err(Error::NotUtf8)?;
         let value: T = if text.trim_ascii_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| refused::<T>(error, text))?

@@ -1,13 +1,10 @@
 //! The description of the API, but for what the routes say of themselves.
 
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::openapi::{OpenApi, Ref, RefOr};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{Modify, OpenApi as _, ToSchema as _};
 
-use crate::problem::{MEDIA_TYPE, Problem};
-
-/// What an answer is described as where nothing else is said.
-const JSON: &str = "application/json";
+use crate::problem::{MEDIA_TYPE, PROBLEMS, Problem, ProblemKind};
 
 /// The description of the API, before its routes are added.
 #[derive(utoipa::OpenApi)]
@@ -33,24 +30,44 @@ pub(super) fn without_routes() -> OpenApi {
     Description::openapi()
 }
 
-/// Says of every answer that is a problem that it is one, as [`Problem`] says it of itself.
+/// Describes the problems of every operation. Its answers name their kinds of problems, separated by commas; the description of
+/// a kind is the same wherever it stands.
 pub(super) fn name_problems(api: &mut OpenApi) {
-    let problem = RefOr::from(Ref::from_schema_name(Problem::name()));
     let operations = api.paths.paths.values_mut().flat_map(|path| {
         [&mut path.get, &mut path.put, &mut path.post, &mut path.delete, &mut path.patch]
             .into_iter()
             .flatten()
     });
     for answer in operations.flat_map(|operation| operation.responses.responses.values_mut()) {
-        let RefOr::T(answer) = answer else { continue };
-        if let Some(RefOr::T(content)) = answer.content.get(JSON)
-            && content.schema.as_ref() == Some(&problem)
-        {
-            let content = RefOr::T(content.clone());
-            answer.content.clear();
-            answer.content.insert(MEDIA_TYPE.to_owned(), content);
+        if let Some(described) = described(answer) {
+            *answer = described;
         }
     }
+    let components = api.components.get_or_insert_default();
+    for kind in PROBLEMS {
+        components.responses.insert(kind.name.to_owned(), RefOr::T(response_of(&[kind])));
+    }
+}
+
+/// The description of an answer that names kinds of problems; `None` if it names none.
+fn described(answer: &RefOr<Response>) -> Option<RefOr<Response>> {
+    let RefOr::T(answer) = answer else { return None };
+    let kind = |name: &str| PROBLEMS.iter().find(|kind| kind.name == name).copied();
+    let kinds: Option<Vec<_>> = answer.description.split(", ").map(kind).collect();
+    match kinds?.as_slice() {
+        [only] => Some(RefOr::from(Ref::from_response_name(only.name))),
+        kinds => Some(RefOr::T(response_of(kinds))),
+    }
+}
+
+/// Builds the description of a response with a problem of one of `kinds`.
+fn response_of(kinds: &[&ProblemKind]) -> Response {
+    let told: Vec<_> = kinds.iter().map(|kind| format!("`{}`: {}.", kind.name, kind.title)).collect();
+    let problem = Ref::from_schema_name(Problem::name());
+    ResponseBuilder::new()
+        .description(told.join(" "))
+        .content(MEDIA_TYPE, ContentBuilder::new().schema(Some(problem)).build())
+        .build()
 }
 
 struct Bearer;

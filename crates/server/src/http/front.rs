@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 
+use super::headers::Protection;
 use super::request_id::Arrival;
 use super::room::Room;
 use crate::error::Error;
@@ -23,12 +24,14 @@ pub(super) struct Front {
 /// Counts a request, names it, bounds its time, and lets it in if there is room. A panic costs no more than its own answer.
 pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next: Next) -> Response {
     let counted = front.metrics.begin(&request);
+    let protection = Protection::for_request(&request);
     let answer = front.arrival.named(request, async |request| {
         let Some(_inside) = front.room.enter(&request) else { return Error::TooBusy.into_response() };
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
         answer.unwrap_or_else(|_| Error::Panicked.into_response())
     });
-    let answer = answer.await;
+    let mut answer = answer.await;
+    protection.put_on(answer.headers_mut());
     counted.answered(answer.status());
     answer
 }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Router, middleware};
+use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::client_address::Proxies;
 use super::description;
 use super::front::{self, Front};
+use super::headers::DOCS;
 use super::request_id::Arrival;
 use super::room::Room;
 use crate::app::App;
@@ -28,12 +30,32 @@ fn routes() -> OpenApiRouter<App> {
 }
 
 /// The description of the whole API, as `/openapi.json` serves it.
-pub fn openapi() -> utoipa::openapi::OpenApi {
+pub fn openapi() -> OpenApi {
     routes().into_openapi()
 }
 
-/// The server's router.
+/// The server's router, with `/metrics` unless `metrics.listen` is set.
 pub(crate) fn router(app: App) -> Router {
+    let (routes, description) = routes().split_for_parts();
+    let routes = routes.merge(operations::pages()).merge(docs(description));
+    match app.settings.metrics.listen {
+        Some(_) => fronted(routes, app),
+        None => fronted(routes.merge(operations::metrics_page()), app),
+    }
+}
+
+/// The browsable description of the API. It asks no validator on the network.
+fn docs(description: OpenApi) -> SwaggerUi {
+    SwaggerUi::new(DOCS).url("/openapi.json", description).config(Config::default().validator_url("none"))
+}
+
+/// The router of an address that serves metrics alone.
+pub(crate) fn metrics_router(app: App) -> Router {
+    fronted(operations::metrics_page(), app)
+}
+
+/// These routes, behind what every request goes through.
+fn fronted(routes: Router<App>, app: App) -> Router {
     let server = &app.settings.server;
     let front = Front {
         metrics: app.metrics.http.clone(),
@@ -43,10 +65,7 @@ pub(crate) fn router(app: App) -> Router {
         },
         room: Room::for_requests(server.requests_max),
     };
-    let (routes, description) = routes().split_for_parts();
     routes
-        .merge(operations::pages())
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", description))
         .fallback(async || Error::NoSuchRoute)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
         // One layer for all of it: each is made anew, and moves the request, every time.

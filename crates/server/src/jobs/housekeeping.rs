@@ -5,9 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use seatkeeper_core::Span;
 use seatkeeper_ledger::{Fence, JobName, Ledger, RunsKept};
-use seatkeeper_registry::Registry;
 
-use super::Job;
+use super::{Job, JobClock};
 use crate::error::Error;
 
 /// How long runs and idempotency keys are kept.
@@ -19,8 +18,11 @@ const RUNS_KEPT_MAX: u32 = 10_080;
 /// Rows in one commit, so that admissions do not wait long behind it.
 const PURGE_ROWS_MAX: u32 = 1_000;
 
+/// Interval between two runs of the job.
+pub(super) const INTERVAL: Span = Span::from_secs(3_600);
+
 pub(crate) struct Housekeeping {
-    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) clock: Arc<JobClock>,
     pub(crate) ledger: Ledger,
 }
 
@@ -31,11 +33,15 @@ impl Job for Housekeeping {
     }
 
     fn interval(&self) -> Span {
-        Span::from_secs(3_600)
+        INTERVAL
+    }
+
+    fn is_destructive(&self) -> bool {
+        true
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
-        let before = self.registry.now().await? - KEEP;
+        let before = self.clock.read_to_delete().await? - KEEP;
         let keep = RunsKept { since: before, min: RUNS_KEPT_MIN, max: RUNS_KEPT_MAX };
         loop {
             let (ledger, rows) = (&self.ledger, PURGE_ROWS_MAX);

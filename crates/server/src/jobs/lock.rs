@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use seatkeeper_ledger::{Error as LedgerError, Fence, Ledger};
-use seatkeeper_registry::Registry;
 
+use super::JobClock;
 use crate::error::Error;
 
 /// Heartbeats that fail in a row before the lock counts as lost.
@@ -23,16 +23,11 @@ pub(super) enum Broken {
 }
 
 /// Extends the lock at each interval, and returns once the run must not go on.
-pub(super) async fn keep(
-    registry: &dyn Registry,
-    ledger: &Ledger,
-    fence: &Fence,
-    interval: Duration,
-) -> Broken {
+pub(super) async fn keep(clock: &JobClock, ledger: &Ledger, fence: &Fence, interval: Duration) -> Broken {
     let mut failures = 0;
     loop {
         tokio::time::sleep(interval).await;
-        let beat = tokio::time::timeout(HEARTBEAT_MAX, heartbeat(registry, ledger, fence)).await;
+        let beat = tokio::time::timeout(HEARTBEAT_MAX, heartbeat(clock, ledger, fence)).await;
         let error = match beat {
             Ok(Ok(())) => {
                 failures = 0;
@@ -51,7 +46,11 @@ pub(super) async fn keep(
     }
 }
 
-async fn heartbeat(registry: &dyn Registry, ledger: &Ledger, fence: &Fence) -> Result<(), Error> {
-    let now = registry.now().await?;
-    ledger.heartbeat_job(fence, now).await.map_err(Error::Ledger)
+async fn heartbeat(clock: &JobClock, ledger: &Ledger, fence: &Fence) -> Result<(), Error> {
+    let time = clock.read().await?;
+    // A lock that is dated by a clock which was just set might never become stale.
+    if !time.may_schedule {
+        return Err(Error::ClockUnsettled);
+    }
+    ledger.heartbeat_job(fence, time.now).await.map_err(Error::Ledger)
 }

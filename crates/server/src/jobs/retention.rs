@@ -5,16 +5,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use seatkeeper_core::Span;
 use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
-use seatkeeper_registry::Registry;
 
-use super::Job;
+use super::{Job, JobClock};
 use crate::error::Error;
 
 /// Records in one commit, so that admissions do not wait long behind it.
 const PURGE_RECORDS_MAX: u32 = 1_000;
 
+/// Interval between two runs of the job.
+pub(super) const INTERVAL: Span = Span::from_secs(600);
+
 pub(crate) struct Retention {
-    pub(crate) registry: Arc<dyn Registry>,
+    pub(crate) clock: Arc<JobClock>,
     pub(crate) ledger: Ledger,
     pub(crate) keep: Span,
     /// What is kept however old it is.
@@ -28,11 +30,18 @@ impl Job for Retention {
     }
 
     fn interval(&self) -> Span {
-        Span::from_secs(600)
+        INTERVAL
+    }
+
+    fn is_destructive(&self) -> bool {
+        true
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
-        let before = self.registry.now().await? - self.keep;
+        let now = self.clock.read_to_delete().await?;
+        // A clock that is wrong from the start may be ahead of all that was ever recorded.
+        let Some(newest) = self.ledger.newest_event().await.map_err(Error::Ledger)? else { return Ok(()) };
+        let before = now.min(newest) - self.keep;
         let (ledger, keep, batch) = (&self.ledger, self.in_any_case, PURGE_RECORDS_MAX);
         while ledger.purge(fence, before, keep, batch).await.map_err(Error::Ledger)?.more {
             tokio::task::yield_now().await;
@@ -43,3 +52,6 @@ impl Job for Retention {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::{JobName, Ledger};
-use seatkeeper_registry::Registry;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::{Job, Pace, Runner};
+use super::{Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
 use crate::workers::Crew;
 
 /// The jobs that this server runs, and a bell for each.
 pub(crate) struct Roster {
-    registry: Arc<dyn Registry>,
+    clock: Arc<JobClock>,
     ledger: Ledger,
     /// Who this server is to the others.
     worker: Arc<str>,
@@ -24,9 +23,9 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(crate) fn new(registry: Arc<dyn Registry>, ledger: Ledger, metrics: JobMetrics) -> Self {
+    pub(crate) fn new(clock: Arc<JobClock>, ledger: Ledger, metrics: JobMetrics) -> Self {
         let worker = Uuid::new_v4().to_string().into();
-        Self { registry, ledger, worker, bells: BTreeMap::new(), metrics }
+        Self { clock, ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
     /// Starts a job's runner in the crew. A job that the ledger does not know is due now.
@@ -40,7 +39,7 @@ impl Roster {
         let bell = Arc::clone(self.bells.entry(job.name()).or_default());
         crew.start(Runner {
             job,
-            registry: Arc::clone(&self.registry),
+            clock: Arc::clone(&self.clock),
             ledger: self.ledger.clone(),
             worker: Arc::clone(&self.worker),
             bell,

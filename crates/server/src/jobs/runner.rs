@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use seatkeeper_ledger::{Error as LedgerError, Fence, JobRun, Ledger};
-use seatkeeper_registry::Registry;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::Job;
 use super::lock::{self, Broken};
+use super::{Job, JobClock};
 use crate::error::Error;
 use crate::metrics::{JobMetrics, RunOutcome};
 use crate::workers::{Left, Worker};
@@ -36,7 +35,7 @@ impl Pace {
 /// The worker of one job.
 pub(super) struct Runner<J> {
     pub(super) job: J,
-    pub(super) registry: Arc<dyn Registry>,
+    pub(super) clock: Arc<JobClock>,
     pub(super) ledger: Ledger,
     /// Who this is to other workers.
     pub(super) worker: Arc<str>,
@@ -76,8 +75,13 @@ impl<J: Job> Worker for Runner<J> {
         if self.stop.is_cancelled() {
             return Ok(Left::Nothing);
         }
-        let now = self.registry.now().await?;
-        let taken = self.ledger.take_job(self.job.name(), &self.worker, now).await.map_err(Error::Ledger)?;
+        let time = self.clock.read().await?;
+        // By a wrong time a lock seems stale that is not, and the next run would be due in years or not at all.
+        if !time.may_schedule || (self.job.is_destructive() && !time.may_delete) {
+            return Ok(Left::Nothing);
+        }
+        let taken =
+            self.ledger.take_job(self.job.name(), &self.worker, time.now).await.map_err(Error::Ledger)?;
         if let Some(run) = taken {
             self.tell_taken(&run);
             let began = Instant::now();
@@ -98,7 +102,7 @@ impl<J: Job> Runner<J> {
                 Ok(Err(error)) => Ended::Failed(error.with_causes()),
                 Err(_) => Ended::Failed("the work panicked".to_owned()),
             },
-            broken = lock::keep(&*self.registry, &self.ledger, fence, self.pace.heartbeat) => match broken {
+            broken = lock::keep(&self.clock, &self.ledger, fence, self.pace.heartbeat) => match broken {
                 Broken::Lost => Ended::Lost,
                 Broken::Unheard(error) => Ended::Failed(format!("the lock could not be kept: {}", error.with_causes())),
             },
@@ -114,7 +118,12 @@ impl<J: Job> Runner<J> {
     /// Puts the end of a run on record, and frees the job. A run that has lost its lock has nothing to say. Returns what
     /// came of the run.
     async fn settle(&self, fence: &Fence, ended: Ended) -> Result<RunOutcome, Error> {
-        let now = self.registry.now().await?;
+        let time = self.clock.read().await?;
+        if !time.may_schedule {
+            // The lock becomes stale, and another run follows.
+            return Err(Error::ClockUnsettled);
+        }
+        let now = time.now;
         let (job, run) = (fence.job().as_str(), fence.token());
         let (outcome, settled) = match ended {
             Ended::Well => (RunOutcome::Succeeded, self.ledger.complete_job(fence, now).await),

@@ -11,6 +11,9 @@ use crate::engine::Station;
 use crate::error::Error;
 use crate::workers::{Left, sweep_due};
 
+/// Interval between two runs of the job.
+pub(super) const INTERVAL: Span = Span::from_secs(600);
+
 pub(crate) struct SessionExpiry {
     pub(crate) stations: Vec<Station>,
 }
@@ -22,7 +25,7 @@ impl Job for SessionExpiry {
     }
 
     fn interval(&self) -> Span {
-        Span::from_secs(600)
+        INTERVAL
     }
 
     async fn run(&self, _: &Fence) -> Result<(), Error> {

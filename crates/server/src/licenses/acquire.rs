@@ -18,8 +18,8 @@ use super::policy::policy_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    Meta, Unread, Who, heartbeat_interval_seconds, name_field, object_field, optional_name_field,
-    user_agent_field, wait_seconds,
+    BodyProblems, Meta, Problems, Unread, Who, heartbeat_interval_seconds, name_field, object_field,
+    optional_name_field, user_agent_field, wait_seconds,
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
@@ -82,12 +82,12 @@ const HOLDERS_SHOWN_MAX: usize = 10;
 #[utoipa::path(
     post, path = "/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
     responses(
+        Problems, BodyProblems,
         (status = 201, body = Acquired, description = "A seat was taken"),
         (status = 200, body = Acquired, description = "The holder's session goes on"),
-        (status = 403, body = Problem, description = "Every seat is in use, or the license has expired"),
-        (status = 404, body = Problem, description = "No such license, or it is not active"),
-        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 403, body = Problem, description = "license-full, license-expired"),
+        (status = 404, body = Problem, description = "license-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(super) async fn acquire(

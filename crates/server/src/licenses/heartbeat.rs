@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::engine::Beat;
 use crate::error::Error;
-use crate::http::{Meta, SessionPath, Who, session_ended};
+use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who, session_ended};
 use crate::problem::Problem;
 use crate::times::text_of;
 
@@ -32,11 +32,11 @@ pub(super) struct Renewed {
     patch, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
     responses(
+        Problems, ParameterProblems,
         (status = 200, body = Renewed, description = "The session lives on"),
-        (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
-        (status = 404, body = Problem, description = "No such session of the caller's"),
-        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 410, body = Problem, description = "session-expired, session-entitlement-ended, session-ended"),
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(super) async fn heartbeat(
@@ -46,11 +46,17 @@ pub(super) async fn heartbeat(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
     let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
+    if !app.engine.remembers(kind, id) {
+        app.limits.unknown_sessions(kind, &who)?;
+    }
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin);
     match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
         Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),
-        Beat::Missing => Err(Error::SessionNotFound),
+        Beat::Missing => {
+            app.limits.count_unknown_session(kind, &who);
+            Err(Error::SessionNotFound)
+        }
     }
 }
 
@@ -59,11 +65,11 @@ pub(super) async fn heartbeat(
     put, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
     responses(
+        Problems, ParameterProblems,
         (status = 200, body = Renewed, description = "The session lives on"),
-        (status = 410, body = Problem, description = "The session has ended; `reason` says why"),
-        (status = 404, body = Problem, description = "No such session of the caller's"),
-        (status = 429, body = Problem, description = "Too many requests; `Retry-After` says when to come back"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 410, body = Problem, description = "session-expired, session-entitlement-ended, session-ended"),
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(super) async fn heartbeat_put(

@@ -1,14 +1,15 @@
 //! Look at a license's live sessions.
 
 use axum::extract::State;
-use seatkeeper_core::{PoolKind, Reach};
+use seatkeeper_core::{PoolId, PoolKind, Reach};
 use seatkeeper_ledger::{LicenseId, SessionFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{IdPath, Page, Query, Who, cursor_of, page_limit};
+use crate::held_sessions::held_sessions;
+use crate::http::{IdPath, Page, ParameterProblems, Problems, Query, Who, cursor_of, page_limit};
 use crate::problem::Problem;
 use crate::session_answer::SessionAnswer;
 
@@ -26,9 +27,9 @@ pub(super) struct ListQuery {
     get, path = "/{license_id}/sessions", tag = "licenses", security(("bearer" = [])),
     params(("license_id" = Uuid, Path), ListQuery),
     responses(
+        Problems, ParameterProblems,
         (status = 200, body = Page<SessionAnswer>),
-        (status = 404, body = Problem, description = "No such license"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "license-not-found")
     )
 )]
 pub(super) async fn list(
@@ -43,6 +44,10 @@ pub(super) async fn list(
     let found = app.ledger.license(&who.tenant, license).await.map_err(Error::Ledger)?;
     found.ok_or(Error::LicenseNotFound)?;
     let who = who.authority().through(PoolKind::License);
+    let pool = PoolId::new(PoolKind::License, who.tenant.clone(), license.to_string());
+    if let Some(held) = held_sessions(&app, &pool, &who, cursor, limit).await? {
+        return Ok(axum::Json(held));
+    }
     let filter = SessionFilter {
         pool_kind: Some(PoolKind::License),
         pool: Some(license.to_string().into()),
@@ -53,6 +58,7 @@ pub(super) async fn list(
         live: Some(true),
         ..SessionFilter::default()
     };
+    // Of a large pool, page by page what is on record.
     let page =
         app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
     let mut items = Vec::with_capacity(page.items.len());

@@ -6,7 +6,7 @@ use seatkeeper_core::{PoolKind, Reach};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{SessionPath, Who};
+use crate::http::{ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 use crate::session_answer::SessionAnswer;
 
@@ -15,9 +15,9 @@ use crate::session_answer::SessionAnswer;
     get, path = "/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
     responses(
+        Problems, ParameterProblems,
         (status = 200, body = SessionAnswer),
-        (status = 404, body = Problem, description = "No such session of the caller's"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(super) async fn read(

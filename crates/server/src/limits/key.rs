@@ -23,6 +23,11 @@ impl Key {
         Self::of(&[b"heartbeat", id.as_bytes()], who)
     }
 
+    /// Heartbeats of sessions that never were, of an API.
+    pub(super) fn of_unknown_sessions(kind: PoolKind, who: &Caller) -> Self {
+        Self::of(&[b"unknown", kind.as_str().as_bytes()], who)
+    }
+
     fn of([what, whose]: &[&[u8]; 2], who: &Caller) -> Self {
         let class: &[u8] = if who.scopes.service { b"service" } else { b"user" };
         let (tenant, user) = (who.tenant.as_str().as_bytes(), who.user.as_str().as_bytes());

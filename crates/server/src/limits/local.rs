@@ -46,8 +46,19 @@ impl Local {
         self.count_at(now, key, rate)
     }
 
+    /// Decides whether something may happen now, and does not count it.
+    pub(super) fn peek(&self, key: Key, rate: Rate) -> Verdict {
+        let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let busy_until = self.shard_of(key).lock().busy_until.get(&key).copied();
+        rate.decide(now, busy_until.unwrap_or(now))
+    }
+
     fn count_at(&self, now: u64, key: Key, rate: Rate) -> Verdict {
-        self.shards[usize::from(key.0[0]) % SHARDS].lock().count(now, key, rate)
+        self.shard_of(key).lock().count(now, key, rate)
+    }
+
+    fn shard_of(&self, key: Key) -> &Mutex<Shard> {
+        &self.shards[usize::from(key.0[0]) % SHARDS]
     }
 }
 

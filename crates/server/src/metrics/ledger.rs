@@ -50,7 +50,7 @@ struct OfLicense {
 impl Collector for Look<Books> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let Some(counted) = self.known() else { return Ok(()) };
-        let Counted { live, seats, outbox_depth } = &*counted;
+        let Counted { live, seats: _, outbox_depth } = &*counted;
         let encoder = &mut encoder;
         gauges(
             encoder,
@@ -58,24 +58,35 @@ impl Collector for Look<Books> {
             "Sessions that are live on record.",
             KINDS.map(|kind| (OfKind::from(kind), live.get(&kind).copied().unwrap_or_default())),
         )?;
-        let of = |seats: &LicenseSeats| OfLicense { license_id: seats.license.to_string() };
-        gauges(
-            encoder,
-            "license_seats_used",
-            "Seats of a license that are in use, on record.",
-            seats.iter().map(|seats| (of(seats), seats.used)),
-        )?;
-        gauges(
-            encoder,
-            "license_seats_total",
-            "Seats of a license.",
-            seats.iter().map(|seats| (of(seats), seats.total)),
-        )?;
         gauge(
             encoder,
             "usage_outbox_depth",
             "Batches of usage that wait for their receiver.",
             Some(*outbox_depth),
+        )
+    }
+}
+
+/// The series of single licenses, which only a protected scrape shows.
+#[derive(Debug)]
+pub(super) struct LicenseSeries(pub(super) Look<Books>);
+
+impl Collector for LicenseSeries {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let Some(counted) = self.0.known() else { return Ok(()) };
+        let encoder = &mut encoder;
+        let of = |seats: &LicenseSeats| OfLicense { license_id: seats.license.to_string() };
+        gauges(
+            encoder,
+            "license_seats_used",
+            "Seats of a license that are in use, on record.",
+            counted.seats.iter().map(|seats| (of(seats), seats.used)),
+        )?;
+        gauges(
+            encoder,
+            "license_seats_total",
+            "Seats of a license.",
+            counted.seats.iter().map(|seats| (of(seats), seats.total)),
         )
     }
 }

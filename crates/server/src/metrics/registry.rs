@@ -14,7 +14,7 @@ use super::gauges::{gauge, gauges};
 use super::{KINDS, Look, OfKind, Source};
 use crate::engine::{Engine, Registries, Station};
 use crate::error::Error;
-use crate::failover::Bearings;
+use crate::failover::EpochLease;
 
 /// How long a registry may take to answer, so that one that hangs does not keep the others from being looked at.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Node {
     pub(crate) engine: Arc<Engine>,
     pub(crate) registries: Registries,
-    pub(crate) bearings: Arc<Bearings>,
+    pub(crate) lease: Arc<EpochLease>,
 }
 
 /// How it stands.
@@ -78,7 +78,7 @@ impl Node {
     fn mode(&self, kind: PoolKind) -> u64 {
         // Capacities are served alike in every mode, where they have a registry of their own.
         let lasts = kind == PoolKind::Capacity && self.registries.lasting.is_some();
-        let modes = Bucket::all().map(|bucket| self.bearings.mode(bucket));
+        let modes = Bucket::all().map(|bucket| self.lease.mode(bucket));
         if lasts { 0 } else { modes.map(number_of).max().unwrap_or_default() }
     }
 }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Settings, is_sink_token};
+use super::Settings;
 use crate::auth;
+use crate::bearer::is_token;
 
 /// A file that is not what a setting takes it for.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +33,8 @@ impl Settings {
                 auth::check_key_file(path, self.auth.algorithm)
             }),
             ("auth.secret_file", self.auth.secret_file.as_ref(), &auth::check_secret_file),
-            ("usage.sink_token_file", self.usage.sink_token_file.as_ref(), &has_sink_token),
+            ("usage.sink_token_file", self.usage.sink_token_file.as_ref(), &has_token),
+            ("metrics.token_file", self.metrics.token_file.as_ref(), &has_token),
             ("ledger.data_dir", Some(&self.ledger.data_dir), &is_directory_or_nothing),
             ("ledger.password_file", self.ledger.password_file.as_ref(), &has_text),
             ("registry.password_file", registry.password_file.as_ref(), &has_text),
@@ -58,10 +60,10 @@ fn has_text(path: &Path) -> Result<(), String> {
     if text.trim().is_empty() { Err("it is empty".into()) } else { Ok(()) }
 }
 
-fn has_sink_token(path: &Path) -> Result<(), String> {
+fn has_token(path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let wanted = "want visible ASCII characters in one line, and not nothing";
-    if is_sink_token(text.trim_end()) { Ok(()) } else { Err(wanted.into()) }
+    if is_token(text.trim_end()) { Ok(()) } else { Err(wanted.into()) }
 }
 
 fn has_pem(path: &Path) -> Result<(), String> {

@@ -54,6 +54,9 @@ pub struct RegistrySettings {
     /// How many replicas of Redis must have an admission before it is answered, whatever its durability: 0 to 5. Where fewer have it within
     /// a second the answer is 503, and the same claim asked again finds its session. Default 0.
     pub wait_replicas: u32,
+    /// How many sessions a node remembers the pool of, of about 150 bytes each: 1,000 to 100,000,000. A heartbeat of a session that it
+    /// does not remember costs a query of the ledger. Default 2,000,000.
+    pub sessions_remembered_max: u64,
 }
 
 /// What becomes of sessions with heartbeats while most nodes do not reach the Redis that they share.
@@ -80,6 +83,7 @@ impl Default for RegistrySettings {
             sweep_interval_milliseconds: 500,
             journal_events_max: 400_000,
             wait_replicas: 0,
+            sessions_remembered_max: 2_000_000,
         }
     }
 }
@@ -174,6 +178,12 @@ impl RegistrySettings {
                 u64::from(self.wait_replicas),
                 0..=replicas_max,
                 "want 0 to 5 replicas, and 0 without a Redis",
+            ),
+            within(
+                "registry.sessions_remembered_max",
+                self.sessions_remembered_max,
+                1_000..=100_000_000,
+                "want 1,000 to 100,000,000 sessions",
             ),
         ]
     }

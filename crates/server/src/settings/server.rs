@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -82,6 +83,12 @@ impl ServerSettings {
     /// The files of certificate and key; none if connections are in the clear.
     pub(crate) fn tls_files(&self) -> Option<(&Path, &Path)> {
         Some((self.tls_cert_file.as_deref()?, self.tls_key_file.as_deref()?))
+    }
+
+    /// How long a request's body may take: half of the request's time. The other half is for the answer, so that a slow client
+    /// does not look like a slow server.
+    pub(crate) fn body_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_timeout_seconds) / 2
     }
 
     pub(super) fn checks(&self) -> Vec<Checked> {

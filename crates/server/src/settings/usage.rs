@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, Misfit, Secret, web_address, within};
+use super::{Checked, Misfit, Secret, check_token, web_address, within};
 
 /// `[usage]`: who is told for how long capacities were held.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -83,31 +83,10 @@ impl UsageSettings {
         checks
     }
 
-    /// There is at most one token, and it is one.
     fn check_token(&self) -> Checked {
-        if self.sink_token.is_some() && self.sink_token_file.is_some() {
-            return Err(Misfit {
-                key: "usage.sink_token_file",
-                got: "a file beside a token".into(),
-                want: "want usage.sink_token or usage.sink_token_file, and not both",
-            });
-        }
-        self.sink_token.as_ref().map_or(Ok(()), check_token)
+        let keys = ["usage.sink_token", "usage.sink_token_file"];
+        check_token(keys, self.sink_token.as_ref(), self.sink_token_file.as_ref())
     }
-}
-
-/// Whether a header can carry it.
-pub(crate) fn is_sink_token(token: &str) -> bool {
-    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-fn check_token(token: &Secret) -> Result<(), Misfit> {
-    let token = token.reveal();
-    if is_sink_token(token) {
-        return Ok(());
-    }
-    let want = "want visible ASCII characters: no space, no line break, and not nothing";
-    Err(Misfit { key: "usage.sink_token", got: format!("{} bytes", token.len()), want })
 }
 
 fn check_source(source: &str) -> Result<(), Misfit> {

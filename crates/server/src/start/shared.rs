@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use seatkeeper_core::{Authority, Region, RegistryTime, SessionId};
+use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_ledger::{BucketMode, Ledger};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_registry::redis::{self, FindSession, Found, RedisRegistry, Servers};
+use seatkeeper_registry::redis::{self, RedisRegistry, RollCall, Servers};
 use seatkeeper_registry::{Epochs, MonotonicClock, Rebuild, Registry};
 
 use super::StartError;
+use super::on_record::OnRecord;
 use crate::engine::{Commits, Registries, Station};
-use crate::failover::{Bearings, Confirm, Known, Needs, Presence, Probe, Reach, Rebuilder, Rebuilt};
+use crate::failover::{
+    Confirm, EpochLease, Known, Membership, Needs, Probe, Reach, Rebuilder, Rebuilt, Roll,
+};
 use crate::metrics::Metrics;
 use crate::settings::{DevicesWhenDown, Settings, WhenDown};
 use crate::workers::{Crew, Recorder};
@@ -27,6 +29,10 @@ const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often it looks.
 const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The lease of a bucket in Redis. A node that serves clients renews it every half
+/// second where half of it is over.
+const BUCKET_LEASE: Duration = Duration::from_secs(10);
+
 /// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
 const CONNECTIONS_MAX: u32 = 8;
 
@@ -39,8 +45,8 @@ const ALONE_EPOCH: u64 = 1;
 /// What serves, and this node among others.
 pub(super) struct Shared {
     pub(super) registries: Registries,
-    pub(super) bearings: Arc<Bearings>,
-    pub(super) presence: Arc<Presence>,
+    pub(super) lease: Arc<EpochLease>,
+    pub(super) membership: Arc<Membership>,
     rebuilt: Rebuilt,
     reach: Arc<Reach>,
     when_down: BucketMode,
@@ -65,7 +71,11 @@ impl Shared {
         recorder: &Recorder,
     ) -> Result<Option<Self>, StartError> {
         let known = Known::default();
-        let Some(backends) = Backends::of(settings, servers, ledger, recorder, &known).await? else {
+        let roll = servers.clone().map(RollCall::new);
+        let reach = Arc::new(Reach::default());
+        let is_ledgers = settings.registry.is_ledgers();
+        let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
+        let Some(backends) = Backends::of(settings, servers, ledger, recorder, &known, &lease).await? else {
             return Ok(None);
         };
         let Backends { main, standby, lasting } = backends;
@@ -82,7 +92,7 @@ impl Shared {
             },
             lasting: lasting.map(|lasting| Station::lasting(lasting, commits())),
         };
-        let (is_ledgers, has_lasting) = (settings.registry.is_ledgers(), registries.lasting.is_some());
+        let has_lasting = registries.lasting.is_some();
         let when_down = match settings.registry.when_down {
             WhenDown::Ledger if standby.is_some() => match settings.devices.when_down {
                 DevicesWhenDown::Deny => BucketMode::Ledger,
@@ -90,12 +100,11 @@ impl Shared {
             },
             WhenDown::Ledger | WhenDown::Deny => BucketMode::Deny,
         };
-        let reach = Arc::new(Reach::default());
         let name = settings.server.listen.to_string();
         Ok(Some(Self {
             registries,
-            bearings: Arc::new(Bearings::shared(known, Arc::clone(&reach), is_ledgers)),
-            presence: Arc::new(Presence::new(name, ledger.clone(), Arc::clone(&reach))),
+            lease,
+            membership: Arc::new(Membership::new(name, ledger.clone(), Arc::clone(&reach), roll)),
             rebuilt: Rebuilt { main, is_ledgers, standby, has_lasting },
             reach,
             when_down,
@@ -108,20 +117,21 @@ impl Shared {
         let rebuilt = self.registries.all().filter(|station| station.is_rebuilt());
         upkeep.start(Confirm {
             ledger: ledger.clone(),
-            bearings: Arc::clone(&self.bearings),
+            lease: Arc::clone(&self.lease),
             commits: rebuilt.map(|station| Arc::clone(&station.commits)).collect(),
-            presence: Arc::clone(&self.presence),
+            membership: Arc::clone(&self.membership),
         });
-        let (bearings, reach) = (Arc::clone(&self.bearings), Arc::clone(&self.reach));
+        upkeep.start(Roll { lease: Arc::clone(&self.lease), membership: Arc::clone(&self.membership) });
+        let (lease, reach) = (Arc::clone(&self.lease), Arc::clone(&self.reach));
         let rebuilt = self.rebuilt.clone();
-        upkeep.start(Probe::new(rebuilt, bearings, reach, Arc::clone(&needs), self.when_down));
+        upkeep.start(Probe::new(rebuilt, lease, reach, Arc::clone(&needs), self.when_down));
         upkeep.start(Rebuilder {
             rebuilt: self.rebuilt.clone(),
             ledger: ledger.clone(),
-            bearings: Arc::clone(&self.bearings),
+            lease: Arc::clone(&self.lease),
             needs: Arc::clone(&needs),
             settings: settings.clone(),
-            presence: Arc::clone(&self.presence),
+            membership: Arc::clone(&self.membership),
             metrics: metrics.clone(),
         });
         let served = async {
@@ -142,6 +152,7 @@ impl Backends {
         ledger: &Ledger,
         recorder: &Recorder,
         known: &Known,
+        lease: &Arc<EpochLease>,
     ) -> Result<Option<Self>, StartError> {
         let lasting = |beside: &PostgresRegistry| Arc::new(beside.lasting(Arc::clone(&known.all))) as _;
         if let Some(servers) = servers {
@@ -150,8 +161,14 @@ impl Backends {
             }
             let journal_events_max = journal_events_max(settings);
             let wait_replicas = settings.registry.wait_replicas;
-            let kept = redis::Settings { journal_events_max, wait_replicas, ..redis::Settings::default() };
-            let finder = Arc::new(OnRecord(ledger.clone()));
+            let kept = redis::Settings {
+                journal_events_max,
+                wait_replicas,
+                lease: Some(BUCKET_LEASE),
+                sessions_remembered_max: count(settings.registry.sessions_remembered_max),
+                ..redis::Settings::default()
+            };
+            let finder = Arc::new(OnRecord { ledger: ledger.clone(), lease: Arc::clone(lease) });
             let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&known.main), finder);
             let main = {
                 let _there = recorder.runtime().enter();
@@ -197,19 +214,9 @@ async fn in_ledger(
 }
 
 fn journal_events_max(settings: &Settings) -> usize {
-    usize::try_from(settings.registry.journal_events_max).unwrap_or(usize::MAX)
+    count(settings.registry.journal_events_max)
 }
 
-/// Tells the pool of a session by the record.
-struct OnRecord(Ledger);
-
-#[async_trait]
-impl FindSession for OnRecord {
-    async fn find(&self, id: SessionId, _who: &Authority) -> Found {
-        match self.0.session(id).await {
-            Ok(Some(record)) => Found::In(record.pool, Some(record.session.holder)),
-            Ok(None) => Found::NotOnRecord,
-            Err(error) => Found::Unknown(Some(Box::new(error))),
-        }
-    }
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

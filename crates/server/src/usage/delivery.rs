@@ -15,7 +15,7 @@ use crate::jobs::Job;
 use crate::metrics::{Emitted, UsageMetrics};
 
 /// How often batches are looked for that are to be tried again; an emission asks for a run by itself.
-const INTERVAL: Span = Span::from_secs(5);
+pub(crate) const INTERVAL: Span = Span::from_secs(5);
 /// Batches that are on their way to the sink at the same time.
 const BATCHES_AT_ONCE_MAX: usize = 4;
 

@@ -2,7 +2,6 @@
 
 mod body;
 mod http;
-mod token;
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use async_trait::async_trait;
 use seatkeeper_ledger::DueBatch;
 
 pub(crate) use http::HttpSink;
-pub use token::SinkError;
+pub use http::SinkError;
 
 /// Takes batches of usage records.
 #[async_trait]

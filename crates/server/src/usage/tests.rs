@@ -11,6 +11,7 @@ use seatkeeper_registry::{ManualClock, Registry};
 use super::sink::Reply;
 use super::*;
 use crate::engine::Commits;
+use crate::jobs::JobClock;
 use crate::metrics::JobMetrics;
 
 const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
@@ -52,7 +53,8 @@ async fn at_no_moment_is_there_an_emission_without_a_delivery_that_it_can_ask_fo
             ledger: ledger.clone(),
             metrics: UsageMetrics::default(),
         };
-        let (crew, mut jobs) = (Crew::new(), Roster::new(registry, ledger.clone(), JobMetrics::default()));
+        let clock = Arc::new(JobClock::of_process(registry));
+        let (crew, mut jobs) = (Crew::new(), Roster::new(clock, ledger.clone(), JobMetrics::default()));
         let done = steps_of(steps, metering.start(&crew, &mut jobs, NOW)).await;
         let known: Vec<_> = ledger.list_jobs().await.unwrap().into_iter().map(|job| job.name).collect();
         let has = |name| known.contains(&name);

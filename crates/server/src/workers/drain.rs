@@ -15,8 +15,9 @@ use seatkeeper_registry::{JournalEntry, Receipt, Share};
 
 use super::driver::{Left, Worker};
 use crate::engine::{Endings, Station};
+use crate::entitlements::EndedAbroad;
 use crate::error::Error;
-use crate::failover::Bearings;
+use crate::failover::EpochLease;
 use crate::metrics::ChangeMetrics;
 use pace::Pace;
 pub(crate) use pace::Rest;
@@ -44,7 +45,9 @@ pub(crate) struct Drain {
     pub(crate) share: Share,
     pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
-    pub(crate) bearings: Arc<Bearings>,
+    /// `None`: other nodes see in the journal what is on record, or there are none.
+    pub(crate) ended_abroad: Option<Arc<EndedAbroad>>,
+    pub(crate) lease: Arc<EpochLease>,
     pub(crate) metrics: ChangeMetrics,
     /// None: it did not give way before this batch.
     pub(crate) gives_way: Mutex<Option<Rest>>,
@@ -98,6 +101,9 @@ impl Worker for Drain {
         }
         commits.note_waiting_since(self.share, None);
         self.endings.tell(&events);
+        if let Some(ended_abroad) = &self.ended_abroad {
+            ended_abroad.note(&events);
+        }
         // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
         let batch = Pace { events: events.len(), took: started.elapsed() };
@@ -125,7 +131,7 @@ impl Drain {
         }
         let refused: BucketSet = match &applied {
             Err(Error::Ledger(LedgerError::StaleEpoch { buckets })) => {
-                self.bearings.read_again();
+                self.lease.read_again();
                 buckets.iter().map(|stale| stale.bucket).collect()
             }
             Err(Error::Ledger(LedgerError::Contradiction { pool, .. })) => {
@@ -145,7 +151,7 @@ impl Drain {
     /// to one of them.
     fn contradicted(&self, pool: &PoolId) {
         if self.station.is_rebuilt() {
-            self.bearings.suspect(pool.bucket());
+            self.lease.suspect(pool.bucket());
         } else {
             tracing::error!(
                 ?pool,

@@ -90,15 +90,18 @@ impl Crew {
 }
 
 async fn drive(worker: impl Worker, stop: CancellationToken) {
-    let mut retry_pause = RETRY_PAUSE_MIN;
+    let (mut retry_pause, mut is_failing) = (RETRY_PAUSE_MIN, false);
     while !stop.is_cancelled() {
-        match attempt(&worker).await {
-            Some(Left::More) => {
-                retry_pause = RETRY_PAUSE_MIN;
-                tokio::task::yield_now().await;
+        let attempted = attempt(&worker, is_failing).await;
+        if attempted.is_some() {
+            if is_failing {
+                tracing::info!(worker = worker.name(), "a worker that failed works again");
             }
+            (retry_pause, is_failing) = (RETRY_PAUSE_MIN, false);
+        }
+        match attempted {
+            Some(Left::More) => tokio::task::yield_now().await,
             Some(Left::Later(pause)) => {
-                retry_pause = RETRY_PAUSE_MIN;
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
                     () = worker.hurried() => {}
@@ -106,7 +109,6 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
                 }
             }
             Some(Left::Nothing) => {
-                retry_pause = RETRY_PAUSE_MIN;
                 tokio::select! {
                     () = tokio::time::sleep(worker.rest()) => {}
                     () = worker.woken() => {}
@@ -114,6 +116,7 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
                 }
             }
             None => {
+                is_failing = true;
                 tokio::select! {
                     () = tokio::time::sleep(retry_pause) => {}
                     () = stop.cancelled() => {}
@@ -129,7 +132,7 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
 
 async fn finish(worker: &impl Worker) {
     loop {
-        match attempt(worker).await {
+        match attempt(worker, false).await {
             Some(Left::More | Left::Later(_)) if worker.must_finish() => {}
             Some(Left::More | Left::Later(_) | Left::Nothing) => return,
             None => tokio::time::sleep(RETRY_PAUSE_MIN).await,
@@ -137,17 +140,22 @@ async fn finish(worker: &impl Worker) {
     }
 }
 
-/// One batch; none if it failed, which the log then says. A panic fails a batch and not the worker.
-async fn attempt(worker: &impl Worker) -> Option<Left> {
+/// Does one batch; none if it failed. A panic fails a batch and not the worker. The log tells of the first failure, and of
+/// those that follow it (`was_failing`) at the level `debug`.
+async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Left> {
     match AssertUnwindSafe(worker.activate()).catch_unwind().await {
         Ok(Ok(left)) => Some(left),
         Ok(Err(error)) => {
             let causes = error.with_causes();
-            tracing::error!(worker = worker.name(), %causes, "a worker failed; it will try again");
+            if was_failing {
+                tracing::debug!(worker = worker.name(), %causes, "a worker failed again");
+            } else {
+                tracing::error!(worker = worker.name(), %causes, "a worker failed: it tries again until it works");
+            }
             None
         }
         Err(_) => {
-            tracing::error!(worker = worker.name(), "a worker panicked; it will try again");
+            tracing::error!(worker = worker.name(), "a worker panicked: it tries again until it works");
             None
         }
     }

@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
-use parking_lot::Mutex;
 use rand::seq::SliceRandom as _;
-use seatkeeper_core::{Bucket, BucketSet};
 use seatkeeper_registry::{Error as RegistryError, Registry};
 
 use super::driver::{Left, Worker};
@@ -23,22 +21,14 @@ const BUCKETS_AT_ONCE: usize = 2;
 pub(crate) struct Sweep {
     station: Station,
     interval: Duration,
-    /// Buckets that have just become due, and when all were last looked at. Nothing awaits while this lock is held.
-    next: Mutex<Next>,
-}
-
-#[derive(Default)]
-struct Next {
-    stirred: BucketSet,
-    all_seen: Option<Instant>,
 }
 
 impl Sweep {
-    /// Looks at every bucket once an interval, and at once at those that the registry says are due.
+    /// Looks at every bucket once an interval.
     pub(crate) fn new(station: Station, interval: Duration) -> Self {
         // So that one that never has its way is seen as well.
         *station.swept.lock() = Some(Instant::now());
-        Self { station, interval, next: Mutex::default() }
+        Self { station, interval }
     }
 }
 
@@ -49,36 +39,19 @@ impl Worker for Sweep {
     }
 
     fn rest(&self) -> Duration {
-        let seen = self.next.lock().all_seen;
-        seen.map_or(Duration::ZERO, |seen| self.interval.saturating_sub(seen.elapsed()))
+        self.interval
     }
 
     async fn activate(&self) -> Result<Left, Error> {
-        if !self.station.serves_any() {
-            self.next.lock().all_seen = Some(Instant::now());
-            *self.station.swept.lock() = Some(Instant::now());
-            return Ok(Left::Nothing);
-        }
-        let registry = &*self.station.registry;
-        let Next { stirred, all_seen } = std::mem::take(&mut *self.next.lock());
-        let all_seen = all_seen.filter(|seen| seen.elapsed() < self.interval);
         let began = Instant::now();
-        let left = match all_seen {
-            Some(_) => sweep(registry, stirred.iter()).await?,
-            None => sweep_due(registry).await?,
+        let left = match self.station.serves_any() {
+            true => sweep_due(&*self.station.registry).await?,
+            false => Left::Nothing,
         };
-        // Where more is left all are looked at again.
-        self.next.lock().all_seen = (left == Left::Nothing).then(|| all_seen.unwrap_or(began));
         if left == Left::Nothing {
             *self.station.swept.lock() = Some(began);
         }
         Ok(left)
-    }
-
-    async fn woken(&self) {
-        let stirred = self.station.registry.due_stirred().await;
-        let mut next = self.next.lock();
-        stirred.iter().for_each(|bucket| next.stirred.insert(bucket));
     }
 }
 
@@ -88,12 +61,7 @@ pub(crate) async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
     let mut due = registry.due_buckets().await?;
     // Each node takes them in an order of its own, so that they do not do the same work at the same time.
     due.shuffle(&mut rand::rng());
-    sweep(registry, due).await
-}
-
-/// Likewise these buckets; to sweep one that is not due does nothing.
-async fn sweep(registry: &dyn Registry, buckets: impl IntoIterator<Item = Bucket>) -> Result<Left, Error> {
-    let swept = buckets.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX));
+    let swept = due.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX));
     let mut swept = stream::iter(swept).buffer_unordered(BUCKETS_AT_ONCE);
     let mut left = Left::Nothing;
     while let Some(swept) = swept.next().await {

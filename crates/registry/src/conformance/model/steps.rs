@@ -55,7 +55,7 @@ impl<H: Harness> Backend<'_, H> {
         let seen = self.seen_since(before, shadow).await?;
         let at = seen.at(match &heard {
             Heartbeat::Renewed(live) => Some(live),
-            Heartbeat::Over { .. } | Heartbeat::Missing => None,
+            Heartbeat::Over { .. } | Heartbeat::Missing | Heartbeat::NeverWas => None,
         });
         let mut expected = shadow.expire_early(&seen.events, Some(id), at);
         let found = if shadow.covers(who, id) { shadow.renew(id, at) } else { Renewal::Missing };

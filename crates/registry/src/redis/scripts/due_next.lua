@@ -1,13 +1,12 @@
--- When the first pool of a bucket is due. If that is soon, the bucket's alarm is set to go off then.
+-- Reads when the first pool of a bucket is due, and corrects the bound in the head, which may be too early.
 --
--- The alarm is a key that expires: who listens to keyspace notifications hears of it at once. Nobody depends on it.
---
--- KEYS  4 the alarm
 -- Reply the time, …, and when the first is due, if there is a pool
 local function step()
-  local due = redis.call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
-  if due and tonumber(due) > now and tonumber(due) <= now + ALARM_AHEAD_MS then
-    redis.call('SET', KEYS[4], '', 'PXAT', due)
+  local first = redis.call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2]
+  local exact = tonumber(first or NEVER)
+  if exact ~= due then
+    due, must_keep_head = exact, true
   end
-  return reply(due)
+  keep_head()
+  return reply(first)
 end

@@ -20,6 +20,7 @@ local function step()
       pools[#pools + 1] = before .. struct.pack('>I6', last) .. behind
       dues[#dues + 1] = due
       dues[#dues + 1] = name
+      note_due(tonumber(due))
       ended[i] = tonumber(events)
     end
     at = to + 1

@@ -8,8 +8,9 @@ local head = redis.call('GET', KEYS[1])
 if not head then
   return { clock, 0 }
 end
-local mark = struct.unpack('>I6', head, #head - 17)
-if clock > mark then
-  redis.call('SETRANGE', KEYS[1], #head - 18, struct.pack('>I6', clock))
+local mark, _, _, _, leased_until = struct.unpack('>I6I6I6I6I6', head, #head - HEAD_NUMBERS_BYTES + 1)
+-- A clock that has jumped is not believed: see bucket.lua.
+if clock > mark and clock <= leased_until then
+  redis.call('SETRANGE', KEYS[1], #head - HEAD_NUMBERS_BYTES, struct.pack('>I6', clock))
 end
 return { math.max(clock, mark), math.max(0, mark - clock) }

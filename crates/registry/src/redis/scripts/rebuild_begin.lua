@@ -3,10 +3,16 @@
 -- From any lower epoch, from nothing, and again while it is being rebuilt for the same.
 --
 -- KEYS  1 the head of the bucket: see bucket.lua
--- ARGV  1 the new stamp: that of a bucket which is being rebuilt
--- Reply 1, or NOT_SERVING if the bucket is or was in a higher epoch, or served in this one
+-- ARGV  1 the new stamp: that of a bucket which is being rebuilt · 2 a time that the clock must not have passed: later
+--       than that, it has jumped · 3 for how many milliseconds from now on the rebuild may take its further steps
+-- Reply 1, or NOT_SERVING if the bucket is or was in a higher epoch, or served in this one, or the clock has jumped
+local time = redis.call('TIME')
+local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+if clock > tonumber(ARGV[2]) then
+  return { NOT_SERVING }
+end
 local head = redis.call('GET', KEYS[1])
-local numbers = string.rep('\0', 18)
+local numbers = struct.pack('>I6I6I6I6', 0, 0, 0, NEVER)
 if head then
   local format, state, epoch = struct.unpack('>BBI6', head)
   local next_format, next_state, next_epoch = struct.unpack('>BBI6', ARGV[1])
@@ -14,7 +20,8 @@ if head then
   if format ~= next_format or not (epoch < next_epoch or again) then
     return { NOT_SERVING }
   end
-  numbers = head:sub(-18)
+  numbers = head:sub(-HEAD_NUMBERS_BYTES, -7)
 end
-redis.call('SET', KEYS[1], ARGV[1] .. numbers)
+local leased_until = math.min(clock + tonumber(ARGV[3]), NEVER)
+redis.call('SET', KEYS[1], ARGV[1] .. numbers .. struct.pack('>I6', leased_until))
 return { 1 }

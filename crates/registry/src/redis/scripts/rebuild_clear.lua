@@ -10,7 +10,7 @@ local function step()
   local left = redis.call('ZCARD', DUE)
   if left == 0 then
     redis.call('UNLINK', DUE, JOURNAL)
-    last, acknowledged, must_keep_head = 0, 0, true
+    last, acknowledged, due, must_keep_head = 0, 0, NEVER, true
     keep_head()
   end
   return reply(left)

@@ -24,7 +24,9 @@ local function step()
     redis.call('ZREM', DUE, ARGV[1])
   else
     save_pool()
-    redis.call('ZADD', DUE, next_due(), ARGV[1])
+    local next = next_due()
+    redis.call('ZADD', DUE, next, ARGV[1])
+    note_due(next)
   end
   keep_head()
   ended = ended + #pool.ended

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::nothing;
-use crate::deploy::prometheus::Prometheus;
+use crate::deploy::prometheus::{Prometheus, TOKEN};
 use crate::house::House;
 
 pub(super) const ALERTS: [&str; 3] =
@@ -15,7 +15,11 @@ const SILENT: u32 = 100;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_license_that_is_full_and_clients_that_fall_silent() {
     let house = tokio::task::block_in_place(|| {
-        House::open_with(&[("LICENSES_TTL_SECONDS", "2"), ("METRICS_REFRESH_SECONDS", "1")])
+        House::open_with(&[
+            ("LICENSES_TTL_SECONDS", "2"),
+            ("METRICS_REFRESH_SECONDS", "1"),
+            ("METRICS_TOKEN", TOKEN),
+        ])
     });
     let mut prometheus = Prometheus::watching(house.url()).await;
     let ann = house.client("ann");

@@ -7,7 +7,7 @@ use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
 use crate::http::until::until;
 
-const RUNS: &str = "/api/v1/admin/jobs/housekeeping/runs";
+const RUNS: &str = "/api/v1/admin/jobs/session_expiry/runs";
 
 /// The runs on record, once the newest of them has this number and has ended.
 async fn ended(desk: &Desk, newest: u64) -> Vec<Value> {
@@ -29,25 +29,36 @@ async fn jobs_are_listed_with_how_they_stand() {
     ended(&desk, 1).await;
     let jobs = desk.admin().get(JOBS).await.expect(200);
     let names: Vec<_> = jobs["items"].as_array().unwrap().iter().map(|job| job["job"].clone()).collect();
-    assert_eq!(names, ["housekeeping", "session_expiry"]);
+    assert_eq!(names, ["housekeeping", "retention", "session_expiry", "usage_delivery", "usage_emission"]);
     assert_eq!(
-        shown(&jobs["items"][0]),
+        shown(&jobs["items"][2]),
         json!({
-            "job": "housekeeping", "state": "scheduled", "interval_seconds": 3600, "next_run_at": "[time]",
+            "job": "session_expiry", "state": "scheduled", "interval_seconds": 600, "next_run_at": "[time]",
             "retry_at": null, "last_run_at": "[time]", "locked_by": null, "locked_at": null,
             "fencing_token": 1, "failures": 0, "last_error": null,
         })
     );
+    for (number, interval) in [(1, 600), (3, 5), (4, 60)] {
+        let off = &jobs["items"][number];
+        assert_eq!(
+            *off,
+            json!({
+                "job": names[number], "state": "off", "interval_seconds": interval, "next_run_at": null,
+                "retry_at": null, "last_run_at": null, "locked_by": null, "locked_at": null,
+                "fencing_token": 0, "failures": 0, "last_error": null,
+            })
+        );
+    }
 }
 
 #[tokio::test]
 async fn a_job_that_is_asked_for_runs_at_once_and_its_grid_stays() {
     let desk = Desk::open_with(&[]);
     ended(&desk, 1).await;
-    let next_run = async || desk.admin().get(JOBS).await.expect(200)["items"][0]["next_run_at"].clone();
+    let next_run = async || desk.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
     let before = next_run().await;
-    let asked = desk.admin().post("/api/v1/admin/jobs/housekeeping/run", json!({})).await;
-    assert_eq!(asked.expect(202), json!({ "job": "housekeeping" }));
+    let asked = desk.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await;
+    assert_eq!(asked.expect(202), json!({ "job": "session_expiry" }));
     let runs = ended(&desk, 2).await;
     assert_eq!(next_run().await, before);
     assert_eq!(
@@ -64,7 +75,7 @@ async fn runs_come_in_pages_the_newest_first() {
     let desk = Desk::open_with(&[]);
     for run in 1..=3 {
         ended(&desk, run).await;
-        desk.admin().post("/api/v1/admin/jobs/housekeeping/run", json!({})).await.expect(202);
+        desk.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await.expect(202);
     }
     ended(&desk, 4).await;
     let (mut seen, mut cursor) = (Vec::new(), String::new());
@@ -102,7 +113,7 @@ async fn after_a_restart_the_grid_goes_on() {
     let mut desk = Desk::open_with(&[]);
     ended(&desk, 1).await;
     let next_run =
-        async |desk: &Desk| desk.admin().get(JOBS).await.expect(200)["items"][0]["next_run_at"].clone();
+        async |desk: &Desk| desk.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
     let before = next_run(&desk).await;
     desk.restart();
     assert_eq!(next_run(&desk).await, before);

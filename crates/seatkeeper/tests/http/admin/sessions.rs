@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::http::desk::{ACQUIRE, Desk, SESSIONS, text};
+use crate::http::capacities::place::Place;
+use crate::http::desk::{ACQUIRE, DEVICES, Desk, SESSIONS, text};
 use crate::http::exchange::assert_problem;
 
 #[tokio::test]
@@ -82,6 +83,32 @@ async fn sessions_come_in_pages_without_one_missing_or_twice() {
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
     }
     assert_eq!((found, cursor.as_str()), (all, ""));
+}
+
+#[tokio::test]
+async fn an_admin_reads_a_session_of_any_kind_as_the_search_shows_it() {
+    let desk = Desk::open();
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let (place, admin) = (Place::of(&desk), desk.admin());
+    let screen = json!({ "device_id": "tv", "device_type": "tv" });
+    let seat = desk.seat(&license, "ann", "laptop-1").await;
+    let screen = desk.user("ann").post(DEVICES, screen).await.expect(201)["session_id"].clone();
+    let capacity = place.take(&desk.service("ann"), 1).await;
+    for (session, field) in [(&seat, "machine_id"), (&screen, "holder"), (&capacity, "holder")] {
+        let path = format!("{SESSIONS}/{}", text(session));
+        for status in ["active", "ended"] {
+            let read = admin.get(&path).await.expect(200);
+            assert_eq!((&read["session_id"], &read["status"]), (session, &json!(status)));
+            let holders = ["machine_id", "holder"].map(|name| read.get(name).is_some());
+            assert_eq!(holders, [field == "machine_id", field == "holder"], "{read}");
+            let found = admin.get(SESSIONS).await.expect(200);
+            assert!(found["items"].as_array().unwrap().contains(&read), "{read} is not in {found}");
+            assert_problem(&desk.neighbour().admin().get(&path).await, 404, "another tenant's");
+            if status == "active" {
+                admin.delete(&path).await.expect(204);
+            }
+        }
+    }
 }
 
 #[tokio::test]

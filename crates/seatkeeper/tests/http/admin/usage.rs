@@ -23,7 +23,7 @@ fn desk(sink: &Sink, more: &[(&str, &str)]) -> Desk {
 /// A user of the tenant takes a capacity in tier 3.
 async fn held(desk: &Desk) -> Value {
     let ask = capacity(&desk.tenant, Uuid::new_v4(), Uuid::new_v4(), 3);
-    desk.user("ann").put(CAPACITIES, ask).await.expect(201)
+    desk.service("ann").put(CAPACITIES, ask).await.expect(201)
 }
 
 /// The first batch that the sink took.

@@ -38,7 +38,7 @@ impl<'a> Subject<'a> {
         let license = desk.license(json!({ "max_seats": 1 })).await;
         let session = desk.seat(&license, "ann", "laptop-1").await;
         let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
-        let taken = desk.user("ann").put(CAPACITIES, capacity(&desk.tenant, user, capacity_id, 1)).await;
+        let taken = desk.service("ann").put(CAPACITIES, capacity(&desk.tenant, user, capacity_id, 1)).await;
         let ask = json!({ "device_id": "tv", "device_type": "tv" });
         let superseded = desk.user("ann").post(DEVICES, ask.clone()).await;
         let device = desk.user("ann").post(DEVICES, ask).await;

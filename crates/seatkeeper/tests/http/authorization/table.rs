@@ -189,6 +189,7 @@ pub(super) const LINES: &[Line] = &[
         to_others: 200,
         ..ADMIN
     },
+    Line { operation: "get /api/v1/admin/sessions/{session_id}", ..ADMIN },
     Line { operation: "delete /api/v1/admin/sessions/{session_id}", allowed: 204, ..ADMIN },
     Line {
         operation: "get /api/v1/admin/audit",

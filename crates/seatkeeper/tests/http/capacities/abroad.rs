@@ -80,7 +80,7 @@ async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same
     let (other, there) = (home.neighbour(), home.neighbour());
     // All have one name, so that the tenant alone makes the difference.
     let service_of = |desk: &Desk, scopes| desk.client(desk.token("meter", scopes));
-    let takers = [service_of(&other, "service"), service_of(&there, "service"), service_of(&there, "")];
+    let takers = [service_of(&other, "service"), service_of(&there, "service"), service_of(&there, "admin")];
     let mut taken = Vec::new();
     for taker in &takers {
         let place = Place::of(&there);
@@ -107,13 +107,13 @@ async fn a_service_that_is_told_of_anothers_session_has_no_business_with_it() {
     let home = Desk::open();
     let there = home.neighbour();
     let place = Place::of(&there);
-    let session = place.take(&there.user("ann"), 2).await;
+    let session = place.take(&there.service("ann"), 2).await;
     let service = home.client(home.token("meter", "service"));
     let told = place.put(&service, 2).await.expect(200);
     assert_eq!((&told["sessionId"], &told["status"]), (&session, &"existing".into()));
     assert_problem(&service.get(&path_of(&session)).await, 404, "read");
     assert_problem(&service.delete(&path_of(&session)).await, 404, "end");
-    assert_eq!(place.found(&there.user("ann")).await.len(), 1);
+    assert_eq!(place.found(&there.service("ann")).await.len(), 1);
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ fn desk() -> Desk {
 #[tokio::test]
 async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
     let desk = desk();
-    let ann = desk.user("ann");
+    let ann = desk.service("ann");
     let mut places = Vec::new();
     for look in [Look::Read, Look::Find, Look::Release, Look::Put, Look::Search, Look::SearchForLive] {
         let place = Place::of(&desk);
@@ -75,7 +75,7 @@ fn is_over(read: Value, session: &Value) {
 #[tokio::test]
 async fn a_session_lasts_from_its_start_on_whatever_is_asked_for_meanwhile() {
     let desk = desk();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let created = place.put(&ann, 2).await.expect(201);
     let end: DateTime<Utc> = text(&created["sessionEndUtc"]).parse().unwrap();
     let mut stood = 0;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::place::{Place, path_of, timeless};
 use crate::http::desk::{AUDIT, CAPACITIES, Desk};
@@ -15,7 +16,7 @@ use crate::http::shown::shown;
 async fn a_capacity_is_taken_for_thirty_days() {
     let desk = Desk::open();
     let place = Place::of(&desk);
-    let answer = place.put(&desk.user("ann"), 2).await.expect(201);
+    let answer = place.put(&desk.service("ann"), 2).await.expect(201);
     assert_eq!(
         shown(&answer),
         json!({
@@ -40,18 +41,18 @@ async fn a_capacity_is_taken_for_thirty_days() {
 async fn the_same_again_changes_nothing_and_renews_nothing() {
     let desk = Desk::open();
     let place = Place::of(&desk);
-    let mut first = place.put(&desk.user("ann"), 2).await.expect(201);
+    let mut first = place.put(&desk.service("ann"), 2).await.expect(201);
     first["status"] = "existing".into();
     for kind in [2, 1, 2] {
-        assert_eq!(place.put(&desk.user("ann"), kind).await.expect(200), first, "asked for {kind}");
+        assert_eq!(place.put(&desk.service("ann"), kind).await.expect(200), first, "asked for {kind}");
     }
-    assert_eq!(place.found(&desk.user("ann")).await.len(), 1);
+    assert_eq!(place.found(&desk.service("ann")).await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let mut sessions = vec![place.take(&ann, 1).await];
     for kind in [2, 3] {
         let answer = place.put(&ann, kind).await.expect(201);
@@ -97,7 +98,7 @@ async fn upgrades_are_one_step_on_record(desk: &Desk, place: &Place) {
 #[tokio::test]
 async fn the_same_request_fifty_times_at_once_creates_one_session() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let answers = join_all((0..50).map(|_| place.put(&ann, 2))).await;
     let sessions: BTreeSet<_> = answers.iter().map(|answer| answer.body["sessionId"].to_string()).collect();
     assert_eq!(sessions.len(), 1, "{sessions:?}");
@@ -110,7 +111,7 @@ async fn the_same_request_fifty_times_at_once_creates_one_session() {
 #[tokio::test]
 async fn users_and_capacities_are_apart() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let other_user = Place { tenant: desk.tenant.clone(), ..Place::of(&desk) };
     let other_capacity = Place { tenant: desk.tenant.clone(), capacity: other_user.capacity, ..place };
     for place in [&other_user, &other_capacity] {
@@ -122,7 +123,7 @@ async fn users_and_capacities_are_apart() {
 #[tokio::test]
 async fn ids_are_the_same_however_they_are_spelt() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let session = place.take(&ann, 1).await;
     let ask = json!({
         "userObjectId": place.user.to_string().to_uppercase(),
@@ -133,6 +134,28 @@ async fn ids_are_the_same_however_they_are_spelt() {
     });
     let again = ann.put(CAPACITIES, ask).await.expect(200);
     assert_eq!((&again["sessionId"], &again["userObjectId"]), (&session, &json!(place.user)));
+}
+
+#[tokio::test]
+async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else() {
+    let desk = Desk::open();
+    let place = Place::of(&desk);
+    for scopes in ["", "Service Admin admin,service"] {
+        let refused = place.put(&desk.client(desk.token("ann", scopes)), 1).await;
+        assert_problem(&refused, 403, scopes);
+        assert_eq!(refused.body["type"], "/problems/capacity-of-another-user");
+    }
+    assert_problem(&place.put(&desk.user(&Uuid::new_v4().to_string()), 1).await, 403, "another user");
+    assert_eq!(place.found(&desk.admin()).await, Vec::<Value>::new());
+    // However the subject spells its id.
+    for subject in [place.user.to_string(), place.user.simple().to_string().to_uppercase()] {
+        let own = Place { tenant: desk.tenant.clone(), capacity: Uuid::new_v4(), ..place };
+        own.put(&desk.user(&subject), 1).await.expect(201);
+    }
+    for scopes in ["service", "admin"] {
+        let other = Place { tenant: desk.tenant.clone(), capacity: Uuid::new_v4(), ..place };
+        other.put(&desk.client(desk.token("ann", scopes)), 1).await.expect(201);
+    }
 }
 
 #[tokio::test]

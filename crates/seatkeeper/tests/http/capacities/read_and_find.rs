@@ -9,7 +9,7 @@ use crate::http::exchange::assert_problem;
 #[tokio::test]
 async fn a_live_session_is_read_and_found_as_it_was_created() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let mut created = place.put(&ann, 3).await.expect(201);
     created.as_object_mut().unwrap().remove("status");
     assert_eq!(ann.get(&path_of(&created["sessionId"])).await.expect(200), created);
@@ -22,7 +22,7 @@ async fn a_live_session_is_read_and_found_as_it_was_created() {
 #[tokio::test]
 async fn an_ended_session_is_read_with_its_end_and_no_longer_found() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let session = place.take(&ann, 3).await;
     ann.delete(&path_of(&session)).await.expect(204);
     let (read, [start, end]) = timeless(ann.get(&path_of(&session)).await.expect(200));
@@ -37,7 +37,7 @@ async fn an_ended_session_is_read_with_its_end_and_no_longer_found() {
 #[tokio::test]
 async fn an_operators_end_is_read_with_its_reason() {
     let desk = Desk::open();
-    let (one, other, ann) = (Place::of(&desk), Place::of(&desk), desk.user("ann"));
+    let (one, other, ann) = (Place::of(&desk), Place::of(&desk), desk.service("ann"));
     let (first, second) = (one.take(&ann, 1).await, other.take(&ann, 1).await);
     let admin = desk.admin();
     admin.delete(&format!("/api/v1/admin/sessions/{}", first.as_str().unwrap())).await.expect(204);
@@ -54,15 +54,15 @@ async fn an_operators_end_is_read_with_its_reason() {
 async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
     let desk = Desk::open();
     let place = Place::of(&desk);
-    let session = place.take(&desk.user("ann"), 2).await;
+    let session = place.take(&desk.service("ann"), 2).await;
     // To be told that it stands makes it nobody else's.
-    place.put(&desk.user("bob"), 1).await.expect(200);
-    for reader in [desk.user("ann"), desk.admin()] {
+    place.put(&desk.service("bob"), 1).await.expect(200);
+    for reader in [desk.service("ann"), desk.admin()] {
         reader.get(&path_of(&session)).await.expect(200);
         assert_eq!(place.found(&reader).await.len(), 1);
     }
     for stranger in
-        [desk.user("bob"), desk.user("cid"), desk.neighbour().user("ann"), desk.neighbour().admin()]
+        [desk.service("bob"), desk.service("cid"), desk.neighbour().user("ann"), desk.neighbour().admin()]
     {
         assert_problem(&stranger.get(&path_of(&session)).await, 404, "someone else");
         assert!(place.found(&stranger).await.is_empty());
@@ -72,7 +72,7 @@ async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
 #[tokio::test]
 async fn each_kind_of_session_is_found_at_its_own_door_alone() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let license = desk.license(json!({ "max_seats": 1 })).await;
     let (seat, session) = (desk.seat(&license, "ann", "laptop-1").await, place.take(&ann, 1).await);
     let (capacities, licenses) = (path_of(&seat), session_path(&session));
@@ -95,7 +95,7 @@ async fn each_kind_of_session_is_found_at_its_own_door_alone() {
 async fn admins_find_capacities_among_all_sessions() {
     let desk = Desk::open();
     let place = Place::of(&desk);
-    let session = place.take(&desk.user("ann"), 3).await;
+    let session = place.take(&desk.service("ann"), 3).await;
     let path = format!("/api/v1/admin/sessions?pool_kind=capacity&pool={}&live=true", place.pool());
     let found = desk.admin().get(&path).await.expect(200);
     let shown = &found["items"][0];

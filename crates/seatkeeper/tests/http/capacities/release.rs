@@ -9,7 +9,7 @@ use crate::http::exchange::assert_problem;
 #[tokio::test]
 async fn a_session_can_be_ended_once_and_does_not_come_back() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let session = place.take(&ann, 2).await;
     let released = ann.delete(&path_of(&session)).await;
     assert_eq!((released.status, released.body), (204, json!(null)));
@@ -24,7 +24,7 @@ async fn a_session_can_be_ended_once_and_does_not_come_back() {
 #[tokio::test]
 async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
     let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.user("ann"));
+    let (place, ann) = (Place::of(&desk), desk.service("ann"));
     let (old, new) = (place.take(&ann, 1).await, place.take(&ann, 2).await);
     assert_problem(&ann.delete(&path_of(&old)).await, 404, "upgraded");
     assert_eq!(place.found(&ann).await.len(), 1);
@@ -35,11 +35,12 @@ async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
 async fn nobody_but_who_took_it_and_admins_ends_a_session() {
     let desk = Desk::open();
     let place = Place::of(&desk);
-    let session = place.take(&desk.user("ann"), 2).await;
-    place.put(&desk.user("bob"), 1).await.expect(200);
-    for stranger in [desk.user("bob"), desk.neighbour().admin(), desk.client(desk.token("bob", "service"))] {
+    let session = place.take(&desk.service("ann"), 2).await;
+    place.put(&desk.service("bob"), 1).await.expect(200);
+    for stranger in [desk.service("bob"), desk.neighbour().admin(), desk.client(desk.token("bob", "service"))]
+    {
         assert_problem(&stranger.delete(&path_of(&session)).await, 404, "someone else");
     }
-    assert_eq!(place.found(&desk.user("ann")).await.len(), 1);
+    assert_eq!(place.found(&desk.service("ann")).await.len(), 1);
     desk.admin().delete(&path_of(&session)).await.expect(204);
 }

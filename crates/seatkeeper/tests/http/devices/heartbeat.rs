@@ -66,14 +66,18 @@ async fn a_session_that_never_was_or_is_another_s_or_no_device_s_is_missing() {
 #[track_caller]
 fn assert_gone(answer: &Answer, reason: &str) {
     assert_problem(answer, 410, reason);
+    let (name, title) = match reason {
+        "expired" => ("session-expired", "Session has expired"),
+        _ => ("session-ended", "The session has ended"),
+    };
     assert_eq!(
         shown(&answer.body),
         json!({
-            "type": "/problems/session-ended",
-            "title": "The session has ended",
+            "type": format!("/problems/{name}"),
+            "title": title,
             "status": 410,
             "detail": format!("It ended as `{reason}`."),
-            "error": "The session has ended",
+            "error": title,
             "reason": reason,
             "last_heartbeat_at": "[time]"
         })

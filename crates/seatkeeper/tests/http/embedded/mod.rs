@@ -4,6 +4,10 @@
 mod forge;
 mod hostile_tokens;
 mod issuer;
+/// Time limits and connections of one process.
+mod late_bodies;
+/// Addresses and tokens of one process.
+mod metrics_access;
 mod published_keys;
 /// What a process logs and sends, which is the same whatever else nodes share.
 mod request_ids;

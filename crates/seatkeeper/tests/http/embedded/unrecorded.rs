@@ -13,7 +13,7 @@ use crate::http::until::until;
 #[tokio::test]
 async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_then_there_is_one() {
     let mut desk = Desk::open_with(&[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "300")]);
-    let (place, other, ann) = (Place::of(&desk), Place::of(&desk), desk.user("ann"));
+    let (place, other, ann) = (Place::of(&desk), Place::of(&desk), desk.service("ann"));
     let session = other.take(&ann, 1).await;
     // Another process writes, and takes its time.
     let options = SqliteConnectOptions::new().filename(desk.house.path("ledger.db"));

@@ -9,7 +9,7 @@ use crate::http::desk::{
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
 /// Operations with an id in their path: `{}` stands for it.
-const WITH_ID: [(&str, &str, &str); 17] = [
+const WITH_ID: [(&str, &str, &str); 18] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
@@ -21,6 +21,7 @@ const WITH_ID: [(&str, &str, &str); 17] = [
     ("GET", "/api/v1/admin/subscriptions/{}", "subscription_id"),
     ("PATCH", "/api/v1/admin/subscriptions/{}", "subscription_id"),
     ("DELETE", "/api/v1/admin/subscriptions/{}", "subscription_id"),
+    ("GET", "/api/v1/admin/sessions/{}", "session_id"),
     ("DELETE", "/api/v1/admin/sessions/{}", "session_id"),
     ("GET", "/api/v1/capacities/sessions/{}", "session_id"),
     ("DELETE", "/api/v1/capacities/sessions/{}", "session_id"),

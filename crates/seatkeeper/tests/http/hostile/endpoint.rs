@@ -157,7 +157,7 @@ impl<'a> Endpoint<'a> {
             name: "put",
             method: Method::PUT,
             path: CAPACITIES.into(),
-            token: siege.desk.token("bob", ""),
+            token: siege.desk.token("bob", "service"),
             valid: json!({
                 "userObjectId": id(), "tenantObjectId": siege.desk.tenant, "capacityId": id(), "sessionKind": 2,
             }),

@@ -21,7 +21,7 @@ async fn a_live_session_is_shown_with_its_holder() {
             "session_id": "[id]",
             "pool_kind": "license",
             "pool": "[id]",
-            "holder": "laptop-1",
+            "machine_id": "laptop-1",
             "user": "ann",
             "started_at": "[time]",
             "last_heartbeat_at": "[time]",

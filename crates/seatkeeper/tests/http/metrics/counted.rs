@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::named;
+use super::{TOKEN, named};
 use crate::TOPOLOGY;
 use crate::house::Scrape;
 use crate::http::capacities::place::Place;
@@ -18,7 +18,7 @@ const ACQUIRE: &str = "route=\"/api/v1/licenses/acquire\"";
 async fn counted(desk: &Desk, expected: &[(&str, f64)]) {
     let expected: BTreeMap<_, _> = expected.iter().copied().collect();
     until("the counts", async || {
-        let scrape = Scrape::of(desk.house.doors().all()).await;
+        let scrape = Scrape::with_token(desk.house.doors().all(), TOKEN).await;
         let now: BTreeMap<_, _> = expected.keys().map(|series| (*series, scrape.value(series))).collect();
         let other: Vec<_> =
             now.iter().filter(|(series, count)| expected.get(*series) != Some(count)).collect();
@@ -53,7 +53,11 @@ async fn others(desk: &Desk) {
 
 #[tokio::test]
 async fn what_happens_is_counted_once() {
-    let desk = Desk::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("LICENSES_TTL_SECONDS", "2")]);
+    let desk = Desk::open_with(&[
+        ("METRICS_TOKEN", TOKEN),
+        ("METRICS_REFRESH_SECONDS", "1"),
+        ("LICENSES_TTL_SECONDS", "2"),
+    ]);
     let license = licenses(&desk).await;
     others(&desk).await;
     let nodes = TOPOLOGY.nodes() as f64;
@@ -102,12 +106,29 @@ async fn what_happens_is_counted_once() {
 }
 
 #[tokio::test]
+async fn counters_are_those_of_the_moment_of_the_scrape() {
+    let desk = Desk::open_with(&[]);
+    let ann = desk.user("ann").at_one_node();
+    let one_node = [ann.url().to_owned()];
+    for count in 1..=5 {
+        ann.get("/nowhere").await.expect(404);
+        let scrape = Scrape::of(&one_node).await;
+        let series = "http_requests_total{method=\"GET\",route=\"unknown\",status=\"404\"}";
+        assert_eq!(scrape.value(series), f64::from(count));
+    }
+}
+
+#[tokio::test]
 async fn licenses_need_not_have_series_of_their_own() {
-    let desk = Desk::open_with(&[("METRICS_LICENSE_SERIES_MAX", "0"), ("METRICS_REFRESH_SECONDS", "1")]);
+    let desk = Desk::open_with(&[
+        ("METRICS_TOKEN", TOKEN),
+        ("METRICS_LICENSE_SERIES_MAX", "0"),
+        ("METRICS_REFRESH_SECONDS", "1"),
+    ]);
     licenses(&desk).await;
     let nodes = TOPOLOGY.nodes() as f64;
     counted(&desk, &[("sessions_active{pool_kind=\"license\"}", nodes)]).await;
-    let scrape = Scrape::of(desk.house.doors().all()).await;
+    let scrape = Scrape::with_token(desk.house.doors().all(), TOKEN).await;
     let of_licenses: Vec<_> = scrape.samples.keys().filter(|series| series.contains("license_id")).collect();
     assert_eq!(of_licenses, Vec::<&String>::new());
 }

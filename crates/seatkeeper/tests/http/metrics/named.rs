@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::TOKEN;
 use crate::TOPOLOGY;
 use crate::house::{Scrape, Topology};
 use crate::http::desk::Desk;
@@ -80,7 +81,7 @@ pub(super) async fn are_those_of_the_page(desk: &Desk) {
     }
     WITH_A_LIMIT.iter().for_each(|name| drop(expected.remove(*name)));
     until("every metric is served", async || {
-        let scrape = Scrape::of(desk.house.doors().all()).await;
+        let scrape = Scrape::with_token(desk.house.doors().all(), TOKEN).await;
         let served: Described = scrape
             .types
             .iter()

@@ -14,7 +14,7 @@ pub(crate) const PATH: &str = "/api/v1/capacities/sessions";
 
 /// A client that asks for them.
 pub(crate) fn client(house: &House) -> Client {
-    house.client_with(house.token_of(TENANT, "portal", ""))
+    house.client_with(house.token_of(TENANT, "portal", "service"))
 }
 
 /// One user on one capacity.

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::job_path::JobPath;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::Admin;
+use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// A job that is due now.
@@ -20,9 +20,9 @@ pub(crate) struct DueAnswer {
     post, path = "/jobs/{job}/run", tag = "admin", operation_id = "run_job", security(("bearer" = [])),
     params(("job" = String, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 202, body = DueAnswer, description = "It is due; its runs tell how it went"),
-        (status = 404, body = Problem, description = "No such job"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "job-not-found")
     )
 )]
 pub(crate) async fn run_now(

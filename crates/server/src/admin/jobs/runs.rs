@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::job_path::JobPath;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 use crate::problem::Problem;
 use crate::times::text_of;
 
@@ -42,9 +42,9 @@ pub(crate) struct RunAnswer {
     get, path = "/jobs/{job}/runs", tag = "admin", operation_id = "list_job_runs",
     security(("bearer" = [])), params(("job" = String, Path), RunsQuery),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 200, body = Page<RunAnswer>),
-        (status = 404, body = Problem, description = "No such job"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "job-not-found")
     )
 )]
 pub(crate) async fn runs(

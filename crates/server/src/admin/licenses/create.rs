@@ -13,7 +13,7 @@ use crate::admin::fields::{SEATS_MAX, date_field, named, time_of, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Body, Meta, optional_name_field};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, optional_name_field};
 use crate::problem::Problem;
 
 /// A license to be made.
@@ -51,9 +51,10 @@ pub(crate) struct Create {
     request_body = Create,
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one license")),
     responses(
+        Problems, AdminProblems, BodyProblems,
         (status = 201, body = LicenseAnswer),
-        (status = 409, body = Problem, description = "The key is taken"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 409, body = Problem, description = "license-key-taken"),
+        (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]
 pub(crate) async fn create(

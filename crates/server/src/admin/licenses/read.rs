@@ -4,7 +4,7 @@ use seatkeeper_ledger::LicenseId;
 use super::answer::LicenseAnswer;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, IdPath};
+use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `GET /licenses/{license_id}`: one license.
@@ -12,9 +12,9 @@ use crate::problem::Problem;
     get, path = "/licenses/{license_id}", tag = "admin", operation_id = "read_license",
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 200, body = LicenseAnswer),
-        (status = 404, body = Problem, description = "No such license"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "license-not-found")
     )
 )]
 pub(crate) async fn read(

@@ -5,7 +5,7 @@ use seatkeeper_ledger::{LicenseChange, LicenseId, Status};
 use super::apply::Apply;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, IdPath, Meta};
+use crate::http::{Admin, AdminProblems, IdPath, Meta, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `DELETE /licenses/{license_id}`: revoke a license for good. Its sessions end at once; its record stays.
@@ -13,9 +13,9 @@ use crate::problem::Problem;
     delete, path = "/licenses/{license_id}", tag = "admin", operation_id = "revoke_license",
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 204, description = "The license is revoked"),
-        (status = 404, body = Problem, description = "No such license"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "license-not-found")
     )
 )]
 pub(crate) async fn revoke(

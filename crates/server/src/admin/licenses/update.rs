@@ -14,7 +14,7 @@ use crate::admin::fields::{
 use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Body, IdPath, Meta};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
 use crate::problem::Problem;
 
 /// What to change of a license. Fields that are absent stay as they are; `null` takes a value away.
@@ -60,10 +60,11 @@ pub(crate) struct Update {
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
     ),
     responses(
+        Problems, AdminProblems, BodyProblems,
         (status = 200, body = LicenseAnswer),
-        (status = 404, body = Problem, description = "No such license"),
-        (status = 409, body = Problem, description = "The license is revoked for good"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "license-not-found"),
+        (status = 409, body = Problem, description = "license-revoked"),
+        (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]
 pub(crate) async fn update(

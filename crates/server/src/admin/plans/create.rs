@@ -12,7 +12,7 @@ use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
-use crate::http::{Admin, Body, Meta};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems};
 use crate::problem::Problem;
 
 /// A plan to be made.
@@ -47,9 +47,10 @@ pub(crate) struct CreatePlan {
     request_body = CreatePlan,
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one plan")),
     responses(
+        Problems, AdminProblems, BodyProblems,
         (status = 201, body = PlanAnswer),
-        (status = 409, body = Problem, description = "The name is taken"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 409, body = Problem, description = "plan-name-taken"),
+        (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]
 pub(crate) async fn create(

@@ -6,8 +6,7 @@ use utoipa::IntoParams;
 use super::answer::PlanAnswer;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -26,8 +25,8 @@ pub(crate) struct PlansQuery {
     get, path = "/plans", tag = "admin", operation_id = "list_plans", security(("bearer" = [])),
     params(PlansQuery),
     responses(
-        (status = 200, body = Page<PlanAnswer>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = Page<PlanAnswer>)
     )
 )]
 pub(crate) async fn list(

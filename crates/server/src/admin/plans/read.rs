@@ -4,7 +4,7 @@ use super::answer::PlanAnswer;
 use super::path::PlanPath;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::Admin;
+use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `GET /plans/{plan}`: one plan.
@@ -12,9 +12,9 @@ use crate::problem::Problem;
     get, path = "/plans/{plan}", tag = "admin", operation_id = "read_plan",
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 200, body = PlanAnswer),
-        (status = 404, body = Problem, description = "No such plan"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "plan-not-found")
     )
 )]
 pub(crate) async fn read(

@@ -6,7 +6,7 @@ use super::apply::Apply;
 use super::path::PlanPath;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Meta};
+use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `DELETE /plans/{plan}`: retire a plan. It takes no new subscription; who has it keeps it.
@@ -14,9 +14,9 @@ use crate::problem::Problem;
     delete, path = "/plans/{plan}", tag = "admin", operation_id = "retire_plan",
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 204, description = "The plan is retired"),
-        (status = 404, body = Problem, description = "No such plan"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "plan-not-found")
     )
 )]
 pub(crate) async fn retire(

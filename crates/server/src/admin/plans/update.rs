@@ -13,7 +13,7 @@ use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
-use crate::http::{Admin, Body, Meta};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems};
 use crate::problem::Problem;
 
 /// What to change of a plan. Fields that are absent stay as they are; `null` takes the TTL away.
@@ -53,9 +53,10 @@ pub(crate) struct UpdatePlan {
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
     ),
     responses(
+        Problems, AdminProblems, BodyProblems,
         (status = 200, body = PlanAnswer),
-        (status = 404, body = Problem, description = "No such plan"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "plan-not-found"),
+        (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]
 pub(crate) async fn update(

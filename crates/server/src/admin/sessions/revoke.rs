@@ -4,7 +4,7 @@ use seatkeeper_core::EndReason;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Meta, SessionPath};
+use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems, SessionPath};
 use crate::problem::Problem;
 use crate::settings::Durability;
 
@@ -13,9 +13,9 @@ use crate::settings::Durability;
     delete, path = "/sessions/{session_id}", tag = "admin", operation_id = "revoke_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 204, description = "The session has ended"),
-        (status = 404, body = Problem, description = "No such live session"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "session-not-found")
     )
 )]
 pub(crate) async fn revoke(

@@ -8,8 +8,7 @@ use super::search::PoolKindName;
 use crate::app::App;
 use crate::capacities;
 use crate::error::Error;
-use crate::http::{Admin, Meta, Query};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems, Query};
 use crate::settings::Durability;
 
 #[derive(Deserialize, IntoParams)]
@@ -33,8 +32,8 @@ pub(crate) struct EndedAnswer {
     delete, path = "/sessions", tag = "admin", operation_id = "revoke_sessions", security(("bearer" = [])),
     params(PoolQuery),
     responses(
-        (status = 200, body = EndedAnswer),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = EndedAnswer)
     )
 )]
 pub(crate) async fn revoke_all(

@@ -1,15 +1,16 @@
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::State;
-use seatkeeper_core::{Authority, Holder, PoolKind, TenantId, UserId};
+use seatkeeper_core::{Authority, Holder, PoolId, PoolKind, TenantId, UserId};
 use seatkeeper_ledger::{SessionFilter, SessionRecord};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::problem::Problem;
+use crate::held_sessions::held_sessions;
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 use crate::session_answer::SessionAnswer;
 
 /// The kind of a pool, by name.
@@ -54,8 +55,8 @@ pub(crate) struct SearchQuery {
     get, path = "/sessions", tag = "admin", operation_id = "search_sessions", security(("bearer" = [])),
     params(SearchQuery),
     responses(
-        (status = 200, body = Page<SessionAnswer>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = Page<SessionAnswer>)
     )
 )]
 pub(crate) async fn search(
@@ -66,6 +67,11 @@ pub(crate) async fn search(
     let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
     let live_alone = query.live == Some(true);
     let filter = query.filter()?;
+    if let Some(pool) = live_pool(&who.tenant, &filter)
+        && let Some(held) = held_sessions(&app, &pool, &who.authority(), cursor, limit).await?
+    {
+        return Ok(axum::Json(held));
+    }
     let page =
         app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
     let authority = who.authority();
@@ -77,9 +83,24 @@ pub(crate) async fn search(
     Ok(axum::Json(Page { items, next_cursor }))
 }
 
+/// Returns the pool whose live sessions are all that is asked for, if that is so: the registry knows them.
+fn live_pool(tenant: &TenantId, filter: &SessionFilter) -> Option<PoolId> {
+    match filter {
+        SessionFilter {
+            pool_kind: Some(kind),
+            pool: Some(pool),
+            live: Some(true),
+            holder: None,
+            user: None,
+            ip: None,
+        } => Some(PoolId::new(*kind, tenant.clone(), Arc::clone(pool))),
+        _ => None,
+    }
+}
+
 /// The session as it is now. What is live on record may be over, and nothing has looked for it until now;
 /// if live ones alone are wanted, it is left out.
-async fn now(
+pub(super) async fn now(
     app: &App,
     record: SessionRecord,
     who: &Authority,

@@ -5,7 +5,7 @@ use seatkeeper_ledger::{SubscriptionChange, SubscriptionId};
 use super::write::{Wanted, WriteThrough};
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, IdPath, Meta};
+use crate::http::{Admin, AdminProblems, IdPath, Meta, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `DELETE /subscriptions/{subscription_id}`: cancel a subscription for good. It ends nobody; the user's
@@ -14,10 +14,10 @@ use crate::problem::Problem;
     delete, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "cancel_subscription",
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 204, description = "The subscription is cancelled"),
-        (status = 404, body = Problem, description = "No such subscription"),
-        (status = 409, body = Problem, description = "It has expired"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "subscription-not-found"),
+        (status = 409, body = Problem, description = "subscription-over")
     )
 )]
 pub(crate) async fn cancel(

@@ -13,7 +13,7 @@ use crate::admin::fields::{date_field, time_of};
 use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Body, Meta, name_field};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, name_field};
 use crate::problem::Problem;
 
 /// A subscription to be made.
@@ -41,9 +41,10 @@ pub(crate) struct CreateSubscription {
     security(("bearer" = [])), request_body = CreateSubscription,
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one subscription")),
     responses(
+        Problems, AdminProblems, BodyProblems,
         (status = 201, body = SubscriptionAnswer),
-        (status = 409, body = Problem, description = "The user has one already, or the plan is retired"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 409, body = Problem, description = "subscription-exists, plan-retired"),
+        (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]
 pub(crate) async fn create(

@@ -7,8 +7,7 @@ use utoipa::IntoParams;
 use super::answer::SubscriptionAnswer;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -32,8 +31,8 @@ pub(crate) struct SubscriptionsQuery {
     get, path = "/subscriptions", tag = "admin", operation_id = "list_subscriptions",
     security(("bearer" = [])), params(SubscriptionsQuery),
     responses(
-        (status = 200, body = Page<SubscriptionAnswer>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = Page<SubscriptionAnswer>)
     )
 )]
 pub(crate) async fn list(

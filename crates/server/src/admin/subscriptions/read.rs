@@ -4,7 +4,7 @@ use seatkeeper_ledger::SubscriptionId;
 use super::answer::SubscriptionAnswer;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, IdPath};
+use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `GET /subscriptions/{subscription_id}`: one subscription.
@@ -12,9 +12,9 @@ use crate::problem::Problem;
     get, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "read_subscription",
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 200, body = SubscriptionAnswer),
-        (status = 404, body = Problem, description = "No such subscription"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "subscription-not-found")
     )
 )]
 pub(crate) async fn read(

@@ -11,7 +11,7 @@ use crate::admin::fields::{date_change_field, date_field, present, time_of};
 use crate::admin::idempotency::IdempotencyKey;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Body, IdPath, Meta};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
 use crate::problem::Problem;
 
 /// What to change of a subscription. Fields that are absent stay as they are; `null` takes the end away.
@@ -41,10 +41,11 @@ pub(crate) struct UpdateSubscription {
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
     ),
     responses(
+        Problems, AdminProblems, BodyProblems,
         (status = 200, body = SubscriptionAnswer),
-        (status = 404, body = Problem, description = "No such subscription"),
-        (status = 409, body = Problem, description = "The subscription is over, or the plan is retired"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "subscription-not-found"),
+        (status = 409, body = Problem, description = "subscription-over, plan-retired"),
+        (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]
 pub(crate) async fn update(

@@ -6,8 +6,7 @@ use utoipa::IntoParams;
 use super::answer::BatchAnswer;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -25,8 +24,8 @@ pub(crate) struct BatchesQuery {
     get, path = "/usage/batches", tag = "admin", operation_id = "list_usage_batches",
     security(("bearer" = [])), params(BatchesQuery),
     responses(
-        (status = 200, body = Page<BatchAnswer>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = Page<BatchAnswer>)
     )
 )]
 pub(crate) async fn list(

@@ -9,8 +9,7 @@ use super::answer::ReconciliationAnswer;
 use super::span_of;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Query};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, ParameterProblems, Problems, Query};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -26,9 +25,8 @@ pub(crate) struct SpanQuery {
     get, path = "/usage/reconciliation", tag = "admin", operation_id = "reconcile_usage",
     security(("bearer" = [])), params(SpanQuery),
     responses(
-        (status = 200, body = ReconciliationAnswer),
-        (status = 503, body = Problem, description = "Another reconciliation is under way; `Retry-After` tells when to ask again"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = ReconciliationAnswer)
     )
 )]
 pub(crate) async fn reconcile(

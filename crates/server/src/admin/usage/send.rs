@@ -4,7 +4,7 @@ use seatkeeper_ledger::{Error as LedgerError, JobName};
 use super::answer::BatchAnswer;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, IdPath};
+use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
 use crate::problem::Problem;
 
 /// `POST /usage/batches/{batch_id}/send`: send a dead batch again, under the same ids.
@@ -12,10 +12,10 @@ use crate::problem::Problem;
     post, path = "/usage/batches/{batch_id}/send", tag = "admin", operation_id = "send_usage_batch",
     security(("bearer" = [])), params(("batch_id" = Uuid, Path)),
     responses(
+        Problems, AdminProblems, ParameterProblems,
         (status = 200, body = BatchAnswer, description = "It is on its way"),
-        (status = 404, body = Problem, description = "No such batch"),
-        (status = 409, body = Problem, description = "The batch is not dead"),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        (status = 404, body = Problem, description = "usage-batch-not-found"),
+        (status = 409, body = Problem, description = "usage-batch-not-dead")
     )
 )]
 pub(crate) async fn send(

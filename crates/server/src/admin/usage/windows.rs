@@ -7,8 +7,7 @@ use super::answer::WindowAnswer;
 use super::span_of;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, Page, Query, cursor_of, page_limit};
-use crate::problem::Problem;
+use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 use crate::times::{registry_time_of, text_of};
 
 #[derive(Deserialize, IntoParams)]
@@ -29,8 +28,8 @@ pub(crate) struct WindowsQuery {
     get, path = "/usage", tag = "admin", operation_id = "list_usage", security(("bearer" = [])),
     params(WindowsQuery),
     responses(
-        (status = 200, body = Page<WindowAnswer>),
-        (status = "4XX", body = Problem), (status = "5XX", body = Problem)
+        Problems, AdminProblems, ParameterProblems,
+        (status = 200, body = Page<WindowAnswer>)
     )
 )]
 pub(crate) async fn list(

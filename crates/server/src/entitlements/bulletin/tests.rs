@@ -46,7 +46,8 @@ impl Node {
         let licenses = Licenses::new(ledger.clone(), for_an_hour);
         let others = Servers::new(url.parse().expect("a URL"));
         let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(others.clone()));
-        let entitlements = Arc::new(Entitlements { licenses, subscribers, others: Some(others.clone()) });
+        let entitlements =
+            Arc::new(Entitlements { licenses, subscribers, others: Some(Others::ByRedis(others.clone())) });
         let crew = Crew::new();
         crew.start(Listener::new(others, Arc::clone(&entitlements), crew.stopping()));
         Self { entitlements, crew }

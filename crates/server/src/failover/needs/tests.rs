@@ -3,7 +3,7 @@ use seatkeeper_ledger::{BucketMode, BucketRow, NodeRow};
 use seatkeeper_registry::{Condition, Identity, State};
 use uuid::Uuid;
 
-use super::{Need, Seen, cut, is_superseded, reached};
+use super::{Need, Seen, cut, is_in_service, is_superseded, reached};
 
 const EPOCH: u64 = 7;
 
@@ -20,7 +20,7 @@ fn row(mode: BucketMode) -> BucketRow {
 }
 
 fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
-    let state = State::Serving { epoch, identity: server(filled_on) };
+    let state = State::Serving { epoch, identity: server(filled_on), is_leased: true };
     Condition { bucket: bucket(), server: server(is_now), state }
 }
 
@@ -58,6 +58,15 @@ fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
         let expected = to(BucketMode::Registry, condition.server.clone());
         assert_eq!(need_of(&row, &condition), expected, "{condition:?}");
     }
+}
+
+#[test]
+fn a_bucket_that_no_node_looked_after_is_rebuilt_where_it_is() {
+    let row = row(BucketMode::Registry);
+    let state = State::Serving { epoch: EPOCH, identity: server("redis-1"), is_leased: false };
+    let unattended = Condition { bucket: bucket(), server: server("redis-1"), state };
+    assert_eq!(need_of(&row, &unattended), to(BucketMode::Registry, server("redis-1")));
+    assert!(!is_in_service(&row, &unattended, None));
 }
 
 #[test]
@@ -129,7 +138,7 @@ fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves()
     let row = row(BucketMode::Ledger);
     let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
     let standby = |state| Condition { bucket: bucket(), server: None, state };
-    let filled = standby(State::Serving { epoch: EPOCH, identity: None });
+    let filled = standby(State::Serving { epoch: EPOCH, identity: None, is_leased: true });
     let need = |standby: &Condition, is_suspect| {
         let seen = Seen { standby: Some(standby), is_suspect, ..seen(&row, &gone) };
         seen.need(BucketMode::Ledger)
@@ -138,7 +147,8 @@ fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves()
     assert_eq!(need(&gone, false), None, "the ledger is out of reach as well");
     let half = standby(State::Rebuilding { epoch: EPOCH });
     let again = from(BucketMode::Ledger, BucketMode::Ledger, server("redis-1"));
-    for state in [half.state.clone(), State::Missing, State::Serving { epoch: EPOCH - 1, identity: None }] {
+    let older = State::Serving { epoch: EPOCH - 1, identity: None, is_leased: true };
+    for state in [half.state.clone(), State::Missing, older] {
         assert_eq!(need(&standby(state), false), again);
     }
     let again = again.expect("a need");
@@ -161,6 +171,7 @@ fn half_of_the_nodes_are_no_majority() {
         (vec![well, cut_off, cut_off], true, false),
     ] {
         let nodes: Vec<_> = nodes.into_iter().map(node).collect();
+        let nodes: Vec<_> = nodes.iter().collect();
         assert_eq!(cut(&nodes).contains(bucket()), is_cut, "{nodes:?}");
         assert_eq!(reached(&nodes).contains(bucket()), is_reached, "{nodes:?}");
     }

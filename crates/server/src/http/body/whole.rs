@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::error::Error;
 
 /// The longest body.
-const BODY_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads all of a request's body, unless it is too long or does not come within `patience`: then the rest is the connection's matter.
 pub(super) async fn read(request: Request, patience: Duration) -> Result<Bytes, Error> {

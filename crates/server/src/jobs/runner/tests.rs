@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Pace, Runner};
 use crate::error::Error;
-use crate::jobs::Job;
+use crate::jobs::{Job, JobClock};
 use crate::metrics::JobMetrics;
 use crate::workers::{Crew, Worker};
 
@@ -66,6 +66,7 @@ struct Seen {
 
 struct Scripted {
     script: Script,
+    is_destructive: bool,
     ledger: Ledger,
     gate: Arc<Semaphore>,
     seen: Arc<Seen>,
@@ -89,6 +90,10 @@ impl Job for Scripted {
 
     fn interval(&self) -> Span {
         INTERVAL
+    }
+
+    fn is_destructive(&self) -> bool {
+        self.is_destructive
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
@@ -123,8 +128,8 @@ impl Scene {
     fn runner(&self, worker: &str, script: Script, pace: Pace) -> Runner<Scripted> {
         let (gate, seen) = (Arc::new(Semaphore::new(0)), Arc::default());
         Runner {
-            job: Scripted { script, ledger: self.ledger.clone(), gate, seen },
-            registry: Arc::clone(&self.registry) as _,
+            job: Scripted { script, is_destructive: false, ledger: self.ledger.clone(), gate, seen },
+            clock: Arc::new(JobClock::of_process(Arc::clone(&self.registry) as _)),
             ledger: self.ledger.clone(),
             worker: worker.into(),
             bell: Arc::default(),
@@ -193,6 +198,25 @@ async fn when_a_worker_dies_in_the_middle_another_takes_over_after_the_lock_time
     assert_eq!(heir_seen.begun(), 1);
     let history = scene.history().await;
     assert_eq!(told(&history), [("a", JobOutcome::Lost), ("b", JobOutcome::Succeeded)]);
+}
+
+#[tokio::test]
+async fn by_a_servers_clock_that_was_set_no_job_is_taken_and_by_a_new_one_none_that_deletes() {
+    let scene = Scene::set().await;
+    let clock = Arc::new(JobClock::of_server(Arc::clone(&scene.registry) as _));
+    let mut deleting = Runner { clock: Arc::clone(&clock), ..scene.runner("a", Script::Succeed, STILL) };
+    deleting.job.is_destructive = true;
+    let other = Runner { clock, ..scene.runner("b", Script::Succeed, STILL) };
+    look(&deleting).await;
+    assert_eq!(deleting.job.seen.begun(), 0, "the clock may be wrong for all that is known");
+    look(&other).await;
+    assert_eq!(other.job.seen.begun(), 1);
+
+    scene.clock.set(START + Span::from_secs(10 * 365 * 86_400));
+    for runner in [&deleting, &other] {
+        look(runner).await;
+    }
+    assert_eq!((deleting.job.seen.begun(), other.job.seen.begun()), (0, 1));
 }
 
 #[tokio::test]

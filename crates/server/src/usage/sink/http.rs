@@ -8,10 +8,9 @@ use reqwest::{Client, Response};
 use seatkeeper_ledger::DueBatch;
 
 use super::body::Body;
-use super::token::{SinkError, TokenFile};
 use super::{Reply, Sink};
+use crate::bearer::{BearerToken, TokenFileError};
 use crate::outbound;
-use crate::reload::Reload;
 use crate::settings::{Secret, SinkFormat, UsageSettings};
 use crate::workers::Crew;
 
@@ -21,44 +20,29 @@ const SAID_CHARS_MAX: usize = 300;
 pub(crate) struct HttpSink {
     client: Client,
     url: String,
-    token: Token,
+    /// The token that the sink is shown.
+    token: Option<BearerToken>,
     format: SinkFormat,
     event_source: String,
 }
 
-/// What the sink is shown.
-enum Token {
-    None,
-    Fixed(Secret),
-    InFile(TokenFile),
-}
-
-impl Token {
-    fn of(settings: &UsageSettings) -> Result<Self, SinkError> {
-        Ok(match (&settings.sink_token_file, &settings.sink_token) {
-            (Some(path), _) => Self::InFile(TokenFile::of(path.clone())?),
-            (None, Some(token)) => Self::Fixed(token.clone()),
-            (None, None) => Self::None,
-        })
-    }
-
-    fn now(&self) -> Option<Secret> {
-        match self {
-            Self::None => None,
-            Self::Fixed(token) => Some(token.clone()),
-            Self::InFile(file) => Some(file.token()),
-        }
-    }
+/// A failure that keeps usage from the sink.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// No client can be made.
+    #[error("no client can be made")]
+    Client(#[from] reqwest::Error),
+    /// The token's file cannot be used.
+    #[error("there is no token for the sink")]
+    Token(#[from] TokenFileError),
 }
 
 impl HttpSink {
     /// The sink that the settings name, if they name one. `upkeep` sees to it that it goes on with a newer token.
     pub(crate) fn of(settings: &UsageSettings, upkeep: &Crew) -> Result<Option<Self>, SinkError> {
         let Some(url) = &settings.sink_url else { return Ok(None) };
-        let token = Token::of(settings)?;
-        if let Token::InFile(file) = &token {
-            upkeep.start(Reload::new(file.clone(), file.token()));
-        }
+        let (fixed, file) = (settings.sink_token.as_ref(), settings.sink_token_file.as_ref());
+        let token = BearerToken::from_settings("token of the sink", fixed, file, upkeep)?;
         let client = outbound::client(Duration::from_secs(settings.sink_timeout_seconds))?;
         Ok(Some(Self {
             client,
@@ -95,7 +79,7 @@ impl Sink for HttpSink {
             Ok(body) => body,
             Err(error) => return Reply::Unanswered { why: bounded(&error.to_string()) },
         };
-        let token = self.token.now();
+        let token = self.token.as_ref().map(BearerToken::now);
         match self.post(batch, body, token.as_ref()).await {
             Ok(response) => answered(response, token.as_ref()).await,
             Err(error) => Reply::Unanswered { why: bounded(&outbound::causes(error)) },

@@ -11,12 +11,16 @@
 -- ARGV  the last: the stamp, which is what the head must begin with, so that the bucket is served in the epoch and
 --       on the server that the caller knows
 --
--- The head is the stamp and then: the clock's high-water mark, the number of the journal's last event, and how
--- many events are acknowledged (6 bytes each). The stamp is: format (1 byte), stage (1), epoch (6), identity of the
--- server. A reply is an array. Its first number is the time, or a negative one that says why there is no answer.
+-- The head is the stamp and then five numbers of 6 bytes each: the clock's high-water mark, the number of the
+-- journal's last event, how many events are acknowledged, a lower bound of the first score in DUE, and the time at
+-- which the bucket's lease is over. The stamp is: format (1 byte), stage (1), epoch (6), identity of the server. A reply
+-- is an array. Its first number is the time, or a negative one that says why there is no answer.
+--
+-- Lease: nodes that serve clients renew it. A clock that reads more than the lease says that nobody could renew a session
+-- for a while, or that the clock jumped. Either way no step may end a session: the bucket is rebuilt first.
 local all_keys, all_args = KEYS, ARGV
 local KEYS, ARGV
-local stamp, mark, last, acknowledged, now, must_keep_head
+local stamp, mark, last, acknowledged, due, leased_until, now, must_keep_head
 local epoch       -- that of the stamp, once it is needed
 local recorded    -- the events of the step
 
@@ -28,10 +32,13 @@ local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local function enter()
   stamp = ARGV[#ARGV]
   local head = redis.call('GET', HEAD)
-  if not head or head:sub(1, -19) ~= stamp then
+  if not head or head:sub(1, -HEAD_NUMBERS_BYTES - 1) ~= stamp then
     return false
   end
-  mark, last, acknowledged = struct.unpack('>I6I6I6', head, #stamp + 1)
+  mark, last, acknowledged, due, leased_until = struct.unpack('>I6I6I6I6I6', head, #stamp + 1)
+  if clock > leased_until then
+    return false
+  end
   -- The clock is never seen to go back.
   now = math.max(clock, mark)
   must_keep_head = now - mark >= MARK_LAG_MS
@@ -71,11 +78,18 @@ local function events_to_tell()
   return #recorded <= EVENTS_TOLD_MAX and recorded or {}
 end
 
+-- Keeps the bound of DUE: a score was written that may be the first.
+local function note_due(score)
+  if score < due then
+    due, must_keep_head = score, true
+  end
+end
+
 -- Writes the head, if a later step must know of this one: always if something is on record, else now and then,
 -- for what a renewal of some milliseconds ago was told is not worth a write each time.
 local function keep_head()
   if must_keep_head then
-    redis.call('SET', HEAD, stamp .. struct.pack('>I6I6I6', now, last, acknowledged))
+    redis.call('SET', HEAD, stamp .. struct.pack('>I6I6I6I6I6', now, last, acknowledged, due, leased_until))
   end
 end
 

@@ -19,5 +19,7 @@ end
 
 -- Makes sure that the sweeper comes by in time; an entry that is early enough stays as it is.
 local function keep_due()
-  redis.call('ZADD', DUE, 'LT', next_due(), ARGV[1])
+  local next = next_due()
+  redis.call('ZADD', DUE, 'LT', next, ARGV[1])
+  note_due(next)
 end

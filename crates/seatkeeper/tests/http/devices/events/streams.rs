@@ -56,7 +56,7 @@ async fn proxies_are_told_to_pass_events_on_as_they_come() {
     let url = format!("{}{}", tv.client.url(), events_path(&session));
     let answer = tv.client.http.get(url).bearer_auth(&tv.client.token).send().await.unwrap();
     assert_eq!(answer.headers()["x-accel-buffering"], "no");
-    assert_eq!(answer.headers()["cache-control"], "no-cache");
+    assert_eq!(answer.headers()["cache-control"], "no-store");
 }
 
 #[tokio::test(flavor = "multi_thread")]

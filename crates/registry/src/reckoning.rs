@@ -1,4 +1,4 @@
-//! The time between two tellings of it.
+//! The registry's time between two readings of it, for registries whose clock is a server's.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ const GRAIN: Span = Span::from_millis(1);
 
 /// The latest telling, from which the time is reckoned.
 #[derive(Debug, Default)]
-pub(super) struct Reckoning {
+pub(crate) struct Reckoning {
     told: Mutex<Option<Told>>,
     asking: Turn<()>,
 }
@@ -34,7 +34,7 @@ struct Told {
 }
 
 /// What is to be done to know the time.
-pub(super) enum Known<'r> {
+pub(crate) enum Known<'r> {
     Time(RegistryTime),
     /// It must be asked for. Others who want to know do without while this is held, if they can.
     Ask(Option<MutexGuard<'r, ()>>),
@@ -42,14 +42,14 @@ pub(super) enum Known<'r> {
 
 impl Reckoning {
     /// Notes that this time was told to who had asked then.
-    pub(super) fn note(&self, time: RegistryTime, asked: Instant) {
+    pub(crate) fn note(&self, time: RegistryTime, asked: Instant) {
         if asked.elapsed() <= TELLING_MAX {
             *self.told.lock() = Some(Told { time, asked });
         }
     }
 
     /// The time now, if it follows from what was told.
-    pub(super) fn known(&self) -> Known<'_> {
+    pub(crate) fn known(&self) -> Known<'_> {
         let told = *self.told.lock();
         let now = Instant::now();
         if let Some(time) = told.and_then(|told| told.after(now, GOOD_FOR)) {

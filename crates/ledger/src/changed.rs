@@ -1,0 +1,34 @@
+//! Entitlements that have changed.
+
+use std::ops::Range;
+
+use seatkeeper_core::{PoolId, RegistryTime};
+
+use crate::row::{Fields, stored_whole};
+use crate::{Error, Ledger, times};
+
+impl Ledger {
+    /// Returns pools whose entitlement changed in a time, at most `max` of them in the order of their names, from behind
+    /// `after` on.
+    pub async fn entitlements_changed(
+        &self,
+        time: Range<RegistryTime>,
+        after: Option<&PoolId>,
+        max: u32,
+    ) -> Result<Vec<PoolId>, Error> {
+        let (tenant, kind, name) =
+            after.map_or(("", "", ""), |pool| (pool.tenant.as_str(), pool.kind.as_str(), &*pool.name));
+        let rows = self
+            .readers()
+            .query(include_str!("../sql/entitlements_changed.sql"))
+            .bind(times::stored(time.start))
+            .bind(times::stored(time.end))
+            .bind(tenant)
+            .bind(kind)
+            .bind(name)
+            .bind(stored_whole(max.into()))
+            .fetch_all()
+            .await?;
+        rows.iter().map(|row| Fields(row).pool()).collect()
+    }
+}

@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+use seatkeeper_core::{ClockReading, RegistryTime, Span};
+
+use super::{APART_MAX, ClockTrust, SETTLES_AFTER, STEP_DOUBTFUL};
+
+const TICK: Duration = Duration::from_millis(200);
+const START: Duration = Duration::from_secs(1_800_000_000);
+const TEN_YEARS: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// As long as a clock takes to settle.
+fn settling() -> Duration {
+    Duration::from_millis(SETTLES_AFTER.as_millis())
+}
+
+/// A clock that a test shifts, on a node whose wall clock is right.
+struct Scene {
+    trust: ClockTrust,
+    passed: Duration,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let mut scene = Self { trust: ClockTrust::default(), passed: Duration::ZERO };
+        assert!(scene.reads(0, TICK), "a clock that nobody knows yet is believed");
+        scene
+    }
+
+    /// Takes readings for a while, of a clock that is `ahead` seconds ahead; says whether the last one was believed.
+    fn reads(&mut self, ahead: i64, span: Duration) -> bool {
+        let end = self.passed + span;
+        let mut believed = false;
+        while self.passed < end {
+            self.passed += TICK;
+            let wall = START + self.passed;
+            let shift = Duration::from_secs(ahead.unsigned_abs());
+            let clock = if ahead < 0 { wall - shift } else { wall + shift };
+            let time = RegistryTime::from_millis(clock.as_millis() as u64);
+            let asked = Span::from_millis(self.passed.as_millis() as u64);
+            believed = self.trust.check_at(ClockReading { time, asked, answered: asked }, wall).is_ok();
+        }
+        believed
+    }
+}
+
+#[test]
+fn a_clock_that_runs_on_is_believed_however_long_nobody_looked() {
+    let mut scene = Scene::new();
+    scene.passed += Duration::from_secs(86_400);
+    assert!(scene.reads(0, TICK));
+}
+
+#[test]
+fn a_jump_forward_is_believed_once_the_clock_has_settled() {
+    let mut scene = Scene::new();
+    assert!(!scene.reads(400, settling()));
+    assert!(scene.reads(400, 2 * TICK));
+    assert!(scene.reads(400, Duration::from_secs(60)));
+}
+
+#[test]
+fn a_jump_that_is_taken_back_is_forgotten_at_once() {
+    let mut scene = Scene::new();
+    assert!(!scene.reads(TEN_YEARS.as_secs() as i64, Duration::from_secs(1)));
+    assert!(scene.reads(0, TICK));
+    assert!(!scene.reads(TEN_YEARS.as_secs() as i64, settling()), "the second jump settles anew");
+}
+
+#[test]
+fn a_clock_far_from_the_wall_clock_is_never_believed_after_a_jump() {
+    let mut scene = Scene::new();
+    for ahead in [APART_MAX.as_secs() as i64 + 1, TEN_YEARS.as_secs() as i64] {
+        assert!(!scene.reads(ahead, Duration::from_secs(3_600)), "{ahead} s");
+    }
+    assert!(scene.reads(0, TICK));
+}
+
+#[test]
+fn small_steps_and_steps_back_are_believed() {
+    let mut scene = Scene::new();
+    for ahead in [(STEP_DOUBTFUL.as_millis() / 1_000) as i64, -400, -(TEN_YEARS.as_secs() as i64)] {
+        assert!(scene.reads(ahead, TICK), "{ahead} s");
+    }
+}

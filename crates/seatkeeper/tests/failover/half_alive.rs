@@ -1,0 +1,277 @@
+//! A Redis that is neither well nor down: it answers and refuses writes, is another server's replica for a while, changes
+//! its names while it serves, or has a clock that jumps. Two nodes serve a storm meanwhile; no machine may lose its seat,
+//! and no bucket is raised more often than to the fallback and back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::proxy::{Network, Proxy};
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
+
+use tokio::sync::SemaphorePermit;
+
+use super::steady::{Manner, Steady, storm_permit};
+use super::support::{Nodes, epochs_per_bucket};
+use crate::support::knobs;
+use crate::until::until;
+
+/// Admissions that show that all is well.
+const WELL: u64 = 30;
+
+/// Longer than the faults that end by themselves, shorter than those that need a fallback.
+const TTL_SECONDS: u64 = 20;
+
+/// Longer than the circuit breaker takes to open and a rebuild takes.
+const LONG: Duration = Duration::from_secs(8);
+
+/// To the fallback and back again.
+const EPOCHS_MAX: u64 = 2;
+
+struct Stage {
+    nodes: Nodes,
+    redis: Redis,
+    steady: Steady,
+    before: Vec<u64>,
+    _permit: SemaphorePermit<'static>,
+}
+
+impl Stage {
+    async fn over(redis: Redis) -> Self {
+        let (url, permit) = (redis.url(), storm_permit().await);
+        let nodes = tokio::task::block_in_place(|| Nodes::over(&[url.clone(), url]));
+        Self::with(redis, nodes, permit).await
+    }
+
+    async fn with(redis: Redis, nodes: Nodes, permit: SemaphorePermit<'static>) -> Self {
+        let manner = Manner { ttl_seconds: TTL_SECONDS, pinned: false, seed: knobs::seed() };
+        let mut steady = Steady::begin(&nodes, manner).await;
+        steady.goes_on(WELL).await;
+        let before = epochs_per_bucket(&nodes).await;
+        Self { nodes, redis, steady, before, _permit: permit }
+    }
+
+    fn configure(&self, setting: &str, value: &str) {
+        self.redis.ask::<()>(redis::cmd("CONFIG").arg("SET").arg(setting).arg(value).take());
+    }
+
+    async fn is_well(&mut self) {
+        self.steady.goes_on(WELL).await;
+    }
+
+    /// Fails the test if a bucket was raised more often since the last call.
+    async fn was_raised(&mut self, most: u64) {
+        self.nodes.raised_at_most(most, &self.before).await;
+        self.before = epochs_per_bucket(&self.nodes).await;
+    }
+
+    /// Waits until Redis serves again: the way back from the fallback.
+    async fn is_back(&mut self) {
+        self.nodes.redis_serves_again().await;
+        self.is_well().await;
+    }
+
+    async fn end(self) {
+        self.steady.end(self.nodes).await;
+    }
+}
+
+/// A replica of a Redis that has caught up.
+async fn replica_of(primary: &Redis) -> Redis {
+    let replica = RedisSetup::default().setting(&format!("replicaof 127.0.0.1 {}", primary.port())).start();
+    until("the replica has caught up", async || {
+        let info: String = replica.ask(redis::cmd("INFO").arg("replication").take());
+        if info.contains("master_link_status:up") { Ok(()) } else { Err(info) }
+    })
+    .await;
+    replica
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
+    let redis = RedisSetup::default().setting("repl-backlog-ttl 1").start();
+    let mut stage = Stage::over(redis).await;
+    for _ in 0..knobs::fault_cycles() {
+        let replica = replica_of(&stage.redis).await;
+        stage.is_well().await;
+        // Connections that are made from now on find another `master_replid` than those that exist.
+        let url = stage.redis.url();
+        tokio::task::block_in_place(|| stage.nodes.add(&url));
+        stage.redis.ask::<u32>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").take());
+        stage.is_well().await;
+        drop(replica);
+        let id = replid(&stage.redis);
+        until("the backlog is given up", async || {
+            let now = replid(&stage.redis);
+            if now == id { Err(now) } else { Ok(()) }
+        })
+        .await;
+        stage.is_well().await;
+        stage.was_raised(0).await;
+    }
+    stage.end().await;
+}
+
+fn replid(redis: &Redis) -> String {
+    let info: String = redis.ask(redis::cmd("INFO").arg("replication").take());
+    let line = info.lines().find(|line| line.starts_with("master_replid:"));
+    line.expect("a name").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn too_few_replicas_are_there_to_write_to() {
+    let mut stage = Stage::over(Redis::start()).await;
+    for _ in 0..knobs::fault_cycles() {
+        stage.configure("min-replicas-to-write", "1");
+        tokio::time::sleep(LONG).await;
+        stage.is_well().await;
+        stage.configure("min-replicas-to-write", "0");
+        stage.is_back().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_memory_is_full() {
+    let mut stage = Stage::over(Redis::start()).await;
+    for _ in 0..knobs::fault_cycles() {
+        stage.configure("maxmemory", "1");
+        tokio::time::sleep(LONG).await;
+        stage.is_well().await;
+        stage.configure("maxmemory", "0");
+        stage.is_back().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_fails() {
+    let mut stage = Stage::over(RedisSetup::default().setting("save 3600 100000").start()).await;
+    for _ in 0..knobs::fault_cycles() {
+        stage.redis.fail_snapshots(true);
+        tokio::time::sleep(LONG).await;
+        stage.is_well().await;
+        stage.redis.fail_snapshots(false);
+        stage.is_back().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_is_demoted_where_it_is_and_promoted_again() {
+    let mut stage = Stage::over(Redis::start()).await;
+    for _ in 0..knobs::fault_cycles() {
+        let other = replica_of(&stage.redis).await;
+        other.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
+        let port = other.port();
+        stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).take());
+        tokio::time::sleep(LONG).await;
+        stage.is_well().await;
+        stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
+        stage.is_back().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+/// A primary is demoted and promoted so quickly that nobody notices, and has another server's memory then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_has_the_memory_of_a_replica_that_lagged() {
+    let mut stage = Stage::over(Redis::start()).await;
+    for _ in 0..knobs::fault_cycles() {
+        let other = replica_of(&stage.redis).await;
+        other.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
+        stage.is_well().await;
+        let port = other.port();
+        stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).take());
+        until("it has the other one's memory", async || {
+            let info: String = stage.redis.ask(redis::cmd("INFO").arg("replication").take());
+            if info.contains("master_link_status:up") { Ok(()) } else { Err(info) }
+        })
+        .await;
+        stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
+        stage.is_well().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+/// No node can serve for longer than a session lasts: its holder is not to blame.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_nodes_are_cut_off_from_both_stores_for_longer_than_a_session_lasts() {
+    let (redis, permit) = (Redis::start(), storm_permit().await);
+    let to_redis = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 0).await;
+    let mut nodes = tokio::task::block_in_place(|| Nodes::over(&[]));
+    let to_postgres = Proxy::start(nodes.ledger_address(), 0).await;
+    let url = format!("redis://{}", to_redis.address());
+    for _ in 0..2 {
+        tokio::task::block_in_place(|| nodes.add_behind(&url, &to_postgres));
+    }
+    let mut stage = Stage::with(redis, nodes, permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        for proxy in [&to_redis, &to_postgres] {
+            proxy.set(Network::Silent);
+        }
+        tokio::time::sleep(Duration::from_secs(TTL_SECONDS + 5)).await;
+        for proxy in [&to_redis, &to_postgres] {
+            proxy.set(Network::Well);
+        }
+        stage.is_well().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+async fn with_clock() -> (Stage, Arc<Clock>) {
+    let clock = Arc::new(Clock::new());
+    let redis = RedisSetup::default().clock(&clock).start();
+    (Stage::over(redis).await, clock)
+}
+
+const STEP: Duration = Duration::from_secs(400);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_is_stepped_forward() {
+    let (mut stage, clock) = with_clock().await;
+    for _ in 0..knobs::fault_cycles() {
+        clock.advance(STEP);
+        stage.is_well().await;
+        stage.was_raised(EPOCHS_MAX).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_is_stepped_back() {
+    let (mut stage, clock) = with_clock().await;
+    for _ in 0..knobs::fault_cycles() {
+        clock.set_back(STEP);
+        stage.is_well().await;
+        stage.was_raised(0).await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_shows_another_decade_for_a_second_and_for_longer() {
+    const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
+    let (mut stage, clock) = with_clock().await;
+    for _ in 0..knobs::fault_cycles() {
+        clock.advance(DECADE);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        clock.set_back(DECADE);
+        stage.is_well().await;
+        clock.advance(DECADE);
+        tokio::time::sleep(LONG).await;
+        stage.is_well().await;
+        clock.set_back(DECADE);
+        stage.is_back().await;
+        stage.was_raised(2 * EPOCHS_MAX).await;
+    }
+    let ahead = stage.nodes.last_recorded().await.saturating_sub(stage.redis.time());
+    assert!(ahead < STEP, "the record is {ahead:?} ahead of the clock");
+    stage.end().await;
+}

@@ -1,0 +1,129 @@
+//! PostgreSQL is away: devices go on by the plan that is remembered, and then by the limit that the pool knew last.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::postgres::{Postgres, Stop};
+use seatkeeper_testbed::redis::Redis;
+use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _};
+
+use super::support::{Nodes, answered, seat};
+use crate::house::{Answer, Client};
+use crate::support::subscriber::Subscriber;
+
+const DEVICES: &str = "/api/v1/devices/sessions";
+
+/// Time limit for an answer.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+
+/// PostgreSQL is away for this time before a client asks: longer than any estimate of its clock lasts, and less than plans are
+/// remembered for.
+const AWAY: Duration = Duration::from_secs(6);
+
+/// Time for which nodes remember plans in tests of forgetting.
+const REMEMBERED: Duration = Duration::from_secs(1);
+
+async fn admit(client: &Client, device: &str) -> (Answer, Duration) {
+    let asked = Instant::now();
+    let answer = client.post(DEVICES, json!({ "device_id": device, "device_type": "tv" })).await;
+    (answer, asked.elapsed())
+}
+
+/// An answer that came in time.
+async fn in_time(client: &Client, device: &str, status: u16) -> Value {
+    let (answer, took) = admit(client, device).await;
+    println!("{device}: {} after {took:?}", answer.status);
+    assert!(took < ANSWERED_WITHIN, "{device} is answered {} after {took:?}", answer.status);
+    answer.expect(status)
+}
+
+/// A node over a PostgreSQL of the test's own, and a subscriber with one of two devices in use.
+async fn scene(redis: &Redis, server: &Postgres, settings: &'static [(&str, &str)]) -> (Nodes, Client) {
+    let mut nodes = Nodes::on_with(server.url("postgres"), settings);
+    tokio::task::block_in_place(|| nodes.add(&redis.url()));
+    let house = &nodes.houses[0];
+    Subscriber::make(&house.admin(), "ann", 2, "evict").await;
+    let client = house.client("ann");
+    answered(async || admit(&client, "first").await.0).await.expect(201);
+    (nodes, client)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_is_remembered_decides_while_postgres_is_away() {
+    let (redis, server) = (Redis::start(), Postgres::start());
+    let (nodes, client) = scene(&redis, &server, &[]).await;
+    tokio::task::block_in_place(|| server.stop(Stop::Fast));
+    tokio::time::sleep(AWAY).await;
+
+    let second = in_time(&client, "second", 201).await;
+    assert_eq!((&second["device_limit"], &second["devices_in_use"]), (&json!(2), &json!(2)));
+    // The plan evicts: only who knows it does.
+    let third = in_time(&client, "third", 201).await;
+    assert_eq!((&third["outcome"], &third["devices_in_use"]), (&json!("admitted_with_eviction"), &json!(2)));
+
+    tokio::task::block_in_place(|| server.start_again());
+    answered(async || client.get("/readyz").await).await.expect(200);
+    drop(nodes.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_that_the_limit_that_the_pool_knew_last_decides() {
+    let (redis, server) = (Redis::start(), Postgres::start());
+    let (nodes, client) = scene(&redis, &server, &[("DEVICES_PLAN_CACHE_SECONDS", "1")]).await;
+    tokio::task::block_in_place(|| server.stop(Stop::Fast));
+    // What nodes share of plans is gone as well.
+    for key in redis.ask::<Vec<String>>(redis::cmd("KEYS").arg("sk:limits:*").take()) {
+        redis.ask::<()>(redis::cmd("DEL").arg(key).take());
+    }
+    tokio::time::sleep(AWAY + REMEMBERED).await;
+
+    // Who asks first learns that the ledger is away.
+    let (second, _) = admit(&client, "second").await;
+    assert_eq!(second.expect(201)["device_limit"], 2);
+    in_time(&client, "third", 403).await;
+    in_time(&client, "second", 201).await;
+
+    tokio::task::block_in_place(|| server.start_again());
+    // A limit that is known again evicts.
+    answered(async || client.get("/readyz").await).await.expect(200);
+    let started = Instant::now();
+    while admit(&client, "third").await.0.status != 201 {
+        assert!(started.elapsed() < Duration::from_secs(30), "the plan is not looked up again");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    drop(nodes.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn seats_that_are_held_and_not_on_record_yet_are_listed() {
+    let (redis, server) = (Redis::start(), Postgres::start());
+    let settings = &[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "500")];
+    let mut nodes = Nodes::on_with(server.url("postgres"), settings);
+    tokio::task::block_in_place(|| nodes.add(&redis.url()));
+    let (admin, client) = (nodes.houses[0].admin(), nodes.houses[0].client("crowd"));
+    let license = nodes.houses[0].license(5).await;
+    seat(&client, &license, "machine-0").await;
+
+    // Nobody can append to the record, and everybody can read it.
+    let mut database = sqlx::PgConnection::connect(&server.url("postgres")).await.expect("a connection");
+    database.execute("BEGIN; LOCK TABLE audit_log IN SHARE MODE").await.expect("a lock");
+    for machine in ["machine-1", "machine-2", "machine-3", "machine-4"] {
+        client.acquire(&license["license_key"], machine).await.expect(503);
+    }
+    let id = license["license_id"].as_str().expect("an id");
+    let by_license = format!("/api/v1/licenses/{id}/sessions");
+    let by_pool = format!("/api/v1/admin/sessions?pool_kind=license&pool={id}&live=true");
+    for path in [by_license, by_pool] {
+        let listed = admin.get(&path).await.expect(200);
+        let mut holders: Vec<_> = listed["items"].as_array().expect("items").iter().collect();
+        holders.sort_by_key(|item| item["machine_id"].to_string());
+        let holders: Vec<_> =
+            holders.iter().map(|item| item["machine_id"].as_str().expect("a holder")).collect();
+        assert_eq!(holders, ["machine-0", "machine-1", "machine-2", "machine-3", "machine-4"], "{path}");
+        let page = admin.get(&format!("{path}{}limit=2", if path.contains('?') { "&" } else { "?" })).await;
+        assert_eq!(page.expect(200)["items"].as_array().map(Vec::len), Some(2), "{path}");
+    }
+    database.execute("ROLLBACK").await.expect("the lock is given back");
+    answered(async || client.acquire(&license["license_key"], "machine-4").await).await.expect(200);
+    drop(nodes.close());
+}

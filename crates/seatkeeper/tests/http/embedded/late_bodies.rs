@@ -1,0 +1,151 @@
+//! Bodies that no handler needs and that come after the head: the connection goes on, or the answer says that it ends.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::house::Scrape;
+use crate::http::desk::{ACQUIRE, DEVICES, Desk, LICENSES, session_path};
+use crate::http::until::until;
+
+/// The time limit of a body in these tests, and of a request as a whole.
+const BODY: Duration = Duration::from_secs(2);
+const REQUEST_SECONDS: &str = "4";
+
+/// Longer than any answer takes on a machine that is busy with other tests.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A request whose body no handler needs.
+struct Needless {
+    method: &'static str,
+    path: String,
+    /// The path as metrics show it.
+    route: &'static str,
+    token: String,
+    status: u16,
+}
+
+impl Needless {
+    fn head(&self, framing: &str) -> String {
+        let Self { method, path, token, .. } = self;
+        format!("{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{framing}\r\n\r\n")
+    }
+
+    /// How many of its kind the server has answered, but for writing the answer.
+    async fn answered(&self, desk: &Desk) -> f64 {
+        let Self { method, route, status, .. } = self;
+        let scrape = Scrape::of(desk.house.doors().all()).await;
+        scrape.value(&format!(
+            "http_requests_total{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}}"
+        ))
+    }
+}
+
+fn desk() -> Desk {
+    Desk::open_with(&[("SERVER_REQUEST_TIMEOUT_SECONDS", REQUEST_SECONDS)])
+}
+
+/// Requests of every sort that is answered without a look at the body.
+async fn all(desk: &Desk) -> Vec<Needless> {
+    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let seat = desk.seat(&license, "ann", "laptop").await;
+    let session = session_path(&seat);
+    let needless = |method, path: &str, route, token: &str, status| Needless {
+        method,
+        path: path.to_owned(),
+        route,
+        token: token.to_owned(),
+        status,
+    };
+    let ann = desk.token("ann", "");
+    let (heartbeat, route) = (format!("{session}/heartbeat"), "/api/v1/licenses/sessions/{session_id}");
+    vec![
+        needless("PATCH", &heartbeat, "/api/v1/licenses/sessions/{session_id}/heartbeat", &ann, 200),
+        needless("DELETE", &session, route, &ann, 204),
+        needless("GET", DEVICES, DEVICES, &ann, 200),
+        needless("POST", ACQUIRE, ACQUIRE, "no token", 401),
+        needless("POST", LICENSES, LICENSES, &ann, 403),
+        needless("POST", "/nowhere", "unknown", &ann, 404),
+    ]
+}
+
+async fn connected(desk: &Desk) -> TcpStream {
+    TcpStream::connect(desk.house.url().strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// Reads from the server until the text read ends with `end`.
+async fn read_until(stream: &mut TcpStream, end: &str) -> String {
+    let mut came = Vec::new();
+    let read = async {
+        while !came.ends_with(end.as_bytes()) {
+            let read = stream.read_buf(&mut came).await.expect("the connection is there");
+            assert!(read > 0, "closed after {}", String::from_utf8_lossy(&came));
+        }
+    };
+    timeout(DEADLINE, read).await.expect("an answer in time");
+    String::from_utf8(came).unwrap()
+}
+
+/// Reads until the server closes the connection, and returns the text read.
+async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut came = String::new();
+    // One that is reset has ended as well.
+    let _ = timeout(DEADLINE, stream.read_to_string(&mut came)).await.expect("an end in time");
+    came
+}
+
+#[tokio::test]
+async fn a_body_in_a_second_segment_leaves_the_connection_open() {
+    let desk = desk();
+    let mut stream = connected(&desk).await;
+    for request in all(&desk).await {
+        let before = request.answered(&desk).await;
+        stream.write_all(request.head("Content-Length: 2").as_bytes()).await.unwrap();
+        until("the handler has answered", async || {
+            let now = request.answered(&desk).await;
+            if now > before { Ok(()) } else { Err(format!("{now} of {}", request.path)) }
+        })
+        .await;
+        stream.write_all(b"{}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let came = read_until(&mut stream, "{\"status\":\"ok\"}").await;
+        let statuses: Vec<_> =
+            came.match_indices("HTTP/1.1 ").map(|(at, _)| &came[at + 9..at + 12]).collect();
+        assert_eq!(statuses, [&*request.status.to_string(), "200"], "{came}");
+        assert!(!came.contains("connection: close"), "{came}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_closes_the_connection_and_the_answer_says_so() {
+    let desk = desk();
+    let requests = all(&desk).await;
+    let sent = |request: &Needless| {
+        ["Content-Length: 2", "Transfer-Encoding: chunked"].map(|framing| request.head(framing))
+    };
+    let answered = async |head: String| {
+        let (mut stream, began) = (connected(&desk).await, Instant::now());
+        stream.write_all(head.as_bytes()).await.unwrap();
+        (read_to_end(&mut stream).await, began.elapsed())
+    };
+    for (came, took) in join_all(requests.iter().flat_map(sent).map(answered)).await {
+        assert!(came.contains("connection: close\r\n"), "{came}");
+        assert!(took >= BODY / 2, "the body is waited for: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_asks_for_is_not_waited_for() {
+    let desk = desk();
+    let refused = all(&desk).await.into_iter().find(|request| request.status == 401).unwrap();
+    for framing in ["Expect: 100-continue\r\nContent-Length: 2", "Content-Length: 1000000"] {
+        let mut stream = connected(&desk).await;
+        stream.write_all(refused.head(framing).as_bytes()).await.unwrap();
+        let came = timeout(BODY / 2, read_until(&mut stream, "}")).await.expect("an answer at once");
+        assert!(came.starts_with("HTTP/1.1 401"), "{came}");
+        assert!(came.contains("connection: close\r\n"), "{came}");
+    }
+}

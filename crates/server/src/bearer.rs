@@ -1,0 +1,100 @@
+//! Bearer tokens that the settings give: in the settings themselves, or in a file that is read again.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::reload::{InFiles, Reload};
+use crate::settings::Secret;
+use crate::workers::Crew;
+
+/// A file that gives no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// The file cannot be read.
+    #[error("{path} cannot be read")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The file holds something else.
+    #[error("{path} does not hold a token: visible ASCII characters in one line, and not nothing")]
+    NotAToken {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A token as it counts now. A clone shares it.
+#[derive(Clone, Debug)]
+pub(crate) struct BearerToken(Arc<RwLock<Secret>>);
+
+/// The file of a token.
+struct TokenFile {
+    /// The token's name, for the log.
+    name: &'static str,
+    path: PathBuf,
+    token: BearerToken,
+}
+
+impl BearerToken {
+    /// Returns the token in `file`, or else `fixed`; `None` without either. `upkeep` sees to it that a newer token in the file
+    /// counts.
+    pub(crate) fn from_settings(
+        name: &'static str,
+        fixed: Option<&Secret>,
+        file: Option<&PathBuf>,
+        upkeep: &Crew,
+    ) -> Result<Option<Self>, TokenFileError> {
+        let Some(path) = file else { return Ok(fixed.cloned().map(Self::new)) };
+        let token = Self::new(Secret::new(""));
+        let file = TokenFile { name, path: path.clone(), token: token.clone() };
+        let contents = file.read()?;
+        file.adopt(&contents)?;
+        upkeep.start(Reload::new(file, contents));
+        Ok(Some(token))
+    }
+
+    fn new(token: Secret) -> Self {
+        Self(Arc::new(RwLock::new(token)))
+    }
+
+    /// Returns the token that counts now.
+    pub(crate) fn now(&self) -> Secret {
+        self.0.read().clone()
+    }
+}
+
+/// Returns `true` if a header can carry this token.
+pub(crate) fn is_token(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+impl InFiles for TokenFile {
+    type Contents = Secret;
+    type Fault = TokenFileError;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn read(&self) -> Result<Secret, TokenFileError> {
+        let text = fs::read_to_string(&self.path);
+        let text = text.map_err(|source| TokenFileError::Unreadable { path: self.path.clone(), source })?;
+        Ok(Secret::new(text.trim_end()))
+    }
+
+    fn adopt(&self, token: &Secret) -> Result<(), TokenFileError> {
+        if !is_token(token.reveal()) {
+            return Err(TokenFileError::NotAToken { path: self.path.clone() });
+        }
+        *self.token.0.write() = token.clone();
+        Ok(())
+    }
+}

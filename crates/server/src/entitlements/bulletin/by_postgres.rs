@@ -1,0 +1,158 @@
+//! Messages between nodes by PostgreSQL's `NOTIFY`, where no Redis is.
+//!
+//! A node hears of changed entitlements and of ended sessions on a single connection. As with Redis, messages sent while a
+//! node is disconnected are lost: after a reconnect the node clears its cache and looks up every awaited end.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use seatkeeper_core::{Bucket, BucketSet, Change, Event, PoolKind};
+use seatkeeper_ledger::{Notice, NoticeListener, Notices};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::message::Message;
+use super::{ANSWER_TIMEOUT, STILL_THERE};
+use crate::engine::Endings;
+use crate::entitlements::{Changed, Entitlements};
+use crate::error::Error;
+use crate::workers::{Left, Worker};
+
+pub(super) const ENTITLEMENTS: &str = "seatkeeper_entitlements";
+const ENDINGS: &str = "seatkeeper_endings";
+
+/// Time for which ends are collected before a notice: PostgreSQL runs commits with a notice one after another.
+const COLLECTED_FOR: Duration = Duration::from_millis(100);
+
+/// The buckets in which this node has put ends on record that other nodes may wait for.
+#[derive(Default)]
+pub(crate) struct EndedAbroad {
+    buckets: Mutex<BucketSet>,
+    noted: Notify,
+}
+
+impl EndedAbroad {
+    /// Notes ends that are on record now. Only the end of a device's session is ever waited for.
+    pub(crate) fn note(&self, events: &[Event]) {
+        let ends = events.iter().filter(|event| {
+            event.pool.kind == PoolKind::Subscriber && matches!(event.change, Change::Ended { .. })
+        });
+        let mut buckets = self.buckets.lock();
+        let before = buckets.len();
+        ends.for_each(|event| buckets.insert(event.pool.bucket()));
+        if buckets.len() > before {
+            self.noted.notify_one();
+        }
+    }
+}
+
+/// Tells other nodes of ends.
+pub(crate) struct EndTeller {
+    pub(crate) notices: Notices,
+    pub(crate) ended: Arc<EndedAbroad>,
+}
+
+#[async_trait]
+impl Worker for EndTeller {
+    fn name(&self) -> &'static str {
+        "end_teller"
+    }
+
+    fn rest(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        let buckets = std::mem::take(&mut *self.ended.buckets.lock());
+        if buckets.is_empty() {
+            return Ok(Left::Nothing);
+        }
+        if let Err(error) = self.notices.tell(ENDINGS, &text_of(&buckets)).await {
+            let mut untold = self.ended.buckets.lock();
+            buckets.iter().for_each(|bucket| untold.insert(bucket));
+            return Err(Error::Ledger(error));
+        }
+        Ok(Left::Later(COLLECTED_FOR))
+    }
+
+    async fn woken(&self) {
+        self.ended.noted.notified().await;
+    }
+}
+
+/// Hears what other nodes tell.
+pub(crate) struct NoticeReader {
+    pub(crate) notices: Notices,
+    pub(crate) entitlements: Arc<Entitlements>,
+    pub(crate) endings: Arc<Endings>,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl NoticeReader {
+    /// Hears until the connection is lost, which is an error: the next try follows after a backoff.
+    async fn read(&self) -> Result<(), Error> {
+        let listening = timeout(ANSWER_TIMEOUT, self.notices.listen(&[ENTITLEMENTS, ENDINGS])).await;
+        let mut listening: NoticeListener = listening.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
+        // What was told before is not told again.
+        self.entitlements.forget(Changed::Anything);
+        self.endings.tell_of_buckets(&Bucket::all().collect());
+        loop {
+            match timeout(STILL_THERE, listening.next()).await {
+                Ok(Ok(Some(notice))) => self.hear(&notice),
+                Ok(Ok(None)) => return Err(Error::NoticesLost),
+                Ok(Err(error)) => return Err(Error::Ledger(error)),
+                Err(_) => {
+                    let pinged = timeout(ANSWER_TIMEOUT, listening.ping(ENDINGS)).await;
+                    pinged.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
+                }
+            }
+        }
+    }
+
+    fn hear(&self, notice: &Notice) {
+        match &*notice.channel {
+            ENTITLEMENTS => self.entitlements.forget(Message::read(notice.payload.as_bytes())),
+            _ => self.endings.tell_of_buckets(&buckets_of(&notice.payload)),
+        }
+    }
+}
+
+#[async_trait]
+impl Worker for NoticeReader {
+    fn name(&self) -> &'static str {
+        "notices"
+    }
+
+    fn rest(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn activate(&self) -> Result<Left, Error> {
+        tokio::select! {
+            () = self.stopping.cancelled() => Ok(Left::Nothing),
+            lost = self.read() => lost.map(|()| Left::More),
+        }
+    }
+}
+
+/// The numbers of buckets.
+fn text_of(buckets: &BucketSet) -> String {
+    let numbers: Vec<_> = buckets.iter().map(|bucket| bucket.number().to_string()).collect();
+    numbers.join(" ")
+}
+
+/// Returns the buckets named in a notice; every bucket if the text is invalid.
+fn buckets_of(text: &str) -> HashSet<Bucket> {
+    let numbers: Option<HashSet<u16>> = text.split(' ').map(|number| number.parse().ok()).collect();
+    match numbers {
+        Some(numbers) => Bucket::all().filter(|bucket| numbers.contains(&bucket.number())).collect(),
+        None => Bucket::all().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! A pool's live sessions as they are held now, whether they are on record yet or not.
+
+use std::collections::HashMap;
+
+use seatkeeper_core::{Authority, PoolId, SessionId};
+use seatkeeper_ledger::SessionRecord;
+use seatkeeper_registry::Live;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::Page;
+use crate::session_answer::SessionAnswer;
+
+/// The largest pool whose sessions are listed by the registry's view.
+const VIEWED_MAX: usize = 1_000;
+
+/// Returns a page of the sessions of a pool that hold a seat and that the caller may see, the newest first. The registry
+/// tells which those are. A session whose admission is not on record yet, as after an outage of the ledger, lacks only
+/// what its client told. Returns `None` for a pool that is too large to be viewed.
+pub(crate) async fn held_sessions(
+    app: &App,
+    pool: &PoolId,
+    who: &Authority,
+    cursor: Option<SessionId>,
+    limit: u32,
+) -> Result<Option<Page<SessionAnswer>>, Error> {
+    let Some(view) = app.engine.view(pool, VIEWED_MAX).await? else {
+        return Ok(Some(Page { items: Vec::new(), next_cursor: None }));
+    };
+    if view.live as usize > view.sessions.len() {
+        return Ok(None);
+    }
+    let is_behind = |live: &Live| cursor.is_none_or(|cursor| live.session.id < cursor);
+    let mut held: Vec<Live> =
+        view.sessions.into_iter().filter(|live| is_behind(live) && who.covers(pool, &live.session)).collect();
+    held.sort_unstable_by_key(|live| std::cmp::Reverse(live.session.id));
+    let has_more = held.len() > limit as usize;
+    held.truncate(limit as usize);
+    let next = held.last().filter(|_| has_more).map(|live| live.session.id.to_string());
+
+    let records = app.ledger.live_sessions_of(pool, VIEWED_MAX).await.map_err(Error::Ledger)?;
+    let records: HashMap<_, _> = records.into_iter().map(|record| (record.session.id, record)).collect();
+    let answer = |live: &Live| match records.get(&live.session.id) {
+        Some(record) => SessionAnswer::of(record, Some(live)),
+        None => SessionAnswer::of(&unrecorded(live), Some(live)),
+    };
+    Ok(Some(Page { items: held.iter().map(answer).collect(), next_cursor: next }))
+}
+
+fn unrecorded(live: &Live) -> SessionRecord {
+    SessionRecord {
+        pool: live.pool.clone(),
+        session: live.session.clone(),
+        expires: live.expires,
+        ended: None,
+        particulars: Default::default(),
+    }
+}
