@@ -34,6 +34,7 @@ mod failover {
     mod partitions;
     mod password;
     mod plan_changes;
+    mod restored_ledger;
     mod rolling_upgrade;
     mod several_nodes;
     mod without_ledger;

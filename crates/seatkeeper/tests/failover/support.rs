@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use seatkeeper_core::epoch_counter;
 use seatkeeper_ledger::{BucketMode, Ledger, Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::proxy::Proxy;
@@ -118,6 +119,11 @@ impl Nodes {
         address.and_then(|text| text.parse().ok()).expect("postgres://USER@ADDRESS:PORT/DATABASE")
     }
 
+    /// The URL of their ledger.
+    pub(crate) fn ledger_url(&self) -> &str {
+        &self.ledger
+    }
+
     /// Where their ledger is.
     pub(crate) fn ledger(&self) -> Location {
         let ledger: PostgresUrl = self.ledger.parse().expect("the URL of a database");
@@ -145,7 +151,11 @@ impl Nodes {
     /// Fails the test with all that the nodes logged if a bucket was raised more than `most` times since `before`.
     pub(crate) async fn raised_at_most(&mut self, most: u64, before: &[u64]) {
         let after = epochs_per_bucket(self).await;
-        let raised = after.iter().zip(before).map(|(after, before)| after - before).max();
+        let raised = after
+            .iter()
+            .zip(before)
+            .map(|(after, before)| epoch_counter(*after) - epoch_counter(*before))
+            .max();
         if raised > Some(most) {
             let logs: String = self.houses.iter_mut().map(|house| house.stop().1).collect();
             panic!("a bucket was raised {raised:?} times:\n{logs}");
