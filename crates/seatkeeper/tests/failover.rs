@@ -37,6 +37,7 @@ mod failover {
     mod restored_ledger;
     mod rolling_upgrade;
     mod several_nodes;
+    mod unseen_sessions;
     mod without_ledger;
     mod without_redis;
 }
