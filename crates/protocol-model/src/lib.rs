@@ -9,6 +9,7 @@
 //!
 //! Each of the protocol's [`Safeguards`] can be taken away, and the checker then finds what it is there for.
 
+mod bucket_lease;
 mod epoch_lease;
 mod failover;
 mod ledger;
@@ -19,6 +20,7 @@ mod safeguards;
 mod step;
 mod world;
 
+pub use bucket_lease::{BucketRules, BucketService, BucketStep, Cut, Fault, Scene, service_promise};
 pub use epoch_lease::{GOES_ON, LeaseRules, LeaseStep, NO_OLD_ANSWER, Nodes, Partition};
 pub use failover::{Failover, promise};
 pub use safeguards::Safeguards;
