@@ -1,6 +1,9 @@
 //! The rules of serving a bucket, each of which can be taken away.
 
 /// The rules in force.
+///
+/// `finish_follows_fill` and `standby_lease` are rules of the model alone. `docs/failover.md` says what the protocol does not
+/// cover for want of them.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketRules {
     /// A node whose epoch lease is over answers nothing. Otherwise it answers by the epoch that it last read.

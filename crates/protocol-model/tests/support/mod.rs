@@ -1,8 +1,10 @@
 //! Walks through models: all of one, or until a promise is broken.
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::panic, clippy::expect_used, reason = "a test fails by it")]
 
 use std::collections::HashSet;
 use std::fmt::Debug;
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use stateright::{Checker, Expectation, Model};
@@ -13,10 +15,20 @@ const WALK_MAX: Duration = Duration::from_secs(3600);
 const THREADS: usize = 2;
 
 /// The limit of a search for a path that breaks a promise, in states.
-const SEARCH_MAX: usize = 3_000_000;
+const SEARCH_MAX: usize = 20_000_000;
 
 /// Walks through all of a model, and asserts that every promise is kept.
 pub(crate) fn assert_kept<M>(model: M)
+where
+    M: Model + Debug + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq + Send + Sync,
+{
+    walk(model).assert_properties();
+}
+
+/// Walks through all of a model.
+pub(crate) fn walk<M>(model: M) -> impl Checker<M>
 where
     M: Model + Debug + Send + Sync + 'static,
     M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
@@ -26,10 +38,16 @@ where
     let checker = model.checker().threads(THREADS).timeout(WALK_MAX).spawn_bfs().join();
     println!("{} states in {:?}: {name}", checker.unique_state_count(), began.elapsed());
     assert!(checker.is_done(), "the walk was cut short");
-    checker.assert_properties();
+    checker
 }
 
-/// Asserts that a promise is broken, and prints a shortest path to the first state that breaks it.
+/// A state on the way, with the number of the state before it and the step from there.
+struct Reached<M: Model> {
+    state: M::State,
+    from: Option<(usize, M::Action)>,
+}
+
+/// Asserts that a promise is broken, and prints a shortest path to a state that breaks it.
 pub(crate) fn assert_broken<M>(model: &M, promise: &'static str)
 where
     M: Model,
@@ -38,25 +56,26 @@ where
 {
     let property = model.property(promise);
     assert!(matches!(property.expectation, Expectation::Always), "{promise:?} is no promise");
-    let mut seen: HashSet<M::State> = HashSet::new();
-    // Each state with the number of the state before it, and the step from there.
-    let mut reached: Vec<(M::State, Option<(usize, M::Action)>)> = Vec::new();
-    for state in model.init_states() {
-        seen.insert(state.clone());
-        reached.push((state, None));
-    }
+    // By fingerprint, as the checker does: a collision would only cut a path off.
+    let mut seen: HashSet<u64> = model.init_states().iter().map(fingerprint).collect();
+    let begin = |state| Reached { state, from: None };
+    let mut reached: Vec<Reached<M>> = model.init_states().into_iter().map(begin).collect();
     let (mut next, mut steps) = (0, Vec::new());
     while next < reached.len() && reached.len() < SEARCH_MAX {
-        let state = reached[next].0.clone();
+        let state = reached[next].state.clone();
         if !(property.condition)(model, &state) {
-            print_path(promise, &reached, next);
+            let path = path_to(&reached, next);
+            println!(
+                "{promise:?} is broken after {next} states, by {} steps: {path:?}\n{state:?}",
+                path.len()
+            );
             return;
         }
         model.actions(&state, &mut steps);
         for step in steps.drain(..) {
             let Some(state) = model.next_state(&state, step.clone()) else { continue };
-            if seen.insert(state.clone()) {
-                reached.push((state, Some((next, step))));
+            if seen.insert(fingerprint(&state)) {
+                reached.push(Reached { state, from: Some((next, step)) });
             }
         }
         next += 1;
@@ -64,13 +83,21 @@ where
     panic!("{promise:?} is kept in {next} states");
 }
 
-fn print_path<S: Debug, A: Debug>(promise: &str, reached: &[(S, Option<(usize, A)>)], last: usize) {
-    let (mut at, mut path) = (last, Vec::new());
-    while let Some((before, step)) = &reached[at].1 {
-        path.push(format!("{step:?}"));
-        at = *before;
-    }
+fn fingerprint<T: Hash>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn path_to<M: Model<Action: Clone>>(reached: &[Reached<M>], last: usize) -> Vec<M::Action> {
+    let steps =
+        std::iter::successors(reached[last].from.clone(), |(before, _)| reached[*before].from.clone());
+    let mut path: Vec<M::Action> = steps.map(|(_, step)| step).collect();
     path.reverse();
-    let (count, path) = (path.len(), path.join(", "));
-    println!("{promise:?} is broken after {last} states, by {count} steps: {path}\n{:?}", reached[last].0);
+    path
+}
+
+/// Returns the number that a setting of the environment asks for, or `default`.
+pub(crate) fn number_or(setting: &str, default: u8) -> u8 {
+    std::env::var(setting).map_or(default, |number| number.parse().expect("a number"))
 }
