@@ -1,29 +1,41 @@
-//! The failover protocol of `docs/failover.md` as a model: one bucket with one pool, three nodes, a Redis with a
-//! replica that lags, the PostgreSQL registry, the ledger. A checker walks through every order in which their
-//! steps can happen, with nodes that freeze at any point, copies of Redis that are lost, rolled back, promoted or live on
-//! beside each other, and changes of mode.
+//! The failover protocol of `docs/failover.md` as four models, and the promises that each must keep. A checker walks
+//! through every order in which the steps of a model can happen. Each rule of a model can be taken away, and the checker
+//! then finds a path to a broken promise.
 //!
-//! Time is not counted. What of it matters is told by two facts: a node's lease holds or is over, and a copy that
-//! lets a session expire does so after one TTL, so that whatever the session's client was told before this copy
-//! last renewed it is over as well. What it was told later, by another copy, may not be.
-//!
-//! Each of the protocol's [`Safeguards`] can be taken away, and the checker then finds what it is there for.
+//! - [`Failover`]: one bucket with one pool, three nodes, a Redis with a replica that lags, the PostgreSQL registry, the
+//!   ledger. Nodes freeze at any point; copies of Redis are lost, rolled back, promoted or live on beside each other; the
+//!   mode changes. Time is not counted: a lease holds or is over, and a copy ends a session one TTL after it last
+//!   renewed it. An answer from before is over by then; an answer by another copy may not be.
+//! - [`Partition`]: the epoch lease of three nodes, in time.
+//! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under faults that last, in time.
+//! - [`ForgetfulLedger`]: a PostgreSQL standby that lags becomes the primary.
 
+mod bucket_lease;
+mod checker;
 mod epoch_lease;
 mod failover;
+mod forgetful_ledger;
 mod ledger;
 mod memory;
 mod node;
+mod place;
 mod rebuild;
+mod rebuilder;
 mod safeguards;
 mod step;
 mod world;
 
+pub use bucket_lease::{BucketRules, BucketService, BucketStep, Cut, Fault, Scene, service_promise};
+pub use checker::promise;
 pub use epoch_lease::{GOES_ON, LeaseRules, LeaseStep, NO_OLD_ANSWER, Nodes, Partition};
-pub use failover::{Failover, promise};
+pub use failover::Failover;
+pub use forgetful_ledger::{
+    AGREES, ForgetfulLedger, LedgerRules, LedgerStep, OUTLIVES, SETTLES, Stores, Word,
+};
+pub use place::Place;
 pub use safeguards::Safeguards;
 pub use step::{Call, Step};
-pub use world::{Place, World};
+pub use world::World;
 
 /// How many nodes there are.
 pub const NODES: usize = 3;

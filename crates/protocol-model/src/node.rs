@@ -2,7 +2,7 @@
 //! hands meanwhile, a batch or a rebuild, is kept in the world, for it makes no difference whose it is.
 
 use crate::ledger::{Event, Mode};
-use crate::world::Place;
+use crate::place::Place;
 
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

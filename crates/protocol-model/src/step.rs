@@ -1,10 +1,12 @@
 //! What can happen.
 
+use crate::failover::Failover;
 use crate::ledger::{Change, Event};
 use crate::memory::Memory;
 use crate::node::Batch;
-use crate::world::{Place, World};
-use crate::{Client, Failover, NODES, only};
+use crate::place::Place;
+use crate::world::World;
+use crate::{Client, NODES, only};
 
 /// One thing that happens. Whatever can happen may also never happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,26 +3,12 @@
 use crate::ledger::{Ledger, Mode};
 use crate::memory::{Key, Memory};
 use crate::node::{Batch, Node};
+use crate::place::Place;
 use crate::rebuild::Rebuild;
 use crate::{Client, Clients, NODES, Safeguards, only};
 
 /// The epoch in which it begins.
 pub(crate) const FIRST_EPOCH: u8 = 1;
-
-/// Where live sessions can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// The Redis that is the primary at first.
-    Primary,
-    /// Its replica, or its snapshot.
-    Replica,
-    /// The PostgreSQL registry.
-    Postgres,
-}
-
-impl Place {
-    pub(crate) const ALL: [Self; 3] = [Self::Primary, Self::Replica, Self::Postgres];
-}
 
 /// A server of live sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

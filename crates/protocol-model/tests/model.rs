@@ -4,15 +4,12 @@
     reason = "how large a walk was, and how a promise is broken, is worth seeing"
 )]
 
-use std::time::{Duration, Instant};
+mod support;
 
 use seatkeeper_protocol_model::{Failover, Safeguards, promise};
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::Checker;
 
-/// A walk takes some seconds; a machine that is busy with other things may take its time.
-const WALK_MAX: Duration = Duration::from_secs(600);
-
-const THREADS: usize = 2;
+use support::{assert_broken, assert_kept, walk};
 
 /// One seat, two who ask, Redis fails once, and one rebuild.
 const FAILURE: Failover =
@@ -24,82 +21,65 @@ const FAILURE_OR_FALLBACK: Failover = Failover { falls_back: true, ..FAILURE };
 /// The mode changes, and changes back.
 const FALLBACK_AND_RETURN: Failover = Failover { faults: 0, epochs: 3, falls_back: true, ..FAILURE };
 
-/// Walks through all of it, and finds that every promise is kept.
-fn is_kept(model: Failover) {
-    let began = Instant::now();
-    let checker = model.checker().threads(THREADS).timeout(WALK_MAX).spawn_bfs().join();
-    println!("{} states in {:?}: {model:?}", checker.unique_state_count(), began.elapsed());
-    assert!(checker.is_done(), "the walk was cut short");
-    checker.assert_properties();
-}
-
-/// Finds how a promise is broken.
-fn is_broken(model: Failover, promise: &'static str) {
-    let until = HasDiscoveries::AllOf([promise].into());
-    let checker = model.checker().threads(THREADS).timeout(WALK_MAX).finish_when(until).spawn_bfs().join();
-    let path = checker.assert_any_discovery(promise);
-    println!("{promise:?} is broken by:\n{path}");
-}
-
 #[test]
 fn a_failure_of_redis_breaks_no_promise() {
-    is_kept(FAILURE);
+    assert_kept(FAILURE);
 }
 
 #[test]
 fn a_failure_of_redis_with_two_seats_breaks_no_promise() {
-    is_kept(Failover { limit: 2, clients: 3, ..FAILURE });
+    assert_kept(Failover { limit: 2, clients: 3, ..FAILURE });
 }
 
 #[test]
 fn a_failure_or_a_fallback_breaks_no_promise() {
-    is_kept(FAILURE_OR_FALLBACK);
+    assert_kept(FAILURE_OR_FALLBACK);
 }
 
 #[test]
 fn a_fallback_and_a_return_break_no_promise() {
-    is_kept(FALLBACK_AND_RETURN);
+    assert_kept(FALLBACK_AND_RETURN);
 }
 
 #[test]
 fn two_rebuilds_after_a_failure_break_no_promise() {
-    is_kept(Failover { epochs: 3, ..FAILURE });
+    assert_kept(Failover { epochs: 3, ..FAILURE });
 }
 
 #[test]
 fn a_ledger_that_takes_any_epoch_breaks_the_limit() {
     let safeguards = Safeguards { ledger_demands_epoch: false, ..Safeguards::ALL };
-    is_broken(Failover { safeguards, ..FAILURE }, promise::LIMIT);
+    assert_broken(&Failover { safeguards, ..FAILURE }, promise::LIMIT);
 }
 
 #[test]
 fn scripts_that_serve_any_epoch_break_the_limit() {
     let safeguards = Safeguards { script_demands_epoch: false, ..Safeguards::ALL };
-    is_broken(Failover { safeguards, ..FAILURE }, promise::LIMIT);
+    assert_broken(&Failover { safeguards, ..FAILURE }, promise::LIMIT);
 }
 
 #[test]
 fn nodes_that_use_any_server_break_the_limit() {
     let safeguards = Safeguards { node_demands_identity: false, ..Safeguards::ALL };
-    is_broken(Failover { safeguards, ..FAILURE }, promise::LIMIT);
+    assert_broken(&Failover { safeguards, ..FAILURE }, promise::LIMIT);
 }
 
 #[test]
 fn a_rebuild_that_waits_for_no_lease_breaks_the_limit() {
     let safeguards = Safeguards { rebuild_waits_for_leases: false, ..Safeguards::ALL };
-    is_broken(Failover { safeguards, ..FAILURE }, promise::LIMIT);
+    assert_broken(&Failover { safeguards, ..FAILURE }, promise::LIMIT);
 }
 
 #[test]
 fn a_bucket_that_is_served_before_it_is_filled_breaks_the_limit() {
     let safeguards = Safeguards { rebuild_fills: false, ..Safeguards::ALL };
-    is_broken(Failover { safeguards, ..FAILURE }, promise::LIMIT);
+    assert_broken(&Failover { safeguards, ..FAILURE }, promise::LIMIT);
 }
 
 #[test]
 fn to_salvage_what_is_older_than_the_last_epoch_breaks_the_limit() {
     let safeguards = Safeguards { salvage_takes_last_epoch_alone: false, ..Safeguards::ALL };
-    is_broken(Failover { safeguards, ..FALLBACK_AND_RETURN }, promise::LIMIT);
+    assert_broken(&Failover { safeguards, ..FALLBACK_AND_RETURN }, promise::LIMIT);
 }
 
 /// A server that nodes use although it is another one now: what the chain is there for, behind all the rest.
@@ -108,8 +88,7 @@ const CARELESS: Failover =
 
 #[test]
 fn the_chain_keeps_the_record_where_nodes_use_any_server() {
-    let checker = CARELESS.checker().threads(THREADS).timeout(WALK_MAX).spawn_bfs().join();
-    assert!(checker.is_done(), "the walk was cut short");
+    let checker = walk(CARELESS);
     for promise in [promise::RECORD, promise::ONE_END, promise::ON_RECORD] {
         checker.assert_no_discovery(promise);
     }
@@ -118,5 +97,5 @@ fn the_chain_keeps_the_record_where_nodes_use_any_server() {
 #[test]
 fn a_ledger_that_takes_two_events_for_one_number_breaks_the_record_then() {
     let safeguards = Safeguards { ledger_keeps_chain: false, ..CARELESS.safeguards };
-    is_broken(Failover { safeguards, ..CARELESS }, promise::RECORD);
+    assert_broken(&Failover { safeguards, ..CARELESS }, promise::RECORD);
 }

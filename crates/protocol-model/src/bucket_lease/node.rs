@@ -1,0 +1,122 @@
+//! A node: the links that it has, and the knowledge by which it serves.
+
+use super::rules::BucketRules;
+
+/// Ticks of an epoch lease.
+pub(super) const EPOCH_LEASE: u8 = 1;
+
+/// Ticks for which a node that was seen in the ledger counts as live.
+const LIVE: u8 = 2;
+
+/// Ticks of failed, or of successful, surveys after which a breaker opens, or closes.
+const BREAKER: u8 = 2;
+
+/// Ticks after which a clock that has jumped is believed.
+const CLOCK_SETTLES: u8 = 1;
+
+/// The registry that serves a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Mode {
+    Redis,
+    Standby,
+}
+
+/// The circuit breaker of a node for the bucket's server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Breaker {
+    pub(super) is_open: bool,
+    /// Ticks for which every survey told the opposite.
+    against: u8,
+}
+
+impl Breaker {
+    fn note(&mut self, is_reached: bool) {
+        if is_reached != self.is_open {
+            self.against = 0;
+            return;
+        }
+        self.against += 1;
+        if self.against == BREAKER {
+            *self = Self { is_open: !self.is_open, against: 0 };
+        }
+    }
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Node {
+    pub(super) has_ledger: bool,
+    pub(super) has_redis: bool,
+    /// The epoch and the mode that it last read in the ledger.
+    pub(super) epoch: u8,
+    pub(super) mode: Mode,
+    pub(super) vouched_ago: u8,
+    has_lapsed: bool,
+    seen_ago: u8,
+    /// The identity of Redis that it last read.
+    pub(super) identity: u8,
+    /// Ticks until it believes the clock of Redis again.
+    clock_doubted: u8,
+    pub(super) breaker: Breaker,
+}
+
+impl Node {
+    pub(super) fn new(epoch: u8, identity: u8) -> Self {
+        Self {
+            has_ledger: true,
+            has_redis: true,
+            epoch,
+            mode: Mode::Redis,
+            vouched_ago: 0,
+            has_lapsed: false,
+            seen_ago: 0,
+            identity,
+            clock_doubted: 0,
+            breaker: Breaker::default(),
+        }
+    }
+
+    /// Checks that the epoch lease holds.
+    pub(super) fn may_answer(&self, rules: &BucketRules) -> bool {
+        !rules.epoch_lease_ends || !self.has_lapsed && self.vouched_ago < EPOCH_LEASE
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.seen_ago < LIVE
+    }
+
+    pub(super) fn believes_clock(&self, clock_is_far: bool, rules: &BucketRules) -> bool {
+        !rules.clock_must_settle || self.clock_doubted == 0 && !clock_is_far
+    }
+
+    pub(super) fn doubt_clock(&mut self) {
+        self.clock_doubted = CLOCK_SETTLES;
+    }
+
+    /// Reads the ledger, and is seen there.
+    pub(super) fn read(&mut self, epoch: u8, mode: Mode) {
+        (self.epoch, self.mode) = (epoch, mode);
+        (self.vouched_ago, self.has_lapsed, self.seen_ago) = (0, false, 0);
+    }
+
+    /// Goes on without the ledger: by the word of the other nodes, or until the epoch lease lapses.
+    pub(super) fn miss_ledger(&mut self, others_vouch: bool) {
+        if others_vouch && !self.has_lapsed {
+            self.vouched_ago = 0;
+        } else if self.vouched_ago >= EPOCH_LEASE {
+            self.has_lapsed = true;
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.vouched_ago = EPOCH_LEASE.min(self.vouched_ago + 1);
+        self.seen_ago = LIVE.min(self.seen_ago + 1);
+        if self.has_redis {
+            self.clock_doubted = self.clock_doubted.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn note_survey(&mut self, is_reached: bool) {
+        self.breaker.note(is_reached);
+    }
+}

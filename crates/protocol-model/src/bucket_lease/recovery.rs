@@ -1,0 +1,56 @@
+//! Bounded liveness: from any state, with no further fault, every node does all that it can in each tick.
+
+use super::rules::BucketRules;
+use super::state::{PAIR, Scene};
+
+/// Ticks within which the bucket must be served again, and within which a silent client's seat must be free.
+const RECOVERS_WITHIN: usize = 16;
+
+/// Steps of a rebuild that a tick may have: the steps of one that breaks off, and those of the next one.
+const REBUILD_STEPS: usize = 4;
+
+impl Scene {
+    /// Checks that the bucket is served within [`RECOVERS_WITHIN`] ticks, with nothing left to rebuild.
+    ///
+    /// Without the ledger nothing can be rebuilt, so nothing is promised for a state in which no node reaches it.
+    pub(super) fn is_served_again(&self, rules: &BucketRules) -> bool {
+        let reaches_ledger = (0..PAIR).any(|node| self.reaches_ledger(node));
+        let is_settled = |scene: &Self| scene.is_settled(rules) && scene.is_served(rules);
+        !reaches_ledger || self.comes_to(rules, is_settled)
+    }
+
+    /// Checks that a silent client's session is over within [`RECOVERS_WITHIN`] ticks of the end of all faults.
+    pub(super) fn frees_seat(&self, rules: &BucketRules) -> bool {
+        !self.holder.is_silent || self.mended().comes_to(rules, |_| false)
+    }
+
+    fn comes_to(&self, rules: &BucketRules, is_goal: impl Fn(&Self) -> bool) -> bool {
+        let mut scene = *self;
+        for _ in 0..RECOVERS_WITHIN {
+            scene.act_and_tick(rules);
+            if scene.has_ended || is_goal(&scene) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_settled(&self, rules: &BucketRules) -> bool {
+        let is_needed = |node| self.reaches_ledger(node) && self.need(node, rules).is_some();
+        self.rebuild.is_none() && !(0..PAIR).any(is_needed)
+    }
+
+    /// Lets each node do all that it can, and passes a tick. A step that is not possible is left out.
+    fn act_and_tick(&mut self, rules: &BucketRules) {
+        use super::step::BucketStep::{Commit, Expire, Proceed, Raise, Tick};
+        for node in 0..PAIR {
+            let _ = self.take(Expire(node), rules);
+            let _ = self.take(Commit(node), rules);
+            let _ = self.take(Raise(node), rules);
+            for _ in 0..REBUILD_STEPS {
+                let _ = self.take(Proceed, rules);
+            }
+        }
+        let _ = self.take(Tick, rules);
+    }
+}

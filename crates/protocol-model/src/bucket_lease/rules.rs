@@ -1,0 +1,46 @@
+//! The rules of serving a bucket, each of which can be taken away.
+
+/// The rules in force.
+///
+/// `finish_follows_fill` and `standby_lease` are rules of the model alone. `docs/failover.md` says what the protocol does not
+/// cover for want of them.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketRules {
+    /// A node whose epoch lease is over answers nothing. Otherwise it answers by the epoch that it last read.
+    pub epoch_lease_ends: bool,
+    /// Redis counts as reachable if it takes a write. Otherwise an answer to a read is enough.
+    pub reach_is_a_write: bool,
+    /// A script serves a bucket only within the bucket's lease.
+    pub bucket_lease: bool,
+    /// Only a node with an epoch lease renews the bucket's lease.
+    pub renewal_needs_epoch_lease: bool,
+    /// A rebuild gives each session a full TTL. Otherwise a session that Redis still has keeps the rest of its TTL.
+    pub rebuild_renews_ttl: bool,
+    /// A rebuild finishes only within a bucket's lease of its fill. Otherwise it has the time of a whole rebuild.
+    pub finish_follows_fill: bool,
+    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise it reads the
+    /// identity once per connection.
+    pub identity_is_read_again: bool,
+    /// A clock that has jumped is not believed until it has settled near the node's own.
+    pub clock_must_settle: bool,
+    /// A rebuild begins only if the clock has not jumped since the survey.
+    pub begin_checks_clock: bool,
+    /// The PostgreSQL registry has a bucket lease as well.
+    pub standby_lease: bool,
+}
+
+impl BucketRules {
+    /// Every rule.
+    pub const ALL: Self = Self {
+        epoch_lease_ends: true,
+        reach_is_a_write: true,
+        bucket_lease: true,
+        renewal_needs_epoch_lease: true,
+        rebuild_renews_ttl: true,
+        finish_follows_fill: true,
+        identity_is_read_again: true,
+        clock_must_settle: true,
+        begin_checks_clock: true,
+        standby_lease: true,
+    };
+}

@@ -1,0 +1,157 @@
+//! The state of the model, and the questions that nodes ask of it.
+
+use super::node::{Mode, Node};
+use super::rebuild::Rebuild;
+use super::redis::{Head, Redis, TTL};
+use super::rules::BucketRules;
+use super::standby::Standby;
+
+/// The number of nodes.
+pub(super) const PAIR: usize = 2;
+
+const FIRST_EPOCH: u8 = 1;
+const FIRST_IDENTITY: u8 = 0;
+
+/// The client that holds the seat at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Holder {
+    /// The client heartbeats at the first node alone, and not at any node.
+    pub(super) is_captive: bool,
+    pub(super) is_silent: bool,
+    /// Ticks for which the client still believes in its session, by the latest answer.
+    pub(super) told_left: u8,
+}
+
+impl Holder {
+    pub(super) const ROAMING: Self = Self { is_captive: false, is_silent: false, told_left: TTL };
+    pub(super) const CAPTIVE: Self = Self { is_captive: true, ..Self::ROAMING };
+
+    pub(super) fn believes(self) -> bool {
+        self.told_left > 0
+    }
+
+    pub(super) fn is_on_time(self) -> bool {
+        !self.is_captive && !self.is_silent
+    }
+
+    /// Checks that the client heartbeats at this node.
+    pub(super) fn asks(self, node: usize) -> bool {
+        !self.is_silent && (node == 0 || !self.is_captive)
+    }
+}
+
+/// The bucket as every party sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scene {
+    /// The ledger's row of the bucket.
+    pub(super) epoch: u8,
+    pub(super) mode: Mode,
+    pub(super) row_identity: u8,
+    /// The session is on record as ended: the seat is free.
+    pub(super) has_ended: bool,
+    pub(super) postgres_is_down: bool,
+    pub(super) redis: Redis,
+    pub(super) standby: Standby,
+    pub(super) nodes: [Node; PAIR],
+    pub(super) rebuild: Option<Rebuild>,
+    pub(super) holder: Holder,
+    pub(super) faults_left: u8,
+}
+
+impl Scene {
+    pub(super) fn new(faults: u8, holder: Holder) -> Self {
+        Self {
+            epoch: FIRST_EPOCH,
+            mode: Mode::Redis,
+            row_identity: FIRST_IDENTITY,
+            has_ended: false,
+            postgres_is_down: false,
+            redis: Redis::new(FIRST_EPOCH, FIRST_IDENTITY),
+            standby: Standby::UNUSED,
+            nodes: [Node::new(FIRST_EPOCH, FIRST_IDENTITY); PAIR],
+            rebuild: None,
+            holder,
+            faults_left: faults,
+        }
+    }
+
+    pub(super) fn raises(&self) -> u8 {
+        self.epoch - FIRST_EPOCH
+    }
+
+    pub(super) fn reaches_ledger(&self, node: usize) -> bool {
+        self.nodes[node].has_ledger && !self.postgres_is_down
+    }
+
+    /// Checks that a survey by this node finds Redis reachable.
+    pub(super) fn reaches_redis(&self, node: usize, rules: &BucketRules) -> bool {
+        let node = &self.nodes[node];
+        let takes_writes = self.redis.takes_writes || !rules.reach_is_a_write;
+        node.has_redis && takes_writes && node.believes_clock(self.redis.clock_is_far, rules)
+    }
+
+    /// Checks that Redis takes this node's calls, whether or not the node may answer.
+    pub(super) fn redis_takes_calls(&self, node: usize, rules: &BucketRules) -> bool {
+        let node = &self.nodes[node];
+        node.mode == Mode::Redis && node.has_redis && self.redis.serves(node.epoch, node.identity, rules)
+    }
+
+    pub(super) fn serves_by_redis(&self, node: usize, rules: &BucketRules) -> bool {
+        self.nodes[node].may_answer(rules) && self.redis_takes_calls(node, rules)
+    }
+
+    pub(super) fn serves_by_standby(&self, node: usize, rules: &BucketRules) -> bool {
+        let Node { epoch, mode, .. } = self.nodes[node];
+        let is_served = self.standby.served_epoch == epoch && self.standby.is_leased(rules);
+        self.reaches_ledger(node) && (epoch, mode) == (self.epoch, Mode::Standby) && is_served
+    }
+
+    /// Checks that some node renews the holder's session.
+    pub(super) fn is_served(&self, rules: &BucketRules) -> bool {
+        (0..PAIR).any(|node| {
+            self.serves_by_redis(node, rules) && self.redis.has_live_session()
+                || self.serves_by_standby(node, rules) && self.standby.session_left > 0
+        })
+    }
+
+    pub(super) fn is_served_by_standby(&self, rules: &BucketRules) -> bool {
+        (0..PAIR).any(|node| self.serves_by_standby(node, rules))
+    }
+
+    /// Checks that Redis serves after a rebuild by PostgreSQL and another one back.
+    pub(super) fn has_returned(&self, rules: &BucketRules) -> bool {
+        self.standby.session_left < TTL
+            && self.standby.served_epoch > 0
+            && (0..PAIR).any(|node| self.serves_by_redis(node, rules))
+    }
+
+    /// Checks that Redis serves the bucket as the ledger's row says, as this node sees it.
+    pub(super) fn is_in_order(&self, node: usize, rules: &BucketRules) -> bool {
+        let identity = self.nodes[node].identity;
+        let is_leased = self.redis.is_leased() || !rules.bucket_lease;
+        self.redis.head == Head::Serving { epoch: self.epoch, identity }
+            && identity == self.row_identity
+            && is_leased
+    }
+
+    /// Checks that Redis lacks a session that the ledger has as live.
+    pub(super) fn is_suspect(&self) -> bool {
+        self.redis.session.is_none() && self.redis.journaled_end.is_none()
+    }
+
+    /// Checks that this node sees a server which the others have left for another one.
+    pub(super) fn is_superseded(&self, node: usize) -> bool {
+        let Head::Serving { epoch, identity } = self.redis.head else { return false };
+        identity == self.nodes[node].identity && epoch < self.epoch && identity != self.row_identity
+    }
+
+    /// Puts the nodes in order, unless the client tells them apart: the order makes no difference.
+    pub(super) fn sort_nodes(&mut self) {
+        if !self.holder.is_captive && self.nodes[1] < self.nodes[0] {
+            self.nodes.swap(0, 1);
+            if let Some(rebuild) = &mut self.rebuild {
+                rebuild.node = PAIR - 1 - rebuild.node;
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The steps between ticks.
+
+use super::fault::{Cut, Fault};
+use super::rules::BucketRules;
+use super::state::{PAIR, Scene};
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BucketStep {
+    /// Time passes, and every node does its periodic work.
+    Tick,
+    /// A node reads the ledger before it is time.
+    Read(usize),
+    /// A node reads the identity of Redis before it is time: a call was refused.
+    ReadIdentity(usize),
+    /// The holder heartbeats at a node.
+    Heartbeat(usize),
+    /// A node ends the session, whose TTL is over: a sweep, or a claim of another client.
+    Expire(usize),
+    /// A node brings an end from the journal of Redis to the ledger.
+    Commit(usize),
+    /// A node raises the epoch.
+    Raise(usize),
+    /// The rebuild takes its next step, or breaks off.
+    Proceed,
+    /// The holder falls silent.
+    FallSilent,
+    /// A fault happens.
+    Strike(Fault),
+    /// A fault begins.
+    Cut(Cut),
+    /// A fault is over.
+    Mend(Cut),
+}
+
+/// Lists every step that may be possible.
+pub(super) fn all(faults: &[Fault], cuts: &[Cut], steps: &mut Vec<BucketStep>) {
+    steps.extend([BucketStep::Tick, BucketStep::Proceed, BucketStep::FallSilent]);
+    for node in 0..PAIR {
+        steps.extend([
+            BucketStep::Read(node),
+            BucketStep::ReadIdentity(node),
+            BucketStep::Heartbeat(node),
+            BucketStep::Expire(node),
+            BucketStep::Commit(node),
+            BucketStep::Raise(node),
+        ]);
+    }
+    steps.extend(faults.iter().copied().map(BucketStep::Strike));
+    steps.extend(cuts.iter().copied().map(BucketStep::Cut));
+    steps.extend(cuts.iter().copied().map(BucketStep::Mend));
+}
+
+impl Scene {
+    /// Takes a step; `None` if the step is not possible.
+    pub(super) fn take(&mut self, step: BucketStep, rules: &BucketRules) -> Option<()> {
+        match step {
+            BucketStep::Tick => {
+                let is_held_up = self.rebuild.is_some_and(|rebuild| rebuild.is_due && !rebuild.is_frozen);
+                (!is_held_up).then_some(())?;
+                self.tick(rules);
+                Some(())
+            }
+            BucketStep::Read(node) => self.read_ledger(node),
+            BucketStep::ReadIdentity(node) => rules.identity_is_read_again.then(|| self.read_identity(node)),
+            BucketStep::Heartbeat(node) => self.heartbeat(node, rules),
+            BucketStep::Expire(node) => self.expire(node, rules),
+            BucketStep::Commit(node) => self.commit(node),
+            BucketStep::Raise(node) => self.raise(node, rules),
+            BucketStep::Proceed => self.proceed(rules),
+            BucketStep::FallSilent => {
+                self.holder.is_silent = true;
+                Some(())
+            }
+            BucketStep::Strike(fault) => self.strike(fault),
+            BucketStep::Cut(cut) => self.cut(cut),
+            BucketStep::Mend(cut) => self.mend(cut),
+        }
+    }
+
+    fn read_ledger(&mut self, node: usize) -> Option<()> {
+        let reaches_ledger = self.reaches_ledger(node);
+        let (epoch, mode, node) = (self.epoch, self.mode, &mut self.nodes[node]);
+        reaches_ledger.then(|| node.read(epoch, mode))
+    }
+
+    fn expire(&mut self, node: usize, rules: &BucketRules) -> Option<()> {
+        if self.serves_by_redis(node, rules) {
+            return self.redis.expire(self.nodes[node].epoch);
+        }
+        (self.serves_by_standby(node, rules) && self.standby.session_left == 0).then_some(())?;
+        self.has_ended = true;
+        Some(())
+    }
+
+    /// The ledger takes an end of its own epoch alone.
+    fn commit(&mut self, node: usize) -> Option<()> {
+        let end_epoch = self.redis.journaled_end?;
+        let is_brought = self.nodes[node].has_redis && self.reaches_ledger(node);
+        (is_brought && end_epoch == self.epoch).then_some(())?;
+        (self.has_ended, self.redis.journaled_end) = (true, None);
+        Some(())
+    }
+}

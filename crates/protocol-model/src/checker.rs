@@ -1,0 +1,146 @@
+//! The failover protocol as the checker sees it, and what must always hold.
+
+use stateright::{Model, Property};
+
+use crate::failover::Failover;
+use crate::ledger::{Change, Mode};
+use crate::memory::Key;
+use crate::step::Step;
+use crate::world::{FIRST_EPOCH, Server, World};
+use crate::{Clients, only};
+
+/// What must always hold, and what must be possible, by name.
+pub mod promise {
+    /// No more clients than the limit were told that they are live, and still believe it.
+    pub const LIMIT: &str = "never more holders than seats";
+    /// The record never tells of more live sessions than the limit.
+    pub const RECORD: &str = "never more on record than seats";
+    /// Who holds a seat is on record.
+    pub const ON_RECORD: &str = "whoever holds a seat is on record";
+    /// No session is on record as ended while its client is right to believe that it is live.
+    pub const NO_FALSE_END: &str = "whoever holds a seat is not on record as ended";
+    /// A session begins once and then ends once.
+    pub const ONE_END: &str = "a session ends once";
+    /// Whoever serves knows who holds a seat.
+    pub const KNOWN: &str = "whoever serves knows who holds a seat";
+    /// Somebody can get a seat after a rebuild.
+    pub const GOES_ON: &str = "a seat can be had in a later epoch";
+    /// Somebody who got a seat before a rebuild can keep it.
+    pub const SURVIVES: &str = "a seat outlives an epoch";
+    /// All seats can be taken.
+    pub const FULL: &str = "all seats can be held";
+    /// Seats can be had from PostgreSQL, and later from Redis again.
+    pub const RETURNS: &str = "there is a way back";
+}
+
+impl Model for Failover {
+    type State = World;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self.clients, self.faults)]
+    }
+
+    fn actions(&self, world: &World, steps: &mut Vec<Step>) {
+        self.steps(world, steps);
+    }
+
+    fn next_state(&self, world: &World, step: Step) -> Option<World> {
+        self.take(step, world)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        let mut properties = vec![
+            Property::always(promise::LIMIT, |model: &Self, world: &World| {
+                world.holders().count_ones() <= model.limit
+            }),
+            Property::always(promise::RECORD, |model: &Self, world: &World| {
+                greatest(&world.ledger.record) <= model.limit
+            }),
+            Property::always(promise::ON_RECORD, |_, world: &World| {
+                world.holders() & !began(&world.ledger.record) == 0
+            }),
+            Property::always(promise::NO_FALSE_END, |_, world: &World| {
+                world.holders() & began(&world.ledger.record) & !world.ledger.live() == 0
+            }),
+            Property::always(promise::ONE_END, |_, world: &World| is_in_order(&world.ledger.record)),
+            Property::always(promise::KNOWN, |_, world: &World| world.is_known_who_holds()),
+            Property::sometimes(promise::FULL, |model: &Self, world: &World| {
+                world.holders().count_ones() == model.limit
+            }),
+            Property::sometimes(promise::GOES_ON, |_, world: &World| {
+                world.is_served_anew()
+                    && world.ledger.record.is_empty()
+                    && world.clients[0].waits_for.is_some()
+            }),
+            Property::sometimes(promise::SURVIVES, |_, world: &World| {
+                world.is_served_anew() && world.holders() != 0
+            }),
+        ];
+        if self.falls_back && self.epochs > FIRST_EPOCH + 1 {
+            properties.push(Property::sometimes(promise::RETURNS, |model: &Self, world: &World| {
+                let both = world.ledger.epoch == model.epochs && world.ledger.mode == Mode::Redis;
+                both && world.is_served_anew() && world.ledger.record.len() > 1
+            }));
+        }
+        properties
+    }
+}
+
+impl World {
+    /// Whether some registry is served in the ledger's epoch, and that is not the first.
+    fn is_served_anew(&self) -> bool {
+        self.ledger.epoch > FIRST_EPOCH && self.serving().is_some()
+    }
+
+    /// What is served in the ledger's epoch.
+    fn serving(&self) -> Option<&Server> {
+        self.servers.iter().find(|server| {
+            server.memory.key == Key::Serving { epoch: self.ledger.epoch, identity: server.identity }
+        })
+    }
+
+    /// Those who hold a seat are live in what is served, but for those who are over and do not know it.
+    fn is_known_who_holds(&self) -> bool {
+        self.serving().is_none_or(|server| !server.memory.open || self.holders() & !server.memory.live == 0)
+    }
+}
+
+/// Who ever began.
+fn began(record: &[Change]) -> Clients {
+    record.iter().fold(0, |all, change| match *change {
+        Change::Admitted(client) => all | only(client),
+        Change::Ended(_) => all,
+    })
+}
+
+/// The most that were live at one time.
+fn greatest(record: &[Change]) -> u32 {
+    let mut live: Clients = 0;
+    let mut greatest = 0;
+    for change in record {
+        match *change {
+            Change::Admitted(client) => live |= only(client),
+            Change::Ended(client) => live &= !only(client),
+        }
+        greatest = greatest.max(live.count_ones());
+    }
+    greatest
+}
+
+/// Each began at most once, and then ended at most once.
+fn is_in_order(record: &[Change]) -> bool {
+    let (mut began, mut ended): (Clients, Clients) = (0, 0);
+    record.iter().all(|change| match *change {
+        Change::Admitted(client) => {
+            let first = began & only(client) == 0;
+            began |= only(client);
+            first
+        }
+        Change::Ended(client) => {
+            let first = began & only(client) != 0 && ended & only(client) == 0;
+            ended |= only(client);
+            first
+        }
+    })
+}

@@ -1,0 +1,86 @@
+//! The steps of a rebuild: `docs/failover.md` has the same steps by these numbers.
+
+use crate::ledger::{Event, Mode, Refused};
+use crate::memory::Key;
+use crate::place::Place;
+use crate::rebuild::{Rebuild, Stage};
+use crate::world::World;
+use crate::{Clients, Safeguards};
+
+impl World {
+    /// 2: raises the epoch, for this target.
+    pub(crate) fn raise(&mut self, target: Place, source: Option<Place>) {
+        self.ledger.epoch += 1;
+        self.ledger.mode = if target == Place::Postgres { Mode::Postgres } else { Mode::Redis };
+        let epoch = self.ledger.epoch;
+        self.rebuilds.push(Rebuild { epoch, target, source, stage: Stage::Raised });
+    }
+
+    /// Goes on with a rebuild.
+    pub(crate) fn proceed(&mut self, which: usize, by: Safeguards) -> Option<()> {
+        let rebuild = *self.rebuilds.get(which)?;
+        let stage = match rebuild.stage {
+            Stage::Raised => self.begin(rebuild)?,
+            Stage::Begun => self.salvage(rebuild, by)?,
+            Stage::Salvaged { seq, live } => self.fill(rebuild, seq, live, by)?,
+            Stage::Filled => {
+                self.finish(rebuild)?;
+                self.rebuilds.remove(which);
+                return Some(());
+            }
+        };
+        self.rebuilds[which].stage = stage;
+        Some(())
+    }
+
+    /// 3: nobody serves there any more, and nobody with a lower epoch ever will.
+    fn begin(&mut self, rebuild: Rebuild) -> Option<Stage> {
+        let epoch = rebuild.epoch;
+        for place in rebuild.source.into_iter().chain([rebuild.target]) {
+            let memory = self.memory_mut(place);
+            if memory.epoch() < epoch {
+                memory.key = Key::Rebuilding { epoch };
+            }
+        }
+        self.memory(rebuild.target).is_rebuilding(epoch).then_some(Stage::Begun)
+    }
+
+    /// 4 and 5: once the leases of older epochs are over, brings what survived into the ledger, as far as it fits.
+    fn salvage(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
+        let epoch = rebuild.epoch;
+        let leased = self.nodes.iter().any(|node| node.has_lease && node.epoch < epoch);
+        if by.rebuild_waits_for_leases && leased {
+            return None;
+        }
+        for place in rebuild.source.into_iter().chain([rebuild.target]) {
+            let memory = self.memory(place);
+            let survived = if memory.is_rebuilding(epoch) { memory.journal.clone() } else { Vec::new() };
+            let newest = |event: &Event| event.epoch + 1 == epoch || !by.salvage_takes_last_epoch_alone;
+            for event in survived.into_iter().filter(newest) {
+                match self.ledger.apply(&[Event { epoch, ..event }], by) {
+                    Ok(()) => {}
+                    Err(Refused::Contradiction) => break,
+                    Err(Refused::StaleEpoch) => return None,
+                }
+            }
+        }
+        Some(Stage::Salvaged { seq: self.ledger.seq(), live: self.ledger.live() })
+    }
+
+    /// 6: makes the bucket what the ledger knew.
+    fn fill(&mut self, rebuild: Rebuild, seq: u8, live: Clients, by: Safeguards) -> Option<Stage> {
+        self.memory(rebuild.target).is_rebuilding(rebuild.epoch).then_some(())?;
+        if by.rebuild_fills {
+            self.memory_mut(rebuild.target).fill(seq, live);
+        }
+        Some(Stage::Filled)
+    }
+
+    /// 7: serves.
+    fn finish(&mut self, rebuild: Rebuild) -> Option<()> {
+        self.memory(rebuild.target).is_rebuilding(rebuild.epoch).then_some(())?;
+        let server = self.server(rebuild.target);
+        server.memory.key = Key::Serving { epoch: rebuild.epoch, identity: server.identity };
+        Some(())
+    }
+}

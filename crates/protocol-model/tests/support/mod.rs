@@ -1,0 +1,103 @@
+//! Walks through models: all of one, or until a promise is broken.
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::panic, clippy::expect_used, reason = "a test fails by it")]
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use stateright::{Checker, Expectation, Model};
+
+/// A walk takes some seconds. A machine that is busy with other things may take longer.
+const WALK_MAX: Duration = Duration::from_secs(3600);
+
+const THREADS: usize = 2;
+
+/// The limit of a search for a path that breaks a promise, in states.
+const SEARCH_MAX: usize = 20_000_000;
+
+/// Walks through all of a model, and asserts that every promise is kept.
+pub(crate) fn assert_kept<M>(model: M)
+where
+    M: Model + Debug + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq + Send + Sync,
+{
+    walk(model).assert_properties();
+}
+
+/// Walks through all of a model.
+pub(crate) fn walk<M>(model: M) -> impl Checker<M>
+where
+    M: Model + Debug + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq + Send + Sync,
+{
+    let (began, name) = (Instant::now(), format!("{model:?}"));
+    let checker = model.checker().threads(THREADS).timeout(WALK_MAX).spawn_bfs().join();
+    println!("{} states in {:?}: {name}", checker.unique_state_count(), began.elapsed());
+    assert!(checker.is_done(), "the walk was cut short");
+    checker
+}
+
+/// A state on the way, with the number of the state before it and the step from there.
+struct Reached<M: Model> {
+    state: M::State,
+    from: Option<(usize, M::Action)>,
+}
+
+/// Asserts that a promise is broken, and prints a shortest path to a state that breaks it.
+pub(crate) fn assert_broken<M>(model: &M, promise: &'static str)
+where
+    M: Model,
+    M::State: Clone + Debug + Hash + Eq,
+    M::Action: Clone + Debug,
+{
+    let property = model.property(promise);
+    assert!(matches!(property.expectation, Expectation::Always), "{promise:?} is no promise");
+    // By fingerprint, as the checker does: a collision would only cut a path off.
+    let mut seen: HashSet<u64> = model.init_states().iter().map(fingerprint).collect();
+    let begin = |state| Reached { state, from: None };
+    let mut reached: Vec<Reached<M>> = model.init_states().into_iter().map(begin).collect();
+    let (mut next, mut steps) = (0, Vec::new());
+    while next < reached.len() && reached.len() < SEARCH_MAX {
+        let state = reached[next].state.clone();
+        if !(property.condition)(model, &state) {
+            let path = path_to(&reached, next);
+            println!(
+                "{promise:?} is broken after {next} states, by {} steps: {path:?}\n{state:?}",
+                path.len()
+            );
+            return;
+        }
+        model.actions(&state, &mut steps);
+        for step in steps.drain(..) {
+            let Some(state) = model.next_state(&state, step.clone()) else { continue };
+            if seen.insert(fingerprint(&state)) {
+                reached.push(Reached { state, from: Some((next, step)) });
+            }
+        }
+        next += 1;
+    }
+    panic!("{promise:?} is kept in {next} states");
+}
+
+fn fingerprint<T: Hash>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn path_to<M: Model<Action: Clone>>(reached: &[Reached<M>], last: usize) -> Vec<M::Action> {
+    let steps =
+        std::iter::successors(reached[last].from.clone(), |(before, _)| reached[*before].from.clone());
+    let mut path: Vec<M::Action> = steps.map(|(_, step)| step).collect();
+    path.reverse();
+    path
+}
+
+/// Returns the number that a setting of the environment asks for, or `default`.
+pub(crate) fn number_or(setting: &str, default: u8) -> u8 {
+    std::env::var(setting).map_or(default, |number| number.parse().expect("a number"))
+}
