@@ -4,4 +4,4 @@ mod epochs;
 mod locks;
 
 pub use epochs::{BucketMode, BucketRow, EpochRaise, NotABucketMode, StaleBucket};
-pub(crate) use epochs::{hold, hold_current, stored};
+pub(crate) use epochs::{hold, hold_current, read_buckets, stored};

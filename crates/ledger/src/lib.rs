@@ -53,7 +53,7 @@ pub use jobs::{
 pub use ledger::{Ledger, Settings};
 pub use licenses::{CountPer, License, LicenseChange, LicenseId, LicenseKey, NewLicense, Status};
 pub use location::Location;
-pub use nodes::{KnownNode, NodeRow};
+pub use nodes::{KnownNode, NodeRow, Reading};
 pub use notices::{Notice, NoticeListener, Notices};
 pub use page::{PAGE_ITEMS_MAX, Page};
 pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};

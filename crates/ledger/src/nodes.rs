@@ -4,13 +4,17 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::{BucketSet, Span};
 use uuid::Uuid;
 
-use crate::database::{Dialect, Row};
+use crate::buckets::read_buckets;
+use crate::database::{Dialect, Row, Tx};
 use crate::row::{Fields, corrupt};
 use crate::times::later;
-use crate::{Error, Ledger};
+use crate::{BucketRow, Error, Ledger};
 
 /// A node that has not been seen for so long is forgotten.
 const REMEMBERED: Span = Span::from_secs(3_600);
+
+/// A node that was seen within this time is known to every node that raises an epoch now.
+const SURELY_KNOWN: Span = Span::from_secs(60);
 
 /// What a node says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,35 +36,34 @@ pub struct KnownNode {
     pub seen_ago: Span,
 }
 
+/// A reading of the ledger by a node that lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Every remembered node by id, the reading one included.
+    pub nodes: Vec<KnownNode>,
+    /// All buckets in their order; `None` if the node was not known before this reading.
+    pub buckets: Option<Vec<BucketRow>>,
+}
+
 impl Ledger {
     /// Writes the row of a live node, and returns every remembered node by id, the written one included.
     pub async fn node_seen(&self, node: &NodeRow) -> Result<Vec<KnownNode>, Error> {
         let mut tx = self.write().await?;
-        if tx.dialect() == Dialect::Postgres {
-            // A slow disk must not cost every node its lease. A row that a crash loses is written again half a second later.
-            tx.query(include_str!("../sql/commit_without_waiting.sql")).execute().await?;
-        }
-        let now = tx.now().await?;
-        tx.query(include_str!("../sql/see_node.sql"))
-            .bind(node.id)
-            .bind(node.name.as_str())
-            .bind(now)
-            .bind(&node.unreachable.as_bytes()[..])
-            .execute()
-            .await?;
-        let mut nodes = Vec::new();
-        for row in &tx.query(include_str!("../sql/nodes.sql")).fetch_all().await? {
-            let (seen, row) = NodeRow::read(row)?;
-            if later(seen, REMEMBERED) > now {
-                let seen_ago = (now - seen).num_milliseconds().try_into().unwrap_or_default();
-                nodes.push(KnownNode { row, seen_ago: Span::from_millis(seen_ago) });
-            } else {
-                let forget = tx.query(include_str!("../sql/forget_node.sql"));
-                forget.bind(row.id).bind(now).execute().await?;
-            }
-        }
+        let nodes = see(&mut tx, node).await?.nodes;
         tx.commit().await?;
         Ok(nodes)
+    }
+
+    /// Writes the row of a live node and reads the buckets, in one transaction.
+    ///
+    /// The buckets are read only if an earlier transaction has made the node known. Otherwise a node that raises an epoch
+    /// at the same moment may see neither the row nor wait for this node: the caller reads again.
+    pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
+        let mut tx = self.write().await?;
+        let Seen { nodes, was_known } = see(&mut tx, node).await?;
+        let buckets = if was_known { Some(read_buckets(&mut tx).await?) } else { None };
+        tx.commit().await?;
+        Ok(Reading { nodes, buckets })
     }
 
     /// Forgets a node that ends in good order.
@@ -74,6 +77,44 @@ impl Ledger {
             .await?;
         tx.commit().await
     }
+}
+
+/// The nodes that are remembered, and whether the one that was written was among them before.
+struct Seen {
+    nodes: Vec<KnownNode>,
+    was_known: bool,
+}
+
+/// Writes the row of a live node, and forgets those that were not seen for long.
+async fn see(tx: &mut Tx, node: &NodeRow) -> Result<Seen, Error> {
+    if tx.dialect() == Dialect::Postgres {
+        // A slow disk must not cost every node its lease. A row that a crash loses is written again half a second later.
+        tx.query(include_str!("../sql/commit_without_waiting.sql")).execute().await?;
+    }
+    let now = tx.now().await?;
+    let mut nodes = vec![KnownNode { row: node.clone(), seen_ago: Span::default() }];
+    let mut was_known = false;
+    for row in &tx.query(include_str!("../sql/nodes.sql")).fetch_all().await? {
+        let (seen, row) = NodeRow::read(row)?;
+        if row.id == node.id {
+            was_known = later(seen, SURELY_KNOWN) > now;
+        } else if later(seen, REMEMBERED) > now {
+            let seen_ago = (now - seen).num_milliseconds().try_into().unwrap_or_default();
+            nodes.push(KnownNode { row, seen_ago: Span::from_millis(seen_ago) });
+        } else {
+            let forget = tx.query(include_str!("../sql/forget_node.sql"));
+            forget.bind(row.id).bind(now).execute().await?;
+        }
+    }
+    nodes.sort_by_key(|known| known.row.id);
+    tx.query(include_str!("../sql/see_node.sql"))
+        .bind(node.id)
+        .bind(node.name.as_str())
+        .bind(now)
+        .bind(&node.unreachable.as_bytes()[..])
+        .execute()
+        .await?;
+    Ok(Seen { nodes, was_known })
 }
 
 impl NodeRow {

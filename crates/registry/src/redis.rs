@@ -20,6 +20,7 @@ mod figures;
 mod find;
 mod journal;
 mod keys;
+mod lease;
 mod link;
 mod pools;
 mod rebuild;

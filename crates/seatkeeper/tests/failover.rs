@@ -26,6 +26,7 @@ mod failover {
     mod faults;
     mod half_alive;
     mod health;
+    mod idle;
     mod lease;
     mod ledger_crashes;
     mod ledger_in_postgres;

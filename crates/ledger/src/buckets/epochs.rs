@@ -128,6 +128,12 @@ impl Ledger {
     }
 }
 
+/// All buckets in their order, as this transaction sees them.
+pub(crate) async fn read_buckets(tx: &mut Tx) -> Result<Vec<BucketRow>, Error> {
+    let rows = tx.query(include_str!("../../sql/buckets.sql")).fetch_all().await?;
+    rows.iter().map(BucketRow::read).collect()
+}
+
 /// Locks these buckets until this transaction is over, and returns their epochs. Of those who lock one of them
 /// so, one at a time gets on; and the epochs stay as they are.
 pub(crate) async fn hold(

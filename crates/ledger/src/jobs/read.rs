@@ -1,5 +1,9 @@
 //! Jobs and their history, read.
 
+use std::collections::BTreeMap;
+
+use seatkeeper_core::RegistryTime;
+
 use super::{JobLock, JobName, JobRecord, JobRunRecord};
 use crate::database::Row;
 use crate::page::{Page, rows_for};
@@ -11,6 +15,19 @@ impl Ledger {
     pub async fn list_jobs(&self) -> Result<Vec<JobRecord>, Error> {
         let rows = self.readers().query(include_str!("../../sql/jobs.sql")).fetch_all().await?;
         rows.iter().map(JobRecord::read).collect()
+    }
+
+    /// The time from which on each job can be [taken](Self::take_job). A job that this program has no name for is left out.
+    pub async fn jobs_due(&self) -> Result<BTreeMap<JobName, RegistryTime>, Error> {
+        let rows = self.readers().query(include_str!("../../sql/jobs_due.sql")).fetch_all().await?;
+        let mut due = BTreeMap::new();
+        for row in &rows {
+            let fields = Fields(row);
+            if let Ok(name) = fields.value::<&str>("name")?.parse() {
+                due.insert(name, fields.time("due_at")?);
+            }
+        }
+        Ok(due)
     }
 
     /// A job's runs, the newest first, before the one with number `cursor`.

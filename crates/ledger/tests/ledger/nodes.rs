@@ -56,3 +56,20 @@ async fn a_node_that_was_not_seen_for_an_hour_is_forgotten() {
         sqlx::query_scalar("SELECT COUNT(*) FROM nodes").fetch_one(&mut connection).await.unwrap();
     assert_eq!(left, 1);
 }
+
+#[tokio::test]
+async fn a_node_reads_the_buckets_only_where_an_earlier_reading_made_it_known_lately() {
+    let (place, ledger) = ledger().await;
+    let node = node(1, BucketSet::default());
+    let first = ledger.node_reads(&node).await.unwrap();
+    assert_eq!(first.buckets, None, "who raises an epoch now may not know the node");
+    let second = ledger.node_reads(&node).await.unwrap();
+    assert_eq!(second.buckets, Some(ledger.buckets().await.unwrap()));
+    assert_eq!(second.nodes, first.nodes);
+
+    let mut connection = place.connect().await;
+    let long_ago = "UPDATE nodes SET seen_at = '2020-01-01T00:00:00.000+00:00'";
+    sqlx::query(long_ago).execute(&mut connection).await.unwrap();
+    assert_eq!(ledger.node_reads(&node).await.unwrap().buckets, None, "others may have forgotten the node");
+    assert!(ledger.node_reads(&node).await.unwrap().buckets.is_some());
+}

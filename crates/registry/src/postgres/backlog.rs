@@ -12,9 +12,12 @@ use crate::share::{Share, Stirred};
 /// How old the figure may be by which an admission is refused. Meanwhile other nodes' events are not in it.
 const FRESH_FOR: Duration = Duration::from_millis(250);
 
-/// How long the journal's reader waits for news of other nodes' events. They come without notice: PostgreSQL's
-/// NOTIFY would have all commits wait for one another.
-const OTHERS_ASKED_EVERY: Duration = Duration::from_millis(100);
+/// Interval at which the journal's reader looks while somebody on this node waits for another node's events. Such events
+/// come without notice: PostgreSQL's NOTIFY would have all commits wait for one another.
+const AWAITED_ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// Interval at which it looks while nobody does, in case that the node which wrote events is gone.
+const OTHERS_ASKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The depth of the journal, and what somebody on this node may wait for.
 pub(super) struct Backlog {
@@ -64,11 +67,13 @@ impl Backlog {
 
     /// An answer of this node rests on a place, and brought so many events.
     pub(super) fn told(&self, receipt: Receipt, events: usize) {
+        let mut is_awaited = false;
         if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
             awaited.told = awaited.told.max(receipt.position);
+            is_awaited = awaited.told > awaited.acknowledged;
         }
-        if events > 0 {
-            self.depth.fetch_add(events as i64, Ordering::Relaxed);
+        self.depth.fetch_add(events as i64, Ordering::Relaxed);
+        if events > 0 || is_awaited {
             self.stirred.notify(receipt.bucket);
         }
     }
@@ -86,6 +91,19 @@ impl Backlog {
             let awaited = *self.of(bucket).lock();
             awaited.told > awaited.acknowledged
         })
+    }
+
+    /// Returns whether nothing waits in the journal by a reading of [`OTHERS_ASKED_EVERY`] ago at most, and nobody on this node
+    /// waits for news of the share.
+    pub(super) fn is_surely_empty(&self, share: Share) -> bool {
+        let read_at = self.read_at_millis.load(Ordering::Relaxed);
+        let age = self.millis().saturating_sub(read_at);
+        let is_fresh = read_at > 0 && age < OTHERS_ASKED_EVERY.as_millis() as u64;
+        is_fresh && self.depth() == 0 && !self.is_awaited(share)
+    }
+
+    fn is_awaited(&self, share: Share) -> bool {
+        self.awaited().any(|bucket| share.has(bucket))
     }
 
     fn of(&self, bucket: Bucket) -> &Mutex<Awaited> {
@@ -113,9 +131,16 @@ impl Backlog {
         stale && exchange(now)
     }
 
+    /// Returns once the journal is worth a look.
     pub(super) async fn stirred(&self, share: Share) {
-        // What is not waited for to its end loses no notice.
-        let _ = tokio::time::timeout(OTHERS_ASKED_EVERY, self.stirred.notified(share)).await;
+        loop {
+            let interval = if self.is_awaited(share) { AWAITED_ASKED_EVERY } else { OTHERS_ASKED_EVERY };
+            // What is not waited for to its end loses no notice.
+            let is_notified = tokio::time::timeout(interval, self.stirred.notified(share)).await.is_ok();
+            if is_notified || !self.is_surely_empty(share) {
+                return;
+            }
+        }
     }
 
     /// Never 0.

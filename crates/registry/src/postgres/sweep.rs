@@ -30,11 +30,12 @@ struct DueRow {
     name: Option<String>,
 }
 
-/// A bucket in which some are.
+/// The buckets in which some are, and how many events of the section wait for the ledger.
 #[derive(FromRow)]
-struct DueBucketRow {
-    bucket: i16,
-    epoch: i64,
+struct DueBucketsRow {
+    depth: i64,
+    buckets: Vec<i16>,
+    epochs: Vec<i64>,
 }
 
 #[derive(FromRow)]
@@ -53,16 +54,18 @@ impl PostgresRegistry {
         Ok(due.map(time))
     }
 
-    /// The buckets served here that have something to sweep.
+    /// The buckets served here that have something to sweep. Reads the depth of the journal as well, which saves its reader a
+    /// statement while nothing waits.
     pub(super) async fn all_due(&self) -> Result<Vec<Bucket>, Fault> {
-        let rows: Vec<DueBucketRow> = sqlx::query_as(include_str!("sql/due_buckets.sql"))
+        let DueBucketsRow { depth, buckets, epochs } = sqlx::query_as(include_str!("sql/due_buckets.sql"))
             .bind(self.section.first())
-            .fetch_all(&mut *self.connection().await?)
+            .fetch_one(&mut *self.connection().await?)
             .await?;
+        self.backlog.is(depth);
         let mut due = Vec::new();
-        for row in rows {
-            let bucket = self.section.bucket_of(row.bucket)?;
-            due.extend((self.section.epoch(bucket) == unsigned(row.epoch)).then_some(bucket));
+        for (bucket, epoch) in buckets.into_iter().zip(epochs) {
+            let bucket = self.section.bucket_of(bucket)?;
+            due.extend((self.section.epoch(bucket) == unsigned(epoch)).then_some(bucket));
         }
         Ok(due)
     }

@@ -1,4 +1,5 @@
-//! What things are called in Redis. The bucket is the hash tag, so that all of a bucket is in one slot.
+//! What things are called in Redis. A group of buckets shares a hash tag, so that all of a bucket is in one slot, and one
+//! command reads the heads of a whole group.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use seatkeeper_core::{Bucket, Holder, PoolId};
@@ -11,6 +12,15 @@ pub(super) const KEY_BYTES: usize = 14;
 
 /// What Seatkeeper's keys begin with.
 const PREFIX: &str = "sk:";
+
+/// Hash tags of the groups of buckets: bucket `n` is in group `n % 32`.
+///
+/// The slots of these tags are evenly spaced, so that masters with equal ranges of slots have equally many groups, give or
+/// take one. More groups spread better over many masters; fewer need fewer commands to read all heads.
+const GROUP_TAGS: [&str; 32] = [
+    "mi", "by", "qx", "f9", "tf", "db", "o2", "gg", "sj", "lo", "po", "oj", "ed", "m1", "fa", "iq", "k4",
+    "ca", "ot", "x5", "jj", "ez", "io", "yk", "z6", "rc", "ab", "i7", "c9", "tx", "gy", "p8",
+];
 
 /// What a pool goes by in the due-index, or a holder in a large pool.
 pub(super) type Key = [u8; KEY_BYTES];
@@ -63,9 +73,11 @@ pub(super) fn holder_key(holder: &Holder) -> Key {
     hash(holder.as_str().as_bytes())
 }
 
-/// The hash tag of a bucket, with what tells Seatkeeper's keys from others.
+/// The beginning of every key of a bucket: the prefix of Seatkeeper's keys, the hash tag of the group, the bucket.
 pub(super) fn bucket_tag(bucket: Bucket) -> String {
-    format!("{PREFIX}{{b{:03}}}", bucket.number())
+    let number = bucket.number();
+    let group = GROUP_TAGS[usize::from(number) % GROUP_TAGS.len()];
+    format!("{PREFIX}{{{group}}}{number:03}")
 }
 
 fn hash(bytes: &[u8]) -> Key {
@@ -97,5 +109,36 @@ impl AllKeys {
 
     pub(super) fn of(&self, bucket: Bucket) -> &BucketKeys {
         &self.0[usize::from(bucket.number())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slot::{SLOTS, Slot};
+    use super::*;
+
+    #[test]
+    fn masters_with_equal_ranges_of_slots_have_equally_many_groups_give_or_take_one() {
+        for masters in 1..=GROUP_TAGS.len() {
+            let mut groups = vec![0; masters];
+            for tag in GROUP_TAGS {
+                let Slot(slot) = Slot::of(&format!("{{{tag}}}"));
+                groups[usize::from(slot) * masters / usize::from(SLOTS)] += 1;
+            }
+            let (least, most) = (groups.iter().min(), groups.iter().max());
+            assert!(most <= least.map(|least| least + 1).as_ref(), "{masters} masters have {groups:?}");
+        }
+    }
+
+    #[test]
+    fn each_bucket_has_keys_of_its_own_and_shares_its_slot_with_seven() {
+        let mut heads = std::collections::BTreeMap::<Slot, std::collections::BTreeSet<String>>::new();
+        for bucket in Bucket::all() {
+            let BucketKeys { head, due, journal } = BucketKeys::of(bucket);
+            let slot = Slot::of(&head);
+            assert_eq!([Slot::of(&due), Slot::of(&journal), Slot::of(&mark_key(bucket))], [slot; 3]);
+            assert!(heads.entry(slot).or_default().insert(head), "two buckets have one head");
+        }
+        assert!(heads.values().all(|heads| heads.len() == 8), "{heads:?}");
     }
 }

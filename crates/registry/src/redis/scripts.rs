@@ -181,7 +181,7 @@ scripts! {
     rebuild_fill: More = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/new_pool", "lib/restore", "fill", "lib/each"];
     rebuild_finish: InPlace = ["lib/bucket", "rebuild_finish", "lib/each"];
-    renew_lease: InPlace = ["lib/bucket", "renew_lease", "lib/each"];
+    renew_leases: InPlace = ["renew_leases"];
     session: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/one_session", "session", "lib/each"];
     sweep: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",

@@ -1,26 +1,26 @@
 //! The survey: how every bucket stands on its server, and whether the server takes writes.
 //!
 //! Journals, sweeps and failover all start from the heads of the buckets, so one survey serves all of them: on a single
-//! server it is four commands (`INFO` is read by the link), however many buckets there are. A server that refuses
-//! writes is of no more use than one that is down, so a survey writes a key on each of them.
+//! server it is three commands, however many buckets there are, and in a cluster two a master and one a group of buckets
+//! (`keys.rs`). A server that refuses writes is of no more use than one that is down, so a survey writes a key on each.
 //!
 //! To add something that nodes poll for, put it into the head (`lib/bucket.lua`) and read it here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use redis::{Cmd, FromRedisValue, RedisResult, Value};
+use redis::{FromRedisValue, RedisResult, Value};
 use seatkeeper_core::{Bucket, RegistryTime};
 use tokio::time::Instant;
 
 use super::RedisRegistry;
-use super::call::{Call, Head, Stage, head_of};
+use super::call::{Head, Stage, head_of};
 use super::clock_trust::ClockTrust;
 use super::keys::mark_key;
-use super::link::{Link, not_reached};
-use super::scripts::SCRIPTS;
+use super::link::{Link, Up, not_reached};
+use super::slot::Slot;
 use crate::{Epochs, Error, Identity};
 
 /// Time limit for a server's answer to a survey. Past it, the buckets of the server count as out of reach.
@@ -104,29 +104,14 @@ impl RedisRegistry {
         Ok(served)
     }
 
-    /// Renews the leases of the buckets that this node serves, where half of the lease is over.
-    ///
-    /// Several nodes do so: whoever comes first saves the others the work.
-    pub(super) async fn renew_served_leases(&self) -> Result<(), Error> {
-        let Some(lease) = self.settings.lease else { return Ok(()) };
-        let half = lease / 2;
-        let served = self.served_heads(self.settings.journal_poll).await?;
-        let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {
-            let head = standing.serving_in(self.epochs.of(*bucket));
-            head.is_some_and(|head| {
-                head.leased_until.since(standing.clock).as_millis() < half.as_millis() as u64
-            })
-        };
-        let calls = served.iter().filter(|served| is_due(served)).map(|(bucket, _)| {
-            Call::on_bucket(&SCRIPTS.renew_lease, *bucket, self.keys.of(*bucket)).arg(lease.as_millis())
-        });
-        for renewed in join_all(calls.map(|call| self.told(call))).await {
-            match renewed {
-                Ok(_) | Err(Error::NotServing { .. }) => {}
-                Err(error) => return Err(error),
-            }
+    /// Returns these buckets in groups that one command can name: on a single server all, in a cluster those of one slot.
+    pub(super) fn by_command(&self, buckets: impl Iterator<Item = Bucket>) -> Vec<Vec<Bucket>> {
+        let is_one = self.way.servers.is_one();
+        let mut groups = BTreeMap::<Option<Slot>, Vec<Bucket>>::new();
+        for bucket in buckets {
+            groups.entry((!is_one).then(|| self.slots.of(bucket))).or_default().push(bucket);
         }
-        Ok(())
+        groups.into_values().collect()
     }
 
     async fn make_survey(&self) -> Survey {
@@ -148,7 +133,7 @@ impl RedisRegistry {
         });
         for (of_server, surveyed) in join_all(surveyed).await {
             match surveyed {
-                Ok(standings) => of_server.into_iter().zip(standings).for_each(|(bucket, standing)| {
+                Ok(standings) => standings.into_iter().for_each(|(bucket, standing)| {
                     buckets[usize::from(bucket.number())] = standing;
                 }),
                 Err(why) => of_server.into_iter().for_each(|bucket| {
@@ -165,7 +150,7 @@ impl RedisRegistry {
         server: usize,
         link: &Link,
         buckets: &[Bucket],
-    ) -> Result<Vec<Result<BucketSurvey, Arc<str>>>, Arc<str>> {
+    ) -> Result<Vec<(Bucket, Result<BucketSurvey, Arc<str>>)>, Arc<str>> {
         let up = link.up().await.map_err(why)?;
         let Some(first) = buckets.first() else { return Ok(Vec::new()) };
         let write =
@@ -186,29 +171,27 @@ impl RedisRegistry {
             let head = head_of(bytes.as_deref()).map_err(why)?;
             Ok(BucketSurvey { server: up.identity.clone(), clock, head })
         };
-        Ok(heads.into_iter().map(standing).collect())
+        Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
     }
 
+    /// Reads the heads of buckets of one server, by one command for all that it can name.
     async fn read_heads(
         &self,
         link: &Link,
-        up: &Arc<super::link::Up>,
+        up: &Arc<Up>,
         buckets: &[Bucket],
-    ) -> Vec<RedisResult<Value>> {
-        let head = |bucket: &Bucket| &self.keys.of(*bucket).head;
-        if !self.way.servers.is_one() {
-            // Keys of several slots cannot be in one command.
-            let reads = buckets
-                .iter()
-                .map(|bucket| async move { link.run(up, None, redis::cmd("GET").arg(head(bucket))).await });
-            return join_all(reads).await;
-        }
-        let all: Cmd = redis::cmd("MGET").arg(buckets.iter().map(head).collect::<Vec<_>>()).take();
-        match link.run(up, None, &all).await {
-            Ok(Value::Array(heads)) if heads.len() == buckets.len() => heads.into_iter().map(Ok).collect(),
-            Ok(_) => buckets.iter().map(|_| Err(not_reached("MGET has another number of values"))).collect(),
-            Err(error) => buckets.iter().map(|_| Err(error.clone())).collect(),
-        }
+    ) -> Vec<(Bucket, RedisResult<Value>)> {
+        let groups = self.by_command(buckets.iter().copied());
+        let reads = groups.into_iter().map(|group| async move {
+            let heads: Vec<_> = group.iter().map(|bucket| &self.keys.of(*bucket).head).collect();
+            let read = match link.run(up, None, redis::cmd("MGET").arg(heads)).await {
+                Ok(Value::Array(heads)) if heads.len() == group.len() => heads.into_iter().map(Ok).collect(),
+                Ok(_) => vec![Err(not_reached("MGET has another number of values")); group.len()],
+                Err(error) => vec![Err(error); group.len()],
+            };
+            group.into_iter().zip(read).collect::<Vec<_>>()
+        });
+        join_all(reads).await.into_iter().flatten().collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketRow, KnownNode, Ledger};
+use seatkeeper_ledger::{BucketRow, KnownNode};
 use seatkeeper_registry::Receipt;
 use tokio::time::error::Elapsed;
 
@@ -24,7 +24,6 @@ const READING_LATE: Duration = Duration::from_millis(400);
 type Reading = (Instant, Vec<KnownNode>, Vec<BucketRow>);
 
 pub(crate) struct Confirm {
-    pub(crate) ledger: Ledger,
     pub(crate) lease: Arc<EpochLease>,
     /// Those of the registries that are rebuilt.
     pub(crate) commits: Vec<Arc<Commits>>,
@@ -78,11 +77,11 @@ impl Confirm {
         tokio::time::timeout(READING_MAX.saturating_sub(READING_LATE), reading).await
     }
 
-    /// The nodes first: one that goes by an epoch must be among the nodes that whoever raises it waits for.
+    /// Reads nodes and buckets. The reading counts from before it was asked for.
     async fn read(&self) -> Result<Reading, seatkeeper_ledger::Error> {
-        let nodes = self.membership.seen().await?;
         let began = Instant::now();
-        Ok((began, nodes, self.ledger.buckets().await?))
+        let (nodes, rows) = self.membership.read().await?;
+        Ok((began, nodes, rows))
     }
 
     fn note(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {

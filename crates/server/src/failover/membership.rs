@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Error, KnownNode, Ledger, NodeRow};
+use seatkeeper_ledger::{BucketRow, Error, KnownNode, Ledger, NodeRow, Reading};
 use seatkeeper_registry::redis::{RollCall, Sighting};
 use uuid::Uuid;
 
@@ -45,8 +45,25 @@ impl Membership {
 
     /// Writes this node's row in the ledger, and returns every remembered node.
     pub(super) async fn seen(&self) -> Result<Vec<KnownNode>, Error> {
-        let unreachable = self.reach.unreachable();
-        self.ledger.node_seen(&NodeRow { id: self.id, name: self.name.clone(), unreachable }).await
+        self.ledger.node_seen(&self.row()).await
+    }
+
+    fn row(&self) -> NodeRow {
+        NodeRow { id: self.id, name: self.name.clone(), unreachable: self.reach.unreachable() }
+    }
+
+    /// Writes this node's row in the ledger, and returns every remembered node and the buckets.
+    ///
+    /// The row is committed before the buckets are read, by this call or an earlier one: whoever raises an epoch from then
+    /// on sees this node, and waits for its lease.
+    pub(super) async fn read(&self) -> Result<(Vec<KnownNode>, Vec<BucketRow>), Error> {
+        let row = self.row();
+        loop {
+            let Reading { nodes, buckets } = self.ledger.node_reads(&row).await?;
+            if let Some(buckets) = buckets {
+                return Ok((nodes, buckets));
+            }
+        }
     }
 
     /// Returns whether no other node may still answer by an older epoch. A node that starts later reads the new one.

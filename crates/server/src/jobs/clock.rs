@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use seatkeeper_core::{CLOCK_SETTLING, ClockReading, ClockState, ClockWatch, RegistryTime, Span};
 use seatkeeper_registry::Registry;
 
+use super::Job;
 use crate::error::Error;
 
 /// The clock of all jobs of a node.
@@ -67,6 +68,14 @@ impl JobClock {
 
     fn monotonic(&self) -> Span {
         Span::from_millis(self.started.elapsed().as_millis() as u64)
+    }
+}
+
+impl JobTime {
+    /// Returns whether a job may be taken at this time. By a wrong time a lock seems stale that is not, and the next run would
+    /// be due in years or not at all.
+    pub(super) fn allows(&self, job: &impl Job) -> bool {
+        self.may_schedule && (self.may_delete || !job.is_destructive())
     }
 }
 

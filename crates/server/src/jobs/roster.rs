@@ -8,13 +8,14 @@ use seatkeeper_ledger::{JobName, Ledger};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::{Job, JobClock, Pace, Runner};
+use super::{Board, Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
 use crate::workers::Crew;
 
 /// The jobs that this server runs, and a bell for each.
 pub(crate) struct Roster {
     clock: Arc<JobClock>,
+    board: Arc<Board>,
     ledger: Ledger,
     /// Who this server is to the others.
     worker: Arc<str>,
@@ -23,9 +24,9 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(crate) fn new(clock: Arc<JobClock>, ledger: Ledger, metrics: JobMetrics) -> Self {
+    pub(super) fn new(clock: Arc<JobClock>, board: Board, ledger: Ledger, metrics: JobMetrics) -> Self {
         let worker = Uuid::new_v4().to_string().into();
-        Self { clock, ledger, worker, bells: BTreeMap::new(), metrics }
+        Self { clock, board: Arc::new(board), ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
     /// Starts a job's runner in the crew. A job that the ledger does not know is due now.
@@ -40,6 +41,7 @@ impl Roster {
         crew.start(Runner {
             job,
             clock: Arc::clone(&self.clock),
+            board: Arc::clone(&self.board),
             ledger: self.ledger.clone(),
             worker: Arc::clone(&self.worker),
             bell,
@@ -58,6 +60,7 @@ impl Roster {
     /// Lets the job's runner look at once whether it is due.
     pub(crate) fn wake(&self, name: JobName) {
         if let Some(bell) = self.bells.get(&name) {
+            self.board.outdate();
             bell.notify_one();
         }
     }

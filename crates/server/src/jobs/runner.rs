@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::lock::{self, Broken};
-use super::{Job, JobClock};
+use super::{Board, Job, JobClock};
 use crate::error::Error;
 use crate::metrics::{JobMetrics, RunOutcome};
 use crate::workers::{Left, Worker};
@@ -36,6 +36,7 @@ impl Pace {
 pub(super) struct Runner<J> {
     pub(super) job: J,
     pub(super) clock: Arc<JobClock>,
+    pub(super) board: Arc<Board>,
     pub(super) ledger: Ledger,
     /// Who this is to other workers.
     pub(super) worker: Arc<str>,
@@ -75,9 +76,11 @@ impl<J: Job> Worker for Runner<J> {
         if self.stop.is_cancelled() {
             return Ok(Left::Nothing);
         }
+        if !self.board.may_be_due(&self.job).await? {
+            return Ok(Left::Nothing);
+        }
         let time = self.clock.read().await?;
-        // By a wrong time a lock seems stale that is not, and the next run would be due in years or not at all.
-        if !time.may_schedule || (self.job.is_destructive() && !time.may_delete) {
+        if !time.allows(&self.job) {
             return Ok(Left::Nothing);
         }
         let taken =

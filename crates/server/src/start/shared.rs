@@ -116,7 +116,6 @@ impl Shared {
         let needs = Arc::new(Needs::default());
         let rebuilt = self.registries.all().filter(|station| station.is_rebuilt());
         upkeep.start(Confirm {
-            ledger: ledger.clone(),
             lease: Arc::clone(&self.lease),
             commits: rebuilt.map(|station| Arc::clone(&station.commits)).collect(),
             membership: Arc::clone(&self.membership),

@@ -37,7 +37,7 @@ const GIVES_WAY_MAX: Duration = Duration::from_millis(900);
 
 /// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
 /// backstop only.
-const REST: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_secs(5);
 
 pub(crate) struct Drain {
     pub(crate) station: Station,

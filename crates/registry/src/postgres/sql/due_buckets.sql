@@ -1,6 +1,13 @@
--- The buckets from $1 on, a section of them, that have something to sweep by now, and the epoch in which each is served.
-SELECT b.bucket, b.epoch
-FROM registry.buckets b CROSS JOIN registry.told t
-WHERE b.bucket BETWEEN $1 AND $1 + 255 AND b.serving
-    AND (SELECT min(p.due) FROM registry.pools p WHERE p.bucket = b.bucket)
-        <= greatest(registry.clock(), b.latest, t.latest)
+-- Of the buckets from $1 on, a section of them: how many events wait for the ledger, which buckets are served and have
+-- something to sweep by now, and the epoch in which each of these is served. Always one row.
+SELECT coalesce(sum(b.position - a.position), 0)::bigint AS depth,
+    coalesce(array_agg(b.bucket) FILTER (WHERE d.is_due), '{}') AS buckets,
+    coalesce(array_agg(b.epoch) FILTER (WHERE d.is_due), '{}') AS epochs
+FROM registry.buckets b
+    JOIN registry.acknowledged a USING (bucket)
+    CROSS JOIN registry.told t
+    CROSS JOIN LATERAL (
+        SELECT b.serving AND (SELECT min(p.due) FROM registry.pools p WHERE p.bucket = b.bucket)
+            <= greatest(registry.clock(), b.latest, t.latest) AS is_due
+    ) d
+WHERE b.bucket BETWEEN $1 AND $1 + 255

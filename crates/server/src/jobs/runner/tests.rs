@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Pace, Runner};
 use crate::error::Error;
-use crate::jobs::{Job, JobClock};
+use crate::jobs::board::Lifetimes;
+use crate::jobs::{Board, Job, JobClock};
 use crate::metrics::JobMetrics;
 use crate::workers::{Crew, Worker};
 
@@ -31,6 +32,9 @@ const NONE_KEPT: RunsKept = RunsKept { since: RegistryTime::from_millis(u64::MAX
 /// Longer than anything here takes.
 const DEADLINE: Duration = Duration::from_secs(30);
 const NEVER: Duration = Duration::from_secs(3_600);
+
+/// Each look of a runner reads all anew.
+const AT_ONCE: Lifetimes = Lifetimes { schedule: Duration::ZERO, clock: Duration::ZERO };
 
 /// A pace at which nothing happens by itself.
 const STILL: Pace = Pace { look: NEVER, heartbeat: NEVER, grace: NEVER };
@@ -127,9 +131,11 @@ impl Scene {
 
     fn runner(&self, worker: &str, script: Script, pace: Pace) -> Runner<Scripted> {
         let (gate, seen) = (Arc::new(Semaphore::new(0)), Arc::default());
+        let clock = Arc::new(JobClock::of_process(Arc::clone(&self.registry) as _));
         Runner {
             job: Scripted { script, is_destructive: false, ledger: self.ledger.clone(), gate, seen },
-            clock: Arc::new(JobClock::of_process(Arc::clone(&self.registry) as _)),
+            board: Arc::new(Board::new(Arc::clone(&clock), self.ledger.clone(), AT_ONCE)),
+            clock,
             ledger: self.ledger.clone(),
             worker: worker.into(),
             bell: Arc::default(),

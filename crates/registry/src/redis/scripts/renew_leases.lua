@@ -1,0 +1,23 @@
+-- Renews the leases of buckets: a node serves their clients. Stands alone.
+--
+-- KEYS  the heads of the buckets: see bucket.lua
+-- ARGV  1 for how many milliseconds from now on · then the stamp of each bucket
+-- Reply how many leases were renewed: those of buckets that are served so, and whose lease is not over
+local time = redis.call('TIME')
+local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+local lease = struct.pack('>I6', math.min(clock + tonumber(ARGV[1]), NEVER))
+local renewed = {}
+for i, head in ipairs(redis.call('MGET', unpack(KEYS))) do
+  local stamp = ARGV[i + 1]
+  if head and head:sub(1, -HEAD_NUMBERS_BYTES - 1) == stamp then
+    local mark, _, _, _, leased_until = struct.unpack('>I6I6I6I6I6', head, #stamp + 1)
+    if clock <= leased_until then
+      renewed[#renewed + 1] = KEYS[i]
+      renewed[#renewed + 1] = stamp .. struct.pack('>I6', math.max(clock, mark)) .. head:sub(-24, -7) .. lease
+    end
+  end
+end
+if #renewed > 0 then
+  redis.call('MSET', unpack(renewed))
+end
+return #renewed / 2
