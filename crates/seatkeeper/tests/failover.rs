@@ -19,6 +19,7 @@ mod failover {
     mod all_fall_silent;
     mod alone;
     mod capacities;
+    mod clock_steps;
     mod clocks_apart;
     mod database_password;
     mod deployments;
