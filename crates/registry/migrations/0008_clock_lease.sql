@@ -117,8 +117,6 @@ BEGIN
 END
 $$;
 
-DROP FUNCTION registry.tell_time();
-
 -- Tells the time, and sees to it that no step that begins after this has an earlier one. Prolongs the lease of the clock,
 -- if the lease is not over.
 --   p_not_after   the latest time of the clock that the caller believes; 0: the caller does not keep the lease
@@ -148,6 +146,11 @@ BEGIN
         RETURNING t.latest, v_clock, is_trusted;
 END
 $$;
+
+-- Tells nodes of the version before the time, and by how much the clock is behind it.
+CREATE OR REPLACE FUNCTION registry.tell_time() RETURNS TABLE (now bigint, behind bigint)
+LANGUAGE sql VOLATILE
+AS $$ SELECT t.now, t.now - t.clock FROM registry.tell_time(0, 0) t $$;
 
 -- Trusts a clock whose lease is over, if it reads p_not_after at most, for p_lease from now on. In the same step each
 -- session that was not over when time stood still gets a full TTL, for nobody may have heard its heartbeats, or a

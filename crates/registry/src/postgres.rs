@@ -15,6 +15,7 @@ mod journal;
 mod look;
 mod open;
 mod rebuild;
+mod repair_clock;
 mod row;
 mod section;
 mod step;
@@ -43,6 +44,7 @@ use backlog::Backlog;
 pub use clock::PostgresClock;
 use clock::TimeTold;
 use look::Target;
+pub use repair_clock::{RegistryRepair, repair_clock};
 use section::Section;
 
 /// Live sessions in PostgreSQL.

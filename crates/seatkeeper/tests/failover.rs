@@ -39,4 +39,5 @@ mod failover {
     mod several_nodes;
     mod without_ledger;
     mod without_redis;
+    mod wrong_time;
 }
