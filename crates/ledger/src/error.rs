@@ -102,6 +102,18 @@ pub enum Error {
         /// The event's number.
         seq: u64,
     },
+    /// Nodes serve by this ledger: what was asked for waits until they have stopped.
+    #[error("{count} nodes are live: stop all of them, and ask again after 5 seconds")]
+    NodesLive {
+        /// How many.
+        count: u64,
+    },
+    /// Usage is on record up to a time that has not come yet.
+    #[error("usage is metered up to {until}, which is still to come: registry time cannot be set back before that")]
+    UsageMetered {
+        /// The end of the last window.
+        until: String,
+    },
     /// A stored value cannot be what it should: something else wrote to the file.
     #[error("the ledger holds a value that cannot be, in column {column}")]
     Corrupt {

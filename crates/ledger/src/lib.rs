@@ -16,6 +16,7 @@ mod buckets;
 mod chain;
 mod changed;
 mod chunks;
+mod clock_repair;
 mod database;
 mod error;
 mod figures;
@@ -43,6 +44,7 @@ mod write;
 
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
 pub use buckets::{BucketMode, BucketRow, EpochRaise, NotABucketMode, StaleBucket};
+pub use clock_repair::{ClockRepair, PlannedRepair};
 pub use error::Error;
 pub use figures::LicenseSeats;
 pub use idempotency::Idempotency;

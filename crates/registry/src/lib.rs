@@ -5,6 +5,7 @@
 //! the same atomic step.
 
 mod clock;
+mod clock_trust;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
@@ -19,6 +20,7 @@ pub mod redis;
 mod share;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
+pub use clock_trust::{ClockSteps, Store};
 pub use contract::{
     Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, JournalEntry, JournalRead, Live, PoolView, Receipt,
     Registry, Request, Swept,

@@ -3,9 +3,11 @@
 //! The rule decides here, in the node: a step looks at the pool, decides, and writes what changed together with its
 //! events. Whoever writes holds the row of the bucket; a step that looked before it had the row fails if anything has
 //! changed since, and looks again with the row in its hands. A heartbeat of a session that is not over is one
-//! statement and holds nothing but that session. One clock decides, the database's.
+//! statement and holds nothing but that session. One clock decides, the database's, within its lease
+//! (`postgres/clock.rs`).
 
 mod backlog;
+mod clock;
 mod connect;
 mod fault;
 mod heartbeat;
@@ -13,6 +15,7 @@ mod journal;
 mod look;
 mod open;
 mod rebuild;
+mod repair_clock;
 mod row;
 mod section;
 mod step;
@@ -29,7 +32,6 @@ use seatkeeper_core::{
     Terms,
 };
 use seatkeeper_postgres::{Connections, PostgresUrl};
-use sqlx::FromRow;
 use tokio::sync::Mutex;
 
 use crate::contract::{
@@ -39,9 +41,10 @@ use crate::open_pool::Closing;
 use crate::reckoning::{Known, Reckoning};
 use crate::{Epochs, Error, Share};
 use backlog::Backlog;
-use fault::Fault;
-use look::{Target, warn_of_a_clock_that_is_behind};
-use row::time;
+pub use clock::PostgresClock;
+use clock::TimeTold;
+use look::Target;
+pub use repair_clock::{RegistryRepair, repair_clock};
 use section::Section;
 
 /// Live sessions in PostgreSQL.
@@ -52,13 +55,8 @@ pub struct PostgresRegistry {
     region: Region,
     section: Section,
     journal_events_max: usize,
+    clock: Arc<PostgresClock>,
     reckoning: Reckoning,
-}
-
-#[derive(FromRow)]
-struct TimeRow {
-    now: i64,
-    behind: i64,
 }
 
 impl PostgresRegistry {
@@ -74,20 +72,27 @@ impl PostgresRegistry {
     ) -> Result<Self, Error> {
         let connections = connect::connections(url, connections_max)?;
         connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
-        Ok(Self::of_section(Section::Rebuilt(epochs), connections, region, journal_events_max))
+        let clock = Arc::new(PostgresClock::new(connections.clone()));
+        Ok(Self::of_section(Section::Rebuilt(epochs), connections, clock, region, journal_events_max))
     }
 
     /// Beside this registry, and over the same connections, another one in the same database, which is never rebuilt:
     /// for sessions that last without heartbeats. The two have no session in common. Its receipts are all of one epoch;
     /// its events bear the epoch in `epochs`, for they go on record whatever epoch their bucket is in.
     pub fn lasting(&self, epochs: Arc<Epochs>) -> Self {
-        let connections = self.connections.clone();
-        Self::of_section(Section::Lasting(epochs), connections, self.region, self.journal_events_max)
+        let (connections, clock) = (self.connections.clone(), Arc::clone(&self.clock));
+        Self::of_section(Section::Lasting(epochs), connections, clock, self.region, self.journal_events_max)
+    }
+
+    /// Returns the clock of the database's server, which all registries over these connections share.
+    pub fn clock(&self) -> &Arc<PostgresClock> {
+        &self.clock
     }
 
     fn of_section(
         section: Section,
         connections: Connections,
+        clock: Arc<PostgresClock>,
         region: Region,
         journal_events_max: usize,
     ) -> Self {
@@ -99,6 +104,7 @@ impl PostgresRegistry {
             region,
             section,
             journal_events_max,
+            clock,
             reckoning: Reckoning::default(),
         }
     }
@@ -109,12 +115,11 @@ impl Registry for PostgresRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
         let mut connection = self.connection().await?;
         let asked = Instant::now();
-        let told =
-            sqlx::query_as(include_str!("postgres/sql/tell_time.sql")).fetch_one(&mut *connection).await;
-        let TimeRow { now, behind } = told.map_err(Fault::from)?;
-        warn_of_a_clock_that_is_behind(behind);
-        self.reckoning.note(time(now), asked);
-        Ok(time(now))
+        let TimeTold { now, runs } = self.clock.tell_time(&mut connection).await?;
+        if runs {
+            self.reckoning.note(now, asked);
+        }
+        Ok(now)
     }
 
     async fn about_now(&self) -> Result<RegistryTime, Error> {

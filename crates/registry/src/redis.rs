@@ -11,7 +11,6 @@
 mod backlog;
 mod call;
 mod claim;
-mod clock_trust;
 mod cluster;
 mod codec;
 mod connect;
@@ -54,7 +53,7 @@ use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
 };
 use crate::reckoning::{Known, Reckoning};
-use crate::{Epochs, Error, Share};
+use crate::{ClockSteps, Epochs, Error, Share};
 use backlog::Backlog;
 pub use figures::ServerFigures;
 use find::Searches;
@@ -124,6 +123,11 @@ impl RedisRegistry {
     pub fn with_journals_over(mut self, servers: Servers) -> Self {
         self.way_to_journals = Some(Way::new(servers));
         self
+    }
+
+    /// Returns the steps of the servers' clocks that this node has seen.
+    pub fn clock_steps(&self) -> &Arc<ClockSteps> {
+        &self.surveys.clock_steps
     }
 
     fn way_of(&self, script: &Script) -> &Way {

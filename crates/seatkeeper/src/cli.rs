@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, config, demo, jobs, license, plan, serve, sessions, subscription, token, usage,
+    audit, bench, config, demo, jobs, license, plan, repair, serve, sessions, subscription, token, usage,
 };
 use crate::settings::{Flag, Sources, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// What capacities were used, and what became of it at the sink
     #[command(subcommand)]
     Usage(usage::UsageCommand),
+    /// Set right what servers cannot set right by themselves
+    #[command(subcommand)]
+    Repair(repair::RepairCommand),
     /// The whole story in a terminal, on a server of its own
     Demo(demo::DemoArgs),
     /// Load a server, and check as it goes that no license is ever above its seats

@@ -9,6 +9,7 @@ pub(crate) mod jobs;
 pub(crate) mod license;
 mod migrate;
 pub(crate) mod plan;
+pub(crate) mod repair;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod subscription;
@@ -35,6 +36,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Audit(command) => audit::run(command).await,
         Command::Jobs(command) => jobs::run(command).await,
         Command::Usage(command) => usage::run(command).await,
+        Command::Repair(command) => repair::run(command).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,
     }

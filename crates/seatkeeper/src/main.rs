@@ -42,6 +42,7 @@ fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
         | Command::Audit(_)
         | Command::Jobs(_)
         | Command::Usage(_)
+        | Command::Repair(_)
         | Command::Demo(_)
         | Command::Bench(_) => tokio::runtime::Builder::new_current_thread(),
     };

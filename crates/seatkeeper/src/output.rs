@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
+use seatkeeper_core::RegistryTime;
 use serde_json::{Value, json};
 
 use crate::api_client::Listed;
@@ -68,6 +69,13 @@ fn print_flush_left(mut table: Table) -> io::Result<()> {
         column.set_padding((0, 2));
     }
     line(table.trim_fmt())
+}
+
+/// A time as RFC 3339.
+pub(crate) fn date(time: RegistryTime) -> String {
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let date = chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default();
+    date.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
 /// What stands in a table where there is no value.

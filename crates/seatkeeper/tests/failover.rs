@@ -19,6 +19,7 @@ mod failover {
     mod all_fall_silent;
     mod alone;
     mod capacities;
+    mod clock_steps;
     mod clocks_apart;
     mod database_password;
     mod deployments;
@@ -41,4 +42,5 @@ mod failover {
     mod unseen_sessions;
     mod without_ledger;
     mod without_redis;
+    mod wrong_time;
 }

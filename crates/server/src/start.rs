@@ -205,7 +205,8 @@ async fn start_by<C: TimeSource>(
         settings: settings.clone(),
         looked: Default::default(),
     });
-    let node = Node { engine: Arc::clone(&engine), registries, lease };
+    let clocks = shared.as_ref().map(|shared| shared.clocks.clone()).unwrap_or_default();
+    let node = Node { engine: Arc::clone(&engine), registries, lease, clocks };
     let looks = Arc::new(looks(&settings.metrics, node, &ledger, servers));
     let app = App::new(Parts {
         verifier,

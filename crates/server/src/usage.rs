@@ -57,6 +57,7 @@ impl<S: Sink> Metering<S> {
         // First, for an emission asks for a run of it.
         jobs.start(delivery, crew, now).await?;
         let emission = Emission {
+            clock: jobs.clock(),
             station,
             ledger,
             interval: Span::from_secs(settings.emission_interval_seconds),

@@ -1,7 +1,7 @@
 //! The wall clock of servers under test, which a test turns while they run.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -21,6 +21,8 @@ impl Clock {
     /// A clock that shows the machine's time.
     pub fn new() -> Self {
         let file = NamedTempFile::new().expect("a temporary file");
+        let everybody_reads = fs::Permissions::from_mode(0o644);
+        file.as_file().set_permissions(everybody_reads).expect("the file is this process's");
         let clock = Self { file, shift_nanos: AtomicI64::new(0) };
         clock.turn(0);
         clock
@@ -67,6 +69,9 @@ fn library() -> PathBuf {
     static BUILT: OnceLock<TempDir> = OnceLock::new();
     let dir = BUILT.get_or_init(|| {
         let dir = tempfile::Builder::new().prefix("seatkeeper-clock-").tempdir().expect("a directory");
+        // Servers may run as another user.
+        let everybody_enters = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(dir.path(), everybody_enters).expect("the directory is this process's");
         let source = dir.path().join("clock.c");
         fs::write(&source, include_str!("clock.c")).expect("the directory is writable");
         let errors = File::create(dir.path().join("errors")).expect("the directory is writable");

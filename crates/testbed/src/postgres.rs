@@ -7,11 +7,12 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
+use crate::clock::Clock;
 use crate::port;
 
 /// The superuser of every cluster here. It needs no password, and every other user one.
@@ -24,6 +25,7 @@ pub struct Postgres {
     account: Option<Account>,
     dir: TempDir,
     port: u16,
+    clock: Option<Arc<Clock>>,
     guard: Child,
 }
 
@@ -63,8 +65,17 @@ impl Postgres {
         Self::start_with(&["fsync = off"])
     }
 
+    /// Makes and starts a cluster as [`start`](Self::start) does, on a host whose wall clock is `clock`.
+    pub fn start_by(clock: &Arc<Clock>) -> Self {
+        Self::make(&["fsync = off"], Some(Arc::clone(clock)))
+    }
+
     /// Likewise, with these lines of `postgresql.conf` and nothing said about the disk.
     pub fn start_with(settings: &[&str]) -> Self {
+        Self::make(settings, None)
+    }
+
+    fn make(settings: &[&str], clock: Option<Arc<Clock>>) -> Self {
         let binaries = binaries();
         let account = rustix::process::geteuid().is_root().then(Account::of_postgres);
         let dir = tempfile::Builder::new().prefix("seatkeeper-postgres-").tempdir().expect("a directory");
@@ -72,7 +83,7 @@ impl Postgres {
             chown(dir.path(), Some(uid), Some(gid)).expect("root may give a directory away");
         }
         let guard = guard(dir.path());
-        let server = Self { binaries, account, dir, port: port::free(), guard };
+        let server = Self { binaries, account, dir, port: port::free(), clock, guard };
         server.initialise(settings);
         server.start_again();
         server
@@ -104,6 +115,9 @@ impl Postgres {
         let log = self.dir.path().join("log");
         self.run("pg_ctl", |command| {
             command.arg("start").args(["--wait", "--timeout=60", "--options", &options]);
+            if let Some(clock) = &self.clock {
+                clock.lend_to(command);
+            }
             command.arg("--log").arg(log).arg("--pgdata").arg(self.data())
         });
     }

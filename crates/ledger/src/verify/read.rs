@@ -6,7 +6,7 @@ use seatkeeper_core::{PoolId, PoolKind, TenantId};
 use super::{Cut, Finding, PlanHistory, Proof, Replay};
 use crate::database::{Query, Row, Tx};
 use crate::row::Fields;
-use crate::{AuditRecord, Error, Ledger, SessionRecord, Stream};
+use crate::{AuditRecord, ClockRepair, Error, Ledger, SessionRecord, Stream};
 
 /// What verification came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ impl Ledger {
         // One read transaction: all that it reads is of one instant.
         let mut tx = self.readers().begin_snapshot().await?;
         let mut proof = Proof::default();
+        let repairs = clock_repairs(&mut tx).await?;
+        proof.clock_repairs = repairs.len() as u64;
         let mut after = (String::new(), String::new(), String::new());
         // Of the tenant whose pools are replayed now.
         let mut plans = (TenantId::from(""), PlanHistory::default());
@@ -34,7 +36,8 @@ impl Ledger {
             if pool.kind == PoolKind::Subscriber && pool.tenant != plans.0 {
                 plans = (pool.tenant.clone(), plan_history(&mut tx, &pool.tenant).await?);
             }
-            match replay(&mut tx, pool, cut, &plans.1, live).await {
+            let begun = Replay::new(pool.clone(), cut, &plans.1).with_clock_repairs(repairs.clone());
+            match replay(&mut tx, pool, begun, live).await {
                 Ok(proven) => proof.add(proven),
                 Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),
                 Err(Halt::NoAnswer(error)) => return Err(error),
@@ -80,14 +83,13 @@ async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Err
     Ok(history)
 }
 
-async fn replay(
-    tx: &mut Tx,
-    pool: PoolId,
-    cut: Option<Cut>,
-    plans: &PlanHistory,
-    live: u64,
-) -> Result<Proof, Halt> {
-    let mut replay = Replay::new(pool.clone(), cut, plans);
+/// The newest record before each repair of registry time.
+async fn clock_repairs(tx: &mut Tx) -> Result<Vec<u64>, Error> {
+    let rows = tx.query(include_str!("../../sql/clock_repairs.sql")).fetch_all().await?;
+    rows.iter().map(|row| Ok(ClockRepair::read(row)?.audit_head)).collect()
+}
+
+async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) -> Result<Proof, Halt> {
     let mut records = of_pool(tx.query(include_str!("../../sql/pool_records.sql")), &pool).fetch();
     while let Some(row) = records.try_next().await? {
         replay.record(&AuditRecord::read(&row)?)?;

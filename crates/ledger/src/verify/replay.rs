@@ -38,6 +38,8 @@ pub struct Proof {
     pub live: u64,
     /// Admissions by nodes that decided alone, none of which left its node above the pool's limit.
     pub alone: u64,
+    /// Repairs of registry time: at each of them time ran back, and nowhere else.
+    pub clock_repairs: u64,
 }
 
 impl Proof {
@@ -50,6 +52,7 @@ impl Proof {
         self.denials += other.denials;
         self.live += other.live;
         self.alone += other.alone;
+        self.clock_repairs += other.clock_repairs;
     }
 }
 
@@ -64,6 +67,10 @@ pub struct Replay<'p> {
     /// The number of the last record of each stream.
     last: BTreeMap<Stream, u64>,
     now: RegistryTime,
+    /// The id of the last record of the session stream.
+    last_id: u64,
+    /// The newest record before each repair of registry time.
+    repaired_after: Vec<u64>,
     grants: Grants<'p>,
     plan: PlanStream,
     version_newest: u64,
@@ -85,12 +92,22 @@ impl<'p> Replay<'p> {
             seq_next: cut.map_or(1, |cut| cut.seq + 1),
             last: cut.map(|cut| (Stream::Session, cut.seq)).into_iter().collect(),
             now: RegistryTime::default(),
+            last_id: 0,
+            repaired_after: Vec::new(),
             version_newest: 0,
             fold: Fold::default(),
             alone: Alone::default(),
             rows: 0,
             proof: Proof { pools: 1, ..Proof::default() },
         }
+    }
+
+    /// Lets time run back once at each repair of registry time; `audit_heads` are the ids of the newest records before
+    /// them.
+    #[must_use]
+    pub fn with_clock_repairs(mut self, audit_heads: Vec<u64>) -> Self {
+        self.repaired_after = audit_heads;
+        self
     }
 
     /// Takes the next record.
@@ -158,9 +175,11 @@ impl<'p> Replay<'p> {
         if record.seq != self.seq_next {
             return Err(Breach::Gap { expected: self.seq_next });
         }
-        if record.at < self.now {
+        let was_repaired = self.repaired_after.iter().any(|head| (self.last_id..record.id).contains(head));
+        if record.at < self.now && !was_repaired {
             return Err(Breach::TimeRanBack);
         }
+        self.last_id = record.id;
         self.seq_next += 1;
         self.now = record.at;
         match (record.action, record.session) {

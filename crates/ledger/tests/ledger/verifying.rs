@@ -90,7 +90,7 @@ async fn found(change: impl FnOnce(&mut History)) -> Breach {
 #[tokio::test]
 async fn a_whole_history_is_proven() {
     let proof = History::told().await.replay(None).unwrap();
-    let expected = Proof { pools: 1, records: 8, admissions: 3, ends: 2, denials: 1, live: 1, alone: 0 };
+    let expected = Proof { pools: 1, records: 8, admissions: 3, ends: 2, denials: 1, live: 1, alone: 0, clock_repairs: 0 };
     assert_eq!(proof, expected);
 }
 

@@ -9,6 +9,7 @@ use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use sqlx::{PgConnection, Postgres};
 
+use super::clock::warn_of_a_clock_that_is_behind;
 use super::fault::Fault;
 use super::row::{SeenRow, SeenSession, time, unsigned};
 use super::section::Section;
@@ -209,14 +210,5 @@ impl View {
             count: live.saturating_sub(self.sessions.len() as u32),
             silent_from: self.silent_from.unwrap_or_default(),
         }
-    }
-}
-
-/// A clock that is behind by more than this is worth a line in the log.
-const STEP_NOTABLE_MILLIS: i64 = 1_000;
-
-pub(super) fn warn_of_a_clock_that_is_behind(behind_ms: i64) {
-    if behind_ms > STEP_NOTABLE_MILLIS {
-        tracing::warn!(behind_ms, "PostgreSQL's clock went back; expiry is frozen until it has caught up");
     }
 }

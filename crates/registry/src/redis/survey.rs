@@ -17,11 +17,11 @@ use tokio::time::Instant;
 
 use super::RedisRegistry;
 use super::call::{Head, Stage, head_of};
-use super::clock_trust::ClockTrust;
 use super::keys::mark_key;
 use super::link::{Link, Up, not_reached};
 use super::slot::Slot;
-use crate::{Epochs, Error, Identity};
+use crate::clock_trust::ClockTrust;
+use crate::{ClockSteps, Epochs, Error, Identity, Store};
 
 /// Time limit for a server's answer to a survey. Past it, the buckets of the server count as out of reach.
 const SERVER_MAX: Duration = Duration::from_secs(1);
@@ -68,6 +68,7 @@ pub(super) struct Surveys {
     // Held while a survey is made, so that callers who come meanwhile share it.
     latest: tokio::sync::Mutex<Option<Arc<Survey>>>,
     clocks: parking_lot::Mutex<HashMap<usize, ClockTrust>>,
+    pub(super) clock_steps: Arc<ClockSteps>,
 }
 
 impl RedisRegistry {
@@ -164,7 +165,8 @@ impl RedisRegistry {
         written.map_err(why)?;
         let clock = clock_of(time.map_err(why)?).ok_or("TIME has no time")?;
         if self.settings.lease.is_some() {
-            self.surveys.clocks.lock().entry(server).or_default().check(clock, asked.into_std())?;
+            let new = || ClockTrust::new(Store::Redis, Arc::clone(&self.surveys.clock_steps));
+            self.surveys.clocks.lock().entry(server).or_insert_with(new).check(clock, asked.into_std())?;
         }
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;

@@ -38,6 +38,9 @@ pub(crate) enum Error {
     /// The ledger has no answer.
     #[error(transparent)]
     Ledger(#[from] seatkeeper_ledger::Error),
+    /// The registry in PostgreSQL has no answer.
+    #[error(transparent)]
+    Registry(#[from] seatkeeper_registry::Error),
     /// The certificates that vouch for the server cannot be read.
     #[error("the file of --ca-file cannot be read")]
     CaFile(#[source] io::Error),
@@ -95,6 +98,7 @@ impl Error {
             | Self::Signals(_)
             | Self::CaFile(_)
             | Self::Ledger(_)
+            | Self::Registry(_)
             | Self::Load(_)
             | Self::Demo(_)
             | Self::Mint(_)

@@ -2,6 +2,7 @@
 
 mod cleanup;
 mod clients;
+mod clocks;
 mod jobs;
 mod outages;
 mod redis;
@@ -13,8 +14,9 @@ use super::prometheus::RULES;
 use crate::read;
 
 /// Alerts that a test brings about. Those that take minutes are not among all tests.
-const BROUGHT_ABOUT: [&[&str]; 10] = [
+const BROUGHT_ABOUT: [&[&str]; 11] = [
     &clients::ALERTS,
+    &clocks::ALERTS,
     &cleanup::ALERTS,
     &cleanup::SLOW_ALERTS,
     &cleanup::ALERTS_WITHOUT_SWEEPER,

@@ -60,6 +60,12 @@ impl JobClock {
             }))
     }
 
+    /// Reads the clock for work that dates what it writes: an error if the clock was set a short time ago.
+    pub(crate) async fn read_to_schedule(&self) -> Result<RegistryTime, Error> {
+        let time = self.read().await?;
+        if time.may_schedule { Ok(time.now) } else { Err(Error::ClockUnsettled) }
+    }
+
     /// Reads the clock for work that deletes; an error unless records may be deleted by it now.
     pub(crate) async fn read_to_delete(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;

@@ -52,6 +52,11 @@ impl Roster {
         Ok(())
     }
 
+    /// Returns the clock of all jobs.
+    pub(crate) fn clock(&self) -> Arc<JobClock> {
+        Arc::clone(&self.clock)
+    }
+
     /// Whether this server runs the job.
     pub(crate) fn has(&self, name: JobName) -> bool {
         self.bells.contains_key(&name)

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
 use seatkeeper_core::{Bucket, PoolKind, Span};
 use seatkeeper_ledger::BucketMode;
+use seatkeeper_registry::{ClockSteps, Store};
 use tokio::time::timeout;
 
 use super::gauges::{gauge, gauges};
@@ -24,6 +26,24 @@ pub(crate) struct Node {
     pub(crate) engine: Arc<Engine>,
     pub(crate) registries: Registries,
     pub(crate) lease: Arc<EpochLease>,
+    pub(crate) clocks: Vec<(Store, Arc<ClockSteps>)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfStore {
+    store: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabels {
+    store: &'static str,
+    direction: &'static str,
+}
+
+impl From<Store> for OfStore {
+    fn from(store: Store) -> Self {
+        Self { store: store.as_str() }
+    }
 }
 
 /// How it stands.
@@ -72,6 +92,22 @@ impl Node {
     fn sweeper_idle(&self) -> Option<f64> {
         let swept = self.registries.all().filter_map(|station| *station.swept.lock());
         swept.map(|swept| swept.elapsed().as_secs_f64()).reduce(f64::max)
+    }
+
+    /// Writes how often the clocks of stores were stepped.
+    fn clock_steps(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
+        if self.clocks.is_empty() {
+            return Ok(());
+        }
+        let help = "Steps of a store's clock by more than a second, as this node has seen them.";
+        let mut metric = encoder.encode_descriptor("clock_steps", help, None, MetricType::Counter)?;
+        for (store, steps) in &self.clocks {
+            for (direction, count) in [("ahead", steps.ahead()), ("behind", steps.behind())] {
+                let labels = StepLabels { store: store.as_str(), direction };
+                metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// What serves pools of this kind: the worst over all buckets.
@@ -131,7 +167,14 @@ impl Collector for Look<Node> {
             "sweeper_idle_seconds",
             "How long ago the sweeper last had reclaimed all there was.",
             node.sweeper_idle(),
-        )
+        )?;
+        gauges(
+            encoder,
+            "clock_trusted",
+            "Whether this node believes the clocks of the store: 1, or 0 while sessions do not expire by them.",
+            node.clocks.iter().map(|(store, steps)| (OfStore::from(*store), u64::from(steps.is_trusted()))),
+        )?;
+        node.clock_steps(encoder)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::TryStreamExt;
-use seatkeeper_core::{Region, RegistryTime};
+use seatkeeper_core::{Region, RegistryTime, Span};
 use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{Registry, TimeSource};
@@ -14,6 +14,12 @@ use crate::entitlements::terms_of_pool;
 use crate::settings::Settings;
 use crate::times::registry_time_of;
 use crate::wall_clock;
+
+/// The record may be ahead of the wall clock by this much: healthy clocks are set back by less.
+const BEHIND_TOLERATED: Span = Span::from_secs(60);
+
+/// The wall clock may be ahead of the record by this much: servers are stopped for a while.
+const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
 /// A registry with every session that the ledger knows as live, each with a full TTL.
 pub(super) async fn filled_registry(
@@ -38,14 +44,28 @@ pub(super) async fn filled_registry(
     Ok(Arc::new(registry))
 }
 
-/// Where the registry's clock starts: at the wall clock, but never before what is on record.
+/// Returns the start of the registry's clock: the wall clock, but never before the latest time on record.
 pub(super) fn first_time(recorded: RegistryTime) -> RegistryTime {
     let wall = registry_time_of(wall_clock::now());
-    if recorded > wall {
-        tracing::warn!(
+    tell_of_wrong_time(wall, recorded);
+    wall.max(recorded)
+}
+
+/// Logs that the wall clock and the record are so far apart that one of them is wrong.
+fn tell_of_wrong_time(wall: RegistryTime, recorded: RegistryTime) {
+    if recorded > wall + BEHIND_TOLERATED {
+        tracing::error!(
             ahead_ms = recorded.since(wall).as_millis(),
-            "the wall clock is behind the ledger's last record; registry time goes on from the record"
+            "the ledger's latest record is dated after this host's time: registry time goes on from the record; if the \
+             host's time is wrong, synchronise it by NTP and start again; if the record is wrong, stop the server and \
+             run `seatkeeper repair clock`"
+        );
+    } else if recorded > RegistryTime::default() && wall > recorded + AHEAD_TOLERATED {
+        tracing::error!(
+            ahead_ms = wall.since(recorded).as_millis(),
+            "this host's time is more than 30 days after the ledger's latest record: registry time goes on from the \
+             host's; unless no server ran for that long, stop the server, synchronise the host's time by NTP, and run \
+             `seatkeeper repair clock`"
         );
     }
-    wall.max(recorded)
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_ledger::{BucketMode, Ledger};
 use seatkeeper_registry::memory::MemoryRegistry;
-use seatkeeper_registry::postgres::PostgresRegistry;
+use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
 use seatkeeper_registry::redis::{self, RedisRegistry, RollCall, Servers};
-use seatkeeper_registry::{Epochs, MonotonicClock, Rebuild, Registry};
+use seatkeeper_registry::{ClockSteps, Epochs, MonotonicClock, Rebuild, Registry, Store};
 
 use super::StartError;
 use super::on_record::OnRecord;
@@ -18,7 +18,7 @@ use crate::failover::{
 };
 use crate::metrics::Metrics;
 use crate::settings::{DevicesWhenDown, Settings, WhenDown};
-use crate::workers::{Crew, Recorder};
+use crate::workers::{Crew, KeepClock, Recorder};
 
 /// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -47,6 +47,10 @@ pub(super) struct Shared {
     pub(super) registries: Registries,
     pub(super) lease: Arc<EpochLease>,
     pub(super) membership: Arc<Membership>,
+    /// The steps of the clocks of each store.
+    pub(super) clocks: Vec<(Store, Arc<ClockSteps>)>,
+    /// `None`: no registry is in PostgreSQL.
+    postgres_clock: Option<Arc<PostgresClock>>,
     rebuilt: Rebuilt,
     reach: Arc<Reach>,
     when_down: BucketMode,
@@ -59,6 +63,8 @@ struct Backends {
     standby: Option<Arc<dyn Rebuild>>,
     /// None: it serves all kinds.
     lasting: Option<Arc<dyn Registry>>,
+    redis_clock: Option<Arc<ClockSteps>>,
+    postgres_clock: Option<Arc<PostgresClock>>,
 }
 
 impl Shared {
@@ -78,7 +84,9 @@ impl Shared {
         let Some(backends) = Backends::of(settings, servers, ledger, recorder, &known, &lease).await? else {
             return Ok(None);
         };
-        let Backends { main, standby, lasting } = backends;
+        let Backends { main, standby, lasting, redis_clock, postgres_clock } = backends;
+        let of_postgres = postgres_clock.as_ref().map(|clock| (Store::PostgreSql, Arc::clone(clock.steps())));
+        let of_redis = redis_clock.map(|steps| (Store::Redis, steps));
         let commits = || Commits::new(settings.registry.journal_events_max);
         let station = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
             Station::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
@@ -105,6 +113,8 @@ impl Shared {
             registries,
             lease,
             membership: Arc::new(Membership::new(name, ledger.clone(), Arc::clone(&reach), roll)),
+            clocks: of_postgres.into_iter().chain(of_redis).collect(),
+            postgres_clock,
             rebuilt: Rebuilt { main, is_ledgers, standby, has_lasting },
             reach,
             when_down,
@@ -133,6 +143,9 @@ impl Shared {
             membership: Arc::clone(&self.membership),
             metrics: metrics.clone(),
         });
+        if let Some(clock) = &self.postgres_clock {
+            upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(&self.lease) });
+        }
         let served = async {
             while !needs.are_met() {
                 tokio::time::sleep(SERVED_LOOK_INTERVAL).await;
@@ -175,6 +188,8 @@ impl Backends {
             };
             let standby = in_ledger(settings, &known.standby).await?;
             return Ok(Some(Self {
+                redis_clock: Some(Arc::clone(main.clock_steps())),
+                postgres_clock: standby.as_ref().map(|standby| Arc::clone(standby.clock())),
                 main: Arc::new(main),
                 lasting: standby.as_ref().map(lasting),
                 standby: standby.map(|standby| Arc::new(standby) as _),
@@ -184,7 +199,13 @@ impl Backends {
             return Ok(None);
         }
         let main = in_ledger(settings, &known.main).await?;
-        Ok(main.map(|main| Self { lasting: Some(lasting(&main)), main: Arc::new(main), standby: None }))
+        Ok(main.map(|main| Self {
+            redis_clock: None,
+            postgres_clock: Some(Arc::clone(main.clock())),
+            lasting: Some(lasting(&main)),
+            main: Arc::new(main),
+            standby: None,
+        }))
     }
 }
 

@@ -1,15 +1,18 @@
 //! The job that puts usage on record.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_ledger::{Fence, JobName, Ledger};
 
 use crate::engine::{Overtaken, Station};
 use crate::error::Error;
-use crate::jobs::Job;
+use crate::jobs::{Job, JobClock};
 use crate::metrics::{Emitted, UsageMetrics};
 
 pub(crate) struct Emission {
+    pub(crate) clock: Arc<JobClock>,
     pub(crate) station: Station,
     pub(crate) ledger: Ledger,
     pub(crate) interval: Span,
@@ -49,7 +52,7 @@ impl Emission {
                 seconds = emitted.window.ends().since(emitted.window.starts()).as_secs_floor(),
                 "usage is on record"
             );
-            let now = self.station.registry.now().await?;
+            let now = self.clock.read_to_schedule().await?;
             self.ledger.run_job_now(JobName::UsageDelivery, now).await.map_err(Error::Ledger)?;
         }
         Ok(())
@@ -58,7 +61,7 @@ impl Emission {
     /// A time before which nothing will be recorded any more: all that happened until then is on record.
     async fn caught_up(&self) -> Result<RegistryTime, Error> {
         // The time first: whatever comes into a journal after its end was read happens at this time or later.
-        let now = self.station.registry.now().await?;
+        let now = self.clock.read_to_schedule().await?;
         for bucket in Bucket::all() {
             let end = self.station.registry.journal_end(bucket).await?;
             self.station.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;

@@ -54,7 +54,8 @@ impl Worker for Reconcile {
     async fn activate(&self) -> Result<Left, Error> {
         let now = self.engine.now().await?;
         let since = match *self.looked.lock() {
-            Some(looked) => looked - LOOK_BACK,
+            // A look that was dated by a wrong time must not hide the changes until that time comes.
+            Some(looked) => looked.min(now) - LOOK_BACK,
             None => now - FIRST_LOOK_BACK,
         };
         let changed = since..now - AGE_MIN;

@@ -6,8 +6,9 @@ SELECT coalesce(sum(b.position - a.position), 0)::bigint AS depth,
 FROM registry.buckets b
     JOIN registry.acknowledged a USING (bucket)
     CROSS JOIN registry.told t
+    CROSS JOIN (SELECT registry.clock() AS clock OFFSET 0) c
     CROSS JOIN LATERAL (
         SELECT b.serving AND (SELECT min(p.due) FROM registry.pools p WHERE p.bucket = b.bucket)
-            <= greatest(registry.clock(), b.latest, t.latest) AS is_due
+            <= greatest(CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, t.latest) AS is_due
     ) d
 WHERE b.bucket BETWEEN $1 AND $1 + 255

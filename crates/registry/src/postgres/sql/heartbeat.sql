@@ -9,8 +9,8 @@
 UPDATE registry.sessions s
 SET last_heartbeat = greatest(s.last_heartbeat, t.now), ttl = coalesce(p.ttl, s.ttl)
 FROM registry.pools p, (
-    SELECT greatest(registry.clock(), b.latest, d.latest) AS now
-    FROM registry.buckets b, registry.told d
+    SELECT greatest(CASE WHEN c.clock <= d.trusted_until THEN c.clock END, b.latest, d.latest) AS now
+    FROM registry.buckets b, registry.told d, (SELECT registry.clock() AS clock OFFSET 0) c
     WHERE b.bucket = $2 AND b.serving AND b.epoch = $7
 ) t
 WHERE s.id = $1 AND p.pool = s.pool AND p.bucket = $2

@@ -1,7 +1,8 @@
 -- Session $1 of bucket $2 and what is said of its pool, at the time of the bucket. Nobody is waited for. Always one
 -- row: where there is no such session, the bucket alone.
-SELECT b.epoch, b.serving, l.*, greatest(registry.clock(), b.latest, t.latest) AS now
-FROM registry.told t, registry.buckets b LEFT JOIN LATERAL (
+SELECT b.epoch, b.serving, l.*,
+    greatest(CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, t.latest) AS now
+FROM (SELECT registry.clock() AS clock OFFSET 0) c, registry.told t, registry.buckets b LEFT JOIN LATERAL (
     SELECT s.id, s.holder, s.users, s.started, s.last_heartbeat, s.ttl, s.tier,
         p.kind, p.tenant, p.name, p.ends_at
     FROM registry.sessions s JOIN registry.pools p USING (pool)

@@ -1,2 +1,2 @@
--- The time, and by how much the clock is behind it; see registry.tell_time.
-SELECT now, behind FROM registry.tell_time()
+-- The time, this server's clock, and whether the clock is trusted; see registry.tell_time.
+SELECT now, clock, is_trusted FROM registry.tell_time($1, $2)

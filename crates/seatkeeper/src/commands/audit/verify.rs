@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use seatkeeper_ledger::{Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
+use seatkeeper_ledger::{ClockRepair, Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
 use serde_json::{Value, json};
 
 use crate::cli::LedgerArgs;
@@ -25,16 +25,18 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
     let ledger = settings::ledger(&args.ledger.sources())?;
     // On the standard error output, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner();
-    let verdict = verify(ledger, |proof| {
+    let verdict = verify(ledger.clone(), |proof| {
         spinner.set_message(format!("{} records of {} pools hold so far", proof.records, proof.pools));
         spinner.tick();
     })
     .await?;
     spinner.finish_and_clear();
+    let repairs = clock_repairs(ledger).await?;
     if args.json {
-        output::json(&as_json(&verdict))?;
+        output::json(&as_json(&verdict, &repairs))?;
     } else {
         print(&verdict)?;
+        print_repairs(&repairs)?;
     }
     Ok(exit_code(&verdict))
 }
@@ -48,6 +50,13 @@ pub(crate) async fn verify(
     let verdict = ledger.verify(progress).await;
     ledger.close().await;
     verdict
+}
+
+async fn clock_repairs(ledger: Location) -> Result<Vec<ClockRepair>, LedgerError> {
+    let ledger = Ledger::open_read_only(ledger).await?;
+    let repairs = ledger.clock_repairs().await;
+    ledger.close().await;
+    repairs
 }
 
 /// 0 for a proof, 1 for a finding.
@@ -67,7 +76,7 @@ pub(crate) fn print(verdict: &Verdict) -> io::Result<()> {
 }
 
 fn print_proof(proof: &Proof) -> io::Result<()> {
-    let Proof { pools, records, admissions, ends, denials, live, alone } = proof;
+    let Proof { pools, records, admissions, ends, denials, live, alone, clock_repairs } = proof;
     output::line("Proven from the audit log alone, whose records are numbered without a gap:")?;
     output::line(format_args!("  records     {records:>9}  of pools: {pools}"))?;
     output::line(format_args!("  admissions  {admissions:>9}  none left its pool above its limit"))?;
@@ -80,6 +89,11 @@ fn print_proof(proof: &Proof) -> io::Result<()> {
             "  alone       {alone:>9}  admitted by nodes that did not reach the registry, each within the limit by itself"
         ))?;
     }
+    if *clock_repairs > 0 {
+        output::line(format_args!(
+            "  repairs     {clock_repairs:>9}  of registry time: time ran back at these, and nowhere else"
+        ))?;
+    }
     output::line("The table of sessions is what the log says it must be.")
 }
 
@@ -88,7 +102,30 @@ fn print_finding(finding: &Finding) -> io::Result<()> {
     output::line(finding)
 }
 
-fn as_json(verdict: &Verdict) -> Value {
+/// Says who repaired registry time, when, from which time and to which.
+fn print_repairs(repairs: &[ClockRepair]) -> io::Result<()> {
+    for ClockRepair { repaired_at, wrong_until, audit_head, actor, sessions } in repairs {
+        output::line(format_args!(
+            "Registry time was set back from {} to {} by {actor}, after audit record {audit_head}; {sessions} live \
+             sessions got a full TTL.",
+            output::date(*wrong_until),
+            output::date(*repaired_at),
+        ))?;
+    }
+    Ok(())
+}
+
+fn repair_as_json(repair: &ClockRepair) -> Value {
+    json!({
+        "repaired_at": output::date(repair.repaired_at),
+        "wrong_until": output::date(repair.wrong_until),
+        "audit_head": repair.audit_head,
+        "actor": repair.actor,
+        "sessions": repair.sessions,
+    })
+}
+
+fn as_json(verdict: &Verdict, repairs: &[ClockRepair]) -> Value {
     match verdict {
         Verdict::Proven(proof) => json!({
             "proven": true,
@@ -99,6 +136,7 @@ fn as_json(verdict: &Verdict) -> Value {
             "denials": proof.denials,
             "live": proof.live,
             "alone": proof.alone,
+            "clock_repairs": repairs.iter().map(repair_as_json).collect::<Vec<_>>(),
         }),
         Verdict::Broken(finding) => json!({ "proven": false, "finding": finding.to_string() }),
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use seatkeeper_core::{ClockReading, RegistryTime, Span};
 
-use super::{APART_MAX, ClockTrust, SETTLES_AFTER, STEP_DOUBTFUL};
+use super::{APART_MAX, ClockTrust, SETTLES_AFTER, STEP_DOUBTFUL, Store};
 
 const TICK: Duration = Duration::from_millis(200);
 const START: Duration = Duration::from_secs(1_800_000_000);
@@ -21,7 +21,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let mut scene = Self { trust: ClockTrust::default(), passed: Duration::ZERO };
+        let mut scene = Self { trust: ClockTrust::new(Store::PostgreSql, Default::default()), passed: Duration::ZERO };
         assert!(scene.reads(0, TICK), "a clock that nobody knows yet is believed");
         scene
     }

@@ -1,0 +1,2 @@
+-- Forgets all nodes: none of them is live.
+DELETE FROM nodes

@@ -1,0 +1,133 @@
+//! Sets registry time right on record, after a wrong time got there.
+
+use chrono::{DateTime, Utc};
+use seatkeeper_core::{RegistryTime, Span};
+
+use crate::database::{Row, Tx};
+use crate::row::{Fields, stored_whole};
+use crate::{Error, Ledger, audit, times};
+
+/// The record may be ahead of the true time by this much without being wrong: clocks of healthy hosts differ.
+const AHEAD_TOLERATED: Span = Span::from_secs(60);
+
+/// A node counts as live for this time after it was last seen.
+const NODE_LIVE_MILLIS: u64 = 5_000;
+
+/// A repair of registry time on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockRepair {
+    /// The true time of the repair: registry time goes on from here.
+    pub repaired_at: RegistryTime,
+    /// The latest time on record before the repair.
+    pub wrong_until: RegistryTime,
+    /// The newest record of the audit log before the repair. Records up to this one may be dated up to `wrong_until`.
+    pub audit_head: u64,
+    /// The operator who repaired it.
+    pub actor: String,
+    /// Live sessions, each of which got a full TTL.
+    pub sessions: u64,
+}
+
+/// A repair that can be carried out or given up. Dropped, it changes nothing.
+pub struct PlannedRepair {
+    tx: Tx,
+    /// The repair as it goes on record.
+    pub repair: ClockRepair,
+}
+
+impl PlannedRepair {
+    /// Puts the repair on record.
+    pub async fn apply(self) -> Result<ClockRepair, Error> {
+        self.tx.commit().await?;
+        Ok(self.repair)
+    }
+}
+
+impl Ledger {
+    /// Prepares to set registry time back to `to`, the true time. `Ok(None)` if the record is not ahead of `to` by more
+    /// than a minute. `Err(NodesLive)` while nodes serve; `Err(UsageMetered)` if usage is metered past `to`.
+    pub async fn plan_clock_repair(
+        &self,
+        to: RegistryTime,
+        actor: &str,
+    ) -> Result<Option<PlannedRepair>, Error> {
+        let mut tx = self.write().await?;
+        refuse_while_nodes_live(&mut tx).await?;
+        let last: Option<DateTime<Utc>> = tx.query(include_str!("../sql/last_time.sql")).scalar().await?;
+        let wrong_until = last.map(times::from_stored).unwrap_or_default();
+        if wrong_until <= to + AHEAD_TOLERATED {
+            return Ok(None);
+        }
+        refuse_if_metered_past(&mut tx, to).await?;
+        let audit_head = audit::head(&mut tx).await?.unsigned_abs();
+        let at = times::stored(to);
+        let repair_sessions = tx.query(include_str!("../sql/repair_sessions.sql"));
+        let sessions = repair_sessions.bind(at).execute().await?;
+        for statement in [
+            include_str!("../sql/repair_jobs.sql"),
+            include_str!("../sql/repair_outbox.sql"),
+            include_str!("../sql/repair_idempotency_keys.sql"),
+        ] {
+            tx.query(statement).bind(at).execute().await?;
+        }
+        for statement in
+            [include_str!("../sql/repair_nodes.sql"), include_str!("../sql/repair_bucket_locks.sql")]
+        {
+            tx.query(statement).execute().await?;
+        }
+        let actor = actor.to_owned();
+        let repair = ClockRepair { repaired_at: to, wrong_until, audit_head, actor, sessions };
+        repair.record(&mut tx).await?;
+        Ok(Some(PlannedRepair { tx, repair }))
+    }
+
+    /// Returns all repairs of registry time, in order.
+    pub async fn clock_repairs(&self) -> Result<Vec<ClockRepair>, Error> {
+        let rows = self.readers().query(include_str!("../sql/clock_repairs.sql")).fetch_all().await?;
+        rows.iter().map(ClockRepair::read).collect()
+    }
+}
+
+impl ClockRepair {
+    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            repaired_at: fields.time("repaired_at")?,
+            wrong_until: fields.time("wrong_until")?,
+            audit_head: fields.whole("audit_head")?,
+            actor: fields.value("actor")?,
+            sessions: fields.whole("sessions")?,
+        })
+    }
+
+    async fn record(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.query(include_str!("../sql/record_clock_repair.sql"))
+            .bind(times::stored(self.repaired_at))
+            .bind(times::stored(self.wrong_until))
+            .bind(stored_whole(self.audit_head))
+            .bind(self.actor.as_str())
+            .bind(stored_whole(self.sessions))
+            .execute()
+            .await?;
+        Ok(())
+    }
+}
+
+/// A node that was seen at a time still to come died while the clock was wrong.
+async fn refuse_while_nodes_live(tx: &mut Tx) -> Result<(), Error> {
+    let now = tx.now().await?;
+    let mut live = 0;
+    for row in &tx.query(include_str!("../sql/nodes.sql")).fetch_all().await? {
+        let seen: DateTime<Utc> = Fields(row).value("seen_at")?;
+        live += u64::from((now - seen).num_milliseconds().unsigned_abs() < NODE_LIVE_MILLIS);
+    }
+    if live > 0 { Err(Error::NodesLive { count: live }) } else { Ok(()) }
+}
+
+async fn refuse_if_metered_past(tx: &mut Tx, to: RegistryTime) -> Result<(), Error> {
+    let until: Option<DateTime<Utc>> = tx.query(include_str!("../sql/metered_until.sql")).scalar().await?;
+    match until.filter(|until| times::from_stored(*until) > to) {
+        Some(until) => Err(Error::UsageMetered { until: until.to_rfc3339() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,228 @@
+//! Watches a store's clock for jumps.
+//!
+//! A clock that jumps forward would end every session at once. Leases keep registries from following such a clock
+//! (`redis/scripts/lib/bucket.lua`, `migrations/0008_clock_lease.sql`); [`ClockTrust`] keeps nodes from prolonging a
+//! lease by a clock that is wrong for a moment or for good.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use seatkeeper_core::{CLOCK_TOLERANCE, ClockReading, RegistryTime, Span};
+
+/// A jump forward of more than this is not believed at once.
+const STEP_DOUBTFUL: Span = Span::from_secs(10);
+
+/// A clock is believed once it has run on for this time after a doubtful jump.
+const SETTLES_AFTER: Span = Span::from_secs(2);
+
+/// The largest distance of a clock that has jumped from this node's wall clock. Further than that it is never believed.
+const APART_MAX: Duration = Duration::from_secs(600);
+
+/// A store whose clock decides who lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// PostgreSQL.
+    PostgreSql,
+    /// Redis.
+    Redis,
+}
+
+impl Store {
+    /// The store's name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PostgreSql => "postgresql",
+            Self::Redis => "redis",
+        }
+    }
+}
+
+impl fmt::Display for Store {
+    /// Writes the store's name for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PostgreSql => "PostgreSQL",
+            Self::Redis => "Redis",
+        })
+    }
+}
+
+/// The steps that this node has seen of the clocks of one store, and whether it believes the clocks now.
+#[derive(Debug, Default)]
+pub struct ClockSteps {
+    ahead: AtomicU64,
+    behind: AtomicU64,
+    is_doubted: AtomicBool,
+}
+
+impl ClockSteps {
+    /// Returns how often a clock went ahead of this node's monotonic clock by more than a second.
+    pub fn ahead(&self) -> u64 {
+        self.ahead.load(Relaxed)
+    }
+
+    /// Returns how often a clock fell behind this node's monotonic clock by more than a second.
+    pub fn behind(&self) -> u64 {
+        self.behind.load(Relaxed)
+    }
+
+    /// Returns false while this node does not believe the clock that it read last.
+    pub fn is_trusted(&self) -> bool {
+        !self.is_doubted.load(Relaxed)
+    }
+
+    fn note(&self, by_millis: i64) {
+        if by_millis > 0 { &self.ahead } else { &self.behind }.fetch_add(1, Relaxed);
+    }
+}
+
+/// Says whether the clock of one server is to be believed, by holding it against this process's monotonic clock.
+#[derive(Debug)]
+pub(crate) struct ClockTrust {
+    store: Store,
+    steps: Arc<ClockSteps>,
+    /// The monotonic clock is counted from here.
+    started: Instant,
+    believed: Option<ClockReading>,
+    /// The first reading behind a jump that is not believed yet.
+    doubted: Option<ClockReading>,
+}
+
+impl ClockTrust {
+    /// A clock of `store` that was not read yet.
+    pub(crate) fn new(store: Store, steps: Arc<ClockSteps>) -> Self {
+        Self { store, steps, started: Instant::now(), believed: None, doubted: None }
+    }
+
+    /// Takes the time that a server told which was asked at `asked`. An error says why its clock is not believed at present.
+    pub(crate) fn check(&mut self, time: RegistryTime, asked: Instant) -> Result<(), Arc<str>> {
+        let now = self.reading(time, asked);
+        self.check_at(now, wall_clock())
+    }
+
+    /// Takes a time as [`check`](Self::check) does, from a clock whose lease is over. The first reading is believed only
+    /// if it is near `last`, the latest time on record, or near this node's wall clock.
+    pub(crate) fn check_unleased(
+        &mut self,
+        time: RegistryTime,
+        asked: Instant,
+        last: RegistryTime,
+    ) -> Result<(), Arc<str>> {
+        let now = self.reading(time, asked);
+        self.check_unleased_at(now, wall_clock(), last)
+    }
+
+    /// Returns the time that the clock shows at `now` if it runs on as it did when it was last believed.
+    pub(crate) fn expected(&self, now: Instant) -> Option<RegistryTime> {
+        let believed = self.believed?;
+        let passed = self.monotonic(now).as_millis().saturating_sub(believed.asked.as_millis());
+        Some(believed.time + Span::from_millis(passed))
+    }
+
+    fn reading(&self, time: RegistryTime, asked: Instant) -> ClockReading {
+        ClockReading { time, asked: self.monotonic(asked), answered: self.monotonic(Instant::now()) }
+    }
+
+    fn monotonic(&self, at: Instant) -> Span {
+        Span::from_millis(at.saturating_duration_since(self.started).as_millis() as u64)
+    }
+
+    fn check_unleased_at(
+        &mut self,
+        now: ClockReading,
+        wall: Duration,
+        last: RegistryTime,
+    ) -> Result<(), Arc<str>> {
+        let is_near = apart(now.time, wall) <= APART_MAX || apart(now.time, since_epoch(last)) <= APART_MAX;
+        if self.believed.is_some() || is_near {
+            return self.check_at(now, wall);
+        }
+        let store = self.store;
+        if self.doubted.is_none() {
+            tracing::error!(
+                clock = %Millis(since_epoch(now.time)),
+                wall_clock = %Millis(wall),
+                "the clock of {store} is more than 10 minutes away from this node's and from the record: registry time \
+                 stands still and no session expires; check NTP on both hosts"
+            );
+            self.doubted = Some(now);
+        }
+        self.steps.is_doubted.store(true, Relaxed);
+        Err("its clock is far from this node's and from the record".into())
+    }
+
+    fn check_at(&mut self, now: ClockReading, wall: Duration) -> Result<(), Arc<str>> {
+        let (store, Some(believed)) = (self.store, self.believed) else {
+            self.believe(now);
+            return Ok(());
+        };
+        let ahead_ms = now.apart_from(believed);
+        if ahead_ms <= millis(STEP_DOUBTFUL) {
+            if ahead_ms.unsigned_abs() > CLOCK_TOLERANCE.as_millis() {
+                self.steps.note(ahead_ms);
+                tracing::error!(
+                    ahead_ms,
+                    "the clock of {store} was stepped: sessions expire that much earlier or later; check its host's NTP"
+                );
+            }
+            self.believe(now);
+            return Ok(());
+        }
+        let runs_on =
+            |since: &ClockReading| now.apart_from(*since).unsigned_abs() <= CLOCK_TOLERANCE.as_millis();
+        let since = match self.doubted.filter(runs_on) {
+            Some(since) => since,
+            None => {
+                self.steps.note(ahead_ms);
+                tracing::error!(
+                    ahead_ms,
+                    "the clock of {store} jumped: no session expires by it until it has settled; check its host's NTP"
+                );
+                *self.doubted.insert(now)
+            }
+        };
+        let ran_on_for = now.asked.as_millis().saturating_sub(since.answered.as_millis());
+        if apart(now.time, wall) <= APART_MAX && ran_on_for >= SETTLES_AFTER.as_millis() {
+            self.believe(now);
+            return Ok(());
+        }
+        self.steps.is_doubted.store(true, Relaxed);
+        Err(format!("its clock jumped {} s ahead", ahead_ms / 1_000).into())
+    }
+
+    fn believe(&mut self, now: ClockReading) {
+        (self.believed, self.doubted) = (Some(now), None);
+        self.steps.is_doubted.store(false, Relaxed);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the wall clock only keeps a jump from being believed")]
+fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn since_epoch(time: RegistryTime) -> Duration {
+    Duration::from_millis(time.as_millis())
+}
+
+fn apart(time: RegistryTime, wall: Duration) -> Duration {
+    wall.abs_diff(since_epoch(time))
+}
+
+/// A time for the log: seconds since 1970, with milliseconds.
+struct Millis(Duration);
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0.as_secs(), self.0.subsec_millis())
+    }
+}
+
+fn millis(span: Span) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The clock of the database's server, held against this node's monotonic clock.
+//!
+//! Registry time follows the clock only within the clock's lease (`migrations/0008_clock_lease.sql`). A node that tells
+//! the time prolongs the lease in the same statement, so the lease costs no commit of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_postgres::Connections;
+use sqlx::pool::PoolConnection;
+use sqlx::{FromRow, PgConnection, Postgres};
+
+use super::connect::begin_long;
+use super::fault::Fault;
+use super::row::{signed, time};
+use crate::clock_trust::{ClockSteps, ClockTrust};
+use crate::{Error, Store};
+
+/// Lease of the clock. A clock that jumps further than this ends no session.
+const LEASE: Span = Span::from_secs(10);
+
+/// The age of a reading past which [`PostgresClock::keep`] reads the clock anew. Several readings fit into a lease.
+const READING_AGE_MAX: Duration = Duration::from_secs(2);
+
+/// The largest lead of the clock over the reading that a statement rests on: longer than any statement takes.
+const READING_SLACK: Span = Span::from_secs(10);
+
+/// A clock is behind registry time notably by more than this.
+const BEHIND_NOTABLE_MILLIS: i64 = 1_000;
+
+/// The clock of PostgreSQL's server as this node knows it.
+#[derive(Debug)]
+pub struct PostgresClock {
+    connections: Connections,
+    /// Set by the first [`keep`](Self::keep): this node prolongs the lease.
+    is_keeper: AtomicBool,
+    trust: Mutex<ClockTrust>,
+    steps: Arc<ClockSteps>,
+    latest: Mutex<Option<Reading>>,
+}
+
+/// The latest reading of the clock.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    asked: Instant,
+    /// The lease of the clock was not over.
+    is_leased: bool,
+    /// This node believes the clock.
+    is_believed: bool,
+}
+
+/// A row of `registry.tell_time`.
+#[derive(FromRow)]
+struct TimeRow {
+    now: i64,
+    clock: i64,
+    is_trusted: bool,
+}
+
+/// A row of `registry.trust_clock`.
+#[derive(FromRow)]
+struct TrustRow {
+    sessions: i64,
+    skipped: i64,
+}
+
+/// The registry time that the database told.
+pub(super) struct TimeTold {
+    pub(super) now: RegistryTime,
+    /// Registry time follows the clock. Otherwise it stands still.
+    pub(super) runs: bool,
+}
+
+impl PostgresClock {
+    pub(super) fn new(connections: Connections) -> Self {
+        let steps = Arc::<ClockSteps>::default();
+        let trust = Mutex::new(ClockTrust::new(Store::PostgreSql, Arc::clone(&steps)));
+        Self { connections, is_keeper: AtomicBool::new(false), trust, steps, latest: Mutex::default() }
+    }
+
+    /// Returns the steps of the clock that this node has seen.
+    pub fn steps(&self) -> &Arc<ClockSteps> {
+        &self.steps
+    }
+
+    /// Prolongs the clock's lease while this node believes the clock, and lets registry time go on once a clock
+    /// that jumped is believed again. For nodes that serve clients; to be called several times a second.
+    pub async fn keep(&self) -> Result<(), Error> {
+        self.is_keeper.store(true, Ordering::Relaxed);
+        let is_recent = |reading: &Reading| {
+            reading.is_leased && reading.is_believed && reading.asked.elapsed() < READING_AGE_MAX
+        };
+        if self.latest.lock().as_ref().is_some_and(is_recent) {
+            return Ok(());
+        }
+        let mut connection = self.connections.acquire().await.map_err(Fault::Refused)?;
+        self.tell_time(&mut connection).await?;
+        let latest = *self.latest.lock();
+        if latest.is_some_and(|reading| reading.is_believed && !reading.is_leased) {
+            self.trust_clock(connection).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads registry time and the clock, and prolongs the clock's lease if this node believes the clock.
+    pub(super) async fn tell_time(&self, connection: &mut PgConnection) -> Result<TimeTold, Fault> {
+        let asked = Instant::now();
+        let TimeRow { now, clock, is_trusted } = sqlx::query_as(include_str!("sql/tell_time.sql"))
+            .bind(self.not_after())
+            .bind(signed(LEASE.as_millis()))
+            .fetch_one(connection)
+            .await?;
+        let runs = is_trusted && now <= clock;
+        if !self.is_keeper.load(Ordering::Relaxed) {
+            return Ok(TimeTold { now: time(now), runs });
+        }
+        let checked = if is_trusted {
+            self.trust.lock().check(time(clock), asked)
+        } else {
+            self.trust.lock().check_unleased(time(clock), asked, time(now))
+        };
+        *self.latest.lock() = Some(Reading { asked, is_leased: is_trusted, is_believed: checked.is_ok() });
+        warn_of_a_clock_that_is_behind(now - clock);
+        Ok(TimeTold { now: time(now), runs })
+    }
+
+    /// Gives each session a full TTL, and lets registry time go on by a clock that this node believes.
+    async fn trust_clock(&self, connection: PoolConnection<Postgres>) -> Result<(), Fault> {
+        let mut transaction = begin_long(connection).await?;
+        let trusted: Option<TrustRow> = sqlx::query_as(include_str!("sql/trust_clock.sql"))
+            .bind(self.not_after())
+            .bind(signed(LEASE.as_millis()))
+            .fetch_optional(&mut *transaction)
+            .await?;
+        transaction.commit().await.map_err(Fault::of_commit)?;
+        *self.latest.lock() = None;
+        if let Some(TrustRow { sessions, skipped }) = trusted {
+            tracing::warn!(
+                sessions,
+                skipped_ms = skipped,
+                "registry time in PostgreSQL goes on: it stood still while the clock of PostgreSQL's server was wrong \
+                 or no node served; each session has a full TTL from now"
+            );
+        }
+        Ok(())
+    }
+
+    /// The latest time that the clock can read now unless it jumped; 0: unknown, or this node does not keep the lease.
+    fn not_after(&self) -> i64 {
+        if !self.is_keeper.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let expected = self.trust.lock().expected(Instant::now());
+        expected.map_or(0, |clock| signed((clock + READING_SLACK).as_millis()))
+    }
+}
+
+pub(super) fn warn_of_a_clock_that_is_behind(behind_ms: i64) {
+    if behind_ms > BEHIND_NOTABLE_MILLIS {
+        tracing::warn!(behind_ms, "PostgreSQL's clock went back; expiry is frozen until it has caught up");
+    }
+}

@@ -1,0 +1,48 @@
+//! Sets registry time right in the database, after a wrong time got there.
+
+use seatkeeper_core::RegistryTime;
+use seatkeeper_postgres::PostgresUrl;
+use sqlx::FromRow;
+
+use super::connect::{self, begin_long};
+use super::fault::Fault;
+use super::row::{signed, time, unsigned};
+use crate::Error;
+
+/// Registry time in a database before a repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegistryRepair {
+    /// The latest time in the registry.
+    pub latest: RegistryTime,
+    /// Events that wait for the ledger. While any do, registry time cannot be repaired.
+    pub waiting: u64,
+}
+
+/// A row of `registry.repair_clock`.
+#[derive(FromRow)]
+struct RepairRow {
+    latest: i64,
+    waiting: i64,
+}
+
+/// Sets registry time in the database at `url` back to `to`, the true time, and gives each session a full TTL. Changes
+/// nothing unless `apply` is set, if registry time is not later than `to`, or while events wait for the ledger. No node
+/// may serve meanwhile.
+pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
+    let connections = connect::connections(url, 1)?;
+    connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
+    let connection = connections.acquire().await.map_err(Fault::from)?;
+    let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
+    let RepairRow { latest, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))
+        .bind(signed(to.as_millis()))
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(Fault::from)?;
+    if apply {
+        transaction.commit().await.map_err(Fault::of_commit)?;
+    } else {
+        transaction.rollback().await.map_err(Fault::from)?;
+    }
+    connections.close().await;
+    Ok(RegistryRepair { latest: time(latest), waiting: unsigned(waiting) })
+}

@@ -1,0 +1,21 @@
+//! `seatkeeper repair`: sets right what servers cannot set right by themselves.
+
+mod clock;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::Error;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RepairCommand {
+    /// Set registry time back to the true time, after a wrong time got on record
+    Clock(clock::ClockArgs),
+}
+
+pub(super) async fn run(command: RepairCommand) -> Result<ExitCode, Error> {
+    match command {
+        RepairCommand::Clock(args) => clock::run(&args).await,
+    }
+}

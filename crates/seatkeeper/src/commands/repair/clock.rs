@@ -1,0 +1,97 @@
+//! `seatkeeper repair clock`: sets registry time back to the true time.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_ledger::{ClockRepair, Ledger, Location, Settings};
+use seatkeeper_registry::postgres::{RegistryRepair, repair_clock};
+use seatkeeper_server::wall_clock;
+
+use crate::cli::LedgerArgs;
+use crate::commands::{EXIT_FAILED, Error};
+use crate::{output, settings};
+
+/// Registry time in PostgreSQL may be ahead of the true time by this much without being wrong.
+const AHEAD_TOLERATED: Span = Span::from_secs(60);
+
+#[derive(Debug, Args)]
+pub(crate) struct ClockArgs {
+    #[command(flatten)]
+    ledger: LedgerArgs,
+    /// Change the record; without it, only say what would change
+    #[arg(long)]
+    apply: bool,
+    /// Put this name on record as the operator's
+    #[arg(long, value_name = "NAME", env = "USER", default_value = "unknown")]
+    by: String,
+}
+
+pub(super) async fn run(args: &ClockArgs) -> Result<ExitCode, Error> {
+    let location = settings::ledger(&args.ledger.sources())?;
+    let to = now();
+    let ledger = Ledger::open(Settings::new(location.clone())).await?;
+    let repaired = repair(&ledger, &location, to, args).await;
+    ledger.close().await;
+    repaired
+}
+
+/// Repairs the registry first: its time is not on record, so a repair that broke off is found again.
+async fn repair(
+    ledger: &Ledger,
+    location: &Location,
+    to: RegistryTime,
+    args: &ClockArgs,
+) -> Result<ExitCode, Error> {
+    // Refuses before anything changes.
+    let planned = ledger.plan_clock_repair(to, &args.by).await?;
+    let registry = match location {
+        Location::Postgres(url) => Some(repair_clock(url, to, false).await?),
+        Location::Directory(_) => None,
+    };
+    if let Some(waiting) = registry.map(|registry| registry.waiting).filter(|waiting| *waiting > 0) {
+        output::line(format_args!(
+            "Refused: {waiting} events wait for the ledger. Start a node, stop it in good order, and ask again."
+        ))?;
+        return Ok(ExitCode::from(EXIT_FAILED));
+    }
+    let registry = registry.filter(|registry| registry.latest > to + AHEAD_TOLERATED);
+    if planned.is_none() && registry.is_none() {
+        output::line(format_args!("Registry time is right: nothing on record is later than {}.", output::date(to)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(RegistryRepair { latest, .. }) = registry {
+        output::line(format_args!("Registry time in PostgreSQL is {}.", output::date(latest)))?;
+    }
+    if let Some(planned) = &planned {
+        print(&planned.repair)?;
+    }
+    if !args.apply {
+        output::line("Nothing was changed. Ask again with --apply to set registry time right.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let (Location::Postgres(url), Some(_)) = (location, registry) {
+        repair_clock(url, to, true).await?;
+    }
+    if let Some(planned) = planned {
+        planned.apply().await?;
+    }
+    output::line(format_args!("Registry time goes on from {}.", output::date(to)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(repair: &ClockRepair) -> std::io::Result<()> {
+    let ClockRepair { repaired_at, wrong_until, audit_head, actor, sessions } = repair;
+    output::pairs([
+        ("latest time on record", output::date(*wrong_until)),
+        ("true time", output::date(*repaired_at)),
+        ("newest audit record", audit_head.to_string()),
+        ("live sessions with a full TTL", sessions.to_string()),
+        ("by", actor.clone()),
+    ])
+}
+
+/// The time that this machine shows.
+fn now() -> RegistryTime {
+    RegistryTime::from_millis(u64::try_from(wall_clock::now().timestamp_millis()).unwrap_or_default())
+}

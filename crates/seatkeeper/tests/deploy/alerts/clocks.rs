@@ -1,0 +1,26 @@
+//! A PostgreSQL whose host has its clock set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::postgres::Postgres;
+
+use super::nothing;
+use super::outages::node;
+use crate::deploy::prometheus::Prometheus;
+
+pub(super) const ALERTS: [&str; 1] = ["SeatkeeperClockStepped"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_of_postgresql_is_set() {
+    let clock = Arc::new(Clock::new());
+    let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
+    let database = postgres.url("postgres");
+    let mut house = tokio::task::block_in_place(|| node(&database, &database));
+    let mut prometheus = Prometheus::watching(house.url()).await;
+    clock.advance(Duration::from_secs(400));
+    prometheus.fires(&ALERTS, nothing).await;
+    // It has seen a clock that was wrong, and says so.
+    tokio::task::block_in_place(|| house.kill());
+}

@@ -1,0 +1,147 @@
+//! A wrong time that got on record: the host's clock was ten years ahead when the servers started. `seatkeeper repair
+//! clock` sets registry time right, and the audit log proves itself before and after.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::postgres::Postgres;
+use serde_json::Value;
+
+use super::support::{answered, renewed};
+use crate::house::{House, Output, run};
+use crate::support::scene::License;
+use crate::until::within;
+
+const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+const TTL: Duration = Duration::from_secs(4);
+
+/// A silent session expires within this time on a busy machine.
+const EXPIRES_WITHIN: Duration = Duration::from_secs(30);
+
+/// How a test reaches the record of a server that does not run.
+struct Record(Vec<String>);
+
+impl Record {
+    fn command(&self, args: &[&str]) -> Output {
+        let own = self.0.iter().map(String::as_str);
+        tokio::task::block_in_place(|| run(&args.iter().copied().chain(own).collect::<Vec<_>>()))
+    }
+
+    fn repair(&self, args: &[&str]) -> Output {
+        self.command(&[&["repair", "clock", "--by", "ann"], args].concat())
+    }
+
+    /// Repairs the record of a server that has stopped: first by a dry run, which changes nothing.
+    fn is_repaired(&self) {
+        for _ in 0..2 {
+            let dry = self.repair(&[]);
+            assert!(dry.status.success(), "{}{}", dry.stdout, dry.stderr);
+            assert!(dry.stdout.contains("Nothing was changed"), "{}", dry.stdout);
+        }
+        let repaired = self.repair(&["--apply"]);
+        assert!(repaired.status.success(), "{}{}", repaired.stdout, repaired.stderr);
+        let again = self.repair(&["--apply"]);
+        assert!(again.stdout.contains("Registry time is right"), "{}{}", again.stdout, again.stderr);
+    }
+
+    fn states_the_repair(&self) {
+        let verified = self.command(&["audit", "verify"]);
+        assert!(verified.status.success(), "{}{}", verified.stdout, verified.stderr);
+        let line = verified.stdout.lines().find(|line| line.contains("was set back")).expect("the repair");
+        assert!(line.contains("by ann"), "{line}");
+    }
+}
+
+/// How far a date is ahead of the machine's clock.
+fn ahead(date: &Value) -> Duration {
+    let date: DateTime<Utc> = date.as_str().and_then(|text| text.parse().ok()).expect("a date");
+    (date - now()).to_std().unwrap_or_default()
+}
+
+fn now() -> DateTime<Utc> {
+    std::time::SystemTime::now().into()
+}
+
+/// The seat of one machine, and when that is to expire.
+async fn taken(house: &House, license: &License, machine: &str) -> Value {
+    let client = house.client("crowd");
+    answered(async || client.acquire(&license.key, machine).await).await.expect(201)
+}
+
+/// Ann's session, whose TTL is over in time again: her seat is free then and not before.
+async fn expires_in_time(house: &House, license: &License, ann: &Value) {
+    let client = house.client("crowd");
+    renewed(&client, ann).await;
+    answered(async || client.acquire(&license.key, "bob").await).await.expect(403);
+    let bob = within(EXPIRES_WITHIN, "the silent session expires", async || {
+        let answer = answered(async || client.acquire(&license.key, "bob").await).await;
+        if answer.status == 201 { Ok(answer.body) } else { Err(answer.status.to_string()) }
+    })
+    .await;
+    assert!(ahead(&bob["expires_at"]) <= TTL, "{bob:#}");
+    client.heartbeat(ann).await.expect(410);
+    client.release(&bob["session_id"]).await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
+    let clock = Clock::new();
+    clock.advance(DECADE);
+    let mut house = tokio::task::block_in_place(|| House::open_in(&clock.environment(), &[]));
+    let record = Record(vec!["--data-dir".into(), house.data_dir().to_str().expect("a path").into()]);
+    let license = License::make(&house.admin(), 1, Some(TTL.as_secs())).await;
+    let ann = taken(&house, &license, "ann").await;
+    assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
+    let refused = record.repair(&["--apply"]);
+    assert!(refused.stderr.contains("another process uses"), "{}{}", refused.stdout, refused.stderr);
+    tokio::task::block_in_place(|| house.stop());
+    clock.set_back(DECADE);
+
+    tokio::task::block_in_place(|| house.start());
+    let kept = house.client("crowd").heartbeat(&ann["session_id"]).await.expect(200);
+    assert!(ahead(&kept["expires_at"]) > DECADE / 2, "the record does not go back by itself: {kept:#}");
+    let (_, log) = tokio::task::block_in_place(|| house.stop());
+    assert!(log.contains("run `seatkeeper repair clock`"), "{log}");
+
+    record.is_repaired();
+    record.states_the_repair();
+    tokio::task::block_in_place(|| house.start());
+    expires_in_time(&house, &license, &ann["session_id"]).await;
+    let (_, log) = tokio::task::block_in_place(|| house.stop());
+    assert!(!log.contains("repair clock"), "{log}");
+    record.states_the_repair();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_time_on_record_in_postgresql_is_set_right() {
+    let clock = Arc::new(Clock::new());
+    clock.advance(DECADE);
+    let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
+    let database = postgres.url("postgres");
+    let settings = [("REGISTRY_URL", database.as_str()), ("LEDGER_URL", database.as_str())];
+    let mut house = tokio::task::block_in_place(|| House::open_in(&clock.environment(), &settings));
+    let record = Record(vec!["--ledger".into(), database.clone()]);
+    let license = License::make(&house.admin(), 1, Some(TTL.as_secs())).await;
+    let ann = taken(&house, &license, "ann").await;
+    assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
+    tokio::task::block_in_place(|| house.stop());
+    clock.set_back(DECADE);
+
+    tokio::task::block_in_place(|| house.start());
+    tokio::time::sleep(TTL + Duration::from_secs(2)).await;
+    let client = house.client("crowd");
+    answered(async || client.acquire(&license.key, "bob").await).await.expect(403);
+    let refused = record.repair(&["--apply"]);
+    assert!(refused.stderr.contains("nodes are live"), "{}{}", refused.stdout, refused.stderr);
+    tokio::task::block_in_place(|| house.stop());
+
+    record.is_repaired();
+    record.states_the_repair();
+    tokio::task::block_in_place(|| house.start());
+    expires_in_time(&house, &license, &ann["session_id"]).await;
+    tokio::task::block_in_place(|| house.stop());
+    record.states_the_repair();
+}
