@@ -1,5 +1,8 @@
 //! PostgreSQL: a cluster of its own, in a temporary directory, on a port of 127.0.0.1.
 
+mod frozen;
+mod standby;
+
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
+use crate::disk::Disk;
 use crate::port;
 
 /// The superuser of every cluster here. It needs no password, and every other user one.
@@ -25,6 +29,8 @@ pub struct Postgres {
     dir: TempDir,
     port: u16,
     guard: Child,
+    /// Environment variables of its processes.
+    environment: Vec<(&'static str, PathBuf)>,
 }
 
 /// How a cluster is stopped.
@@ -65,6 +71,22 @@ impl Postgres {
 
     /// Likewise, with these lines of `postgresql.conf` and nothing said about the disk.
     pub fn start_with(settings: &[&str]) -> Self {
+        let server = Self::prepare(Vec::new());
+        server.initialise(settings);
+        server.start_again();
+        server
+    }
+
+    /// Makes a cluster on this disk, with `fsync` off, and starts it.
+    pub fn start_on(disk: &Disk) -> Self {
+        let server = Self::prepare(disk.environment().into());
+        server.initialise(&["fsync = off"]);
+        server.start_again();
+        server
+    }
+
+    /// A directory and a port for a cluster.
+    fn prepare(environment: Vec<(&'static str, PathBuf)>) -> Self {
         let binaries = binaries();
         let account = rustix::process::geteuid().is_root().then(Account::of_postgres);
         let dir = tempfile::Builder::new().prefix("seatkeeper-postgres-").tempdir().expect("a directory");
@@ -72,10 +94,7 @@ impl Postgres {
             chown(dir.path(), Some(uid), Some(gid)).expect("root may give a directory away");
         }
         let guard = guard(dir.path());
-        let server = Self { binaries, account, dir, port: port::free(), guard };
-        server.initialise(settings);
-        server.start_again();
-        server
+        Self { binaries, account, dir, port: port::free(), guard, environment }
     }
 
     fn initialise(&self, settings: &[&str]) {
@@ -94,7 +113,9 @@ impl Postgres {
             text.push('\n');
         }
         fs::write(&conf, text).expect("the directory is writable");
-        let access = format!("host all {USER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n");
+        let access = format!(
+            "host all,replication {USER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        );
         fs::write(self.data().join("pg_hba.conf"), access).expect("the directory is writable");
     }
 
@@ -169,6 +190,7 @@ impl Postgres {
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let status = prepare(&mut command).status().unwrap_or_else(|error| panic!("{binary}: {error}"));
         if !status.success() {
             let log = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
@@ -229,7 +251,8 @@ fn guard(dir: &Path) -> Child {
     let script = r#"
         trap '' INT TERM HUP
         cat >/dev/null
-        read -r pid <"$1/data/postmaster.pid" && kill -s QUIT "$pid" && while kill -0 "$pid"; do sleep 0.02; done
+        read -r pid <"$1/data/postmaster.pid" && kill -s QUIT "$pid" && kill -s CONT "$pid" &&
+            while kill -0 "$pid"; do sleep 0.02; done
         rm -rf "$1"
     "#;
     let mut command = Command::new("sh");
