@@ -19,6 +19,9 @@ const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Answers about devices wait for their records, so that a Redis that loses its memory loses no session.
+const DEVICES_ON_RECORD: (&str, &str) = ("DEVICES_DURABILITY", "ledger");
+
 /// Longer than any lease, and than a node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
 
@@ -29,6 +32,8 @@ pub(crate) struct Nodes {
     /// Of the server that tests share, unless the ledger is on one of the test's own.
     database: Option<Database>,
     settings: &'static [(&'static str, &'static str)],
+    /// The node is embedded: its ledger is in its data directory.
+    is_embedded: bool,
 }
 
 impl Nodes {
@@ -59,7 +64,14 @@ impl Nodes {
 
     /// No node yet, and this ledger.
     pub(crate) fn on(ledger: String) -> Self {
-        Self { houses: Vec::new(), ledger, database: None, settings: &[] }
+        Self { houses: Vec::new(), ledger, database: None, settings: &[], is_embedded: false }
+    }
+
+    /// A single embedded node, with these environment variables.
+    pub(crate) fn embedded(environment: &[(&str, PathBuf)]) -> Self {
+        let mut nodes = Self { is_embedded: true, ..Self::on(String::new()) };
+        nodes.houses.push(House::open_in(environment, &[DEVICES_ON_RECORD]));
+        nodes
     }
 
     /// No node yet, this ledger, and these settings besides.
@@ -97,6 +109,7 @@ impl Nodes {
             ("LEDGER_URL", ledger),
             ("AUTH_ALGORITHM", "HS256"),
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
+            DEVICES_ON_RECORD,
         ];
         settings.extend(self.settings);
         House::open_as(program, environment, &settings)
@@ -120,8 +133,16 @@ impl Nodes {
 
     /// Where their ledger is.
     pub(crate) fn ledger(&self) -> Location {
+        if self.is_embedded {
+            return self.houses[0].ledger();
+        }
         let ledger: PostgresUrl = self.ledger.parse().expect("the URL of a database");
         ledger.into()
+    }
+
+    /// Reads the ledger at this URL from now on. The nodes' own way there is a proxy's business.
+    pub(crate) fn read_ledger_in(&mut self, ledger: String) {
+        self.ledger = ledger;
     }
 
     /// Of all buckets together, as the ledger has them: another number says that one of them was raised.
@@ -132,6 +153,9 @@ impl Nodes {
 
     /// Waits until Redis serves every bucket again: the way back from a fallback.
     pub(crate) async fn redis_serves_again(&self) {
+        if self.is_embedded {
+            return;
+        }
         let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
         within(SERVED_WAIT_MAX, "Redis serves every bucket", async || {
             tokio::time::sleep(PAUSE).await;
@@ -144,12 +168,18 @@ impl Nodes {
 
     /// Fails the test with all that the nodes logged if a bucket was raised more than `most` times since `before`.
     pub(crate) async fn raised_at_most(&mut self, most: u64, before: &[u64]) {
-        let after = epochs_per_bucket(self).await;
-        let raised = after.iter().zip(before).map(|(after, before)| after - before).max();
-        if raised > Some(most) {
+        let raised = self.raised(before).await;
+        if raised > most {
             let logs: String = self.houses.iter_mut().map(|house| house.stop().1).collect();
-            panic!("a bucket was raised {raised:?} times:\n{logs}");
+            panic!("a bucket was raised {raised} times:\n{logs}");
         }
+    }
+
+    /// The most times that a bucket was raised since `before`.
+    pub(crate) async fn raised(&self, before: &[u64]) -> u64 {
+        let after = epochs_per_bucket(self).await;
+        let raised = after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before));
+        raised.max().unwrap_or_default()
     }
 
     /// The latest registry time on record, as the span since 1970.
@@ -166,12 +196,15 @@ impl Nodes {
             assert_eq!(status.code(), Some(0), "{log}");
         }
         self.houses[0].prove();
-        Closed { ledger: self.ledger(), _database: self.database }
+        Closed { ledger: self.ledger(), _database: self.database, _houses: self.houses }
     }
 }
 
 /// The epoch of each bucket, as the ledger has it.
 pub(crate) async fn epochs_per_bucket(nodes: &Nodes) -> Vec<u64> {
+    if nodes.is_embedded {
+        return Vec::new();
+    }
     let ledger = Ledger::open_read_only(nodes.ledger()).await.expect("a ledger");
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).collect()
 }
@@ -181,6 +214,7 @@ pub(crate) struct Closed {
     pub(crate) ledger: Location,
     // Dropped with this.
     _database: Option<Database>,
+    _houses: Vec<House>,
 }
 
 /// The seat that a machine got.
