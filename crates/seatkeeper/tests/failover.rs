@@ -13,8 +13,10 @@ mod until;
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 mod failover {
+    mod catalogue;
     mod steady;
     mod support;
+    mod trial;
 
     mod all_fall_silent;
     mod alone;
@@ -22,8 +24,10 @@ mod failover {
     mod clocks_apart;
     mod database_password;
     mod deployments;
+    mod disk_full;
     mod fallback;
     mod faults;
+    mod frozen_stores;
     mod half_alive;
     mod health;
     mod lease;
@@ -31,11 +35,15 @@ mod failover {
     mod ledger_in_postgres;
     mod limits;
     mod lost_memory;
+    mod network;
+    mod one_side;
     mod partitions;
     mod password;
     mod plan_changes;
+    mod promotions;
     mod rolling_upgrade;
     mod several_nodes;
+    mod standby;
     mod without_ledger;
     mod without_redis;
 }
