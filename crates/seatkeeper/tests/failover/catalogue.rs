@@ -56,13 +56,17 @@ impl Fault {
 }
 
 impl Effect {
-    /// Says which promise was broken by lapses of these lengths, during the fault and after it, on a machine on which
-    /// everything takes `stretch` times as long.
-    fn broken_by(self, during: Gaps, after: Gaps, stretch: f64) -> Option<String> {
+    /// Says which promise was broken by lapses of these lengths, during a fault that lasted for `lasted` and after it, on a
+    /// machine on which everything takes `stretch` times as long. A fault without the effect that the catalogue names was
+    /// no fault: a test of it shows nothing.
+    fn broken_by(self, during: Gaps, after: Gaps, lasted: Duration, stretch: f64) -> Option<String> {
+        let took_effect = |lapse: Lapse, gap: Duration| lapse != Lapse::WhileItLasts || 2 * gap >= lasted;
         let within =
             |lapse: Lapse, gap: Duration| lapse.longest(stretch).is_none_or(|longest| gap <= longest);
         let afterwards = Lapse::UpTo(self.afterwards);
-        let kept = within(self.admissions, during.admissions)
+        let kept = took_effect(self.admissions, during.admissions)
+            && took_effect(self.heartbeats, during.heartbeats)
+            && within(self.admissions, during.admissions)
             && within(self.heartbeats, during.heartbeats)
             && within(afterwards, after.admissions)
             && within(afterwards, after.heartbeats);
@@ -84,22 +88,24 @@ impl Lapse {
 
 #[test]
 fn a_promise_is_broken_by_any_lapse_that_is_too_long() {
+    const LASTED: Duration = Duration::from_secs(10);
     let effect = Effect { admissions: Lapse::UpTo(4), heartbeats: Lapse::Nothing, afterwards: 2 };
     let gaps = |admissions, heartbeats| Gaps {
         admissions: Duration::from_secs(admissions),
         heartbeats: Duration::from_secs(heartbeats),
     };
-    assert_eq!(effect.broken_by(gaps(9, 3), gaps(5, 5), 1.0), None);
+    assert_eq!(effect.broken_by(gaps(9, 3), gaps(5, 5), LASTED, 1.0), None);
     for (during, after) in [
         (gaps(10, 3), gaps(5, 5)),
         (gaps(9, 4), gaps(5, 5)),
         (gaps(9, 3), gaps(6, 5)),
         (gaps(9, 3), gaps(5, 6)),
     ] {
-        assert!(effect.broken_by(during, after, 1.0).is_some(), "{during:?} {after:?}");
+        assert!(effect.broken_by(during, after, LASTED, 1.0).is_some(), "{during:?} {after:?}");
     }
-    assert_eq!(effect.broken_by(gaps(17, 5), gaps(9, 9), 2.0), None);
-    assert!(effect.broken_by(gaps(18, 5), gaps(9, 9), 2.0).is_some());
+    assert_eq!(effect.broken_by(gaps(17, 5), gaps(9, 9), LASTED, 2.0), None);
+    assert!(effect.broken_by(gaps(18, 5), gaps(9, 9), LASTED, 2.0).is_some());
     let effect = Effect { admissions: Lapse::WhileItLasts, ..effect };
-    assert_eq!(effect.broken_by(gaps(1_000, 3), gaps(5, 5), 1.0), None);
+    assert_eq!(effect.broken_by(gaps(1_000, 3), gaps(5, 5), LASTED, 1.0), None);
+    assert!(effect.broken_by(gaps(4, 3), gaps(5, 5), LASTED, 1.0).is_some(), "the fault had no effect");
 }

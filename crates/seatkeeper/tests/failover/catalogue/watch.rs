@@ -47,7 +47,7 @@ impl Watch {
             let effect = self.fault.effects[kind];
             broken.extend(
                 effect
-                    .broken_by(during[kind], after[kind], stretch)
+                    .broken_by(during[kind], after[kind], ended - self.began, stretch)
                     .map(|broken| format!("{name}: {broken}")),
             );
         }
