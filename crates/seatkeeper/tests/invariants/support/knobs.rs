@@ -52,7 +52,7 @@ pub(crate) fn silent_sessions() -> u64 {
 
 /// For how long a node, or a store, is frozen: longer than any lease, and than a circuit breaker takes to open.
 pub(crate) fn freeze_seconds() -> u64 {
-    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(6)
+    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(8)
 }
 
 /// Whether nodes remember plans for as long as they do by default.
