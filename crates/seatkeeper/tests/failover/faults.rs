@@ -15,6 +15,7 @@ use tokio::sync::SemaphorePermit;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
+use super::trial::outage;
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -26,8 +27,8 @@ const WELL: u64 = 30;
 /// Longer than any outage.
 const LONG_TTL_SECONDS: u64 = 60;
 
-/// Longer than a node's circuit breaker takes to open.
-const LONG: Duration = Duration::from_secs(6);
+/// The longest time for which an old primary keeps its clients.
+const OLD_PRIMARY_MAX: Duration = Duration::from_secs(6);
 
 /// Three nodes, each behind a proxy of its own on the way to Redis, and a storm upon them.
 struct Stage {
@@ -181,7 +182,7 @@ async fn an_old_primary_lives_on_with_clients_on_both() {
         promote(&replica);
         stage.lead_to(&[0, 1], &replica);
         stage.is_well().await;
-        stage.rages(LONG).await;
+        stage.rages(OLD_PRIMARY_MAX).await;
         stage.lead_to(&[2], &replica);
         stage.heals().await;
         primary = replica;
@@ -213,7 +214,7 @@ async fn one_node_is_cut_off_from_redis() {
         let node = usize::try_from(cycle).expect("a few") % NODES;
         stage.breaks().await;
         stage.proxies[node].set(Network::Cut);
-        tokio::time::sleep(LONG).await;
+        tokio::time::sleep(outage()).await;
         stage.is_well().await;
         stage.proxies[node].set(Network::Well);
         stage.heals().await;
@@ -228,7 +229,7 @@ async fn all_nodes_are_cut_off_from_redis() {
     for _ in 0..knobs::fault_cycles() {
         stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Cut));
-        tokio::time::sleep(LONG).await;
+        tokio::time::sleep(outage()).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         stage.heals().await;
     }
@@ -242,7 +243,7 @@ async fn three_of_ten_answers_of_redis_are_swallowed() {
     for _ in 0..knobs::fault_cycles() {
         stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::SwallowsAnswers(0.3)));
-        tokio::time::sleep(LONG).await;
+        tokio::time::sleep(outage()).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         stage.heals().await;
     }

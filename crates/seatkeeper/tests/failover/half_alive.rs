@@ -164,10 +164,10 @@ async fn a_snapshot_fails() {
 async fn a_primary_is_demoted_where_it_is_and_promoted_again() {
     let mut stage = Stage::over("a_primary_is_demoted_where_it_is_and_promoted_again", Redis::start()).await;
     for _ in 0..knobs::fault_cycles() {
-        stage.breaks().await;
         let other = replica_of(&stage.redis).await;
         other.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
         let port = other.port();
+        stage.breaks().await;
         stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).take());
         tokio::time::sleep(LONG).await;
         stage.is_well().await;

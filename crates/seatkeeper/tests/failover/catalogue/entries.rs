@@ -18,7 +18,13 @@ const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: 
 const WITHOUT_LEDGER: Effect = Effect { admissions: WhileItLasts, heartbeats: Nothing, afterwards: 5 };
 
 /// The other nodes serve; a client may wait for its time-out at the broken one.
-const ONE_NODE: Effect = Effect { admissions: UpTo(5), heartbeats: UpTo(5), afterwards: 2 };
+const ONE_NODE: Effect = Effect { admissions: UpTo(8), heartbeats: UpTo(5), afterwards: 2 };
+
+/// Requests take long, and some of them too long.
+const SLOW: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo(5), afterwards: 2 };
+
+/// Another PostgreSQL has the ledger, and Redis is ahead of it.
+const PROMOTED_LEDGER: Effect = Effect { admissions: UpTo(8), heartbeats: UpTo(2), afterwards: 5 };
 
 const DOWN: Effect = Effect { admissions: WhileItLasts, heartbeats: WhileItLasts, afterwards: 5 };
 
@@ -147,7 +153,7 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         title: "… a decade ahead, for a second and for longer",
         test: "the_clock_shows_another_decade_for_a_second_and_for_longer",
-        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        effects: [FALLBACK_LICENSES, Effect { admissions: UpTo(20), ..FALLBACK_DEVICES }, NOTHING],
         epochs_max: 4,
         heals: ALL,
     },
@@ -238,14 +244,14 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost",
         test: "the_network_to_redis_loses_and_delays",
-        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        effects: [SLOW, SLOW, NOTHING],
         epochs_max: 2,
         heals: ALL,
     },
     Fault {
         title: "… on the way to PostgreSQL",
         test: "the_network_to_postgres_loses_and_delays",
-        effects: [DOWN, DOWN, DOWN],
+        effects: [SLOW, SLOW, SLOW],
         epochs_max: 2,
         heals: ALL,
     },
@@ -322,14 +328,14 @@ pub(super) const FAULTS: &[Fault] = &[
     Fault {
         title: "the disk of PostgreSQL is full",
         test: "the_disk_of_postgres_is_full",
-        effects: [DOWN, DOWN, DOWN],
-        epochs_max: 2,
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, WITHOUT_LEDGER],
+        epochs_max: 0,
         heals: ALL,
     },
     Fault {
         title: "a standby is promoted that lacks the ledger's tail",
         test: "a_standby_without_the_tail_is_promoted",
-        effects: [DOWN, DOWN, DOWN],
+        effects: [PROMOTED_LEDGER, PROMOTED_LEDGER, Effect { heartbeats: UpTo(5), ..PROMOTED_LEDGER }],
         epochs_max: 2,
         heals: "all but the sessions of the tail: they are 404, and their clients ask anew",
     },
