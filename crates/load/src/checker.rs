@@ -118,6 +118,13 @@ impl Checker {
         }
     }
 
+    /// Forgets all holders and violations, and keeps the limit: the server has lost confirmed sessions.
+    pub fn forget_all(&mut self) {
+        self.held.clear();
+        self.by_machine.clear();
+        self.violations = Violations::default();
+    }
+
     /// The promises that were seen broken.
     pub fn violations(&self) -> &Violations {
         &self.violations

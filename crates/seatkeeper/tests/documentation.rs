@@ -8,7 +8,6 @@ mod backup;
 
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -182,32 +181,7 @@ fn the_page_on_the_audit_log_explains_every_action_and_every_reason() {
     }
 }
 
-/// Whether a heading of the page is linked to as this.
-/// The names of tests in a file: of functions, and of the lines of `splits!`.
-fn tests_of(source: &str) -> BTreeSet<&str> {
-    let after_attribute =
-        source.split("#[tokio::test").skip(1).filter_map(|rest| rest.split("async fn ").nth(1));
-    let functions = after_attribute.filter_map(|rest| rest.split('(').next());
-    let splits = source.lines().filter(|line| line.contains(" nodes with PostgreSQL, "));
-    let splits = splits.filter_map(|line| line.trim().split(':').next());
-    functions.chain(splits).filter(|name| !name.contains('$')).collect()
-}
-
-#[test]
-fn the_page_on_operations_lists_every_fault_that_is_tried() {
-    let page = page("docs/operations.md");
-    let listed: BTreeSet<_> = page
-        .lines()
-        .skip_while(|line| *line != "### Faults that are tried")
-        .take_while(|line| !line.starts_with("## "))
-        .filter_map(|line| line.strip_prefix("| ")?.split('`').rev().nth(1))
-        .collect();
-    let sources = ["faults", "half_alive", "partitions", "ledger_crashes"]
-        .map(|file| self::page(&format!("crates/seatkeeper/tests/failover/{file}.rs")));
-    let tried: BTreeSet<_> = sources.iter().flat_map(|source| tests_of(source)).collect();
-    assert_eq!(listed, tried);
-}
-
+/// Says whether a heading of the page is linked to as `place`.
 fn page_has(page: &str, place: &str) -> bool {
     let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
     let place_of = |heading: &str| {

@@ -13,8 +13,10 @@ mod until;
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 mod failover {
+    mod catalogue;
     mod steady;
     mod support;
+    mod trial;
 
     mod all_fall_silent;
     mod alone;
@@ -23,8 +25,10 @@ mod failover {
     mod clocks_apart;
     mod database_password;
     mod deployments;
+    mod disk_full;
     mod fallback;
     mod faults;
+    mod frozen_stores;
     mod half_alive;
     mod health;
     mod idle;
@@ -33,12 +37,16 @@ mod failover {
     mod ledger_in_postgres;
     mod limits;
     mod lost_memory;
+    mod network;
+    mod one_side;
     mod partitions;
     mod password;
     mod plan_changes;
+    mod promotions;
     mod restored_ledger;
     mod rolling_upgrade;
     mod several_nodes;
+    mod standby;
     mod unseen_sessions;
     mod without_ledger;
     mod without_redis;

@@ -7,7 +7,9 @@
 
 pub mod authority;
 pub mod clock;
+pub mod disk;
 pub mod port;
 pub mod postgres;
+mod preload;
 pub mod proxy;
 pub mod redis;

@@ -1,5 +1,8 @@
 //! PostgreSQL: a cluster of its own, in a temporary directory, on a port of 127.0.0.1.
 
+mod frozen;
+mod standby;
+
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -13,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 use crate::clock::Clock;
+use crate::disk::Disk;
 use crate::port;
 
 /// The superuser of every cluster here. It needs no password, and every other user one.
@@ -25,8 +29,9 @@ pub struct Postgres {
     account: Option<Account>,
     dir: TempDir,
     port: u16,
-    clock: Option<Arc<Clock>>,
     guard: Child,
+    /// Environment variables of its processes.
+    environment: Vec<(&'static str, PathBuf)>,
 }
 
 /// How a cluster is stopped.
@@ -66,16 +71,31 @@ impl Postgres {
     }
 
     /// Makes and starts a cluster as [`start`](Self::start) does, on a host whose wall clock is `clock`.
-    pub fn start_by(clock: &Arc<Clock>) -> Self {
-        Self::make(&["fsync = off"], Some(Arc::clone(clock)))
+    pub fn start_by(clock: &Clock) -> Self {
+        let server = Self::prepare(clock.environment().into());
+        server.initialise(&["fsync = off"]);
+        server.start_again();
+        server
     }
 
     /// Likewise, with these lines of `postgresql.conf` and nothing said about the disk.
     pub fn start_with(settings: &[&str]) -> Self {
-        Self::make(settings, None)
+        let server = Self::prepare(Vec::new());
+        server.initialise(settings);
+        server.start_again();
+        server
     }
 
-    fn make(settings: &[&str], clock: Option<Arc<Clock>>) -> Self {
+    /// Makes a cluster on this disk, with `fsync` off, and starts it.
+    pub fn start_on(disk: &Disk) -> Self {
+        let server = Self::prepare(disk.environment().into());
+        server.initialise(&["fsync = off"]);
+        server.start_again();
+        server
+    }
+
+    /// A directory and a port for a cluster.
+    fn prepare(environment: Vec<(&'static str, PathBuf)>) -> Self {
         let binaries = binaries();
         let account = rustix::process::geteuid().is_root().then(Account::of_postgres);
         let dir = tempfile::Builder::new().prefix("seatkeeper-postgres-").tempdir().expect("a directory");
@@ -83,10 +103,7 @@ impl Postgres {
             chown(dir.path(), Some(uid), Some(gid)).expect("root may give a directory away");
         }
         let guard = guard(dir.path());
-        let server = Self { binaries, account, dir, port: port::free(), clock, guard };
-        server.initialise(settings);
-        server.start_again();
-        server
+        Self { binaries, account, dir, port: port::free(), guard, environment }
     }
 
     fn initialise(&self, settings: &[&str]) {
@@ -105,7 +122,9 @@ impl Postgres {
             text.push('\n');
         }
         fs::write(&conf, text).expect("the directory is writable");
-        let access = format!("host all {USER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n");
+        let access = format!(
+            "host all,replication {USER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        );
         fs::write(self.data().join("pg_hba.conf"), access).expect("the directory is writable");
     }
 
@@ -115,9 +134,6 @@ impl Postgres {
         let log = self.dir.path().join("log");
         self.run("pg_ctl", |command| {
             command.arg("start").args(["--wait", "--timeout=60", "--options", &options]);
-            if let Some(clock) = &self.clock {
-                clock.lend_to(command);
-            }
             command.arg("--log").arg(log).arg("--pgdata").arg(self.data())
         });
     }
@@ -183,6 +199,7 @@ impl Postgres {
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let status = prepare(&mut command).status().unwrap_or_else(|error| panic!("{binary}: {error}"));
         if !status.success() {
             let log = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
@@ -243,7 +260,8 @@ fn guard(dir: &Path) -> Child {
     let script = r#"
         trap '' INT TERM HUP
         cat >/dev/null
-        read -r pid <"$1/data/postmaster.pid" && kill -s QUIT "$pid" && while kill -0 "$pid"; do sleep 0.02; done
+        read -r pid <"$1/data/postmaster.pid" && kill -s QUIT "$pid" && kill -s CONT "$pid" &&
+            while kill -0 "$pid"; do sleep 0.02; done
         rm -rf "$1"
     "#;
     let mut command = Command::new("sh");

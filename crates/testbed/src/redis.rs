@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::clock::Clock;
+use crate::disk::Disk;
 use crate::port;
 pub use cluster::RedisCluster;
 use process::Process;
@@ -31,6 +32,7 @@ const STARTS_MAX: usize = 5;
 pub struct RedisSetup {
     settings: Vec<String>,
     clock: Option<Arc<Clock>>,
+    disk: Option<Arc<Disk>>,
     is_sentinel: bool,
 }
 
@@ -70,6 +72,17 @@ impl RedisSetup {
     pub fn clock(mut self, clock: &Arc<Clock>) -> Self {
         self.clock = Some(Arc::clone(clock));
         self
+    }
+
+    /// The disk that it writes to; it then reads the machine's own clock.
+    pub fn disk(mut self, disk: &Arc<Disk>) -> Self {
+        self.disk = Some(Arc::clone(disk));
+        self
+    }
+
+    fn environment(&self) -> Vec<(&'static str, PathBuf)> {
+        let clock = self.clock.iter().flat_map(|clock| clock.environment());
+        clock.chain(self.disk.iter().flat_map(|disk| disk.environment())).collect()
     }
 
     /// Starts a server, and waits until it answers.
@@ -193,7 +206,7 @@ impl Redis {
     fn try_to_start(&mut self) -> bool {
         let conf = self.write_configuration();
         let mode = self.setup.is_sentinel.then_some("--sentinel");
-        let mut process = Process::start(&conf, &self.log_file(), mode, self.setup.clock.as_deref());
+        let mut process = Process::start(&conf, &self.log_file(), mode, self.setup.environment());
         let started = Instant::now();
         while !process.has_ended() {
             if self.answers() {

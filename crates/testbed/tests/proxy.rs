@@ -8,7 +8,7 @@ use seatkeeper_testbed::proxy::{Network, Proxy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -108,4 +108,66 @@ async fn what_is_swallowed_has_arrived() {
         assert_eq!(timeout(DEADLINE, arrivals.recv()).await.unwrap(), Some(byte));
     }
     assert!((100..180).contains(&answered), "{answered} of 200 answers came through");
+}
+
+#[tokio::test]
+async fn requests_arrive_where_answers_wait() {
+    let (server, mut arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    proxy.set(Network::AnswersWait);
+    client.write_u8(1).await.unwrap();
+    assert_eq!(timeout(DEADLINE, arrivals.recv()).await.unwrap(), Some(1));
+    assert!(timeout(A_WHILE, client.read_u8()).await.is_err(), "it was answered");
+    proxy.set(Network::Well);
+    assert_eq!(timeout(DEADLINE, client.read_u8()).await.unwrap().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn answers_arrive_where_requests_wait() {
+    let (server, mut arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    proxy.set(Network::AnswersWait);
+    client.write_u8(1).await.unwrap();
+    assert_eq!(timeout(DEADLINE, arrivals.recv()).await.unwrap(), Some(1));
+    proxy.set(Network::RequestsWait);
+    assert_eq!(timeout(DEADLINE, client.read_u8()).await.unwrap().unwrap(), 1);
+    client.write_u8(2).await.unwrap();
+    assert!(timeout(A_WHILE, arrivals.recv()).await.is_err(), "it arrived");
+    proxy.set(Network::Well);
+    assert_eq!(timeout(DEADLINE, client.read_u8()).await.unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_lossy_network_is_late_and_keeps_the_order() {
+    const EACH_WAY: Duration = Duration::from_millis(200);
+    let (server, _arrivals) = echo().await;
+    let proxy = Proxy::start(server, 1).await;
+    proxy.set(Network::Lossy);
+    let mut client = TcpStream::connect(proxy.address()).await.unwrap();
+    let (mut answers, mut asks) = client.split();
+    let sending = async {
+        let mut sent = Vec::new();
+        for byte in 0..40 {
+            sent.push(Instant::now());
+            asks.write_u8(byte).await.unwrap();
+            tokio::time::sleep(EACH_WAY / 4).await;
+        }
+        sent
+    };
+    let reading = async {
+        let mut read = Vec::new();
+        for byte in 0..40 {
+            assert_eq!(timeout(DEADLINE, answers.read_u8()).await.unwrap().unwrap(), byte);
+            read.push(Instant::now());
+        }
+        read
+    };
+    let (sent, read) = tokio::join!(sending, reading);
+    let waits: Vec<_> = read.iter().zip(&sent).map(|(read, sent)| *read - *sent).collect();
+    assert!(waits.iter().all(|wait| *wait >= 2 * EACH_WAY), "{waits:?}");
+    assert!(waits.iter().any(|wait| *wait >= 4 * EACH_WAY), "nothing is lost: {waits:?}");
+    proxy.set(Network::Well);
+    assert_eq!(ask(&mut client, 99).await, Some(99));
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::disk::Disk;
 use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup};
 
 #[test]
@@ -78,4 +79,38 @@ fn get(redis: &Redis) -> Option<u32> {
 
 fn time(redis: &Redis) -> u64 {
     redis.ask::<(u64, u64)>(redis::cmd("TIME")).0
+}
+
+#[test]
+fn a_server_whose_disk_is_full_refuses_writes_and_goes_on_with_room() {
+    let disk = Arc::new(Disk::new());
+    let redis = RedisSetup::default().setting("appendonly yes").disk(&disk).start();
+    set(&redis, 1);
+    disk.fill();
+    let mut connection = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
+    let mut write = || redis::cmd("SET").arg("other").arg(1).exec(&mut connection);
+    let started = std::time::Instant::now();
+    let refused = loop {
+        if let Err(refused) = write() {
+            break refused;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "it takes writes");
+    };
+    assert_eq!(refused.code(), Some("MISCONF"), "{refused}");
+    disk.make_room();
+    while write().is_err() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it refuses writes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(get(&redis), Some(1));
+}
+
+#[test]
+fn the_replica_of_a_cluster_takes_over() {
+    let mut cluster = RedisCluster::start(3, &RedisSetup::default());
+    let replica = cluster.add_replica(0);
+    cluster.nodes_mut()[0].kill();
+    cluster.wait_until_master(replica);
+    cluster.nodes_mut()[0].start_again(Memory::Lost);
+    cluster.wait_until_replica(0);
 }

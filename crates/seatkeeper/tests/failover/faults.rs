@@ -12,8 +12,10 @@ use seatkeeper_testbed::redis::{Memory, Redis, RedisSetup};
 
 use tokio::sync::SemaphorePermit;
 
+use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
+use super::trial::outage;
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -25,24 +27,24 @@ const WELL: u64 = 30;
 /// Longer than any outage.
 const LONG_TTL_SECONDS: u64 = 60;
 
-/// Longer than a node's circuit breaker takes to open.
-const LONG: Duration = Duration::from_secs(6);
+/// The longest time for which an old primary keeps its clients.
+const OLD_PRIMARY_MAX: Duration = Duration::from_secs(6);
 
 /// Three nodes, each behind a proxy of its own on the way to Redis, and a storm upon them.
 struct Stage {
+    test: &'static str,
     nodes: Nodes,
     proxies: Vec<Proxy>,
     steady: Steady,
+    /// Machines that stay with one node each.
+    pinned: Option<Steady>,
+    watch: Option<Watch>,
     dice: Dice,
     _permit: SemaphorePermit<'static>,
 }
 
 impl Stage {
-    async fn over(redis: &Redis) -> Self {
-        Self::with(redis, LONG_TTL_SECONDS, false).await
-    }
-
-    async fn with(redis: &Redis, ttl_seconds: u64, pinned: bool) -> Self {
+    async fn over(test: &'static str, redis: &Redis) -> Self {
         let (seed, permit) = (knobs::seed(), storm_permit().await);
         let mut proxies = Vec::new();
         for number in 0..NODES {
@@ -50,9 +52,21 @@ impl Stage {
         }
         let registries: Vec<_> = proxies.iter().map(|proxy| format!("redis://{}", proxy.address())).collect();
         let nodes = tokio::task::block_in_place(|| Nodes::over(&registries));
-        let mut steady = Steady::begin(&nodes, Manner { ttl_seconds, pinned, seed }).await;
-        steady.goes_on(WELL).await;
-        Self { nodes, proxies, steady, dice: Dice::new(seed, u64::MAX), _permit: permit }
+        let manner = Manner { ttl_seconds: LONG_TTL_SECONDS, pinned: false, seed };
+        let steady = Steady::begin(&nodes, manner).await;
+        let (dice, pinned, watch) = (Dice::new(seed, u64::MAX), None, None);
+        let mut stage = Self { test, nodes, proxies, steady, pinned, watch, dice, _permit: permit };
+        stage.is_well().await;
+        stage
+    }
+
+    /// Likewise, with a second storm of machines that stay with one node each and have short sessions.
+    async fn with_pinned(test: &'static str, redis: &Redis, ttl_seconds: u64) -> Self {
+        let mut stage = Self::over(test, redis).await;
+        let manner = Manner { ttl_seconds, pinned: true, seed: knobs::seed() };
+        stage.pinned = Some(Steady::begin(&stage.nodes, manner).await);
+        stage.is_well().await;
+        stage
     }
 
     /// Lets the storm rage for a while, up to so long.
@@ -62,7 +76,22 @@ impl Stage {
     }
 
     async fn is_well(&mut self) {
-        self.steady.goes_on(WELL).await;
+        for steady in [&mut self.steady].into_iter().chain(&mut self.pinned) {
+            steady.goes_on(WELL).await;
+        }
+    }
+
+    /// The fault begins.
+    async fn breaks(&mut self) {
+        self.watch = Some(Watch::begin(self.test, &self.nodes).await);
+    }
+
+    /// The fault is over: waits until all is well, and fails the test if a promise was broken.
+    async fn heals(&mut self) {
+        let mut watch = self.watch.take().expect("something broke");
+        watch.is_over();
+        watch.judge(&mut self.nodes, &mut self.steady).await;
+        self.is_well().await;
     }
 
     /// Leads all nodes to this Redis, whatever they were connected to.
@@ -71,7 +100,7 @@ impl Stage {
     }
 
     async fn end(self) {
-        self.steady.end(self.nodes).await;
+        self.steady.end_beside(self.nodes, self.pinned.into_iter().collect()).await;
     }
 }
 
@@ -95,12 +124,13 @@ async fn replica_of(primary: &Redis) -> (Redis, Proxy) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_is_killed_and_comes_back_empty() {
     let mut redis = Redis::start();
-    let mut stage = Stage::over(&redis).await;
+    let mut stage = Stage::over("redis_is_killed_and_comes_back_empty", &redis).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         redis.kill();
         stage.rages(Duration::from_millis(500)).await;
         redis.start_again(Memory::Lost);
-        stage.is_well().await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -108,13 +138,14 @@ async fn redis_is_killed_and_comes_back_empty() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_is_killed_and_comes_back_as_it_was_a_while_ago() {
     let mut redis = Redis::start();
-    let mut stage = Stage::over(&redis).await;
+    let mut stage = Stage::over("redis_is_killed_and_comes_back_as_it_was_a_while_ago", &redis).await;
     for _ in 0..knobs::fault_cycles() {
         let snapshot = redis.snapshot();
         stage.is_well().await;
+        stage.breaks().await;
         redis.kill();
         redis.start_again(Memory::Snapshot(snapshot));
-        stage.is_well().await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -122,15 +153,16 @@ async fn redis_is_killed_and_comes_back_as_it_was_a_while_ago() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_lags_is_promoted() {
     let mut primary = Redis::start();
-    let mut stage = Stage::over(&primary).await;
+    let mut stage = Stage::over("a_replica_that_lags_is_promoted", &primary).await;
     for _ in 0..knobs::fault_cycles() {
         let (replica, way) = replica_of(&primary).await;
         way.set(Network::Cut);
         stage.is_well().await;
+        stage.breaks().await;
         primary.kill();
         promote(&replica);
         stage.lead_to(&[0, 1, 2], &replica);
-        stage.is_well().await;
+        stage.heals().await;
         primary = replica;
     }
     stage.end().await;
@@ -141,17 +173,18 @@ async fn a_replica_that_lags_is_promoted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_primary_lives_on_with_clients_on_both() {
     let mut primary = Redis::start();
-    let mut stage = Stage::with(&primary, 3, true).await;
+    let mut stage = Stage::with_pinned("an_old_primary_lives_on_with_clients_on_both", &primary, 3).await;
     for _ in 0..knobs::fault_cycles() {
         let (replica, way) = replica_of(&primary).await;
         way.set(Network::Cut);
         stage.rages(Duration::from_secs(1)).await;
+        stage.breaks().await;
         promote(&replica);
         stage.lead_to(&[0, 1], &replica);
         stage.is_well().await;
-        stage.rages(LONG).await;
+        stage.rages(OLD_PRIMARY_MAX).await;
         stage.lead_to(&[2], &replica);
-        stage.is_well().await;
+        stage.heals().await;
         primary = replica;
     }
     stage.end().await;
@@ -160,14 +193,15 @@ async fn an_old_primary_lives_on_with_clients_on_both() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_is_frozen_and_wakes() {
     let redis = Redis::start();
-    let mut stage = Stage::over(&redis).await;
+    let mut stage = Stage::over("a_node_is_frozen_and_wakes", &redis).await;
     for cycle in 0..knobs::fault_cycles() {
         let node = usize::try_from(cycle).expect("a few") % NODES;
+        stage.breaks().await;
         signal(&stage.nodes.houses[node], Signal::STOP);
         tokio::time::sleep(Duration::from_secs(knobs::freeze_seconds())).await;
         stage.is_well().await;
         signal(&stage.nodes.houses[node], Signal::CONT);
-        stage.is_well().await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -175,14 +209,15 @@ async fn a_node_is_frozen_and_wakes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_node_is_cut_off_from_redis() {
     let redis = Redis::start();
-    let mut stage = Stage::over(&redis).await;
+    let mut stage = Stage::over("one_node_is_cut_off_from_redis", &redis).await;
     for cycle in 0..knobs::fault_cycles() {
         let node = usize::try_from(cycle).expect("a few") % NODES;
+        stage.breaks().await;
         stage.proxies[node].set(Network::Cut);
-        tokio::time::sleep(LONG).await;
+        tokio::time::sleep(outage()).await;
         stage.is_well().await;
         stage.proxies[node].set(Network::Well);
-        stage.is_well().await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -190,12 +225,13 @@ async fn one_node_is_cut_off_from_redis() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_nodes_are_cut_off_from_redis() {
     let redis = Redis::start();
-    let mut stage = Stage::over(&redis).await;
+    let mut stage = Stage::over("all_nodes_are_cut_off_from_redis", &redis).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Cut));
-        tokio::time::sleep(LONG).await;
+        tokio::time::sleep(outage()).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
-        stage.is_well().await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -203,12 +239,13 @@ async fn all_nodes_are_cut_off_from_redis() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_of_ten_answers_of_redis_are_swallowed() {
     let redis = Redis::start();
-    let mut stage = Stage::over(&redis).await;
+    let mut stage = Stage::over("three_of_ten_answers_of_redis_are_swallowed", &redis).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::SwallowsAnswers(0.3)));
-        tokio::time::sleep(LONG).await;
+        tokio::time::sleep(outage()).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
-        stage.is_well().await;
+        stage.heals().await;
     }
     stage.end().await;
 }

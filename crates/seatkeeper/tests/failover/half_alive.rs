@@ -11,8 +11,9 @@ use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
 use tokio::sync::SemaphorePermit;
 
+use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
-use super::support::{Nodes, epochs_per_bucket};
+use super::support::Nodes;
 use crate::support::knobs;
 use crate::until::until;
 
@@ -25,30 +26,27 @@ const TTL_SECONDS: u64 = 20;
 /// Longer than the circuit breaker takes to open and a rebuild takes.
 const LONG: Duration = Duration::from_secs(8);
 
-/// To the fallback and back again.
-const EPOCHS_MAX: u64 = 2;
-
 struct Stage {
+    test: &'static str,
     nodes: Nodes,
     redis: Redis,
     steady: Steady,
-    before: Vec<u64>,
+    watch: Option<Watch>,
     _permit: SemaphorePermit<'static>,
 }
 
 impl Stage {
-    async fn over(redis: Redis) -> Self {
+    async fn over(test: &'static str, redis: Redis) -> Self {
         let (url, permit) = (redis.url(), storm_permit().await);
         let nodes = tokio::task::block_in_place(|| Nodes::over(&[url.clone(), url]));
-        Self::with(redis, nodes, permit).await
+        Self::with(test, redis, nodes, permit).await
     }
 
-    async fn with(redis: Redis, nodes: Nodes, permit: SemaphorePermit<'static>) -> Self {
+    async fn with(test: &'static str, redis: Redis, nodes: Nodes, permit: SemaphorePermit<'static>) -> Self {
         let manner = Manner { ttl_seconds: TTL_SECONDS, pinned: false, seed: knobs::seed() };
         let mut steady = Steady::begin(&nodes, manner).await;
         steady.goes_on(WELL).await;
-        let before = epochs_per_bucket(&nodes).await;
-        Self { nodes, redis, steady, before, _permit: permit }
+        Self { test, nodes, redis, steady, watch: None, _permit: permit }
     }
 
     fn configure(&self, setting: &str, value: &str) {
@@ -59,15 +57,16 @@ impl Stage {
         self.steady.goes_on(WELL).await;
     }
 
-    /// Fails the test if a bucket was raised more often since the last call.
-    async fn was_raised(&mut self, most: u64) {
-        self.nodes.raised_at_most(most, &self.before).await;
-        self.before = epochs_per_bucket(&self.nodes).await;
+    /// The fault begins.
+    async fn breaks(&mut self) {
+        self.watch = Some(Watch::begin(self.test, &self.nodes).await);
     }
 
-    /// Waits until Redis serves again: the way back from the fallback.
-    async fn is_back(&mut self) {
-        self.nodes.redis_serves_again().await;
+    /// The fault is over: waits until all is well, and fails the test if a promise was broken.
+    async fn heals(&mut self) {
+        let mut watch = self.watch.take().expect("something broke");
+        watch.is_over();
+        watch.judge(&mut self.nodes, &mut self.steady).await;
         self.is_well().await;
     }
 
@@ -90,8 +89,9 @@ async fn replica_of(primary: &Redis) -> Redis {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
     let redis = RedisSetup::default().setting("repl-backlog-ttl 1").start();
-    let mut stage = Stage::over(redis).await;
+    let mut stage = Stage::over("a_replica_comes_and_goes_and_no_bucket_is_rebuilt", redis).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         let replica = replica_of(&stage.redis).await;
         stage.is_well().await;
         // Connections that are made from now on find another `master_replid` than those that exist.
@@ -106,8 +106,7 @@ async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
             if now == id { Err(now) } else { Ok(()) }
         })
         .await;
-        stage.is_well().await;
-        stage.was_raised(0).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -120,59 +119,60 @@ fn replid(redis: &Redis) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_few_replicas_are_there_to_write_to() {
-    let mut stage = Stage::over(Redis::start()).await;
+    let mut stage = Stage::over("too_few_replicas_are_there_to_write_to", Redis::start()).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         stage.configure("min-replicas-to-write", "1");
         tokio::time::sleep(LONG).await;
         stage.is_well().await;
         stage.configure("min-replicas-to-write", "0");
-        stage.is_back().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_memory_is_full() {
-    let mut stage = Stage::over(Redis::start()).await;
+    let mut stage = Stage::over("the_memory_is_full", Redis::start()).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         stage.configure("maxmemory", "1");
         tokio::time::sleep(LONG).await;
         stage.is_well().await;
         stage.configure("maxmemory", "0");
-        stage.is_back().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_snapshot_fails() {
-    let mut stage = Stage::over(RedisSetup::default().setting("save 3600 100000").start()).await;
+    let mut stage =
+        Stage::over("a_snapshot_fails", RedisSetup::default().setting("save 3600 100000").start()).await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         stage.redis.fail_snapshots(true);
         tokio::time::sleep(LONG).await;
         stage.is_well().await;
         stage.redis.fail_snapshots(false);
-        stage.is_back().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_is_demoted_where_it_is_and_promoted_again() {
-    let mut stage = Stage::over(Redis::start()).await;
+    let mut stage = Stage::over("a_primary_is_demoted_where_it_is_and_promoted_again", Redis::start()).await;
     for _ in 0..knobs::fault_cycles() {
         let other = replica_of(&stage.redis).await;
         other.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
         let port = other.port();
+        stage.breaks().await;
         stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).take());
         tokio::time::sleep(LONG).await;
         stage.is_well().await;
         stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
-        stage.is_back().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -180,11 +180,12 @@ async fn a_primary_is_demoted_where_it_is_and_promoted_again() {
 /// A primary is demoted and promoted so quickly that nobody notices, and has another server's memory then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_has_the_memory_of_a_replica_that_lagged() {
-    let mut stage = Stage::over(Redis::start()).await;
+    let mut stage = Stage::over("a_primary_has_the_memory_of_a_replica_that_lagged", Redis::start()).await;
     for _ in 0..knobs::fault_cycles() {
         let other = replica_of(&stage.redis).await;
         other.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
         stage.is_well().await;
+        stage.breaks().await;
         let port = other.port();
         stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("127.0.0.1").arg(port).take());
         until("it has the other one's memory", async || {
@@ -193,8 +194,7 @@ async fn a_primary_has_the_memory_of_a_replica_that_lagged() {
         })
         .await;
         stage.redis.ask::<()>(redis::cmd("REPLICAOF").arg("NO").arg("ONE").take());
-        stage.is_well().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -210,8 +210,15 @@ async fn all_nodes_are_cut_off_from_both_stores_for_longer_than_a_session_lasts(
     for _ in 0..2 {
         tokio::task::block_in_place(|| nodes.add_behind(&url, &to_postgres));
     }
-    let mut stage = Stage::with(redis, nodes, permit).await;
+    let mut stage = Stage::with(
+        "all_nodes_are_cut_off_from_both_stores_for_longer_than_a_session_lasts",
+        redis,
+        nodes,
+        permit,
+    )
+    .await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         for proxy in [&to_redis, &to_postgres] {
             proxy.set(Network::Silent);
         }
@@ -219,38 +226,37 @@ async fn all_nodes_are_cut_off_from_both_stores_for_longer_than_a_session_lasts(
         for proxy in [&to_redis, &to_postgres] {
             proxy.set(Network::Well);
         }
-        stage.is_well().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
 
-async fn with_clock() -> (Stage, Arc<Clock>) {
+async fn with_clock(test: &'static str) -> (Stage, Arc<Clock>) {
     let clock = Arc::new(Clock::new());
     let redis = RedisSetup::default().clock(&clock).start();
-    (Stage::over(redis).await, clock)
+    (Stage::over(test, redis).await, clock)
 }
 
 const STEP: Duration = Duration::from_secs(400);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_is_stepped_forward() {
-    let (mut stage, clock) = with_clock().await;
+    let (mut stage, clock) = with_clock("the_clock_is_stepped_forward").await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         clock.advance(STEP);
-        stage.is_well().await;
-        stage.was_raised(EPOCHS_MAX).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_is_stepped_back() {
-    let (mut stage, clock) = with_clock().await;
+    let (mut stage, clock) = with_clock("the_clock_is_stepped_back").await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         clock.set_back(STEP);
-        stage.is_well().await;
-        stage.was_raised(0).await;
+        stage.heals().await;
     }
     stage.end().await;
 }
@@ -258,8 +264,9 @@ async fn the_clock_is_stepped_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_shows_another_decade_for_a_second_and_for_longer() {
     const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
-    let (mut stage, clock) = with_clock().await;
+    let (mut stage, clock) = with_clock("the_clock_shows_another_decade_for_a_second_and_for_longer").await;
     for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
         clock.advance(DECADE);
         tokio::time::sleep(Duration::from_secs(1)).await;
         clock.set_back(DECADE);
@@ -268,8 +275,7 @@ async fn the_clock_shows_another_decade_for_a_second_and_for_longer() {
         tokio::time::sleep(LONG).await;
         stage.is_well().await;
         clock.set_back(DECADE);
-        stage.is_back().await;
-        stage.was_raised(2 * EPOCHS_MAX).await;
+        stage.heals().await;
     }
     let ahead = stage.nodes.last_recorded().await.saturating_sub(stage.redis.time());
     assert!(ahead < STEP, "the record is {ahead:?} ahead of the clock");

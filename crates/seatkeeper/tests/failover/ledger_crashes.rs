@@ -6,10 +6,13 @@ use std::time::Duration;
 use seatkeeper_testbed::postgres::{Postgres, Stop};
 use seatkeeper_testbed::redis::Redis;
 
+use super::catalogue::Watch;
 use super::steady::{Manner, Steady};
 use super::support::Nodes;
 use crate::support::dice::Dice;
 use crate::support::knobs;
+
+const TEST: &str = "postgres_is_stopped_at_once_under_load_and_nothing_is_lost_or_there_twice";
 
 const NODES: usize = 3;
 
@@ -28,9 +31,12 @@ async fn postgres_is_stopped_at_once_under_load_and_nothing_is_lost_or_there_twi
     let (mut steady, mut dice) = (Steady::begin(&nodes, manner).await, Dice::new(seed, u64::MAX));
     steady.goes_on(WELL).await;
     for _ in 0..knobs::ledger_crashes() {
+        let mut watch = Watch::begin(TEST, &nodes).await;
         tokio::task::block_in_place(|| server.stop(Stop::Immediate));
         tokio::time::sleep(Duration::from_millis(dice.below(DOWN_MILLIS_MAX))).await;
         tokio::task::block_in_place(|| server.start_again());
+        watch.is_over();
+        watch.judge(&mut nodes, &mut steady).await;
         steady.goes_on(WELL).await;
     }
     steady.end(nodes).await;

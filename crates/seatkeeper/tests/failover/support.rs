@@ -20,6 +20,9 @@ const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Answers about devices wait for their records, so that a Redis that loses its memory loses no session.
+const DEVICES_ON_RECORD: (&str, &str) = ("DEVICES_DURABILITY", "ledger");
+
 /// Longer than any lease, and than a node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
 
@@ -30,6 +33,8 @@ pub(crate) struct Nodes {
     /// Of the server that tests share, unless the ledger is on one of the test's own.
     database: Option<Database>,
     settings: &'static [(&'static str, &'static str)],
+    /// The node is embedded: its ledger is in its data directory.
+    is_embedded: bool,
 }
 
 impl Nodes {
@@ -60,7 +65,14 @@ impl Nodes {
 
     /// No node yet, and this ledger.
     pub(crate) fn on(ledger: String) -> Self {
-        Self { houses: Vec::new(), ledger, database: None, settings: &[] }
+        Self { houses: Vec::new(), ledger, database: None, settings: &[], is_embedded: false }
+    }
+
+    /// A single embedded node, with these environment variables.
+    pub(crate) fn embedded(environment: &[(&str, PathBuf)]) -> Self {
+        let mut nodes = Self { is_embedded: true, ..Self::on(String::new()) };
+        nodes.houses.push(House::open_in(environment, &[DEVICES_ON_RECORD]));
+        nodes
     }
 
     /// No node yet, this ledger, and these settings besides.
@@ -98,6 +110,7 @@ impl Nodes {
             ("LEDGER_URL", ledger),
             ("AUTH_ALGORITHM", "HS256"),
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
+            DEVICES_ON_RECORD,
         ];
         settings.extend(self.settings);
         House::open_as(program, environment, &settings)
@@ -126,8 +139,16 @@ impl Nodes {
 
     /// Where their ledger is.
     pub(crate) fn ledger(&self) -> Location {
+        if self.is_embedded {
+            return self.houses[0].ledger();
+        }
         let ledger: PostgresUrl = self.ledger.parse().expect("the URL of a database");
         ledger.into()
+    }
+
+    /// Reads the ledger at this URL from now on. The nodes' own way there is a proxy's business.
+    pub(crate) fn read_ledger_in(&mut self, ledger: String) {
+        self.ledger = ledger;
     }
 
     /// Of all buckets together, as the ledger has them: another number says that one of them was raised.
@@ -138,6 +159,9 @@ impl Nodes {
 
     /// Waits until Redis serves every bucket again: the way back from a fallback.
     pub(crate) async fn redis_serves_again(&self) {
+        if self.is_embedded {
+            return;
+        }
         let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
         within(SERVED_WAIT_MAX, "Redis serves every bucket", async || {
             tokio::time::sleep(PAUSE).await;
@@ -150,16 +174,21 @@ impl Nodes {
 
     /// Fails the test with all that the nodes logged if a bucket was raised more than `most` times since `before`.
     pub(crate) async fn raised_at_most(&mut self, most: u64, before: &[u64]) {
-        let after = epochs_per_bucket(self).await;
-        let raised = after
-            .iter()
-            .zip(before)
-            .map(|(after, before)| epoch_counter(*after) - epoch_counter(*before))
-            .max();
-        if raised > Some(most) {
+        let raised = self.raised(before).await;
+        if raised > most {
             let logs: String = self.houses.iter_mut().map(|house| house.stop().1).collect();
-            panic!("a bucket was raised {raised:?} times:\n{logs}");
+            panic!("a bucket was raised {raised} times:\n{logs}");
         }
+    }
+
+    /// The most times that a bucket was raised since `before`.
+    pub(crate) async fn raised(&self, before: &[u64]) -> u64 {
+        let after = epochs_per_bucket(self).await;
+        let raised = after.iter().zip(before).map(|(&after, &before)| {
+            // A ledger that became a copy may have forgotten raises.
+            epoch_counter(after).saturating_sub(epoch_counter(before))
+        });
+        raised.max().unwrap_or_default()
     }
 
     /// The latest registry time on record, as the span since 1970.
@@ -176,12 +205,15 @@ impl Nodes {
             assert_eq!(status.code(), Some(0), "{log}");
         }
         self.houses[0].prove();
-        Closed { ledger: self.ledger(), _database: self.database }
+        Closed { ledger: self.ledger(), _database: self.database, _houses: self.houses }
     }
 }
 
 /// The epoch of each bucket, as the ledger has it.
 pub(crate) async fn epochs_per_bucket(nodes: &Nodes) -> Vec<u64> {
+    if nodes.is_embedded {
+        return Vec::new();
+    }
     let ledger = Ledger::open_read_only(nodes.ledger()).await.expect("a ledger");
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).collect()
 }
@@ -191,6 +223,7 @@ pub(crate) struct Closed {
     pub(crate) ledger: Location,
     // Dropped with this.
     _database: Option<Database>,
+    _houses: Vec<House>,
 }
 
 /// The seat that a machine got.

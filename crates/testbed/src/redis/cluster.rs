@@ -1,4 +1,4 @@
-//! A cluster of masters that share all slots.
+//! A cluster of masters that share all slots, with replicas if a test adds them.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -13,10 +13,11 @@ const SLOTS: usize = 16_384;
 /// How long the move of one key may take, in milliseconds.
 const MIGRATE_MILLIS_MAX: u32 = 5_000;
 
-/// Masters without replicas, each with an equal share of the slots.
+/// Masters, each with an equal share of the slots, and the replicas that were added to them.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
+    setup: RedisSetup,
 }
 
 impl RedisCluster {
@@ -35,9 +36,47 @@ impl RedisCluster {
             meet.arg("MEET").arg("127.0.0.1").arg(node.port).arg(node.bus_port);
             nodes[0].ask::<()>(meet);
         }
-        let cluster = Self { nodes };
+        let cluster = Self { nodes, setup };
         cluster.wait_until_it_serves();
         cluster
+    }
+
+    /// Gives a node a replica, and waits until the replica has caught up. Returns the replica's number among the nodes.
+    pub fn add_replica(&mut self, of: usize) -> usize {
+        let replica = self.setup.clone().setting("repl-diskless-sync-delay 0").start();
+        let mut meet = redis::cmd("CLUSTER");
+        meet.arg("MEET").arg("127.0.0.1").arg(replica.port).arg(replica.bus_port);
+        self.nodes[0].ask::<()>(meet);
+        self.nodes.push(replica);
+        self.wait_until_it_serves();
+        let (replica, master) = (self.nodes.len() - 1, self.nodes[of].cluster::<String>("MYID"));
+        let mut replicate = redis::cmd("CLUSTER");
+        replicate.arg("REPLICATE").arg(master);
+        self.nodes[replica].ask::<()>(replicate);
+        self.wait_until("the replica has caught up", replica, "master_link_status:up");
+        replica
+    }
+
+    /// Waits until a node serves as a master.
+    pub fn wait_until_master(&self, node: usize) {
+        self.wait_until("the replica is promoted", node, "role:master");
+    }
+
+    /// Waits until a node is a replica and has caught up.
+    pub fn wait_until_replica(&self, node: usize) {
+        self.wait_until("it is a replica", node, "master_link_status:up");
+    }
+
+    fn wait_until(&self, what: &str, node: usize, line: &str) {
+        let started = Instant::now();
+        loop {
+            let told: String = self.nodes[node].ask(redis::cmd("INFO").arg("replication").take());
+            if told.contains(line) {
+                return;
+            }
+            assert!(started.elapsed() < AGREEMENT_MAX, "not in time: {what}: {told}");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Its nodes.

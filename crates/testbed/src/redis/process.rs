@@ -2,12 +2,10 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::clock::Clock;
 
 /// A server and the process that guards it: it ends the server as it is told by a line, or kills it when its
 /// input is closed. Until then the server's id is nobody else's, for only its guard can wait for it.
@@ -31,15 +29,18 @@ const GUARD: &str = r#"
 "#;
 
 impl Process {
-    /// Starts a server, or with `mode` what else the program can be.
-    pub(super) fn start(conf: &Path, log: &Path, mode: Option<&str>, clock: Option<&Clock>) -> Self {
+    /// Starts a server in this environment, or with `mode` what else the program can be.
+    pub(super) fn start(
+        conf: &Path,
+        log: &Path,
+        mode: Option<&str>,
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> Self {
         File::create(log).expect("the directory is writable");
         let mut command = Command::new("sh");
         command.args(["-c", GUARD, "guard"]).arg(conf).arg(log).args(mode);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        if let Some(clock) = clock {
-            clock.lend_to(&mut command);
-        }
+        command.envs(environment);
         let mut guard = command.spawn().expect("every system has a shell");
         let mut told = String::new();
         let out = guard.stdout.take().expect("it is piped");

@@ -28,12 +28,17 @@ impl Sentinel {
             setup = setup.setting(&line);
         }
         let sentinel = Self { process: setup.start(), name: name.to_owned() };
+        sentinel.wait_until_it_knows_a_replica();
+        sentinel
+    }
+
+    /// Waits until the Sentinel knows a replica to promote.
+    pub fn wait_until_it_knows_a_replica(&self) {
         let started = Instant::now();
-        while sentinel.replicas() == 0 {
+        while self.replicas() == 0 {
             assert!(started.elapsed() < KNOWN_MAX, "the Sentinel does not find the replica");
             thread::sleep(Duration::from_millis(20));
         }
-        sentinel
     }
 
     /// Where to ask for the primary.

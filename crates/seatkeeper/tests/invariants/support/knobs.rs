@@ -35,6 +35,11 @@ pub(crate) fn fault_cycles() -> u64 {
     number("SEATKEEPER_FAULT_CYCLES").unwrap_or(1)
 }
 
+/// Sessions that live beside the storm while things break.
+pub(crate) fn fault_sessions() -> u64 {
+    number("SEATKEEPER_FAULT_SESSIONS").unwrap_or(100)
+}
+
 /// How often the ledger's server crashes beneath the nodes.
 pub(crate) fn ledger_crashes() -> u64 {
     number("SEATKEEPER_FAULT_CYCLES").unwrap_or(3)
@@ -45,9 +50,9 @@ pub(crate) fn silent_sessions() -> u64 {
     number("SEATKEEPER_SILENT_SESSIONS").unwrap_or(500)
 }
 
-/// For how long a node is frozen: longer than any lease.
+/// For how long a node, or a store, is frozen: longer than any lease, and than a circuit breaker takes to open.
 pub(crate) fn freeze_seconds() -> u64 {
-    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(6)
+    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(8)
 }
 
 /// Whether nodes remember plans for as long as they do by default.

@@ -1,0 +1,349 @@
+//! All faults, in the order of the table.
+
+use super::Lapse::{Nothing, UpTo, WhileItLasts};
+use super::{Effect, Fault};
+
+const NOTHING: Effect = Effect { admissions: Nothing, heartbeats: Nothing, afterwards: 1 };
+
+/// Buckets are filled anew.
+const REBUILD: Effect = Effect { admissions: UpTo(5), heartbeats: UpTo(5), afterwards: 5 };
+
+/// The ledger's database serves licenses in place of Redis, and hands them back.
+const FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo(6), afterwards: 5 };
+
+/// No store serves screens in place of Redis; live sessions go on.
+const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 20 };
+
+/// No event can be put on record.
+const WITHOUT_LEDGER: Effect = Effect { admissions: WhileItLasts, heartbeats: Nothing, afterwards: 5 };
+
+/// The other nodes serve; a client may wait for its time-out at the broken one.
+const ONE_NODE: Effect = Effect { admissions: UpTo(8), heartbeats: UpTo(5), afterwards: 2 };
+
+/// Requests take long, and some of them too long.
+const SLOW: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo(5), afterwards: 2 };
+
+/// Another PostgreSQL has the ledger, and Redis is ahead of it.
+const PROMOTED_LEDGER: Effect = Effect { admissions: UpTo(8), heartbeats: UpTo(2), afterwards: 5 };
+
+const DOWN: Effect = Effect { admissions: WhileItLasts, heartbeats: WhileItLasts, afterwards: 5 };
+
+const ALL: &str = "all";
+
+pub(super) const FAULTS: &[Fault] = &[
+    Fault {
+        title: "Redis is killed and comes back empty",
+        test: "redis_is_killed_and_comes_back_empty",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… with an old snapshot",
+        test: "redis_is_killed_and_comes_back_as_it_was_a_while_ago",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "Redis is frozen (`SIGSTOP`)",
+        test: "redis_is_frozen_and_wakes",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "a replica that lags is promoted",
+        test: "a_replica_that_lags_is_promoted",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "an old primary lives on",
+        test: "an_old_primary_lives_on_with_clients_on_both",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "a primary is demoted at its address",
+        test: "a_primary_is_demoted_where_it_is_and_promoted_again",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… and promoted at once, with another's memory",
+        test: "a_primary_has_the_memory_of_a_replica_that_lagged",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "a replica comes and goes",
+        test: "a_replica_comes_and_goes_and_no_bucket_is_rebuilt",
+        effects: [NOTHING, NOTHING, NOTHING],
+        epochs_max: 0,
+        heals: ALL,
+    },
+    Fault {
+        title: "a Sentinel promotes a replica",
+        test: "a_sentinel_promotes_a_replica",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "a Cluster promotes a replica",
+        test: "a_cluster_promotes_a_replica",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "a Cluster moves its slots",
+        test: "a_cluster_moves_its_slots",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "too few replicas to write to",
+        test: "too_few_replicas_are_there_to_write_to",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "memory is full",
+        test: "the_memory_is_full",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "a snapshot fails (`MISCONF`)",
+        test: "a_snapshot_fails",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "the disk of Redis is full (append-only file)",
+        test: "the_disk_of_redis_is_full",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "the clock of Redis is 400 s ahead",
+        test: "the_clock_is_stepped_forward",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… 400 s behind",
+        test: "the_clock_is_stepped_back",
+        effects: [NOTHING, NOTHING, NOTHING],
+        epochs_max: 0,
+        heals: "all but the seats of silent holders, which are free 400 s later",
+    },
+    Fault {
+        title: "… a decade ahead, for a second and for longer",
+        test: "the_clock_shows_another_decade_for_a_second_and_for_longer",
+        effects: [FALLBACK_LICENSES, Effect { admissions: UpTo(20), ..FALLBACK_DEVICES }, NOTHING],
+        epochs_max: 4,
+        heals: ALL,
+    },
+    Fault {
+        title: "a node freezes",
+        test: "a_node_is_frozen_and_wakes",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "one node is cut off from Redis",
+        test: "one_node_is_cut_off_from_redis",
+        effects: [ONE_NODE, ONE_NODE, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… hears nothing of Redis",
+        test: "one_node_hears_nothing_of_redis",
+        effects: [ONE_NODE, ONE_NODE, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… is not heard by Redis",
+        test: "one_node_is_not_heard_by_redis",
+        effects: [ONE_NODE, ONE_NODE, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… hears nothing of PostgreSQL",
+        test: "one_node_hears_nothing_of_postgres",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… is not heard by PostgreSQL",
+        test: "one_node_is_not_heard_by_postgres",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "all nodes are cut off from Redis",
+        test: "all_nodes_are_cut_off_from_redis",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… hear nothing of Redis",
+        test: "all_nodes_hear_nothing_of_redis",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… are not heard by Redis",
+        test: "all_nodes_are_not_heard_by_redis",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… hear nothing of PostgreSQL",
+        test: "all_nodes_hear_nothing_of_postgres",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… are not heard by PostgreSQL",
+        test: "all_nodes_are_not_heard_by_postgres",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "three of ten answers of Redis are lost",
+        test: "three_of_ten_answers_of_redis_are_swallowed",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost",
+        test: "the_network_to_redis_loses_and_delays",
+        effects: [SLOW, SLOW, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… on the way to PostgreSQL",
+        test: "the_network_to_postgres_loses_and_delays",
+        effects: [SLOW, SLOW, SLOW],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "one node with Redis, two with PostgreSQL",
+        test: "one_node_alone_with_redis",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "one node with PostgreSQL, two with Redis",
+        test: "one_node_alone_with_postgres",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "all nodes without Redis",
+        test: "all_nodes_without_redis",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "all nodes without PostgreSQL",
+        test: "all_nodes_without_postgres",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "one node without either",
+        test: "one_node_without_anything",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "two nodes without either",
+        test: "two_nodes_without_anything",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "all nodes without either",
+        test: "all_nodes_without_anything",
+        effects: [DOWN, DOWN, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "… for longer than a session lasts",
+        test: "all_nodes_are_cut_off_from_both_stores_for_longer_than_a_session_lasts",
+        effects: [DOWN, DOWN, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "PostgreSQL crashes",
+        test: "postgres_is_stopped_at_once_under_load_and_nothing_is_lost_or_there_twice",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "PostgreSQL is frozen (`SIGSTOP`)",
+        test: "postgres_is_frozen_and_wakes",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, DOWN],
+        epochs_max: 2,
+        heals: ALL,
+    },
+    Fault {
+        title: "the disk of PostgreSQL is full",
+        test: "the_disk_of_postgres_is_full",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, WITHOUT_LEDGER],
+        epochs_max: 0,
+        heals: ALL,
+    },
+    Fault {
+        title: "a standby is promoted that lacks the ledger's tail",
+        test: "a_standby_without_the_tail_is_promoted",
+        effects: [PROMOTED_LEDGER, PROMOTED_LEDGER, Effect { heartbeats: UpTo(5), ..PROMOTED_LEDGER }],
+        epochs_max: 2,
+        heals: "all but the sessions of the tail: they are 404, and their clients ask anew",
+    },
+    Fault {
+        title: "the disk of an embedded server is full",
+        test: "the_disk_of_an_embedded_server_is_full",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, WITHOUT_LEDGER],
+        epochs_max: 0,
+        heals: ALL,
+    },
+];

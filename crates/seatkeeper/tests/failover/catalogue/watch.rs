@@ -1,0 +1,65 @@
+//! Holds nodes to the promises about one fault.
+
+use std::time::Instant;
+
+use super::Fault;
+use crate::failover::steady::{KINDS, Steady};
+use crate::failover::support::{Nodes, epochs_per_bucket};
+
+/// Admissions and heartbeats of each kind after which a kind counts as served.
+const WELL: u64 = 5;
+
+/// A fault under way.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    fault: &'static Fault,
+    epochs: Vec<u64>,
+    began: Instant,
+    ended: Option<Instant>,
+}
+
+impl Watch {
+    /// The fault that `test` brings about begins now.
+    pub(crate) async fn begin(test: &str, nodes: &Nodes) -> Self {
+        let epochs = epochs_per_bucket(nodes).await;
+        Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None }
+    }
+
+    /// The fault ends now.
+    pub(crate) fn is_over(&mut self) {
+        self.ended = Some(Instant::now());
+    }
+
+    /// Waits until every kind is served again and every bucket is where it was. Fails the test if a promise was broken.
+    pub(crate) async fn judge(self, nodes: &mut Nodes, steady: &mut Steady) {
+        let ended = self.ended.unwrap_or_else(Instant::now);
+        steady.all_kinds_go_on(WELL).await;
+        nodes.redis_serves_again().await;
+        steady.all_kinds_go_on(WELL).await;
+        steady.kept_its_promises();
+        let (during, after) = (steady.gaps(self.began, ended), steady.gaps(ended, Instant::now()));
+        let raised = nodes.raised(&self.epochs).await;
+        let stretch = busyness();
+        println!("{}: {raised} epochs; the machine is {stretch:.1} times as slow as alone", self.fault.test);
+        let mut broken = Vec::new();
+        for (kind, name) in KINDS.into_iter().enumerate() {
+            println!("{name}: during the fault {:?}, after it {:?}", during[kind], after[kind]);
+            let effect = self.fault.effects[kind];
+            broken.extend(
+                effect
+                    .broken_by(during[kind], after[kind], ended - self.began, stretch)
+                    .map(|broken| format!("{name}: {broken}")),
+            );
+        }
+        assert!(broken.is_empty(), "{}: {broken:#?}", self.fault.title);
+        nodes.raised_at_most(self.fault.epochs_max, &self.epochs).await;
+    }
+}
+
+/// Returns the load average of the last minute for each processor, and at least 1: a busy machine is slower by this factor.
+fn busyness() -> f64 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (load / f64::from(u32::try_from(processors).unwrap_or(1))).max(1.0)
+}

@@ -1,0 +1,48 @@
+//! A disk has no room left, and then has room again.
+
+use std::sync::Arc;
+
+use seatkeeper_testbed::disk::Disk;
+use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
+
+use super::support::Nodes;
+use super::trial::{NODES, Trial, outage, permit};
+use crate::support::knobs;
+
+/// Fills the disk for a while, again and again.
+async fn fills(mut trial: Trial, disk: &Disk) {
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        disk.fill();
+        tokio::time::sleep(outage()).await;
+        disk.make_room();
+        trial.heals().await;
+    }
+    trial.end().await;
+}
+
+/// Redis appends each write to a file, and refuses writes once it cannot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_disk_of_redis_is_full() {
+    let (permit, disk) = (permit().await, Arc::new(Disk::new()));
+    let redis = RedisSetup::default().setting("appendonly yes").disk(&disk).start();
+    fills(Trial::over("the_disk_of_redis_is_full", &redis.url(), permit).await, &disk).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_disk_of_postgres_is_full() {
+    let (permit, disk, redis) = (permit().await, Disk::new(), Redis::start());
+    let server = tokio::task::block_in_place(|| Postgres::start_on(&disk));
+    let mut nodes = Nodes::on(server.url("postgres"));
+    tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&redis.url())));
+    fills(Trial::begin("the_disk_of_postgres_is_full", nodes, knobs::seed(), permit).await, &disk).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_disk_of_an_embedded_server_is_full() {
+    let (permit, disk) = (permit().await, Disk::new());
+    let nodes = tokio::task::block_in_place(|| Nodes::embedded(&disk.environment()));
+    fills(Trial::begin("the_disk_of_an_embedded_server_is_full", nodes, knobs::seed(), permit).await, &disk)
+        .await;
+}

@@ -1,0 +1,95 @@
+//! The network falls apart as in `partitions`, and one machine is watched on either side.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::redis::Redis;
+
+use super::partitions::{PARTITION, SHORT_TTL_SECONDS, Split, heal, split_up};
+use super::steady::storm_permit;
+use super::support::answered;
+use super::trial::{LONG_TTL_SECONDS, NODES, Network3};
+use crate::support::knobs;
+use crate::support::scene::License;
+
+/// How long the side with PostgreSQL may take to give a seat away whose holder it cannot hear of.
+const GIVEN_AWAY_MAX: Duration = Duration::from_secs(60);
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A machine on the side without PostgreSQL renews its seat for as long as it is answered. Another one gets the seat on the
+/// other side, and not before the time is over that the first one was told.
+async fn one_seat_has_one_holder(split: Split) {
+    const TTL: Duration = Duration::from_secs(SHORT_TTL_SECONDS);
+    let (_permit, redis) = (storm_permit().await, Redis::start());
+    let mut network = Network3::start(&redis, knobs::seed()).await;
+    let (first, last) = (network.nodes.clients().remove(0), network.nodes.clients().remove(NODES - 1));
+    let license = License::make(&network.nodes.houses[0].admin(), 1, Some(TTL.as_secs())).await;
+    let ann = last.acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
+    split_up(&network, split);
+    let (told_until, is_over) = (Mutex::new(Instant::now() + TTL), AtomicBool::new(false));
+    let renew = async {
+        while !is_over.load(Relaxed) {
+            let sent = Instant::now();
+            if last.heartbeat(&ann).await.status == 200 {
+                *told_until.lock().expect("nobody panics") = sent + TTL;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    let take = async {
+        let began = Instant::now();
+        while ![200, 201].contains(&first.acquire(&license.key, "bob").await.status) {
+            assert!(
+                began.elapsed() < GIVEN_AWAY_MAX,
+                "nobody gets the seat of a machine that is not heard of"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+        let taken = Instant::now();
+        // Time enough for an answer to the first machine that must not be given any more.
+        tokio::time::sleep(TTL).await;
+        is_over.store(true, Relaxed);
+        taken
+    };
+    let ((), taken) = tokio::join!(renew, take);
+    let told_until = *told_until.lock().expect("nobody panics");
+    assert!(taken >= told_until, "two holders of one seat for {:?}", told_until - taken);
+    heal(&network);
+    network.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_seat_has_one_holder_where_one_node_is_alone_with_redis() {
+    one_seat_has_one_holder(Split { nodes_with_postgres: 2, redis_with_postgres: false }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_seat_has_one_holder_where_one_node_is_alone_with_postgres() {
+    one_seat_has_one_holder(Split { nodes_with_postgres: 1, redis_with_postgres: false }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
+    let (_permit, redis) = (storm_permit().await, Redis::start());
+    let mut network = Network3::start(&redis, knobs::seed()).await;
+    let clients = network.nodes.clients();
+    let license = License::make(&network.nodes.houses[0].admin(), 1, Some(LONG_TTL_SECONDS)).await;
+    let ann = clients[0].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
+    for client in &clients {
+        client.heartbeat(&ann).await.expect(200);
+    }
+    split_up(&network, Split { nodes_with_postgres: 0, redis_with_postgres: false });
+    let began = Instant::now();
+    while began.elapsed() < PARTITION {
+        for client in &clients {
+            // A lease that lapsed would stay lapsed: PostgreSQL does not come back before this is over.
+            answered(async || client.heartbeat(&ann).await).await.expect(200);
+            answered(async || client.get("/readyz").await).await.expect(200);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    heal(&network);
+    network.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
+}

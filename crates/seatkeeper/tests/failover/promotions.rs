@@ -1,0 +1,76 @@
+//! A Redis with Sentinels, or a Cluster, promotes a replica and moves slots under load.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup, Sentinel};
+
+use super::trial::{Trial, permit};
+use crate::support::knobs;
+use crate::until::until;
+
+/// Masters of a Cluster that promotes: the two that are left are a majority.
+const MASTERS: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sentinel_promotes_a_replica() {
+    let permit = permit().await;
+    let primary = Redis::start();
+    let replica = Redis::replica_of(&primary);
+    let sentinel = Sentinel::watch(&primary, "seats");
+    let mut servers = [primary, replica];
+    let mut trial = Trial::over("a_sentinel_promotes_a_replica", &sentinel.url(), permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        servers[0].kill();
+        until("the Sentinel promotes the replica", async || {
+            let info: String = servers[1].ask(redis::cmd("INFO").arg("replication").take());
+            if info.contains("role:master") { Ok(()) } else { Err(info) }
+        })
+        .await;
+        trial.heals().await;
+        servers[0].start_again(Memory::Lost);
+        tokio::task::block_in_place(|| sentinel.wait_until_it_knows_a_replica());
+        servers.swap(0, 1);
+    }
+    trial.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_promotes_a_replica() {
+    let permit = permit().await;
+    let mut cluster = tokio::task::block_in_place(|| RedisCluster::start(MASTERS, &RedisSetup::default()));
+    let mut shard = tokio::task::block_in_place(|| [0, cluster.add_replica(0)]);
+    let mut trial = Trial::over("a_cluster_promotes_a_replica", &cluster.url(), permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        let [master, replica] = shard;
+        trial.breaks().await;
+        cluster.nodes_mut()[master].kill();
+        tokio::task::block_in_place(|| cluster.wait_until_master(replica));
+        trial.heals().await;
+        tokio::task::block_in_place(|| {
+            cluster.nodes_mut()[master].start_again(Memory::Lost);
+            cluster.wait_until_replica(master);
+        });
+        shard = [replica, master];
+    }
+    trial.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_moves_its_slots() {
+    const BETWEEN_KEYS: Duration = Duration::from_millis(2);
+    let permit = permit().await;
+    let cluster = Arc::new(tokio::task::block_in_place(|| RedisCluster::start(2, &RedisSetup::default())));
+    let mut trial = Trial::over("a_cluster_moves_its_slots", &cluster.url(), permit).await;
+    let (mut from, mut to) = (0, 1);
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        let moved = Arc::clone(&cluster);
+        let moved = tokio::task::spawn_blocking(move || moved.move_all(from, to, BETWEEN_KEYS));
+        moved.await.expect("all slots can be moved");
+        trial.heals().await;
+        (from, to) = (to, from);
+    }
+    trial.end().await;
+}

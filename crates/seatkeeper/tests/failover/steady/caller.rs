@@ -1,0 +1,121 @@
+//! A client of the storm that asks until it is answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Method;
+use seatkeeper_load::{Asked, Moment, Stopwatch};
+use serde_json::Value;
+
+use super::pulse::Pulse;
+use crate::house::{Answer, Client};
+use crate::support::dice::Dice;
+
+/// The most heartbeats of a session before it is given back.
+const HEARTBEATS_MAX: u64 = 8;
+
+/// How long a client rests between two requests, in milliseconds.
+const REST_MILLIS: (u64, u64) = (20, 200);
+
+/// How soon a client asks again after a 503 or no answer.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// State that all clients of a storm share.
+#[derive(Debug)]
+pub(super) struct Storm {
+    stopwatch: Stopwatch,
+    over: AtomicBool,
+    /// The instant of the last loss of confirmed records.
+    forgotten: Mutex<Option<Moment>>,
+}
+
+/// A client, its dice, and the pulse of its kind.
+pub(super) struct Caller {
+    pub(super) storm: Arc<Storm>,
+    pub(super) pulse: Arc<Pulse>,
+    pub(super) client: Client,
+    pub(super) dice: Dice,
+    /// The client keeps its first session until the storm is over.
+    pub(super) stays: bool,
+}
+
+/// An answer other than 503, to a request that may have been sent several times.
+pub(super) struct Reply {
+    pub(super) answer: Answer,
+    pub(super) asked: Asked,
+    /// The request was sent before, and the earlier request may have taken effect.
+    pub(super) is_repeated: bool,
+    /// An earlier request timed out and may still be under way.
+    pub(super) was_unanswered: bool,
+}
+
+impl Storm {
+    pub(super) fn new() -> Self {
+        Self { stopwatch: Stopwatch::start(), over: AtomicBool::new(false), forgotten: Mutex::new(None) }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.stopwatch.now()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn calm_down(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Answers until now may be lost.
+    pub(super) fn forgets(&self) {
+        *self.forgotten.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.now());
+    }
+
+    /// The instant of the last loss, if there was one.
+    pub(super) fn forgotten(&self) -> Option<Moment> {
+        *self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says whether an answer given at this instant may be lost.
+    pub(super) fn may_forget(&self, answered: Moment) -> bool {
+        self.forgotten().is_some_and(|until| answered <= until)
+    }
+}
+
+impl Caller {
+    /// Asks until the answer is no 503.
+    pub(super) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Reply {
+        let (mut is_repeated, mut was_unanswered) = (false, false);
+        loop {
+            let sent = self.storm.now();
+            let answer = self.client.try_send(method.clone(), path, body.cloned()).await;
+            let asked = Asked { sent, answered: self.storm.now() };
+            match answer {
+                Ok(answer) if answer.status != 503 => {
+                    return Reply { answer, asked, is_repeated, was_unanswered };
+                }
+                Ok(_) => {}
+                Err(_) => was_unanswered = true,
+            }
+            is_repeated = true;
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    pub(super) async fn rest(&mut self) {
+        let (least, most) = REST_MILLIS;
+        tokio::time::sleep(Duration::from_millis(least + self.dice.below(most - least))).await;
+    }
+
+    /// Draws how many heartbeats a session gets.
+    pub(super) fn heartbeats(&mut self) -> u64 {
+        if self.stays { u64::MAX } else { self.dice.below(HEARTBEATS_MAX) }
+    }
+
+    /// Says whether a session that stays has stayed for long enough.
+    pub(super) fn goes(&self) -> bool {
+        self.stays && self.storm.is_over()
+    }
+}

@@ -1,0 +1,129 @@
+//! A storm that is over, held against the record.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::caller::Storm;
+use super::deeds::Deeds;
+use super::{Pools, SESSIONS_EACH};
+use crate::failover::support::answered;
+use crate::house::Client;
+use crate::support::books::{Books, Story};
+use crate::support::scene::License;
+
+/// A storm that is over, and the answers to its clients.
+pub(super) struct Calm {
+    pub(super) storm: Arc<Storm>,
+    /// Sessions may have expired: their clients were pinned to a node.
+    pub(super) may_expire: bool,
+    pub(super) pools: Pools,
+    pub(super) deeds: Vec<Deeds>,
+    pub(super) background: Vec<License>,
+}
+
+/// The records of the tenant of licenses and devices, and of the tenant of capacities.
+pub(super) struct Record {
+    pub(super) seats: Books,
+    pub(super) capacities: Books,
+}
+
+/// The sessions that clients were told of.
+#[derive(Default)]
+struct Told<'d> {
+    admitted: HashSet<&'d str>,
+    contestable: HashSet<&'d str>,
+    /// The reason for which a session of a pool ends.
+    reasons: HashMap<&'d str, &'static str>,
+}
+
+impl Calm {
+    /// Fails the test unless the record tells the same as the clients.
+    pub(super) fn is_on_record(&self, record: &Record) {
+        self.is_within_limits(record);
+        let told: usize =
+            self.deeds.iter().map(|deeds| deeds.are_on_record(record.of(deeds), &self.storm)).sum();
+        println!("{told} answered admissions are on record");
+        if !self.may_expire && self.storm.forgotten().is_none() {
+            self.nobody_was_sent_away(record);
+        }
+        for license in &self.background {
+            let live = record.seats.live(&license.id).len();
+            assert_eq!(live, SESSIONS_EACH as usize, "sessions that nobody ended of {}", license.id);
+        }
+    }
+
+    fn is_within_limits(&self, record: &Record) {
+        let licenses = self.pools.licenses.iter();
+        let licenses = licenses.map(|pool| (&record.seats, pool.license.id.clone(), pool.license.seats));
+        let devices = self.pools.devices.iter();
+        let devices = devices.map(|screens| (&record.seats, screens.subscriber.user.clone(), screens.limit));
+        let capacities = self.pools.capacities.iter();
+        let capacities = capacities.map(|work| (&record.capacities, work.capacity.pool(), 1));
+        for (books, pool, limit) in licenses.chain(devices).chain(capacities) {
+            let most = books.most_at_once(&pool);
+            assert!(
+                most <= i64::from(limit),
+                "{most} sessions of {pool} at one instant, and its limit is {limit}"
+            );
+        }
+    }
+
+    fn nobody_was_sent_away(&self, record: &Record) {
+        let told = self.told();
+        let stories = record.seats.stories().chain(record.capacities.stories());
+        let sent_away: Vec<_> =
+            stories.filter(|(session, story)| told.is_sent_away(session, story)).collect();
+        assert!(sent_away.is_empty(), "ended without being given back: {sent_away:?}");
+    }
+
+    fn told(&self) -> Told<'_> {
+        let mut told = Told::default();
+        for deeds in &self.deeds {
+            told.admitted.extend(deeds.admitted.iter().map(|(session, _)| &**session));
+            told.contestable.extend(deeds.contestable.iter().map(|session| &**session));
+            told.reasons.insert(&deeds.pool, deeds.given_back_as);
+        }
+        told
+    }
+}
+
+impl Told<'_> {
+    fn is_sent_away(&self, session: &str, story: &Story) -> bool {
+        let Some(&given_back_as) = self.reasons.get(story.pool.as_str()) else { return false };
+        let is_known = self.admitted.contains(session);
+        match story.reason() {
+            Some(reason) if reason == given_back_as => false,
+            // A device whose claim was not answered claims again, and takes its own screen over.
+            Some("superseded") => is_known && !self.contestable.contains(session),
+            // A capacity whose claim was not answered stays for the next one.
+            None => is_known || !story.pool.contains('/'),
+            Some(_) => true,
+        }
+    }
+}
+
+impl Record {
+    fn of(&self, deeds: &Deeds) -> &Books {
+        // Only a capacity's pool has a user and a capacity in its name.
+        if deeds.pool.contains('/') { &self.capacities } else { &self.seats }
+    }
+}
+
+/// Takes seats for sessions without heartbeats, which every rebuild has to fill in.
+pub(super) async fn fill_background(admin: &Client, client: &Client, sessions: u64) -> Vec<License> {
+    /// Longer than any test.
+    const TTL_SECONDS: u64 = 24 * 3_600;
+    let mut licenses = Vec::new();
+    for _ in 0..sessions / u64::from(SESSIONS_EACH) {
+        let license = License::make(admin, SESSIONS_EACH, Some(TTL_SECONDS)).await;
+        let claims = (0..SESSIONS_EACH).map(async |machine| {
+            let machine = format!("silent-{machine}");
+            let answer = answered(async || client.acquire(&license.key, &machine).await).await;
+            // Asked again after a 503, it may find the seat that it took.
+            assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
+        });
+        futures_util::future::join_all(claims).await;
+        licenses.push(license);
+    }
+    licenses
+}

@@ -1,0 +1,149 @@
+//! A device of the storm, and all that the devices of a subscriber saw.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::Method;
+use seatkeeper_load::{Grant, Moment, Witness};
+use serde_json::json;
+
+use super::caller::{Caller, Reply};
+use super::deeds::Deeds;
+use crate::house::{Client, House};
+use crate::support::subscriber::Subscriber;
+
+pub(super) const PATH: &str = "/api/v1/devices/sessions";
+
+/// The latest that a claim without an answer, which a frozen node has in its hands, supersedes a later one.
+const LATE_CLAIM_MAX: Duration = Duration::from_secs(60);
+
+/// A subscriber, and what its devices saw. Its plan denies and evicts nobody.
+pub(super) struct Screens {
+    pub(super) subscriber: Subscriber,
+    pub(super) limit: u32,
+    pub(super) client: Client,
+    witness: Mutex<Witness>,
+}
+
+/// A device.
+pub(super) struct Device {
+    pub(super) name: Arc<str>,
+    pub(super) screens: Arc<Screens>,
+    pub(super) caller: Caller,
+    pub(super) last_unanswered: Option<Moment>,
+}
+
+impl Screens {
+    pub(super) async fn make(house: &House, user: &str, limit: u32) -> Self {
+        let subscriber = Subscriber::make(&house.admin(), user, limit, "deny").await;
+        let witness = Mutex::new(Witness::new(user));
+        Self { subscriber, limit, client: house.client(user), witness }
+    }
+
+    pub(super) fn kept_their_promises(&self) {
+        let violations = self.witness().clone().verdict();
+        let told: Vec<_> = violations.first().iter().map(ToString::to_string).collect();
+        assert_eq!(violations.count(), 0, "{told:#?}");
+    }
+
+    /// Forgets all answers so far.
+    pub(super) fn forget(&self) {
+        *self.witness() = Witness::new(self.subscriber.user.as_str());
+    }
+
+    fn witness(&self) -> MutexGuard<'_, Witness> {
+        self.witness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Device {
+    /// Takes, keeps and gives back a screen until the storm is over.
+    pub(super) async fn play(mut self) -> Deeds {
+        let mut deeds = Deeds::new(None, &self.screens.subscriber.user, "revoked");
+        while !self.caller.storm.is_over() {
+            if let Some(grant) = self.acquire(&mut deeds).await
+                && self.keep(&grant, &deeds).await
+            {
+                self.release(&grant.session_id, &mut deeds).await;
+            }
+            self.caller.rest().await;
+        }
+        deeds
+    }
+
+    async fn acquire(&mut self, deeds: &mut Deeds) -> Option<Grant> {
+        let ask = json!({ "device_id": &*self.name, "device_type": "tv" });
+        let Reply { answer, asked, was_unanswered, .. } =
+            self.caller.ask(Method::POST, PATH, Some(&ask)).await;
+        if was_unanswered {
+            self.last_unanswered = Some(asked.answered);
+        }
+        match answer.status {
+            201 => {
+                let grant: Grant = serde_json::from_value(answer.body).expect("a grant");
+                self.screens.witness().granted(&self.name, &grant, None, asked);
+                self.caller.pulse.admitted();
+                deeds.admitted(&grant.session_id, asked.answered);
+                if self.last_unanswered.is_some_and(|at| asked.answered.since(at) < LATE_CLAIM_MAX) {
+                    deeds.contestable.insert(Arc::clone(&grant.session_id));
+                }
+                Some(grant)
+            }
+            403 => {
+                self.screens.witness().denied(&self.name, asked);
+                None
+            }
+            status => panic!("{} asked for a screen and was told {status}: {:#}", self.name, answer.body),
+        }
+    }
+
+    /// Says whether the session still lives.
+    async fn keep(&mut self, grant: &Grant, deeds: &Deeds) -> bool {
+        let (session, seconds) = (&grant.session_id, grant.expires_in_seconds);
+        for _ in 0..self.caller.heartbeats() {
+            self.caller.rest().await;
+            if self.caller.goes() {
+                break;
+            }
+            let ask = json!({ "session_id": &**session });
+            let path = format!("{PATH}/heartbeat");
+            let Reply { answer, asked, .. } = self.caller.ask(Method::POST, &path, Some(&ask)).await;
+            match answer.status {
+                204 => {
+                    self.screens.witness().renewed(&self.name, session, seconds, asked);
+                    self.caller.pulse.renewed();
+                }
+                410 if answer.body["reason"] == "superseded" && deeds.contestable.contains(session) => {
+                    self.screens.witness().over(session, None, asked);
+                    return false;
+                }
+                404 | 410 => {
+                    println!("{} lost {session}: {}", self.name, answer.body);
+                    // Only time may end the session, whatever the reason in the answer.
+                    self.screens.witness().over(session, Some("expired"), asked);
+                    return false;
+                }
+                status => panic!("{} renewed and was told {status}: {:#}", self.name, answer.body),
+            }
+        }
+        true
+    }
+
+    async fn release(&mut self, session: &Arc<str>, deeds: &mut Deeds) {
+        self.caller.rest().await;
+        let path = format!("{PATH}/{session}");
+        let Reply { answer, asked, is_repeated, .. } = self.caller.ask(Method::DELETE, &path, None).await;
+        match answer.status {
+            204 => {
+                self.screens.witness().ended(session, asked);
+                deeds.released(session, asked.answered);
+            }
+            // An answer that was lost may have done it.
+            404 if is_repeated || deeds.contestable.contains(session) => {
+                self.screens.witness().over(session, None, asked);
+            }
+            404 => self.screens.witness().over(session, Some("expired"), asked),
+            status => panic!("{} gave back and was told {status}: {:#}", self.name, answer.body),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A machine of the storm, and all that the machines of a license saw.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use reqwest::Method;
+use seatkeeper_load::{Checker, Denial, Grant};
+use serde_json::json;
+
+use super::caller::{Caller, Reply};
+use super::deeds::Deeds;
+use crate::support::scene::License;
+
+/// A license, and what its machines saw.
+pub(super) struct Pool {
+    pub(super) license: License,
+    checker: Mutex<Checker>,
+}
+
+/// A machine.
+pub(super) struct Machine {
+    pub(super) name: Arc<str>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) caller: Caller,
+}
+
+impl Pool {
+    pub(super) fn new(license: License) -> Self {
+        let checker = Mutex::new(Checker::new(license.id.as_str()));
+        Self { license, checker }
+    }
+
+    pub(super) fn kept_its_promises(&self) {
+        let checker = self.checker();
+        let told: Vec<_> = checker.violations().first().iter().map(ToString::to_string).collect();
+        assert_eq!(checker.violations().count(), 0, "{told:#?}");
+    }
+
+    /// Forgets all answers so far.
+    pub(super) fn forget(&self) {
+        self.checker().forget_all();
+    }
+
+    fn checker(&self) -> MutexGuard<'_, Checker> {
+        self.checker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Machine {
+    /// Takes, keeps and gives back a seat until the storm is over.
+    pub(super) async fn play(mut self) -> Deeds {
+        let mut deeds = Deeds::new(Some(Arc::clone(&self.name)), &self.pool.license.id, "released");
+        while !self.caller.storm.is_over() {
+            if let Some(session) = self.acquire(&mut deeds).await
+                && self.keep(&session).await
+            {
+                self.release(&session, &mut deeds).await;
+            }
+            self.caller.rest().await;
+        }
+        deeds
+    }
+
+    async fn acquire(&mut self, deeds: &mut Deeds) -> Option<Arc<str>> {
+        let ask = json!({ "license_key": self.pool.license.key, "machine_id": &*self.name });
+        let Reply { answer, asked, .. } =
+            self.caller.ask(Method::POST, "/api/v1/licenses/acquire", Some(&ask)).await;
+        match answer.status {
+            200 | 201 => {
+                let grant: Grant = serde_json::from_value(answer.body).expect("a grant");
+                self.pool.checker().granted(&self.name, &grant, asked);
+                self.caller.pulse.admitted();
+                deeds.admitted(&grant.session_id, asked.answered);
+                Some(grant.session_id)
+            }
+            403 => {
+                let header =
+                    answer.headers.get("retry-after").and_then(|text| text.to_str().ok()?.parse().ok());
+                let denial: Denial = serde_json::from_value(answer.body).expect("a denial");
+                let denial = Denial { retry_after_header: header, ..denial };
+                self.pool.checker().denied(&self.name, &denial, asked);
+                None
+            }
+            status => panic!("{} asked for a seat and was told {status}: {:#}", self.name, answer.body),
+        }
+    }
+
+    /// Says whether the session still lives.
+    async fn keep(&mut self, session: &Arc<str>) -> bool {
+        for _ in 0..self.caller.heartbeats() {
+            self.caller.rest().await;
+            if self.caller.goes() {
+                break;
+            }
+            let path = format!("/api/v1/licenses/sessions/{session}/heartbeat");
+            let Reply { answer, asked, .. } = self.caller.ask(Method::PATCH, &path, None).await;
+            match answer.status {
+                200 => {
+                    let seconds = answer.body["expires_in_seconds"].as_u64().expect("a span");
+                    self.pool.checker().renewed(&self.name, session, seconds, asked);
+                    self.caller.pulse.renewed();
+                }
+                404 | 410 => {
+                    println!("{} lost {session}: {}", self.name, answer.body);
+                    self.pool.checker().lost(session, asked);
+                    return false;
+                }
+                status => panic!("{} renewed and was told {status}: {:#}", self.name, answer.body),
+            }
+        }
+        true
+    }
+
+    async fn release(&mut self, session: &Arc<str>, deeds: &mut Deeds) {
+        self.caller.rest().await;
+        let until = self.pool.checker().releasing(session);
+        let path = format!("/api/v1/licenses/sessions/{session}");
+        let Reply { answer, asked, is_repeated, .. } = self.caller.ask(Method::DELETE, &path, None).await;
+        match answer.status {
+            204 => deeds.released(session, asked.answered),
+            // An answer that was lost may have done it.
+            404 if is_repeated => {}
+            404 => self.pool.checker().release_missed(session, until, asked),
+            status => panic!("{} gave back and was told {status}: {:#}", self.name, answer.body),
+        }
+    }
+}

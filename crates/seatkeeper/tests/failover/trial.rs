@@ -1,0 +1,105 @@
+//! Three nodes, a storm upon them, and one fault at a time that the catalogue has promises about.
+
+use std::time::Duration;
+
+use seatkeeper_testbed::proxy::Proxy;
+use seatkeeper_testbed::redis::Redis;
+use tokio::sync::SemaphorePermit;
+
+use super::catalogue::Watch;
+use super::steady::{Manner, Steady, storm_permit};
+use super::support::Nodes;
+use crate::support::knobs;
+
+pub(crate) const NODES: usize = 3;
+
+/// Longer than any outage.
+pub(crate) const LONG_TTL_SECONDS: u64 = 60;
+
+/// Admissions that show that all is well.
+const WELL: u64 = 30;
+
+/// Nodes and a storm, whatever the nodes are over.
+pub(crate) struct Trial {
+    pub(crate) nodes: Nodes,
+    pub(crate) steady: Steady,
+    test: &'static str,
+    watch: Option<Watch>,
+    _permit: SemaphorePermit<'static>,
+}
+
+/// Three nodes, each behind proxies of its own on the way to Redis and to PostgreSQL.
+pub(crate) struct Network3 {
+    pub(crate) nodes: Nodes,
+    pub(crate) to_redis: Vec<Proxy>,
+    pub(crate) to_postgres: Vec<Proxy>,
+}
+
+impl Network3 {
+    pub(crate) async fn start(redis: &Redis, seed: u64) -> Self {
+        Self::join(tokio::task::block_in_place(|| Nodes::over(&[])), redis, seed).await
+    }
+
+    /// Adds three nodes to `nodes`, which has none.
+    pub(crate) async fn join(mut nodes: Nodes, redis: &Redis, seed: u64) -> Self {
+        let (mut to_redis, mut to_postgres) = (Vec::new(), Vec::new());
+        for number in 0..NODES {
+            let redis = Proxy::start(([127, 0, 0, 1], redis.port()).into(), seed ^ number as u64).await;
+            let postgres = Proxy::start(nodes.ledger_address(), !seed ^ number as u64).await;
+            let url = format!("redis://{}", redis.address());
+            tokio::task::block_in_place(|| nodes.add_behind(&url, &postgres));
+            to_redis.push(redis);
+            to_postgres.push(postgres);
+        }
+        Self { nodes, to_redis, to_postgres }
+    }
+}
+
+impl Trial {
+    /// Begins the storm of `test`. The permit to do so is asked for before any server is started.
+    pub(crate) async fn begin(
+        test: &'static str,
+        nodes: Nodes,
+        seed: u64,
+        permit: SemaphorePermit<'static>,
+    ) -> Self {
+        let manner = Manner { ttl_seconds: LONG_TTL_SECONDS, pinned: false, seed };
+        let mut steady = Steady::begin(&nodes, manner).await;
+        steady.goes_on(WELL).await;
+        Self { nodes, steady, test, watch: None, _permit: permit }
+    }
+
+    /// Begins the storm of `test` upon three nodes over this registry.
+    pub(crate) async fn over(test: &'static str, registry: &str, permit: SemaphorePermit<'static>) -> Self {
+        let nodes =
+            tokio::task::block_in_place(|| Nodes::over(&[registry, registry, registry].map(str::to_owned)));
+        Self::begin(test, nodes, knobs::seed(), permit).await
+    }
+
+    /// The fault begins.
+    pub(crate) async fn breaks(&mut self) {
+        self.watch = Some(Watch::begin(self.test, &self.nodes).await);
+    }
+
+    /// The fault is over: waits until all is well, and fails the test if a promise was broken.
+    pub(crate) async fn heals(&mut self) {
+        let mut watch = self.watch.take().expect("something broke");
+        watch.is_over();
+        watch.judge(&mut self.nodes, &mut self.steady).await;
+        self.steady.goes_on(WELL).await;
+    }
+
+    pub(crate) async fn end(self) {
+        self.steady.end(self.nodes).await;
+    }
+}
+
+/// A permit for a storm, asked for before its servers are started.
+pub(crate) async fn permit() -> SemaphorePermit<'static> {
+    storm_permit().await
+}
+
+/// The time for which a store, or the way to it, is broken.
+pub(crate) fn outage() -> Duration {
+    Duration::from_secs(knobs::freeze_seconds())
+}

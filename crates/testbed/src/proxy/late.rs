@@ -1,0 +1,38 @@
+//! Bytes that are under way for a while.
+
+use std::collections::VecDeque;
+use std::future;
+
+use tokio::time::{Instant, sleep_until};
+
+/// The most chunks that are under way at once: a sender fills a window and then waits.
+const CHUNKS_MAX: usize = 256;
+
+/// Bytes under way in one direction of a connection, which arrive in the order in which they were sent.
+#[derive(Debug, Default)]
+pub(super) struct LateBytes {
+    chunks: VecDeque<(Instant, Vec<u8>)>,
+}
+
+impl LateBytes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.chunks.len() < CHUNKS_MAX
+    }
+
+    /// Sends bytes that arrive at `arrival`, and not before the bytes that were sent before them.
+    pub(super) fn push(&mut self, bytes: &[u8], arrival: Instant) {
+        let last = self.chunks.back().map_or(arrival, |(last, _)| *last);
+        self.chunks.push_back((arrival.max(last), bytes.to_vec()));
+    }
+
+    /// Waits for the next bytes to arrive: for ever where none are under way. Loses nothing if it is dropped.
+    pub(super) async fn next(&mut self) -> Vec<u8> {
+        let Some((arrival, _)) = self.chunks.front() else { return future::pending().await };
+        sleep_until(*arrival).await;
+        self.chunks.pop_front().map(|(_, bytes)| bytes).unwrap_or_default()
+    }
+}
