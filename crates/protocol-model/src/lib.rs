@@ -37,16 +37,16 @@ pub use safeguards::Safeguards;
 pub use step::{Call, Step};
 pub use world::World;
 
-/// How many nodes there are.
+/// The number of nodes.
 pub const NODES: usize = 3;
 
-/// A client, and the session that it may have: each asks for one.
+/// A client, and its session: a client asks for one.
 pub type Client = u8;
 
 /// A set of clients, a bit each.
 type Clients = u8;
 
-/// The only one of `client`.
+/// The set of `client` alone.
 fn only(client: Client) -> Clients {
     1 << client
 }

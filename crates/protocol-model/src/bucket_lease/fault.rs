@@ -8,7 +8,7 @@ use super::state::{PAIR, Scene};
 pub enum Fault {
     /// Redis starts again with nothing.
     Empty,
-    /// Another memory takes the place of this one, without the session: a replica that lags becomes the primary.
+    /// A replica that lags becomes the primary: its memory lacks the session.
     Lagging,
     /// The identity of Redis changes, and its memory is the same.
     Renamed,
