@@ -1,8 +1,8 @@
-//! The epoch lease in a partition: which nodes may answer by an epoch, while any of them is cut off from the ledger or from
-//! Redis, and any other raises the epoch. `docs/failover.md` has the rules.
+//! The epoch lease in a partition: which nodes may answer by an epoch, while any of them is cut off from the ledger or
+//! from Redis, and any other raises the epoch. `docs/failover.md` has the rules.
 //!
-//! Unlike in the model of the registries, time counts here, in ticks of half a lease. A tick passes for all nodes at once.
-//! The contents of registries are left out: a rebuild is over once it has filled one.
+//! Unlike in the model of the registries, time counts here, in ticks of half a lease. A tick passes for all nodes at
+//! once. The contents of registries are left out: a rebuild is over once it has filled one.
 
 use stateright::{Model, Property};
 
@@ -14,7 +14,8 @@ const LEASE: u8 = 2;
 /// The rules in force, each of which can be taken away.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseRules {
-    /// A node that has lost the ledger goes on only by the word of every node. Else a failed reading counts as a reading.
+    /// A node that has lost the ledger goes on only by the word of every node. Else a failed reading counts as a
+    /// reading.
     pub every_node_vouches: bool,
     /// The lease goes on from the oldest of the words, and not from the time at which they are read.
     pub words_grow_old: bool,

@@ -1,5 +1,5 @@
-//! The knowledge of a node. A node may freeze and wake at any point: a frozen node takes no step. The world keeps the batch
-//! and the rebuilds of all nodes, since the node that goes on with them makes no difference.
+//! The knowledge of a node. A node may freeze and wake at any point: a frozen node takes no step. The world keeps the
+//! batch and the rebuilds of all nodes, since the node that goes on with them makes no difference.
 
 use crate::ledger::{Event, Mode};
 use crate::place::Place;

@@ -218,7 +218,8 @@ fn confirm(world: &mut World, node: usize) -> Option<()> {
     Some(())
 }
 
-/// Ends a lease on an old epoch. A lease on the ledger's epoch can be renewed at any time, so its end makes no difference.
+/// Ends a lease on an old epoch. A lease on the ledger's epoch can be renewed at any time, so its end makes no
+/// difference.
 fn lease_ends(world: &mut World, node: usize) -> Option<()> {
     let epoch = world.ledger.epoch;
     let node = &mut world.nodes[node];

@@ -113,7 +113,8 @@ impl World {
         }
     }
 
-    /// Notes that a client was told, or is about to be told, that its session is live: for one TTL from a step at `place`.
+    /// Notes that a client was told, or is about to be told, that its session is live: for one TTL from a step at
+    /// `place`.
     pub(crate) fn renewed(&mut self, client: Client, place: Place) {
         for other in Place::ALL {
             let memory = self.memory_mut(other);
@@ -131,8 +132,8 @@ impl World {
         holders.fold(0, |all, (client, _)| all | only(client))
     }
 
-    /// Returns the same world in a normal form. Which node does something makes no difference, and neither does content in
-    /// a memory that nobody can come to any more, nor what the ledger is sure to refuse.
+    /// Returns the same world in a normal form. Which node does something makes no difference, and neither does content
+    /// in a memory that nobody can come to any more, nor what the ledger is sure to refuse.
     pub(crate) fn normalized(mut self, by: Safeguards) -> Self {
         self.nodes.sort_unstable();
         if self.faults_left == 0 && !self.promoted {
