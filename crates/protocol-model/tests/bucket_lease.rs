@@ -108,3 +108,9 @@ fn sessions_end_after_an_outage_of_postgres_if_its_buckets_have_no_lease() {
     let rules = BucketRules { standby_lease: false, ..ALL };
     assert_broken(&only_by(&[], &[Cut::Writes, Cut::Postgres], rules), KEPT);
 }
+
+#[test]
+fn sessions_end_by_a_clock_of_postgres_that_jumps_if_its_buckets_have_no_lease() {
+    let rules = BucketRules { standby_lease: false, ..ALL };
+    assert_broken(&only_by(&[Fault::PostgresJump], &[Cut::Writes], rules), KEPT);
+}
