@@ -1,4 +1,4 @@
-//! The memory of a registry. Each call on it is one atomic step.
+//! The memory of a registry, which each call changes in one atomic step.
 
 use crate::ledger::{Change, Event, Ledger};
 use crate::{Client, Clients, only};
@@ -19,7 +19,7 @@ pub(crate) struct Memory {
     pub(crate) open: bool,
     pub(crate) seq: u8,
     pub(crate) live: Clients,
-    /// Clients that another server has renewed since this server did.
+    /// Clients with a later renewal at another server.
     pub(crate) told_elsewhere: Clients,
     pub(crate) journal: Vec<Event>,
 }

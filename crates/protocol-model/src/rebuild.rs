@@ -21,7 +21,7 @@ pub(crate) struct Rebuild {
 pub(crate) enum Stage {
     Raised,
     Begun,
-    /// The events that survived are in the ledger, which then knew this.
+    /// The surviving events are in the ledger, whose last number and live clients follow.
     Salvaged {
         seq: u8,
         live: Clients,

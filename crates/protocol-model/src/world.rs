@@ -82,7 +82,7 @@ impl World {
         &mut self.server(place).memory
     }
 
-    /// Checks that a node which knows this mode uses this registry.
+    /// Checks that nodes in this mode use this registry.
     pub(crate) fn is_used(&self, place: Place, mode: Mode) -> bool {
         match place {
             Place::Primary => mode == Mode::Redis,

@@ -138,7 +138,7 @@ impl Scene {
         self.redis.session.is_none() && self.redis.journaled_end.is_none()
     }
 
-    /// Checks that Redis, as this node sees it, is a server which the other nodes have left.
+    /// Checks that this node sees a server that the other nodes have left.
     pub(super) fn is_superseded(&self, node: usize) -> bool {
         let Head::Serving { epoch, identity } = self.redis.head else { return false };
         identity == self.nodes[node].identity && epoch < self.epoch && identity != self.row_identity
