@@ -1,16 +1,18 @@
 //! The bucket lease, the breaker and the identity of Redis, where faults last for a while: which node may serve a
 //! bucket, from which registry, and when a session may end. `docs/failover.md` has the rules.
 //!
-//! One bucket with one seat, two nodes, one Redis, one PostgreSQL. A client holds the seat from the start. Time is counted
-//! in ticks of an epoch lease (2 s). On a tick every node does its periodic work: it reads the ledger, surveys Redis, renews
-//! the bucket's lease. Requests, sweeps and rebuilds happen between ticks in any order, and faults at any point.
+//! A bucket with a single seat, two nodes, Redis and PostgreSQL. A client holds the seat from the start. Time is
+//! counted in ticks of an epoch lease (2 s). On a tick every node does its periodic work: it reads the ledger, surveys
+//! Redis, renews the bucket's lease. Requests, sweeps and rebuilds happen between ticks in any order, and faults at any
+//! point.
 //!
-//! The model of the failover protocol (`failover.rs`) covers nodes that freeze and commits that come late. The model of the
-//! epoch lease (`epoch_lease.rs`) covers how nodes vouch for each other. Here a step of either kind is atomic.
+//! The model of the failover protocol (`failover.rs`) covers nodes that freeze and commits that come late. The model of
+//! the epoch lease (`epoch_lease.rs`) covers how nodes vouch for each other. In this model both are atomic.
 
 mod fault;
 mod node;
 mod rebuild;
+mod rebuilder;
 mod recovery;
 mod redis;
 mod rules;

@@ -1,4 +1,4 @@
-//! The failover protocol as the checker sees it, and what must always hold.
+//! The failover protocol as the checker sees it, and its promises.
 
 use stateright::{Model, Property};
 
@@ -9,23 +9,23 @@ use crate::step::Step;
 use crate::world::{FIRST_EPOCH, Server, World};
 use crate::{Clients, only};
 
-/// What must always hold, and what must be possible, by name.
+/// Names of the properties: promises that always hold, and goals that can be reached.
 pub mod promise {
     /// No more clients than the limit were told that they are live, and still believe it.
     pub const LIMIT: &str = "never more holders than seats";
     /// The record never tells of more live sessions than the limit.
     pub const RECORD: &str = "never more on record than seats";
-    /// Who holds a seat is on record.
+    /// Every holder of a seat is on record.
     pub const ON_RECORD: &str = "whoever holds a seat is on record";
     /// No session is on record as ended while its client is right to believe that it is live.
     pub const NO_FALSE_END: &str = "whoever holds a seat is not on record as ended";
     /// A session begins once and then ends once.
     pub const ONE_END: &str = "a session ends once";
-    /// Whoever serves knows who holds a seat.
+    /// The registry that serves knows every holder of a seat.
     pub const KNOWN: &str = "whoever serves knows who holds a seat";
-    /// Somebody can get a seat after a rebuild.
+    /// A client can get a seat after a rebuild.
     pub const GOES_ON: &str = "a seat can be had in a later epoch";
-    /// Somebody who got a seat before a rebuild can keep it.
+    /// A client that got a seat before a rebuild can keep the seat.
     pub const SURVIVES: &str = "a seat outlives an epoch";
     /// All seats can be taken.
     pub const FULL: &str = "all seats can be held";
@@ -88,25 +88,25 @@ impl Model for Failover {
 }
 
 impl World {
-    /// Whether some registry is served in the ledger's epoch, and that is not the first.
+    /// Checks that a registry serves the ledger's epoch, which is not the first.
     fn is_served_anew(&self) -> bool {
         self.ledger.epoch > FIRST_EPOCH && self.serving().is_some()
     }
 
-    /// What is served in the ledger's epoch.
+    /// Returns the registry that serves the ledger's epoch.
     fn serving(&self) -> Option<&Server> {
         self.servers.iter().find(|server| {
             server.memory.key == Key::Serving { epoch: self.ledger.epoch, identity: server.identity }
         })
     }
 
-    /// Those who hold a seat are live in what is served, but for those who are over and do not know it.
+    /// Checks that every holder of a seat is live in the registry that serves.
     fn is_known_who_holds(&self) -> bool {
         self.serving().is_none_or(|server| !server.memory.open || self.holders() & !server.memory.live == 0)
     }
 }
 
-/// Who ever began.
+/// The clients whose sessions ever began.
 fn began(record: &[Change]) -> Clients {
     record.iter().fold(0, |all, change| match *change {
         Change::Admitted(client) => all | only(client),
@@ -114,7 +114,7 @@ fn began(record: &[Change]) -> Clients {
     })
 }
 
-/// The most that were live at one time.
+/// The greatest number of sessions that were live at one time.
 fn greatest(record: &[Change]) -> u32 {
     let mut live: Clients = 0;
     let mut greatest = 0;
@@ -128,7 +128,7 @@ fn greatest(record: &[Change]) -> u32 {
     greatest
 }
 
-/// Each began at most once, and then ended at most once.
+/// Checks that each session began at most once, and then ended at most once.
 fn is_in_order(record: &[Change]) -> bool {
     let (mut began, mut ended): (Clients, Clients) = (0, 0);
     record.iter().all(|change| match *change {

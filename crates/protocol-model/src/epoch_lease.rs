@@ -1,8 +1,8 @@
-//! The epoch lease in a partition: which nodes may answer by an epoch, while any of them is cut off from the ledger or from
-//! Redis, and any other raises the epoch. `docs/failover.md` has the rules.
+//! The epoch lease in a partition: which nodes may answer by an epoch, while any of them is cut off from the ledger or
+//! from Redis, and any other raises the epoch. `docs/failover.md` has the rules.
 //!
-//! Unlike in the model of the registries, time counts here, in ticks of half a lease. A tick passes for all nodes at once.
-//! The contents of registries are left out: a rebuild is over once it has filled one.
+//! Unlike in the model of the registries, time counts here, in ticks of half a lease. A tick passes for all nodes at
+//! once. The contents of registries are left out: a rebuild is over once it has filled one.
 
 use stateright::{Model, Property};
 
@@ -11,10 +11,11 @@ use crate::NODES;
 /// Ticks that a lease lasts, and that a word on the roll counts.
 const LEASE: u8 = 2;
 
-/// The rules, each of which can be taken away.
+/// The rules in force, each of which can be taken away.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseRules {
-    /// A node that has lost the ledger goes on only by the word of every node. Else a failed reading counts as a reading.
+    /// A node that has lost the ledger goes on only by the word of every node. Else a failed reading counts as a
+    /// reading.
     pub every_node_vouches: bool,
     /// The lease goes on from the oldest of the words, and not from the time at which they are read.
     pub words_grow_old: bool,
@@ -27,7 +28,7 @@ pub struct LeaseRules {
 }
 
 impl LeaseRules {
-    /// The protocol as it is.
+    /// Every rule.
     pub const ALL: Self = Self {
         every_node_vouches: true,
         words_grow_old: true,
@@ -40,9 +41,9 @@ impl LeaseRules {
 /// Three nodes and what they can reach.
 #[derive(Clone, Copy, Debug)]
 pub struct Partition {
-    /// The last epoch that is looked at; the first is 1.
+    /// The last epoch of the walk; the first is 1.
     pub epochs: u8,
-    /// How many times a way to the ledger or to Redis is cut or mended.
+    /// The number of times that a way to the ledger or to Redis is cut or mended.
     pub changes: u8,
     /// The rules in force.
     pub rules: LeaseRules,
@@ -55,7 +56,7 @@ struct Word {
     age: u8,
 }
 
-/// A rebuild that a node is at.
+/// A rebuild on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Raised {
     epoch: u8,
@@ -69,9 +70,9 @@ struct Node {
     has_redis: bool,
     /// The latest reading of the ledger failed.
     is_without_ledger: bool,
-    /// The epoch that it knows.
+    /// The known epoch.
     epoch: u8,
-    /// Ticks since it was vouched for.
+    /// Ticks since the ledger or the other nodes vouched.
     vouched_ago: u8,
     has_lapsed: bool,
     word: Word,
@@ -176,7 +177,7 @@ impl Model for Partition {
                 !nodes.nodes.iter().any(|node| node.may_answer() && node.epoch < nodes.filled)
             }),
             Property::sometimes(GOES_ON, |_, nodes: &Nodes| {
-                // Renewed since the way to the ledger was cut: by the word of the others alone.
+                // Renewed since the way to the ledger was cut, hence by the other nodes.
                 nodes.nodes.iter().all(|node| node.is_without_ledger && node.vouched_ago == 0)
                     && nodes.nodes.iter().all(|node| !node.has_ledger && node.word.age == 0)
             }),
@@ -256,7 +257,7 @@ impl Partition {
         nodes.epoch += 1;
         nodes.nodes[node].raised = Some(Raised { epoch: nodes.epoch, waited: 0 });
         if self.rules.raise_is_announced {
-            // A node that does not reach Redis raises all the same: its last word grows old.
+            // Without Redis the node cannot announce the raise. Its last word grows old instead.
             let _ = self.answer(&mut nodes.nodes[node]);
         }
         Some(())

@@ -2,19 +2,19 @@
 
 use crate::Safeguards;
 
-/// What is walked through.
+/// The extent of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Failover {
     /// The pool's limit.
     pub limit: u32,
-    /// How many ask for a seat.
+    /// The number of clients that ask for a seat.
     pub clients: usize,
-    /// How many times Redis fails: promoted, or restarted.
+    /// The number of times that Redis fails: promoted, or restarted.
     pub faults: u8,
-    /// The last epoch that is looked at; the first is 1.
+    /// The last epoch of the walk; the first is 1.
     pub epochs: u8,
-    /// Whether the mode may change.
+    /// The mode may change.
     pub falls_back: bool,
-    /// What is checked.
+    /// The safeguards in force.
     pub safeguards: Safeguards,
 }

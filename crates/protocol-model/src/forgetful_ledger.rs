@@ -1,6 +1,6 @@
 //! A ledger that forgets: a PostgreSQL standby that lags becomes the primary, so confirmed commits and raises are gone.
 //!
-//! One bucket in Redis, and clients that ask for one seat each. An epoch is a counter with a word beside it. The words of
+//! A bucket in Redis, and clients that ask for a seat each. An epoch is a counter with a word beside it. The words of
 //! two raises always differ, and a later word may be the greater or the smaller one. A rebuild may freeze at any
 //! point, and any number of rebuilds may be on their way. Journals and leases are left out.
 
@@ -12,7 +12,7 @@ const CLIENTS: u8 = 2;
 /// Rounds of [`Stores::rebuild_once`] within which Redis agrees with the ledger again.
 const RECOVERS_WITHIN: usize = 8;
 
-/// The rules, each of which can be taken away.
+/// The rules in force, each of which can be taken away.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerRules {
     /// An epoch has a random word beside its counter. Otherwise a raise that was forgotten is given again.
@@ -265,7 +265,7 @@ impl Stores {
         }
     }
 
-    /// Checks that rebuilds end when nothing else happens.
+    /// Checks that rebuilds end within [`RECOVERS_WITHIN`] rounds, without further faults.
     fn settles(&self, rules: LedgerRules) -> bool {
         let mut stores = self.clone();
         for _ in 0..RECOVERS_WITHIN {

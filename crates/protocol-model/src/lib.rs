@@ -1,11 +1,11 @@
 //! The failover protocol of `docs/failover.md` as four models, and the promises that each must keep. A checker walks
-//! through every order in which the steps of a model can happen. Each rule of a model can be taken away, and the checker
-//! then finds a path to a broken promise.
+//! through every order in which the steps of a model can happen. Each rule of a model can be taken away, and the
+//! checker then finds a path to a broken promise.
 //!
-//! - [`Failover`]: one bucket with one pool, three nodes, a Redis with a replica that lags, the PostgreSQL registry, the
-//!   ledger. Nodes freeze at any point; copies of Redis are lost, rolled back, promoted or live on beside each other; the
-//!   mode changes. Time is not counted: a lease holds or is over, and a copy ends a session one TTL after it last
-//!   renewed it. An answer from before is over by then; an answer by another copy may not be.
+//! - [`Failover`]: one bucket with one pool, three nodes, a Redis with a replica that lags, the PostgreSQL registry,
+//!   the ledger. Nodes freeze at any point, copies of Redis are lost, rolled back, promoted or live on beside each
+//!   other, and the mode changes. Time is not counted: a lease holds or is over, and a copy ends a session one TTL after the copy
+//!   last renewed the session. An answer from before is over by then; an answer by another copy may not be.
 //! - [`Partition`]: the epoch lease of three nodes, in time.
 //! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under faults that last, in time.
 //! - [`ForgetfulLedger`]: a PostgreSQL standby that lags becomes the primary.
@@ -37,16 +37,16 @@ pub use safeguards::Safeguards;
 pub use step::{Call, Step};
 pub use world::World;
 
-/// How many nodes there are.
+/// The number of nodes.
 pub const NODES: usize = 3;
 
-/// A client, and the session that it may have: each asks for one.
+/// A client, and its session: a client asks for one.
 pub type Client = u8;
 
 /// A set of clients, a bit each.
 type Clients = u8;
 
-/// The only one of `client`.
+/// The set of `client` alone.
 fn only(client: Client) -> Clients {
     1 << client
 }

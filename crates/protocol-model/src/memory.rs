@@ -1,4 +1,4 @@
-//! What a registry remembers of the bucket, and what can be done to it: each call is one atomic step.
+//! The memory of a registry, which each call changes in one atomic step.
 
 use crate::ledger::{Change, Event, Ledger};
 use crate::{Client, Clients, only};
@@ -11,25 +11,25 @@ pub(crate) enum Key {
     Serving { epoch: u8, identity: u8 },
 }
 
-/// All that a server remembers.
+/// The memory of the bucket on one server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Memory {
     pub(crate) key: Key,
-    /// Whether the pool is open: the following means nothing otherwise.
+    /// The pool is open. The fields below mean nothing otherwise.
     pub(crate) open: bool,
     pub(crate) seq: u8,
     pub(crate) live: Clients,
-    /// Whose clients were told by others that they are live, after they were renewed here.
+    /// Clients with a later renewal at another server.
     pub(crate) told_elsewhere: Clients,
     pub(crate) journal: Vec<Event>,
 }
 
 impl Memory {
-    /// Nothing.
+    /// An empty memory.
     pub(crate) const LOST: Self =
         Self { key: Key::Missing, open: false, seq: 0, live: 0, told_elsewhere: 0, journal: Vec::new() };
 
-    /// The epoch in the key; 0 if there is none.
+    /// The epoch in the key; 0 if the key is missing.
     pub(crate) fn epoch(&self) -> u8 {
         match self.key {
             Key::Missing => 0,
@@ -37,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// Whether it is being rebuilt for this epoch.
+    /// Checks that a rebuild for this epoch is under way.
     pub(crate) fn is_rebuilding(&self, epoch: u8) -> bool {
         self.key == Key::Rebuilding { epoch }
     }
@@ -49,12 +49,12 @@ impl Memory {
         }
     }
 
-    /// Makes the pool one of these sessions, each of which gets its TTL anew, and the journal empty.
+    /// Replaces the pool by these sessions with full TTLs, and empties the journal.
     pub(crate) fn fill(&mut self, seq: u8, live: Clients) {
         *self = Self { key: self.key, open: true, seq, live, told_elsewhere: 0, journal: Vec::new() };
     }
 
-    /// Whether this client's session is live here.
+    /// Checks that the client's session is live in this memory.
     pub(crate) fn has(&self, client: Client) -> bool {
         self.live & only(client) != 0
     }
@@ -71,7 +71,7 @@ impl Memory {
         self.record(Change::Ended(client), epoch);
     }
 
-    /// Forgets events that are in the ledger.
+    /// Forgets acknowledged events.
     pub(crate) fn acknowledge(&mut self, batch: &[Event]) {
         self.journal.retain(|event| !batch.contains(event));
     }

@@ -1,5 +1,5 @@
-//! What a node knows. It may freeze and wake at any point: that is to do nothing for a while. What it has in its
-//! hands meanwhile, a batch or a rebuild, is kept in the world, for it makes no difference whose it is.
+//! The knowledge of a node. A node may freeze and wake at any point: a frozen node takes no step. The world keeps the
+//! batch and the rebuilds of all nodes, since the node that goes on with them makes no difference.
 
 use crate::ledger::{Event, Mode};
 use crate::place::Place;
@@ -7,14 +7,14 @@ use crate::place::Place;
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Node {
-    /// What it last read in the ledger.
+    /// The epoch that the node last read in the ledger.
     pub(crate) epoch: u8,
     pub(crate) mode: Mode,
-    /// Whether it read that lately.
+    /// The reading is recent.
     pub(crate) has_lease: bool,
 }
 
-/// Events on their way to the ledger, and where they were read.
+/// Events on their way to the ledger, and the registry that they are from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Batch {
     pub(crate) from: Place,

@@ -3,7 +3,7 @@
 /// A server that can have the live sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// The Redis that is the primary at first.
+    /// The Redis primary at the start.
     Primary,
     /// Its replica, or its snapshot.
     Replica,

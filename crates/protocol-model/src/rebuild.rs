@@ -3,25 +3,25 @@
 use crate::Clients;
 use crate::place::Place;
 
-/// How far a rebuild has come.
+/// A rebuild that has raised the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Rebuild {
-    /// The epoch that it raised the bucket to, and nobody else.
+    /// The epoch of this rebuild alone.
     pub(crate) epoch: u8,
-    /// What will serve.
+    /// The registry that will serve.
     pub(crate) target: Place,
-    /// What may know more than the ledger, and can be reached.
+    /// A reachable registry that may know more than the ledger.
     pub(crate) source: Option<Place>,
-    /// What was done last.
+    /// The step that was taken last.
     pub(crate) stage: Stage,
 }
 
-/// What was done last.
+/// The step that was taken last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     Raised,
     Begun,
-    /// All that survived is in the ledger, and this is what the ledger knows.
+    /// The surviving events are in the ledger, whose last number and live clients follow.
     Salvaged {
         seq: u8,
         live: Clients,

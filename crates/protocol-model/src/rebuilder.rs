@@ -16,7 +16,7 @@ impl World {
         self.rebuilds.push(Rebuild { epoch, target, source, stage: Stage::Raised });
     }
 
-    /// Goes on with a rebuild.
+    /// Takes the next step of a rebuild.
     pub(crate) fn proceed(&mut self, which: usize, by: Safeguards) -> Option<()> {
         let rebuild = *self.rebuilds.get(which)?;
         let stage = match rebuild.stage {
@@ -33,7 +33,7 @@ impl World {
         Some(())
     }
 
-    /// 3: nobody serves there any more, and nobody with a lower epoch ever will.
+    /// 3: source and target stop serving, for good under every lower epoch.
     fn begin(&mut self, rebuild: Rebuild) -> Option<Stage> {
         let epoch = rebuild.epoch;
         for place in rebuild.source.into_iter().chain([rebuild.target]) {
@@ -45,7 +45,8 @@ impl World {
         self.memory(rebuild.target).is_rebuilding(epoch).then_some(Stage::Begun)
     }
 
-    /// 4 and 5: once the leases of older epochs are over, brings what survived into the ledger, as far as it fits.
+    /// 4 and 5: once the leases of older epochs are over, replays the surviving events into the ledger, as far as they
+    /// fit.
     fn salvage(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
         let epoch = rebuild.epoch;
         let leased = self.nodes.iter().any(|node| node.has_lease && node.epoch < epoch);
@@ -67,7 +68,7 @@ impl World {
         Some(Stage::Salvaged { seq: self.ledger.seq(), live: self.ledger.live() })
     }
 
-    /// 6: makes the bucket what the ledger knew.
+    /// 6: fills the bucket with the ledger's state.
     fn fill(&mut self, rebuild: Rebuild, seq: u8, live: Clients, by: Safeguards) -> Option<Stage> {
         self.memory(rebuild.target).is_rebuilding(rebuild.epoch).then_some(())?;
         if by.rebuild_fills {
@@ -76,7 +77,7 @@ impl World {
         Some(Stage::Filled)
     }
 
-    /// 7: serves.
+    /// 7: the target serves.
     fn finish(&mut self, rebuild: Rebuild) -> Option<()> {
         self.memory(rebuild.target).is_rebuilding(rebuild.epoch).then_some(())?;
         let server = self.server(rebuild.target);

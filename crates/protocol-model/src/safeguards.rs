@@ -1,6 +1,6 @@
-//! What the protocol's safety hangs on, one by one.
+//! The safeguards of the failover protocol.
 
-/// What is checked. All of it, unless a test takes something away.
+/// The safeguards in force: every one, unless a test takes one away.
 #[derive(Clone, Copy, Debug)]
 pub struct Safeguards {
     /// The ledger takes a batch of the bucket's epoch alone.
@@ -9,10 +9,9 @@ pub struct Safeguards {
     pub script_demands_epoch: bool,
     /// A node uses a server only if the bucket was filled on it, as what it is now.
     pub node_demands_identity: bool,
-    /// Who raised the epoch lets the leases of the old one run out before it starts a TTL anew.
+    /// A rebuild lets the leases of the old epoch run out before it starts a TTL anew.
     pub rebuild_waits_for_leases: bool,
-    /// What survived of the last epoch is brought to the ledger, and nothing older: who was renewed since then is in
-    /// no record.
+    /// Salvage replays the last epoch's events alone. Renewals since an older event are on no record.
     pub salvage_takes_last_epoch_alone: bool,
     /// A bucket is filled from the ledger before it is served.
     pub rebuild_fills: bool,

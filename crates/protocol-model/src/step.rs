@@ -1,4 +1,4 @@
-//! What can happen.
+//! The steps of the failover model.
 
 use crate::failover::Failover;
 use crate::ledger::{Change, Event};
@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::world::World;
 use crate::{Client, NODES, only};
 
-/// One thing that happens. Whatever can happen may also never happen.
+/// A step. A step that is possible may also never be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A client asks for a seat.
@@ -19,17 +19,17 @@ pub enum Step {
     Heartbeat(Call),
     /// A node lets a session expire whose TTL is over where it looks.
     Expire(Call),
-    /// A request that waits is given up.
+    /// A client gives up a request that waits.
     GiveUp(Client),
-    /// A node reads the journal there.
+    /// A node reads the journal of a registry.
     Read(Place),
-    /// The node that read it brings that to the ledger, and whoever waits for it is answered.
+    /// A node commits the batch to the ledger, and answers the clients that wait for its events.
     Commit,
     /// A node reads the bucket's row.
     Confirm(usize),
-    /// It was long ago that a node read the row.
+    /// The lease of a node ends: its last reading of the row is too old.
     LeaseEnds(usize),
-    /// A node raises the epoch, to serve from the first; the second can be reached besides.
+    /// A node raises the epoch, to serve from the first registry; the second one is a further source.
     Raise(Place, Option<Place>),
     /// A node goes on with a rebuild.
     Rebuild(usize),
@@ -37,13 +37,13 @@ pub enum Step {
     Replicate,
     /// The replica becomes a primary. The old one lives on.
     Promote,
-    /// The primary starts again with nothing.
+    /// The primary starts again with an empty memory.
     RestartEmpty,
     /// The primary starts again with its snapshot.
     RestartOld,
 }
 
-/// A call through a node, on the registry that it finds there.
+/// A call of a client through a node on a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     node: usize,
@@ -52,18 +52,18 @@ pub struct Call {
 }
 
 impl Failover {
-    /// What happens by a step; none if it cannot be taken, or changes nothing.
+    /// Returns the world after a step; `None` if the step is not possible or changes nothing.
     pub(crate) fn take(&self, step: Step, world: &World) -> Option<World> {
         let mut next = world.clone();
         self.carry_out(step, &mut next)?;
-        Some(next.told_plainly(self.safeguards))
+        Some(next.normalized(self.safeguards))
     }
 
-    /// Every step that may be possible.
+    /// Lists every step that may be possible.
     pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
         let places = Place::ALL.into_iter().filter(|&place| place != Place::Postgres || self.falls_back);
         for place in places.clone() {
-            // Nodes that know the same can do the same.
+            // Nodes with equal knowledge have equal steps.
             let differ = |&node: &usize| node == 0 || world.nodes[node] != world.nodes[node - 1];
             for node in (0..NODES).filter(differ) {
                 for client in 0..self.clients as Client {
@@ -114,7 +114,7 @@ impl Failover {
         }
     }
 
-    /// Runs a script, if it may: the pool is open then.
+    /// Runs a script if the registry serves the node. Afterwards the pool is open.
     fn script(&self, world: &mut World, call: Call) -> Option<()> {
         world.is_served(call.place, world.nodes[call.node], self.safeguards).then_some(())?;
         let World { ledger, servers, .. } = world;
@@ -138,7 +138,7 @@ impl Failover {
         Some(())
     }
 
-    /// What came before must be on record, and the node sure that its epoch still holds.
+    /// Resumes once the events before are on record, at a node with a lease.
     fn resume(&self, world: &mut World, call: Call) -> Option<()> {
         let asker = &world.clients[usize::from(call.client)];
         (asker.has_asked && asker.waits_for.is_none() && !asker.holds).then_some(())?;
@@ -166,7 +166,7 @@ impl Failover {
         memory.has(call.client).then_some(())?;
         memory.expire(call.client, epoch);
         if memory.told_elsewhere & only(call.client) == 0 {
-            // Whatever the client was told, or is about to be, was for a time that is over.
+            // Every answer to the client was for a TTL that is over.
             let asker = &mut world.clients[usize::from(call.client)];
             (asker.holds, asker.waits_for) = (false, None);
         }
@@ -175,7 +175,7 @@ impl Failover {
 
     fn commit(&self, world: &mut World) -> Option<()> {
         let Batch { from, events } = world.batch.take()?;
-        // A batch that is refused is forgotten; who waits for it gives up.
+        // A batch that is refused is forgotten, and its clients give up.
         if world.ledger.apply(&events, self.safeguards).is_ok() {
             world.memory_mut(from).acknowledge(&events);
             for &Event { seq, epoch, change } in &events {
@@ -209,7 +209,7 @@ fn read(world: &mut World, from: Place) -> Option<()> {
     Some(())
 }
 
-/// Reads the row, unless nothing would come of it.
+/// Reads the row, if the row has changed.
 fn confirm(world: &mut World, node: usize) -> Option<()> {
     let (epoch, mode) = (world.ledger.epoch, world.ledger.mode);
     let node = &mut world.nodes[node];
@@ -218,7 +218,8 @@ fn confirm(world: &mut World, node: usize) -> Option<()> {
     Some(())
 }
 
-/// As long as the epoch is the ledger's it makes no difference whether the lease holds: the node can renew it.
+/// Ends a lease on an old epoch. A lease on the ledger's epoch can be renewed at any time, so its end makes no
+/// difference.
 fn lease_ends(world: &mut World, node: usize) -> Option<()> {
     let epoch = world.ledger.epoch;
     let node = &mut world.nodes[node];

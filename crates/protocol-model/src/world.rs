@@ -1,4 +1,4 @@
-//! All there is, at one moment.
+//! The state of the failover model.
 
 use crate::ledger::{Ledger, Mode};
 use crate::memory::{Key, Memory};
@@ -7,47 +7,47 @@ use crate::place::Place;
 use crate::rebuild::Rebuild;
 use crate::{Client, Clients, NODES, Safeguards, only};
 
-/// The epoch in which it begins.
+/// The epoch at the start.
 pub(crate) const FIRST_EPOCH: u8 = 1;
 
 /// A server of live sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Server {
-    /// What it is since it started or was promoted.
+    /// The identity of its memory: another one after each start or promotion.
     pub(crate) identity: u8,
     pub(crate) memory: Memory,
 }
 
-/// How far a client came.
+/// A client and its progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Asker {
-    /// It has asked for a seat. Each asks once, and then goes on with what came of that.
+    /// The client has asked for a seat. A client asks for one session, and then retries for the same.
     pub(crate) has_asked: bool,
-    /// Its request waits for this event to be on record: epoch and number.
+    /// The request waits for this event to be on record: epoch and number.
     pub(crate) waits_for: Option<(u8, u8)>,
-    /// It was told that it is live, and the time that it was told is not over.
+    /// The client was told that its session is live, and the TTL of that answer is not over.
     pub(crate) holds: bool,
 }
 
-/// All there is.
+/// The state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub(crate) ledger: Ledger,
     pub(crate) servers: [Server; 3],
-    /// Whether the replica was made a primary.
+    /// The replica was made a primary.
     pub(crate) promoted: bool,
     pub(crate) nodes: [Node; NODES],
-    /// Events that some node read and did not bring to the ledger yet, however long ago that was.
+    /// Events that a node has read and not yet brought to the ledger. The node may be frozen for any time.
     pub(crate) batch: Option<Batch>,
-    /// Rebuilds that some nodes are at. One that breaks off is never gone on with.
+    /// Rebuilds on their way. A rebuild that has broken off takes no further step.
     pub(crate) rebuilds: Vec<Rebuild>,
     pub(crate) clients: Vec<Asker>,
-    /// What may still fail.
+    /// The number of faults that may still happen.
     pub(crate) faults_left: u8,
 }
 
 impl World {
-    /// All is well and nobody has come yet.
+    /// A state without faults and without clients.
     pub(crate) fn new(clients: usize, faults: u8) -> Self {
         let memory = Memory {
             key: Key::Serving { epoch: FIRST_EPOCH, identity: Place::Primary as u8 },
@@ -82,7 +82,7 @@ impl World {
         &mut self.server(place).memory
     }
 
-    /// Whether this registry is one that serves those who know this mode.
+    /// Checks that nodes in this mode use this registry.
     pub(crate) fn is_used(&self, place: Place, mode: Mode) -> bool {
         match place {
             Place::Primary => mode == Mode::Redis,
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    /// Whether a node's calls are taken there.
+    /// Checks that the registry takes a node's calls.
     pub(crate) fn is_served(&self, place: Place, node: Node, by: Safeguards) -> bool {
         if !self.is_used(place, node.mode) {
             return false;
@@ -113,7 +113,8 @@ impl World {
         }
     }
 
-    /// A client was told that it is live, or is about to be: for one TTL from what `place` did just now.
+    /// Notes that a client was told, or is about to be told, that its session is live: for one TTL from a step at
+    /// `place`.
     pub(crate) fn renewed(&mut self, client: Client, place: Place) {
         for other in Place::ALL {
             let memory = self.memory_mut(other);
@@ -125,15 +126,15 @@ impl World {
         }
     }
 
-    /// Who was told that they are live, and believe it.
+    /// Returns the clients that believe in their sessions.
     pub(crate) fn holders(&self) -> Clients {
         let holders = (0..).zip(&self.clients).filter(|(_, asker)| asker.holds);
         holders.fold(0, |all, (client, _)| all | only(client))
     }
 
-    /// The same world, told in one way: which node does something makes no difference, and neither does what is in
-    /// a memory that nobody can come to any more, nor what the ledger is sure to refuse.
-    pub(crate) fn told_plainly(mut self, by: Safeguards) -> Self {
+    /// Returns the same world in a normal form. Which node does something makes no difference, and neither does content
+    /// in a memory that nobody can come to any more, nor what the ledger is sure to refuse.
+    pub(crate) fn normalized(mut self, by: Safeguards) -> Self {
         self.nodes.sort_unstable();
         if self.faults_left == 0 && !self.promoted {
             *self.memory_mut(Place::Replica) = Memory::LOST;

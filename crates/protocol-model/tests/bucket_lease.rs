@@ -13,7 +13,7 @@ use seatkeeper_protocol_model::{BucketRules, BucketService, Cut, Fault};
 
 use support::{assert_broken, assert_kept, number_or};
 
-/// The number of faults of a walk that is not told otherwise.
+/// The default number of faults of the whole walk.
 const FAULTS_MAX: u8 = 2;
 
 const ALL: BucketRules = BucketRules::ALL;
@@ -22,7 +22,7 @@ const ALL: BucketRules = BucketRules::ALL;
 const SERVICE: BucketService =
     BucketService { faults_max: FAULTS_MAX, faults: &Fault::ALL, cuts: &Cut::ALL, rules: ALL };
 
-/// A walk in which nothing but these faults happens.
+/// A walk with these faults alone.
 fn only_by(faults: &'static [Fault], cuts: &'static [Cut], rules: BucketRules) -> BucketService {
     BucketService { faults, cuts, rules, ..SERVICE }
 }
@@ -107,4 +107,10 @@ fn a_rebuild_that_begins_by_a_clock_that_has_just_jumped_keeps_seats_for_a_decad
 fn sessions_end_after_an_outage_of_postgres_if_its_buckets_have_no_lease() {
     let rules = BucketRules { standby_lease: false, ..ALL };
     assert_broken(&only_by(&[], &[Cut::Writes, Cut::Postgres], rules), KEPT);
+}
+
+#[test]
+fn sessions_end_by_a_clock_of_postgres_that_jumps_if_its_buckets_have_no_lease() {
+    let rules = BucketRules { standby_lease: false, ..ALL };
+    assert_broken(&only_by(&[Fault::PostgresJump], &[Cut::Writes], rules), KEPT);
 }

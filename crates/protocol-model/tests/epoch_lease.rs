@@ -29,7 +29,7 @@ fn a_failed_reading_that_counts_as_a_reading_lets_two_sides_answer() {
 
 #[test]
 fn words_that_do_not_grow_old_outlive_a_raise() {
-    // All lose the ledger, and one of them Redis; then that one reaches the ledger again.
+    // Every node loses the ledger, and one node Redis as well. That node reaches the ledger again.
     let rules = LeaseRules { words_grow_old: false, ..LeaseRules::ALL };
     assert_broken(&Partition { changes: 5, rules, ..PARTITION }, NO_OLD_ANSWER);
 }

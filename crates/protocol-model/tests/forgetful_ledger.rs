@@ -12,7 +12,7 @@ use seatkeeper_protocol_model::{AGREES, ForgetfulLedger, LedgerRules};
 
 use support::{assert_broken, assert_kept, number_or};
 
-/// The number of raises of a walk that is not told otherwise.
+/// The default number of raises of the whole walk.
 const RAISES: u8 = 3;
 
 const LEDGER: ForgetfulLedger =

@@ -11,7 +11,7 @@ use stateright::Checker;
 
 use support::{assert_broken, assert_kept, walk};
 
-/// One seat, two who ask, Redis fails once, and one rebuild.
+/// One seat, two clients, a failure of Redis, and a rebuild.
 const FAILURE: Failover =
     Failover { limit: 1, clients: 2, faults: 1, epochs: 2, falls_back: false, safeguards: Safeguards::ALL };
 
@@ -82,7 +82,7 @@ fn to_salvage_what_is_older_than_the_last_epoch_breaks_the_limit() {
     assert_broken(&Failover { safeguards, ..FALLBACK_AND_RETURN }, promise::LIMIT);
 }
 
-/// A server that nodes use although it is another one now: what the chain is there for, behind all the rest.
+/// Nodes go on with a server whose memory was replaced: the chain is the last line of defence.
 const CARELESS: Failover =
     Failover { safeguards: Safeguards { node_demands_identity: false, ..Safeguards::ALL }, ..FAILURE };
 

@@ -8,12 +8,14 @@ use super::state::{PAIR, Scene};
 pub enum Fault {
     /// Redis starts again with nothing.
     Empty,
-    /// Another memory takes the place of this one, without the session: a replica that lags becomes the primary.
+    /// A replica that lags becomes the primary: its memory lacks the session.
     Lagging,
     /// The identity of Redis changes, and its memory is the same.
     Renamed,
     /// The clock of Redis jumps forward, by more than a TTL.
     Jump,
+    /// The clock of PostgreSQL jumps forward, by more than a TTL, while the PostgreSQL registry has the session.
+    PostgresJump,
     /// The node that rebuilds the bucket freezes for any time.
     Freeze,
 }
@@ -37,7 +39,8 @@ pub enum Cut {
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Self; 5] = [Self::Empty, Self::Lagging, Self::Renamed, Self::Jump, Self::Freeze];
+    pub const ALL: [Self; 6] =
+        [Self::Empty, Self::Lagging, Self::Renamed, Self::Jump, Self::PostgresJump, Self::Freeze];
 }
 
 impl Cut {
@@ -67,6 +70,7 @@ impl Scene {
                 self.redis.identity += 1;
             }
             Fault::Renamed => self.redis.identity += 1,
+            Fault::PostgresJump => self.standby.jump()?,
             Fault::Freeze => self.rebuild.as_mut()?.is_frozen = true,
             Fault::Jump => {
                 self.redis.jump();

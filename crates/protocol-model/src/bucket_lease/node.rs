@@ -1,4 +1,4 @@
-//! A node: the links that it has, and the knowledge by which it serves.
+//! A node: its links, and its knowledge of the bucket.
 
 use super::rules::BucketRules;
 
@@ -47,15 +47,15 @@ impl Breaker {
 pub(super) struct Node {
     pub(super) has_ledger: bool,
     pub(super) has_redis: bool,
-    /// The epoch and the mode that it last read in the ledger.
+    /// The epoch and the mode of the last reading of the ledger.
     pub(super) epoch: u8,
     pub(super) mode: Mode,
     pub(super) vouched_ago: u8,
     has_lapsed: bool,
     seen_ago: u8,
-    /// The identity of Redis that it last read.
+    /// The identity of Redis by the last reading.
     pub(super) identity: u8,
-    /// Ticks until it believes the clock of Redis again.
+    /// Ticks until the node believes the clock of Redis again.
     clock_doubted: u8,
     pub(super) breaker: Breaker,
 }

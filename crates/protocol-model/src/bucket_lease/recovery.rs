@@ -1,4 +1,4 @@
-//! Bounded liveness: from any state, with no further fault, every node does all that it can in each tick.
+//! Bounded liveness: without further faults, and with every node active in each tick.
 
 use super::rules::BucketRules;
 use super::state::{PAIR, Scene};
@@ -6,13 +6,13 @@ use super::state::{PAIR, Scene};
 /// Ticks within which the bucket must be served again, and within which a silent client's seat must be free.
 const RECOVERS_WITHIN: usize = 16;
 
-/// Steps of a rebuild that a tick may have: the steps of one that breaks off, and those of the next one.
+/// Steps of rebuilds within a tick, at most.
 const REBUILD_STEPS: usize = 4;
 
 impl Scene {
     /// Checks that the bucket is served within [`RECOVERS_WITHIN`] ticks, with nothing left to rebuild.
     ///
-    /// Without the ledger nothing can be rebuilt, so nothing is promised for a state in which no node reaches it.
+    /// A state in which no node reaches the ledger passes: no bucket can be rebuilt without the ledger.
     pub(super) fn is_served_again(&self, rules: &BucketRules) -> bool {
         let reaches_ledger = (0..PAIR).any(|node| self.reaches_ledger(node));
         let is_settled = |scene: &Self| scene.is_settled(rules) && scene.is_served(rules);
@@ -40,7 +40,7 @@ impl Scene {
         self.rebuild.is_none() && !(0..PAIR).any(is_needed)
     }
 
-    /// Lets each node do all that it can, and passes a tick. A step that is not possible is left out.
+    /// Takes every possible step of each node, and passes a tick.
     fn act_and_tick(&mut self, rules: &BucketRules) {
         use super::step::BucketStep::{Commit, Expire, Proceed, Raise, Tick};
         for node in 0..PAIR {

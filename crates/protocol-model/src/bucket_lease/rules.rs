@@ -2,11 +2,11 @@
 
 /// The rules in force.
 ///
-/// `finish_follows_fill` and `standby_lease` are rules of the model alone. `docs/failover.md` says what the protocol does not
-/// cover for want of them.
+/// `finish_follows_fill` and `standby_lease` are rules of the model alone. `docs/failover.md` says what the protocol
+/// does not cover for want of them.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketRules {
-    /// A node whose epoch lease is over answers nothing. Otherwise it answers by the epoch that it last read.
+    /// A node whose epoch lease is over answers nothing. Otherwise it answers by the epoch of its last reading.
     pub epoch_lease_ends: bool,
     /// Redis counts as reachable if it takes a write. Otherwise an answer to a read is enough.
     pub reach_is_a_write: bool,
@@ -16,10 +16,10 @@ pub struct BucketRules {
     pub renewal_needs_epoch_lease: bool,
     /// A rebuild gives each session a full TTL. Otherwise a session that Redis still has keeps the rest of its TTL.
     pub rebuild_renews_ttl: bool,
-    /// A rebuild finishes only within a bucket's lease of its fill. Otherwise it has the time of a whole rebuild.
+    /// A rebuild finishes only within a bucket's lease of its fill. Otherwise the limit of a whole rebuild holds.
     pub finish_follows_fill: bool,
-    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise it reads the
-    /// identity once per connection.
+    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise it reads
+    /// the identity once per connection.
     pub identity_is_read_again: bool,
     /// A clock that has jumped is not believed until it has settled near the node's own.
     pub clock_must_settle: bool,

@@ -29,6 +29,13 @@ impl Standby {
         self.lease_left = BUCKET_LEASE;
     }
 
+    /// Lets the clock jump by more than a TTL; `None` if the session's TTL is over already.
+    pub(super) fn jump(&mut self) -> Option<()> {
+        (self.session_left > 0).then_some(())?;
+        (self.lease_left, self.session_left) = (0, 0);
+        Some(())
+    }
+
     pub(super) fn tick(&mut self) {
         self.lease_left = self.lease_left.saturating_sub(1);
         self.session_left = self.session_left.saturating_sub(1);

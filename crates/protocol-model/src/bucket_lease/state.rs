@@ -120,9 +120,8 @@ impl Scene {
 
     /// Checks that Redis serves after a rebuild by PostgreSQL and another one back.
     pub(super) fn has_returned(&self, rules: &BucketRules) -> bool {
-        self.standby.session_left < TTL
-            && self.standby.served_epoch > 0
-            && (0..PAIR).any(|node| self.serves_by_redis(node, rules))
+        let serves = |node: usize| self.nodes[node].epoch == self.epoch && self.serves_by_redis(node, rules);
+        self.standby.served_epoch > 0 && (0..PAIR).any(serves)
     }
 
     /// Checks that Redis serves the bucket as the ledger's row says, as this node sees it.
@@ -139,7 +138,7 @@ impl Scene {
         self.redis.session.is_none() && self.redis.journaled_end.is_none()
     }
 
-    /// Checks that this node sees a server which the others have left for another one.
+    /// Checks that this node sees a server that the other nodes have left.
     pub(super) fn is_superseded(&self, node: usize) -> bool {
         let Head::Serving { epoch, identity } = self.redis.head else { return false };
         identity == self.nodes[node].identity && epoch < self.epoch && identity != self.row_identity

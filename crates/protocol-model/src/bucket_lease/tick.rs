@@ -1,5 +1,6 @@
 //! A tick: time passes for all, and every node does its periodic work.
 
+use super::node::Node;
 use super::redis::{BUCKET_LEASE, TTL};
 use super::rules::BucketRules;
 use super::state::{PAIR, Scene};
@@ -10,7 +11,7 @@ impl Scene {
         self.redis.tick();
         self.standby.tick();
         self.holder.told_left = self.holder.told_left.saturating_sub(1);
-        self.nodes.iter_mut().for_each(super::node::Node::tick);
+        self.nodes.iter_mut().for_each(Node::tick);
         if let Some(rebuild) = &mut self.rebuild {
             (rebuild.has_waited, rebuild.is_due) = (true, true);
         }
@@ -23,7 +24,7 @@ impl Scene {
     fn read_ledger_by_all(&mut self) {
         // The roll is in Redis. A node that raises an epoch says on the roll that it reaches the ledger.
         let all_answer = self.redis.takes_writes && self.nodes.iter().all(|node| node.has_redis);
-        let reached = [0, 1].map(|node| self.reaches_ledger(node));
+        let reached: [bool; PAIR] = std::array::from_fn(|node| self.reaches_ledger(node));
         let all_miss_ledger = reached == [false; PAIR] && self.rebuild.is_none();
         let (epoch, mode) = (self.epoch, self.mode);
         for (node, reaches_ledger) in self.nodes.iter_mut().zip(reached) {
