@@ -19,6 +19,9 @@ pub struct Decision {
     pub ended: Vec<Ending>,
 }
 
+/// Sessions that one decision evicts at most, but for a named one. A pool whose limit was lowered by more takes several.
+pub const EVICTIONS_MAX: u32 = 256;
+
 /// The answer to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -32,6 +35,8 @@ pub enum Outcome {
     Existing(SessionId),
     /// No seat.
     Denied(Denial),
+    /// No seat yet: [`EVICTIONS_MAX`] sessions were evicted, and more must go. The same claim, made again, goes on.
+    MakingRoom,
 }
 
 /// Why there is no seat.
@@ -76,7 +81,7 @@ pub struct Ending {
 
 /// Decides a claim on `pool` and carries it out. A new session is called `fresh`.
 ///
-/// Takes time for the sessions that it ends, not for those that stay.
+/// Takes time for the sessions that it ends, not for those that stay, and evicts at most [`EVICTIONS_MAX`] at once.
 pub fn admit(
     pool: &mut Pool,
     claim: &Claim,
@@ -218,6 +223,9 @@ impl Turn<'_> {
         if !self.may_make_room() {
             return Outcome::Denied(self.full());
         }
+        if self.is_far_above_limit() {
+            return self.evict_some();
+        }
         let named = self.claim.replace;
         if let Some(ending) = named.and_then(|id| take_out(self.pool, id, EndReason::Evicted)) {
             self.ended.push(ending);
@@ -267,6 +275,9 @@ impl Turn<'_> {
                 WhenHeld::Supersede | WhenHeld::Resume => self.resume(held),
             };
         }
+        if self.is_far_above_limit() {
+            return self.evict_some();
+        }
         self.ended.extend(take_out(self.pool, held, reason));
         self.evict_below_limit();
         self.take_seat()
@@ -281,13 +292,29 @@ impl Turn<'_> {
         self.pool.renew(id, self.terms.ttl, self.now, Some(&self.claim.user));
     }
 
-    fn evict_below_limit(&mut self) {
-        while self.pool.live() >= self.terms.limit.0 {
-            let Some(stalest) = self.pool.stalest().map(|session| session.id) else {
-                return;
-            };
-            self.ended.extend(take_out(self.pool, stalest, EndReason::Evicted));
+    /// Returns whether more sessions must go until a seat is free than one decision evicts.
+    fn is_far_above_limit(&self) -> bool {
+        self.pool.live().saturating_sub(self.terms.limit.0) >= EVICTIONS_MAX
+    }
+
+    /// Evicts as many sessions as one decision may.
+    fn evict_some(&mut self) -> Outcome {
+        for _ in 0..EVICTIONS_MAX {
+            self.evict_stalest();
         }
+        Outcome::MakingRoom
+    }
+
+    /// Evicts until a seat is free: at most [`EVICTIONS_MAX`] sessions, for the pool is not far above its limit.
+    fn evict_below_limit(&mut self) {
+        while self.pool.live() >= self.terms.limit.0 && self.evict_stalest() {}
+    }
+
+    /// Evicts the stalest session, if there is one.
+    fn evict_stalest(&mut self) -> bool {
+        let Some(stalest) = self.pool.stalest().map(|session| session.id) else { return false };
+        self.ended.extend(take_out(self.pool, stalest, EndReason::Evicted));
+        true
     }
 
     fn take_seat(&mut self) -> Outcome {

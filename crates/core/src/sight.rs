@@ -1,6 +1,7 @@
 //! How much of a pool a decision has to see.
 
-use crate::{Policy, RegistryTime, Seats, Standing, Terms};
+use crate::rule::EVICTIONS_MAX;
+use crate::{Policy, RegistryTime, Seats, Standing, Terms, WhenFull};
 
 /// What must be in view of a pool, beside every session that was silent for its TTL and every one that is
 /// asked about by its id or its holder, so that [`rule`](crate::rule) decides as if it saw the whole pool.
@@ -34,8 +35,13 @@ impl Sight {
             Self::Whole => Self::Whole,
             // No session ends for a newcomer, nor does it help to wait until one does.
             Self::Stalest(_) if limit == 0 => Self::Stalest(0),
-            // As many as have to go until one seat is free.
-            Self::Stalest(_) => Self::Stalest((live + 1).saturating_sub(limit)),
+            // As many as have to go until one seat is free, or as one decision evicts. A claim that is denied, and told when a
+            // seat comes free, evicts nobody.
+            Self::Stalest(_) => {
+                let until_free = (live + 1).saturating_sub(limit);
+                let evicts = policy.when_full == WhenFull::Evict && policy.terms.is_some();
+                Self::Stalest(if evicts { until_free.min(EVICTIONS_MAX) } else { until_free })
+            }
         }
     }
 }

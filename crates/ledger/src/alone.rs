@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
-use seatkeeper_core::{Event, PoolId, SessionId};
+use seatkeeper_core::{Event, PoolId};
 use uuid::Uuid;
 
 use crate::apply::subject;
 use crate::audit::{self, Action, Entry, Stream};
-use crate::{Error, Ledger, SessionRecord, buckets};
+use crate::{Error, Ledger, buckets};
 
 impl Ledger {
     /// Puts on record which sessions a node began and ended alone, durably so when it returns. Any of them may be on
@@ -46,13 +46,5 @@ impl Ledger {
         }
         audit::append(&mut tx, &entries).await?;
         tx.commit().await
-    }
-
-    /// A session that a node admitted alone, of any tenant; none if that never was, or is no longer kept. It is live as
-    /// far as that node has told.
-    pub async fn session_alone(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
-        let query = self.readers().query(include_str!("../sql/session_alone.sql"));
-        let row = query.bind(id.as_uuid()).fetch_optional().await?;
-        row.as_ref().map(SessionRecord::read).transpose()
     }
 }

@@ -62,7 +62,7 @@ pub use plans::{NewPlan, NotAPlanName, Plan, PlanChange, PlanName, PlanStatus};
 pub use rebuild::LivePool;
 pub use retention::{Keep, Purged};
 pub use seatkeeper_postgres::PostgresUrl;
-pub use sessions::{SessionEnd, SessionFilter, SessionRecord, Successor};
+pub use sessions::{FoundSession, SessionEnd, SessionFilter, SessionRecord, Successor};
 pub use subscriptions::{
     Entitled, NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter,
     SubscriptionId, SubscriptionStatus,

@@ -1,5 +1,7 @@
 //! The nodes that serve, and which registries each of them cannot reach.
 
+use std::time::Instant;
+
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{BucketSet, Span};
 use uuid::Uuid;
@@ -41,6 +43,8 @@ pub struct KnownNode {
 pub struct Reading {
     /// Every remembered node by id, the reading one included.
     pub nodes: Vec<KnownNode>,
+    /// An instant after which the buckets were read.
+    pub asked: Instant,
     /// All buckets in their order; `None` if the node was not known before this reading.
     pub buckets: Option<Vec<BucketRow>>,
 }
@@ -61,9 +65,10 @@ impl Ledger {
     pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
         let mut tx = self.write().await?;
         let Seen { nodes, was_known } = see(&mut tx, node).await?;
+        let asked = Instant::now();
         let buckets = if was_known { Some(read_buckets(&mut tx).await?) } else { None };
         tx.commit().await?;
-        Ok(Reading { nodes, buckets })
+        Ok(Reading { nodes, asked, buckets })
     }
 
     /// Forgets a node that ends in good order.

@@ -59,6 +59,15 @@ pub struct SessionRecord {
     pub particulars: Particulars,
 }
 
+/// A session that was looked for by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSession {
+    /// Its record.
+    pub record: SessionRecord,
+    /// A node admitted the session alone: the record is no part of the chain, and goes as far as that node has told.
+    pub is_alone: bool,
+}
+
 /// The end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnd {
@@ -102,6 +111,15 @@ pub struct SessionFilter {
 }
 
 impl Ledger {
+    /// Finds a session of any tenant by one query, live or ended, whoever admitted it; `None` if it never was, or is no longer
+    /// kept.
+    pub async fn find_session(&self, id: SessionId) -> Result<Option<FoundSession>, Error> {
+        let query = self.readers().query(include_str!("../sql/find_session.sql"));
+        let Some(row) = query.bind(id.as_uuid()).fetch_optional().await? else { return Ok(None) };
+        let is_alone = Fields(&row).whole("is_alone")? > 0;
+        Ok(Some(FoundSession { record: SessionRecord::read(&row)?, is_alone }))
+    }
+
     /// A session of any tenant, live or ended; none if it never was, or is no longer kept.
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
         let row = self

@@ -43,9 +43,15 @@ pub trait Registry: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
-    /// Returns whether a call on this session needs no query of the ledger first.
-    fn remembers(&self, _id: SessionId) -> bool {
-        true
+    /// Renews a session if that needs no search for it; `None` if the session must be searched for, as
+    /// [`heartbeat`](Self::heartbeat) does.
+    async fn heartbeat_remembered(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        origin: &Origin,
+    ) -> Result<Option<Heartbeat>, Error> {
+        self.heartbeat(id, who, origin).await.map(Some)
     }
 
     /// Ends a session; as `expired` if it was over before. A release by one of several users who share it

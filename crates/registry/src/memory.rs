@@ -85,12 +85,17 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
-        self.room_in_journal()?;
         let bucket = request.pool.bucket();
-        self.step(bucket, |state, now| {
-            let fresh = SessionId::mint(now, bucket, self.region, rand::random());
-            state.claim(request, fresh, now)
-        })
+        loop {
+            self.room_in_journal()?;
+            let claimed = self.step(bucket, |state, now| {
+                let fresh = SessionId::mint(now, bucket, self.region, rand::random());
+                state.claim(request, fresh, now)
+            });
+            if let Some(claimed) = claimed? {
+                return Ok(claimed);
+            }
+        }
     }
 
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {

@@ -140,22 +140,25 @@ impl Registry for PostgresRegistry {
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
-        self.room_in_journal().await?;
         let Request { pool, claim, policy, .. } = request;
         let target =
             Target::Pool { id: pool, holder: Some(&claim.holder), asked: [claim.session, claim.replace] };
-        let made = self.step(
-            target,
-            |seen| Sight::to_admit(seen.terms, policy, seen.live, seen.now),
-            |open, now, events| {
-                let fresh = SessionId::mint(now, pool.bucket(), self.region, rand::random());
-                let (answer, _) = open.claim(request, fresh, now, events);
-                (answer, open.pool.live(), open.limit())
-            },
-        );
-        let made = made.await?.ok_or(Error::PoolNotOpen)?;
-        let (answer, live, limit) = made.value;
-        Ok(Claimed { answer, live, limit, receipt: made.receipt })
+        loop {
+            self.room_in_journal().await?;
+            let made = self.step(
+                target,
+                |seen| Sight::to_admit(seen.terms, policy, seen.live, seen.now),
+                |open, now, events| {
+                    let fresh = SessionId::mint(now, pool.bucket(), self.region, rand::random());
+                    let (answer, _) = open.claim(request, fresh, now, events);
+                    (answer, open.pool.live(), open.limit())
+                },
+            );
+            let made = made.await?.ok_or(Error::PoolNotOpen)?;
+            if let (Some(answer), live, limit) = made.value {
+                return Ok(Claimed { answer, live, limit, receipt: made.receipt });
+            }
+        }
     }
 
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {

@@ -171,8 +171,16 @@ impl Registry for RedisRegistry {
         self.renew_session(id, who).await
     }
 
-    fn remembers(&self, id: SessionId) -> bool {
-        self.remembered.get(id).is_some()
+    async fn heartbeat_remembered(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        _origin: &Origin,
+    ) -> Result<Option<Heartbeat>, Error> {
+        match self.remembered.get(id) {
+            Some(whereabouts) => self.renew_at(whereabouts, id, who).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn end(

@@ -7,6 +7,8 @@ mod calls;
 mod cluster;
 #[path = "redis_servers/connection.rs"]
 mod connection;
+#[path = "redis_servers/evicting.rs"]
+mod evicting;
 #[path = "redis_servers/finding.rs"]
 mod finding;
 #[path = "redis_servers/journal.rs"]

@@ -32,6 +32,7 @@ mod failover {
     mod half_alive;
     mod health;
     mod idle;
+    mod invented_ids;
     mod lease;
     mod ledger_crashes;
     mod ledger_in_postgres;

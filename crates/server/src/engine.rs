@@ -127,24 +127,20 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Renews a session of a pool of this kind, or tells why it ended.
+    /// Renews a session of a pool of this kind, or tells why it ended. `may_search` is asked before a session is looked for that
+    /// the registry does not remember, since that costs a query of the ledger.
     pub(crate) async fn heartbeat(
         &self,
         kind: PoolKind,
         id: SessionId,
         who: Authority,
         origin: &Origin,
+        may_search: impl FnOnce() -> Result<(), Error> + Send,
     ) -> Result<Beat, Error> {
         let began = Instant::now();
-        let beat = self.beat(kind, id, who, origin).await;
+        let beat = self.beat(kind, id, who, origin, may_search).await;
         self.metrics.beat(began.elapsed());
         beat
-    }
-
-    /// Returns whether a heartbeat of this session needs no query of the ledger.
-    pub(crate) fn remembers(&self, kind: PoolKind, id: SessionId) -> bool {
-        let station = self.registries.of(kind, self.lease.mode(id.bucket()));
-        station.is_none_or(|station| station.registry.remembers(id))
     }
 
     async fn beat(
@@ -153,13 +149,21 @@ impl Engine {
         id: SessionId,
         who: Authority,
         origin: &Origin,
+        may_search: impl FnOnce() -> Result<(), Error> + Send,
     ) -> Result<Beat, Error> {
         let (bucket, who) = (id.bucket(), &who.through(kind));
         let epoch = self.lease.epoch(bucket);
         let Some(station) = self.registries.of(kind, self.lease.mode(bucket)) else {
             return self.beat_on_record(id, who).await;
         };
-        match station.registry.heartbeat(id, who, origin).await? {
+        let heartbeat = match station.registry.heartbeat_remembered(id, who, origin).await? {
+            Some(heartbeat) => heartbeat,
+            None => {
+                may_search()?;
+                station.registry.heartbeat(id, who, origin).await?
+            }
+        };
+        match heartbeat {
             Heartbeat::Renewed(live) => {
                 self.still(station, bucket, epoch).await?;
                 Ok(Beat::Renewed(live))
@@ -169,8 +173,8 @@ impl Engine {
                 Ok(Beat::Ended(Past::expired(last_heartbeat)))
             }
             Heartbeat::Missing if station.is_alone() => self.beat_on_record(id, who).await,
-            Heartbeat::NeverWas if self.registries.alone.is_none() => Ok(Beat::Missing),
-            Heartbeat::Missing | Heartbeat::NeverWas => {
+            Heartbeat::NeverWas => Ok(Beat::Missing),
+            Heartbeat::Missing => {
                 let past = self.past(id, who).await?;
                 Ok(past.map_or(Beat::Missing, Beat::Ended))
             }

@@ -154,6 +154,19 @@ impl Postgres {
         self.port
     }
 
+    /// Changes a setting of the running server, for sessions that go on as well.
+    pub fn set(&self, name: &str, value: &str) {
+        let change = format!("ALTER SYSTEM SET {name} = '{value}'");
+        let args = ["--quiet", "--set=ON_ERROR_STOP=1", "--dbname=postgres"];
+        let commands = ["--command", change.as_str(), "--command", "SELECT pg_reload_conf()"];
+        self.on_server("psql", &[&args[..], &commands[..]].concat());
+    }
+
+    /// The server's log so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).expect("the server logs from its start on")
+    }
+
     /// The process that all others of the cluster belong to, for tests that send it signals.
     pub fn pid(&self) -> u32 {
         let file = fs::read_to_string(self.data().join("postmaster.pid")).expect("the cluster runs");

@@ -1,6 +1,7 @@
 //! Clauses 4 and 5: a free seat, and what happens when there is none.
 
-use seatkeeper_core::{EndReason, Pool, RegistryTime, Seats, Span, Terms, rule};
+use seatkeeper_core::rule::EVICTIONS_MAX;
+use seatkeeper_core::{EndReason, Outcome, Pool, RegistryTime, Seats, Span, Terms, rule};
 
 use crate::scene::{
     Scene, TTL, TTL_DEFAULT, a_session_id, by, devices, devices_that_deny, every_denying_kind, every_kind,
@@ -302,4 +303,29 @@ fn the_pools_own_questions_have_answers_when_it_is_empty() {
     assert!(pool.get(a_session_id(1)).is_none() && pool.held_by(&"ann".into()).is_none());
     assert_eq!(pool.terms(), None::<Terms>);
     assert_eq!(pool.below_limit_at(Seats(1)), None::<RegistryTime>);
+}
+
+#[test]
+fn a_limit_lowered_by_thousands_is_reached_in_decisions_of_a_bounded_number_of_evictions() {
+    for holder in ["new", "device-1999"] {
+        let mut scene = devices(2_000);
+        for number in 0..2_000 {
+            scene.claim(&format!("device-{number}")).admitted();
+        }
+        scene.pass(second());
+        scene.lower_the_limit_to(2);
+        let mut evicted = 0;
+        let last = loop {
+            let decision = scene.claim(holder).decision;
+            evicted += decision.ended.len();
+            assert!(decision.ended.len() <= EVICTIONS_MAX as usize + 1, "{} at once", decision.ended.len());
+            if decision.outcome != Outcome::MakingRoom {
+                break decision;
+            }
+            assert_eq!(decision.ended.len(), EVICTIONS_MAX as usize);
+            assert!(scene.pool.live() >= 2, "nobody takes a seat before the last decision");
+        };
+        assert!(matches!(last.outcome, Outcome::Admitted(_)), "{last:?}");
+        assert_eq!((evicted, scene.pool.live()), (1_999, 2));
+    }
 }

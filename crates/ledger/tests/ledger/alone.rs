@@ -16,7 +16,10 @@ async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() 
     let license = licensed(&ledger, 1).await;
     // In the chain the one seat is taken.
     let mut chain = Story::of(&license);
-    ledger.apply(&[chain.admit("ann").1]).await.unwrap();
+    let (ann, ann_begins) = chain.admit("ann");
+    ledger.apply(&[ann_begins]).await.unwrap();
+    let ann = ledger.find_session(ann).await.unwrap().expect("it is on record");
+    assert!(!ann.is_alone && ann.record.ended.is_none());
     let (mut here, mut there) = (Story::of(&license), Story::of(&license));
     let (bob, bob_begins) = here.admit("bob");
     let (carl, carl_begins) = there.admit("carl");
@@ -32,8 +35,9 @@ async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() 
     let proven = proof(&ledger).await;
     assert_eq!((proven.admissions, proven.live, proven.alone), (1, 1, 3));
     let reason = async |id| {
-        let record = ledger.session_alone(id).await.unwrap().expect("it is on record");
-        record.ended.map(|end| end.reason)
+        let found = ledger.find_session(id).await.unwrap().expect("it is on record");
+        assert!(found.is_alone);
+        found.record.ended.map(|end| end.reason)
     };
     assert_eq!(reason(bob).await, Some(EndReason::Evicted));
     assert_eq!((reason(carl).await, reason(emil).await), (None, None));

@@ -64,7 +64,7 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     }
     let woken = recording.await;
     assert!(matches!(woken, Err(Error::Unavailable(_))), "{woken:?}");
-    assert_eq!(ledger.session_alone(id).await.unwrap(), None);
+    assert_eq!(ledger.find_session(id).await.unwrap(), None);
     frozen.record_alone(NODE, &batch).await.unwrap();
-    assert!(ledger.session_alone(id).await.unwrap().is_some());
+    assert!(ledger.find_session(id).await.unwrap().is_some());
 }

@@ -1,9 +1,14 @@
 //! A seat is free, or it is not.
 
-use seatkeeper_core::{EndReason, Span};
+use std::collections::BTreeSet;
 
+use seatkeeper_core::{EndReason, Seats, Span};
+
+use super::books::{Account, waiting};
 use super::harness::{Harness, Scene};
+use super::opening::held_since_long;
 use super::plan::{capacity, devices, seats};
+use crate::Error;
 
 pub async fn a_pool_admits_up_to_its_limit_and_then_denies(h: &impl Harness) {
     let pool = h.pool(seats(3)).await;
@@ -103,6 +108,37 @@ pub async fn after_a_downgrade_as_many_are_evicted_as_it_takes(h: &impl Harness)
     let evicted: Vec<_> = in_turn[..3].iter().map(|live| (live, EndReason::Evicted)).collect();
     pool.at_limit(2).claim("new").await.admitted_ending(&evicted);
     assert_eq!(pool.holders().await, ["browser", "new"]);
+}
+
+pub async fn a_limit_lowered_by_thousands_is_kept_once_the_claim_is_answered(h: &impl Harness) {
+    const DEVICES: u64 = 1_500;
+    let pool = h.pool_not_open(devices(DEVICES as u32));
+    let mut live = Vec::new();
+    for number in 1..=DEVICES {
+        live.push(held_since_long(h, &pool, &format!("device {number}"), number).await);
+    }
+    let mut account = Account::carried_forward(DEVICES, live.iter().map(|session| session.id));
+    pool.open(DEVICES, live).await;
+    let lowered = pool.at_limit(2);
+    loop {
+        let answer = lowered.claim("new").await.0;
+        // A claim may have to wait until the ledger has the ends of its first steps.
+        for entry in waiting(&*pool.registry).await {
+            account.enter(&entry.event).expect("the journal adds up");
+            pool.registry.journal_acknowledge(entry.receipt).await.expect("events can be acknowledged");
+        }
+        match answer {
+            Ok(claimed) => {
+                assert_eq!((claimed.live, claimed.limit), (2, Seats(2)));
+                break;
+            }
+            Err(error) => assert!(matches!(error, Error::JournalFull { .. }), "{error:?}"),
+        }
+    }
+    let view = pool.view().await;
+    let in_view: BTreeSet<_> = view.sessions.iter().map(|live| live.session.id).collect();
+    assert_eq!(in_view, account.live().collect());
+    assert!(view.sessions.iter().any(|live| live.session.holder.as_str() == "new"), "{view:?}");
 }
 
 pub async fn the_session_that_is_named_is_replaced(h: &impl Harness) {

@@ -41,6 +41,7 @@ macro_rules! conformance_list {
                 a_full_pool_of_devices_evicts_the_stalest,
                 a_heartbeat_keeps_a_device_from_being_the_stalest,
                 after_a_downgrade_as_many_are_evicted_as_it_takes,
+                a_limit_lowered_by_thousands_is_kept_once_the_claim_is_answered,
                 the_session_that_is_named_is_replaced,
                 where_newcomers_are_denied_one_can_still_be_replaced,
                 a_session_of_another_pool_is_not_replaced,

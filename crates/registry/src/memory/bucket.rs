@@ -105,12 +105,13 @@ impl BucketState {
         self.follow(slot, ids(&ended), now);
     }
 
+    /// Decides a claim; `None`: the same claim must be made again.
     pub(super) fn claim(
         &mut self,
         request: Request<'_>,
         fresh: SessionId,
         now: RegistryTime,
-    ) -> Result<Claimed, Error> {
+    ) -> Result<Option<Claimed>, Error> {
         let slot = self.slot_of(request.pool)?;
         let (answer, decision) = self.pools[slot as usize].claim(request, fresh, now, &mut self.journal);
         if let Outcome::Admitted(id) = decision.outcome {
@@ -118,7 +119,8 @@ impl BucketState {
         }
         self.follow(slot, ids(&decision.ended), now);
         let open = &self.pools[slot as usize];
-        Ok(Claimed { answer, live: open.pool.live(), limit: open.limit(), receipt: self.receipt() })
+        let (live, limit, receipt) = (open.pool.live(), open.limit(), self.receipt());
+        Ok(answer.map(|answer| Claimed { answer, live, limit, receipt }))
     }
 
     pub(super) fn heartbeat(&mut self, id: SessionId, who: &Authority, now: RegistryTime) -> Heartbeat {

@@ -40,14 +40,14 @@ pub(crate) struct Sweeping {
 }
 
 impl OpenPool {
-    /// Decides a claim; a new session is called `fresh`.
+    /// Decides a claim; a new session is called `fresh`. Without an answer, the same claim must be made again.
     pub(crate) fn claim(
         &mut self,
         request: Request<'_>,
         fresh: SessionId,
         now: RegistryTime,
         journal: &mut impl Record,
-    ) -> (Answer, Decision) {
+    ) -> (Option<Answer>, Decision) {
         let decision = rule::admit(&mut self.pool, request.claim, request.policy, fresh, now);
         let admitted = matches!(decision.outcome, Outcome::Admitted(_));
         self.record_ends(&decision.ended, u32::from(admitted), request.origin, now, journal);
@@ -58,8 +58,9 @@ impl OpenPool {
             Outcome::Existing(id) => (Granted::Existing, id),
             Outcome::Denied(why) => {
                 self.record_denial(request.claim.holder.clone(), why, request.origin, now, journal);
-                return (Answer::Denied(why), decision);
+                return (Some(Answer::Denied(why)), decision);
             }
+            Outcome::MakingRoom => return (None, decision),
         };
         let Some(session) = self.pool.get(id).map(|session| self.live_view(session, now)) else {
             // The rule has just put it there.
@@ -75,7 +76,7 @@ impl OpenPool {
         }
         let made_room = decision.ended.iter().filter(|ending| !ending.reason.is_by_time());
         let ended = made_room.map(|ending| (ending.session.id, ending.reason)).collect();
-        (Answer::Granted { how, session: Box::new(session), ended }, decision)
+        (Some(Answer::Granted { how, session: Box::new(session), ended }), decision)
     }
 
     /// Renews a session.

@@ -15,7 +15,7 @@ use super::codec::{
 use super::keys::{holder_key, mark_key};
 use super::link::Up;
 use super::reply::{Preamble, Reply};
-use super::scripts::{ADMITTED, EXISTING, REFRESHED, RESUMED, SCRIPTS};
+use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS};
 use super::whereabouts::{Clue, Whereabouts};
 use crate::Error;
 use crate::contract::{Answer, Claimed, Granted, Request};
@@ -31,8 +31,12 @@ struct Clues {
 
 impl RedisRegistry {
     pub(super) async fn decide(&self, request: Request<'_>) -> Result<Claimed, Error> {
-        self.room_in_journals().await?;
-        let (up, claimed) = self.decided(request).await?;
+        let (up, claimed) = loop {
+            self.room_in_journals().await?;
+            if let (up, Some(claimed)) = self.decided(request).await? {
+                break (up, claimed);
+            }
+        };
         let wanted = self.settings.wait_replicas;
         if wanted > 0 && matches!(claimed.answer, Answer::Granted { .. }) {
             up.replicas.have_all(wanted, mark_key(request.pool.bucket())).await?;
@@ -40,7 +44,8 @@ impl RedisRegistry {
         Ok(claimed)
     }
 
-    async fn decided(&self, request: Request<'_>) -> Result<(Arc<Up>, Claimed), Error> {
+    /// Takes one step of a claim; `None`: the same claim must be made again.
+    async fn decided(&self, request: Request<'_>) -> Result<(Arc<Up>, Option<Claimed>), Error> {
         let Claim { session, replace, .. } = *request.claim;
         let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
         let clues = Clues { session: known(session), replace: known(replace) };
@@ -95,17 +100,23 @@ impl RedisRegistry {
             .arg(self.settings.journal_events_max)
     }
 
-    fn claimed(&self, request: Request<'_>, preamble: Preamble, mut reply: Reply) -> Result<Claimed, Error> {
+    fn claimed(
+        &self,
+        request: Request<'_>,
+        preamble: Preamble,
+        mut reply: Reply,
+    ) -> Result<Option<Claimed>, Error> {
         let receipt = self.expected_with(preamble, request.pool.bucket(), reply.array()?)?;
         let (live, limit) = (reply.number()? as u32, Seats(reply.number()? as u32));
         let answer = match reply.signed()? {
+            MAKING_ROOM => return Ok(None),
             ADMITTED => self.granted(Granted::Admitted, request.pool, preamble, reply)?,
             REFRESHED => self.granted(Granted::Refreshed, request.pool, preamble, reply)?,
             RESUMED => self.granted(Granted::Resumed, request.pool, preamble, reply)?,
             EXISTING => self.granted(Granted::Existing, request.pool, preamble, reply)?,
             why => Answer::Denied(denial_of(why, reply.number()?)?),
         };
-        Ok(Claimed { answer, live, limit, receipt })
+        Ok(Some(Claimed { answer, live, limit, receipt }))
     }
 
     fn granted(

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, EndReason, USERS_PER_SESSION_MAX};
 
 use super::keys::KEY_BYTES;
@@ -43,6 +44,7 @@ pub(super) const KEY_NEEDED: i64 = -4;
 pub(super) const ASK_ALONE: i64 = -5;
 
 // What came of a claim. From FULL on, it is denied.
+pub(super) const MAKING_ROOM: i64 = 0;
 pub(super) const ADMITTED: i64 = 1;
 pub(super) const REFRESHED: i64 = 2;
 pub(super) const RESUMED: i64 = 3;
@@ -198,6 +200,7 @@ fn words() -> HashMap<&'static str, String> {
         ("JOURNAL_FULL", JOURNAL_FULL),
         ("KEY_NEEDED", KEY_NEEDED),
         ("ASK_ALONE", ASK_ALONE),
+        ("MAKING_ROOM", MAKING_ROOM),
         ("ADMITTED", ADMITTED),
         ("REFRESHED", REFRESHED),
         ("RESUMED", RESUMED),
@@ -221,6 +224,7 @@ fn words() -> HashMap<&'static str, String> {
         ("HEAD_NUMBERS_BYTES", HEAD_NUMBERS_BYTES as i64),
         ("SMALL_MAX", SMALL_MAX as i64),
         ("ENDS_MAX", ENDS_MAX as i64),
+        ("EVICTIONS_MAX", i64::from(EVICTIONS_MAX)),
         ("READ_MAX", READ_MAX as i64),
         ("TIED_MAX", TIED_MAX as i64),
         ("TTLS_MAX", TTLS_MAX as i64),

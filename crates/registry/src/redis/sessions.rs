@@ -24,24 +24,24 @@ struct Met {
     is_repeated: bool,
 }
 
-/// The outcome of a call on a session.
-enum Meeting {
-    /// A script answered.
-    Met(Met),
-    /// No such session was ever admitted.
-    NeverWas,
-    /// It cannot be found at present, or is not within the caller's reach.
-    Missed,
-}
-
 impl RedisRegistry {
     pub(super) async fn renew_session(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
-        let Met { pool, preamble, what, mut reply, .. } =
-            match self.meet(&SCRIPTS.heartbeat, id, who, |_, call| call).await? {
-                Meeting::Met(met) => met,
-                Meeting::NeverWas => return Ok(Heartbeat::NeverWas),
-                Meeting::Missed => return Ok(Heartbeat::Missing),
-            };
+        match self.find(id, who).await? {
+            Search::Found(whereabouts) => self.renew_at(whereabouts, id, who).await,
+            Search::NeverWas => Ok(Heartbeat::NeverWas),
+            Search::Missed => Ok(Heartbeat::Missing),
+        }
+    }
+
+    /// Renews a session of which is known where it is.
+    pub(super) async fn renew_at(
+        &self,
+        whereabouts: Whereabouts,
+        id: SessionId,
+        who: &Authority,
+    ) -> Result<Heartbeat, Error> {
+        let met = self.meet_at(&SCRIPTS.heartbeat, whereabouts, id, who, |_, call| call).await?;
+        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(Heartbeat::Missing) };
         match what {
             LIVE => {
                 let live = reply.live(&pool, preamble.now)?;
@@ -73,7 +73,7 @@ impl RedisRegistry {
             call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
         };
         let met = self.meet(&SCRIPTS.end, id, who, add).await?;
-        let Meeting::Met(Met { preamble, what, mut reply, is_repeated, .. }) = met else {
+        let Some(Met { preamble, what, mut reply, is_repeated, .. }) = met else {
             return Ok(Ended::Missing);
         };
         match what {
@@ -93,7 +93,7 @@ impl RedisRegistry {
 
     pub(super) async fn show_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         let met = self.meet(&SCRIPTS.session, id, who, |_, call| call).await?;
-        let Meeting::Met(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(None) };
+        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(None) };
         self.expected(preamble, id.bucket());
         match what {
             LIVE => Ok(Some(reply.live(&pool, preamble.now)?)),
@@ -102,20 +102,30 @@ impl RedisRegistry {
         }
     }
 
-    /// Calls a script on a session, wherever it is.
+    /// Calls a script on a session, wherever it is; `None` if it is not found, or not within the caller's reach.
     async fn meet(
         &self,
         script: &'static Script,
         id: SessionId,
         who: &Authority,
         add: impl Fn(&PoolId, Call) -> Call,
-    ) -> Result<Meeting, Error> {
-        let Whereabouts { pool, mut clue } = match self.find(id, who).await? {
-            Search::Found(whereabouts) => whereabouts,
-            Search::NeverWas => return Ok(Meeting::NeverWas),
-            Search::Missed => return Ok(Meeting::Missed),
-        };
-        let Some(reach) = reach_into(&pool, who) else { return Ok(Meeting::Missed) };
+    ) -> Result<Option<Met>, Error> {
+        match self.find(id, who).await? {
+            Search::Found(whereabouts) => self.meet_at(script, whereabouts, id, who, add).await,
+            Search::NeverWas | Search::Missed => Ok(None),
+        }
+    }
+
+    /// Calls a script on a session of which is known where it is; `None` if it is not within the caller's reach.
+    async fn meet_at(
+        &self,
+        script: &'static Script,
+        Whereabouts { pool, mut clue }: Whereabouts,
+        id: SessionId,
+        who: &Authority,
+        add: impl Fn(&PoolId, Call) -> Call,
+    ) -> Result<Option<Met>, Error> {
+        let Some(reach) = reach_into(&pool, who) else { return Ok(None) };
         let call = |clue: &Clue| {
             let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
             add(&pool, call)
@@ -129,7 +139,7 @@ impl RedisRegistry {
         let Asked { answered, is_repeated, .. } = asked;
         let (preamble, mut reply) = answered.told()?;
         let what = reply.signed()?;
-        Ok(Meeting::Met(Met { pool, preamble, what, reply, is_repeated }))
+        Ok(Some(Met { pool, preamble, what, reply, is_repeated }))
     }
 }
 

@@ -31,6 +31,12 @@ pub(crate) struct Args {
 pub(crate) enum Role {
     /// A node over Redis and PostgreSQL
     Nodes,
+    /// Three nodes with many live sessions, and how soon they serve again
+    Many {
+        /// How many sessions are live
+        #[arg(long, default_value_t = 1_000_000)]
+        sessions: u32,
+    },
     /// How others fare beside hostile clients
     Hostile,
     /// Hostile clients

@@ -26,6 +26,8 @@ pub(crate) enum Error {
     Admin(#[from] reqwest::Error),
     #[error("a database cannot be used")]
     Database(#[from] sqlx::Error),
+    #[error("the ledger cannot be used")]
+    Ledger(#[from] seatkeeper_ledger::Error),
     #[error("the registry has no answer")]
     Registry(#[from] seatkeeper_registry::Error),
     #[error("the figures cannot be printed")]

@@ -34,7 +34,10 @@ const LIMITS: [&str; 5] = [
 const DISK: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// No session of a benchmark is over before it.
-const TTL_SECONDS: u32 = 3_600;
+pub(crate) const TTL_SECONDS: u32 = 3_600;
+
+/// The tenant of all licenses.
+pub(crate) const TENANT: &str = "default";
 
 /// The plan of the subscribers, one of those that are there from the start: 4 devices, and the stalest goes.
 const PLAN: &str = "premium";
@@ -63,6 +66,7 @@ pub(crate) struct Product {
 
 #[derive(Deserialize)]
 struct License {
+    license_id: Uuid,
     license_key: String,
 }
 
@@ -138,11 +142,19 @@ impl Product {
 
     /// Makes a license of so many seats, and gives its key.
     pub(crate) async fn license(&self, seats: u32) -> Result<String, Error> {
+        Ok(self.new_license(seats).await?.license_key)
+    }
+
+    /// Makes a license of so many seats, and gives its id.
+    pub(crate) async fn license_id(&self, seats: u32) -> Result<Uuid, Error> {
+        Ok(self.new_license(seats).await?.license_id)
+    }
+
+    async fn new_license(&self, seats: u32) -> Result<License, Error> {
         let url = format!("{}/api/v1/admin/licenses", self.address);
         let ask = json!({ "max_seats": seats, "ttl_seconds": TTL_SECONDS });
         let request = self.client.post(url).bearer_auth(&self.token).json(&ask);
-        let license: License = request.send().await?.error_for_status()?.json().await?;
-        Ok(license.license_key)
+        Ok(request.send().await?.error_for_status()?.json().await?)
     }
 
     /// Makes so many subscribers, and gives the server as asked by each.
@@ -227,7 +239,7 @@ pub(crate) fn directory() -> Result<TempDir, Error> {
 
 fn token(data: &Path, user: &str, scope: &str) -> Result<String, Error> {
     let mut command = Command::new(BINARY);
-    command.args(["token", "--tenant", "default", "--user", user, "--scope", scope]);
+    command.args(["token", "--tenant", TENANT, "--user", user, "--scope", scope]);
     let output = command.args(["--ttl", "6h", "--data-dir"]).arg(data).output();
     let output = output.map_err(Error::system("make a token"))?;
     let token = String::from_utf8_lossy(&output.stdout).trim().to_owned();

@@ -42,10 +42,8 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Error> {
     let id = SessionId::from_uuid(ask.session_id).map_err(|_| Error::SessionNotFound)?;
     let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
-    if !app.engine.remembers(kind, id) {
-        app.limits.unknown_sessions(kind, &who)?;
-    }
-    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin);
+    let may_search = || app.limits.unknown_sessions(kind, &who);
+    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
     match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
         Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),

@@ -1,7 +1,7 @@
 //! Sessions that are no longer live: the ledger tells of them.
 
 use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::{FoundSession, SessionRecord};
 use seatkeeper_registry::{Error as RegistryError, Live};
 
 use super::{Beat, Engine, kinds};
@@ -31,9 +31,13 @@ impl Engine {
     /// How a session ended that the registry does not have for this caller; none if it never was, or is not the
     /// caller's. A registry that has not what is live on record has lost it, and then there is no answer.
     pub(super) async fn past(&self, id: SessionId, who: &Authority) -> Result<Option<Past>, Error> {
-        let Some(record) = self.record(id, who).await? else { return self.past_alone(id, who).await };
+        let Some(FoundSession { record, is_alone }) = self.found(id, who).await? else { return Ok(None) };
         if let Some(past) = Past::of(&record) {
             return Ok(Some(past));
+        }
+        if is_alone {
+            // With the return of the registry it is over.
+            return Ok(Some(Past::expired(record.session.last_heartbeat)));
         }
         let kind = record.pool.kind;
         let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);
@@ -61,11 +65,10 @@ impl Engine {
     /// A heartbeat while no registry serves the session's bucket: whoever is live on record is, for nothing ends
     /// before one serves again, and then each has a full TTL.
     pub(super) async fn beat_on_record(&self, id: SessionId, who: &Authority) -> Result<Beat, Error> {
-        let mut record = self.ledger.session(id).await.map_err(Error::Ledger)?;
-        if record.is_none() {
-            record = self.ledger.session_alone(id).await.map_err(Error::Ledger)?;
-        }
-        let Some(record) = record.filter(|record| who.covers(&record.pool, &record.session)) else {
+        let found = self.ledger.find_session(id).await.map_err(Error::Ledger)?;
+        let Some(record) =
+            found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
+        else {
             // It may be in a journal that cannot be read now.
             return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
         };
@@ -80,14 +83,13 @@ impl Engine {
         Ok(Beat::Renewed(Box::new(Live { session, pool, expires, expires_in })))
     }
 
-    /// How a session ended that a node admitted alone: with the return of the registry, unless before.
-    async fn past_alone(&self, id: SessionId, who: &Authority) -> Result<Option<Past>, Error> {
-        if self.registries.alone.is_none() {
-            return Ok(None);
+    /// Finds a session, all that happened to it until now included; `None` if it never was, or is not the caller's.
+    async fn found(&self, id: SessionId, who: &Authority) -> Result<Option<FoundSession>, Error> {
+        for kind in kinds(who) {
+            self.on_record(*kind, id.bucket()).await?;
         }
-        let record = self.ledger.session_alone(id).await.map_err(Error::Ledger)?;
-        let record = record.filter(|record| who.covers(&record.pool, &record.session));
-        Ok(record.map(|record| Past::of(&record).unwrap_or(Past::expired(record.session.last_heartbeat))))
+        let found = self.ledger.find_session(id).await.map_err(Error::Ledger)?;
+        Ok(found.filter(|found| who.covers(&found.record.pool, &found.record.session)))
     }
 
     /// What the ledger knows of a session, all that happened to it until now included; none if it never

@@ -20,7 +20,7 @@ const READING_MAX: Duration = Duration::from_secs(1);
 /// A reading that takes longer is one of a ledger that may be lost: the other nodes are told before this node's lease is over.
 const READING_LATE: Duration = Duration::from_millis(400);
 
-/// When a reading began, the nodes, and the rows of buckets.
+/// When the buckets were asked for, the nodes, and the rows of buckets.
 type Reading = (Instant, Vec<KnownNode>, Vec<BucketRow>);
 
 pub(crate) struct Confirm {
@@ -69,19 +69,12 @@ impl Worker for Confirm {
 impl Confirm {
     /// Reads within [`READING_MAX`], and tells the lease if that takes long.
     async fn read_in_time(&self) -> Result<Result<Reading, seatkeeper_ledger::Error>, Elapsed> {
-        let mut reading = std::pin::pin!(self.read());
+        let mut reading = std::pin::pin!(self.membership.read());
         if let Ok(read) = tokio::time::timeout(READING_LATE, &mut reading).await {
             return Ok(read);
         }
         self.lease.ledger_is_late();
         tokio::time::timeout(READING_MAX.saturating_sub(READING_LATE), reading).await
-    }
-
-    /// Reads nodes and buckets. The reading counts from before it was asked for.
-    async fn read(&self) -> Result<Reading, seatkeeper_ledger::Error> {
-        let began = Instant::now();
-        let (nodes, rows) = self.membership.read().await?;
-        Ok((began, nodes, rows))
     }
 
     fn note(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {

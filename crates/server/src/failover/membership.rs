@@ -52,16 +52,16 @@ impl Membership {
         NodeRow { id: self.id, name: self.name.clone(), unreachable: self.reach.unreachable() }
     }
 
-    /// Writes this node's row in the ledger, and returns every remembered node and the buckets.
+    /// Writes this node's row in the ledger, and returns every remembered node, the buckets, and when those were asked for.
     ///
     /// The row is committed before the buckets are read, by this call or an earlier one: whoever raises an epoch from then
     /// on sees this node, and waits for its lease.
-    pub(super) async fn read(&self) -> Result<(Vec<KnownNode>, Vec<BucketRow>), Error> {
+    pub(super) async fn read(&self) -> Result<(Instant, Vec<KnownNode>, Vec<BucketRow>), Error> {
         let row = self.row();
         loop {
-            let Reading { nodes, buckets } = self.ledger.node_reads(&row).await?;
+            let Reading { nodes, asked, buckets } = self.ledger.node_reads(&row).await?;
             if let Some(buckets) = buckets {
-                return Ok((nodes, buckets));
+                return Ok((asked, nodes, buckets));
             }
         }
     }

@@ -46,10 +46,8 @@ pub(super) async fn heartbeat(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
     let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
-    if !app.engine.remembers(kind, id) {
-        app.limits.unknown_sessions(kind, &who)?;
-    }
-    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin);
+    let may_search = || app.limits.unknown_sessions(kind, &who);
+    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
     match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
         Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, PoolKind, Reach, SessionId};
-use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::{FoundSession, Ledger};
 use seatkeeper_registry::redis::{FindSession, Found};
 
 use crate::failover::EpochLease;
@@ -31,8 +31,8 @@ impl FindSession for OnRecord {
             // A client would wait for the database until its own time-out.
             return Found::Unknown(None);
         }
-        match tokio::time::timeout(LEDGER_WAIT_MAX, self.ledger.session(id)).await {
-            Ok(Ok(Some(record))) => Found::In(record.pool, Some(record.session.holder)),
+        match tokio::time::timeout(LEDGER_WAIT_MAX, self.ledger.find_session(id)).await {
+            Ok(Ok(Some(FoundSession { record, .. }))) => Found::In(record.pool, Some(record.session.holder)),
             Ok(Ok(None)) => Found::NotOnRecord,
             Ok(Err(error)) => Found::Unknown(Some(Box::new(error))),
             Err(_) => Found::Unknown(None),

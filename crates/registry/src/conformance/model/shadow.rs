@@ -156,6 +156,7 @@ impl Shadow {
             Outcome::Resumed(id) => (Granted::Resumed, id),
             Outcome::Existing(id) => (Granted::Existing, id),
             Outcome::Denied(denial) => return Answer::Denied(denial),
+            Outcome::MakingRoom => unreachable!("pools of the model are small"),
         };
         let made_room = decision.ended.iter().filter(|ending| ending.reason != EndReason::Expired);
         Answer::Granted {

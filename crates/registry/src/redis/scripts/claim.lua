@@ -9,6 +9,7 @@
 -- Reply the time, …, the events of the step unless they are many, how many are live, the limit, what came of it, and then
 --       for a seat: the session, and in turn id and reason of each that had to end for it
 --       for none: in how long one can come free, or when the entitlement ended
+--       for MAKING_ROOM: nothing; the same claim must be made again
 local origin, told, ttl_default, when_named, when_full, when_held, holder, holder_key, user, tier
 local named_id, named_key, replace_id, replace_key
 local admitted    -- the session that the claim starts
@@ -60,6 +61,26 @@ local function go_on(s)
   return s
 end
 
+-- Whether more sessions must end until a seat is free than one step may end; `evicts` if the claim may evict as many as it
+-- takes. Then as many of them end now.
+local function makes_room(evicts)
+  if pool.overdue > 0 and pool.count >= pool.limit then
+    -- What is over must be on record as ended before the next admission, where its seat is needed. forget_over has
+    -- ended as many as it may.
+    return true
+  end
+  if not evicts or live() - pool.limit < EVICTIONS_MAX then
+    return false
+  end
+  local stalest = members.some_stalest(EVICTIONS_MAX)
+  table.sort(stalest, before)
+  for i = #stalest, EVICTIONS_MAX + 1, -1 do
+    stalest[i] = nil
+  end
+  take_out_all(stalest, EVICTED)
+  return true
+end
+
 local function evict_below_limit()
   while live() >= pool.limit do
     local s = unless_over(members.stalest())
@@ -72,10 +93,6 @@ local function evict_below_limit()
 end
 
 local function take_seat()
-  -- What is over must be on record as ended before the next admission, where its seat is needed.
-  while pool.overdue > 0 and pool.count >= pool.limit do
-    forget_over()
-  end
   local id = struct.pack('>I5B', math.floor(now / 16), now % 16 * 16 + ARGV[16]:byte(1)) .. ARGV[16]:sub(2)
   admitted = { id = id, key = holder_key, heartbeat = now, ttl = pool.ttl or ttl_default, body = ARGV[17] }
   insert(admitted)
@@ -92,6 +109,9 @@ local function swap(held, reason)
     end
     return RESUMED, go_on(held)
   end
+  if makes_room(evicts) then
+    return MAKING_ROOM
+  end
   take_out_all({ held }, reason)
   evict_below_limit()
   return take_seat()
@@ -107,6 +127,9 @@ local function full()
   if told == '' or not (when_full == 'e' or one_is_enough) then
     local free_at = math.min(members.silent_at(pool.count - pool.limit), pool.ends_at)
     return FULL, math.max(0, free_at - now)
+  end
+  if makes_room(when_full == 'e') then
+    return MAKING_ROOM
   end
   if replaced then
     take_out_all({ replaced }, EVICTED)
@@ -153,6 +176,9 @@ local function admit()
   end
   -- 4. A seat is free.
   if live() < pool.limit then
+    if makes_room(false) then
+      return MAKING_ROOM
+    end
     return take_seat()
   end
   -- 5. Full.
@@ -178,7 +204,9 @@ local function step()
   local outcome, found = admit()
   record_ends(origin, admitted and 1 or 0)
   local answer
-  if outcome >= FULL then
+  if outcome == MAKING_ROOM then
+    answer = reply(events_to_tell(), live(), pool.limit, MAKING_ROOM)
+  elseif outcome >= FULL then
     local due_before = denials_due()
     denials_of_pool().add(holder, outcome, found, origin)
     is_due_in_time = is_due_in_time and denials_due() == due_before

@@ -1,0 +1,183 @@
+//! Three nodes over Redis and PostgreSQL with many live sessions: heartbeats beside those of a deployment with few, and the
+//! time until service is back after Redis has lost its memory.
+//!
+//! Sessions are put on record directly. The rebuild that follows a loss of memory brings them into Redis.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use seatkeeper_ledger::{Ledger, Location, PostgresUrl, Settings};
+use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::redis::{Memory, Redis};
+use uuid::Uuid;
+
+use crate::args::Effort;
+use crate::error::Error;
+use crate::product::Product;
+use crate::records::Records;
+use crate::verdict::{Bound, Line, median};
+
+const NODES: usize = 3;
+
+/// Live sessions of the deployment that others are compared with.
+const FEW: u32 = 10_000;
+
+/// Live sessions of the larger recovery.
+const MORE: u32 = 100_000;
+
+/// Seats of each license, all taken.
+const SEATS: u32 = 250;
+
+/// Heartbeats of each side in a round, at each node, and how many of them are under way at once.
+const HEARTBEATS: usize = 2_000;
+const CONCURRENCY: usize = 8;
+
+/// Sessions that must be served again, at every node, until service counts as back.
+const SAMPLED: usize = 256;
+
+/// The longest wait for service to be back.
+const RECOVERY_MAX: Duration = Duration::from_secs(600);
+
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The first line of the query that looks a session up. PostgreSQL logs it with each.
+fn query() -> &'static str {
+    include_str!("../../../ledger/sql/find_session.sql").lines().next().unwrap_or_default()
+}
+
+/// Three nodes, and the sessions that are live at them.
+struct Deployment {
+    // Dropped in this order: the nodes before the servers.
+    nodes: Vec<Product>,
+    ledger: Ledger,
+    redis: Redis,
+    postgres: Postgres,
+    sessions: Vec<Uuid>,
+}
+
+pub(crate) async fn run(effort: Effort, sessions: u32) -> Result<Vec<Line>, Error> {
+    let seed = rand::random();
+    eprintln!("many: seed {seed}");
+    let mut dice = StdRng::seed_from_u64(seed);
+    let mut few = Deployment::start().await?;
+    few.fill(FEW.min(sessions)).await?;
+    let mut lines = vec![few.recovery(&mut dice, 5.0).await?];
+    let mut many = Deployment::start().await?;
+    if sessions >= MORE {
+        many.fill(MORE).await?;
+        lines.push(many.recovery(&mut dice, 15.0).await?);
+    }
+    let began = Instant::now();
+    many.fill(sessions).await?;
+    let filled = began.elapsed();
+    let recovered = many.recover(&mut dice).await?;
+
+    let queries_before = many.queries();
+    let (mut ratios, mut p99s) = (Vec::new(), [Vec::new(), Vec::new()]);
+    // One more than is wanted: the first warms everything up.
+    for round in 0..=effort.rounds {
+        eprintln!("many: round {round} of {}", effort.rounds);
+        let sides = [many.p99(&mut dice).await?, few.p99(&mut dice).await?];
+        if round > 0 {
+            ratios.push(sides[0] / sides[1]);
+            p99s.iter_mut().zip(sides).for_each(|(p99s, p99)| p99s.push(p99));
+        }
+    }
+    let behind = format!(
+        "{:.2} ms against {:.2} ms; filled in {:.0} s, served again after {:.1} s",
+        median(&p99s[0]) * 1e3,
+        median(&p99s[1]) * 1e3,
+        filled.as_secs_f64(),
+        recovered.as_secs_f64(),
+    );
+    let what = format!("p99 of heartbeats with {sessions} live sessions / with {FEW}");
+    lines.push(Line::new(what, Bound::AtMost(1.5), &ratios, behind));
+    let queries = (many.queries() - queries_before) as f64;
+    let heartbeats = (effort.rounds + 1) * NODES * HEARTBEATS;
+    let what = format!("PostgreSQL queries for {heartbeats} of these heartbeats");
+    lines.push(Line::new(what, Bound::AtMost(0.0), &[queries], String::new()));
+    Ok(lines)
+}
+
+impl Deployment {
+    async fn start() -> Result<Self, Error> {
+        let (redis, postgres) = (Redis::start(), Postgres::start_with(&["max_wal_size = 8GB"]));
+        let url = postgres.url(&postgres.add_database());
+        let nodes = (0..NODES).map(|_| Product::start_over(&redis.url(), &url));
+        let nodes = nodes.collect::<Result<_, _>>()?;
+        let location: PostgresUrl = url.parse().map_err(|_| Error::Unclear { said: url.clone() })?;
+        let ledger = Ledger::open(Settings::new(Location::from(location))).await?;
+        Ok(Self { nodes, ledger, redis, postgres, sessions: Vec::new() })
+    }
+
+    /// Puts sessions on record until there are so many, each license with all its seats taken.
+    async fn fill(&mut self, sessions: u32) -> Result<(), Error> {
+        let wanted = sessions as usize;
+        let licenses = wanted.saturating_sub(self.sessions.len()).div_ceil(SEATS as usize);
+        let node = &self.nodes[0];
+        let mut made = futures_util::stream::iter(0..licenses)
+            .map(|_| node.license_id(SEATS))
+            .buffer_unordered(CONCURRENCY);
+        let mut records = Records::new(&self.ledger).await?;
+        while let Some(license) = made.next().await {
+            self.sessions.extend(records.take_seats(license?, SEATS).await?);
+        }
+        records.finish().await?;
+        // Each statement is logged from here on: those of the fill would be gigabytes.
+        self.postgres.set("log_statement", "all");
+        Ok(())
+    }
+
+    async fn recovery(&mut self, dice: &mut StdRng, seconds_max: f64) -> Result<Line, Error> {
+        let took = self.recover(dice).await?.as_secs_f64();
+        let what = format!("seconds until {} sessions are served again", self.sessions.len());
+        Ok(Line::new(what, Bound::AtMost(seconds_max), &[took], "after Redis came back empty".to_owned()))
+    }
+
+    /// Lets Redis lose its memory, and returns the time from its return until every node serves.
+    async fn recover(&mut self, dice: &mut StdRng) -> Result<Duration, Error> {
+        self.redis.kill();
+        self.redis.start_again(Memory::Lost);
+        let began = Instant::now();
+        for session in self.sessions.sample(dice, SAMPLED) {
+            for node in &self.nodes {
+                while let Err(error) = node.heartbeat(*session).await {
+                    if began.elapsed() > RECOVERY_MAX {
+                        return Err(error);
+                    }
+                    tokio::time::sleep(LOOK_INTERVAL).await;
+                }
+            }
+        }
+        Ok(began.elapsed())
+    }
+
+    /// The 99th percentile of heartbeats of random sessions, in seconds: the median of the nodes'.
+    async fn p99(&self, dice: &mut StdRng) -> Result<f64, Error> {
+        let mut p99s = Vec::new();
+        for node in &self.nodes {
+            let chosen: Vec<_> =
+                (0..HEARTBEATS).map(|_| self.sessions[dice.random_range(0..self.sessions.len())]).collect();
+            let beat = |session| async move {
+                let began = Instant::now();
+                node.heartbeat(session).await.map(|()| began.elapsed().as_secs_f64())
+            };
+            let mut beats = futures_util::stream::iter(chosen).map(beat).buffer_unordered(CONCURRENCY);
+            let mut took = Vec::with_capacity(HEARTBEATS);
+            while let Some(beat) = beats.next().await {
+                took.push(beat?);
+            }
+            took.sort_by(f64::total_cmp);
+            p99s.push(took[HEARTBEATS * 99 / 100]);
+        }
+        Ok(median(&p99s))
+    }
+
+    /// How often a session was looked up in PostgreSQL.
+    fn queries(&self) -> usize {
+        self.postgres.log().matches(query()).count()
+    }
+}

@@ -1,0 +1,71 @@
+//! Heartbeats of sessions that never were: each costs at most one query, and a caller may cause few of them.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{Bucket, Region, RegistryTime, SessionId};
+use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::redis::Redis;
+use serde_json::{Value, json};
+
+use super::support::{Nodes, answered, seat};
+
+/// Ids that one caller invents.
+const INVENTED: u64 = 20;
+
+/// Acquires, and so sessions that never were, that a caller may ask for at once.
+const BURST: usize = 3;
+const SETTINGS: &[(&str, &str)] = &[("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "3")];
+
+/// The time after which one more passes.
+const INTERVAL: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_each() {
+    let postgres = Postgres::start_with(&["fsync = off", "log_statement = 'all'"]);
+    let redis = Redis::start();
+    let mut nodes = Nodes::on_with(postgres.url(&postgres.add_database()), SETTINGS);
+    nodes.add(&redis.url());
+    let house = &nodes.houses[0];
+    let license = house.license(5).await;
+    let (eve, bob) = (house.client("eve"), house.client("bob"));
+    let held = seat(&eve, &license, "eve's").await;
+    let bobs = seat(&bob, &license, "bob's").await;
+
+    let began = Instant::now();
+    let mut unknown = 0;
+    for number in 0..INVENTED {
+        let answer = answered(async || eve.heartbeat(&invented(number)).await).await;
+        if answer.status == 429 {
+            let wait = answer.headers["retry-after"].to_str().expect("a text");
+            assert!(wait.parse::<u64>().expect("seconds") >= 1, "{answer:?}");
+        } else {
+            answer.expect(404);
+            unknown += 1;
+        }
+    }
+    let refilled = usize::try_from(began.elapsed().as_millis() / INTERVAL.as_millis()).expect("few");
+    assert!((BURST..=BURST + refilled).contains(&unknown), "{unknown} were looked for");
+    assert!(unknown < INVENTED as usize, "the machine is too slow for the limit to show");
+
+    // Known sessions of the same caller go on, and other callers are not limited.
+    eve.heartbeat(&held).await.expect(200);
+    bob.heartbeat(&bobs).await.expect(200);
+    bob.heartbeat(&invented(INVENTED)).await.expect(404);
+
+    let log = postgres.log();
+    let queries = |number| {
+        let id = invented(number);
+        log.matches(id.as_str().expect("a text")).count()
+    };
+    let each: Vec<_> = (0..=INVENTED).map(queries).collect();
+    assert!(each.iter().all(|queries| *queries <= 1), "queries of each id: {each:?}");
+    assert_eq!(each.iter().sum::<usize>(), unknown + 1, "each 404 took one query, each 429 none: {each:?}");
+    drop(nodes.close());
+}
+
+/// An id that was never given to anybody. They are all in one bucket.
+fn invented(number: u64) -> Value {
+    let bucket = Bucket::new(7).expect("a bucket");
+    let id = SessionId::mint(RegistryTime::from_millis(1_700_000_000_000), bucket, Region::default(), number);
+    json!(id.as_uuid())
+}
