@@ -1,6 +1,6 @@
--- The latest registry time on record: of a change, of a live session's heartbeat, of a job, of a repair of registry time,
--- or until when usage is metered. A node that decides alone dates its decisions by its own clock. Records from before a
--- repair may be dated too late.
+-- The latest registry time on record: of a change, of a live session's heartbeat, of a job, of a repair of registry
+-- time, or until when usage is metered. A node that decides alone dates its decisions by its own clock. Records from
+-- before a repair may be dated too late.
 SELECT MAX(at) AS at
 FROM (
     SELECT MAX(at) AS at

@@ -109,7 +109,9 @@ pub enum Error {
         count: u64,
     },
     /// Usage is on record up to a time that has not come yet.
-    #[error("usage is metered up to {until}, which is still to come: registry time cannot be set back before that")]
+    #[error(
+        "usage is metered up to {until}, which is still to come: registry time cannot be set back before that"
+    )]
     UsageMetered {
         /// The end of the last window.
         until: String,

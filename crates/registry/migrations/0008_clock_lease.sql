@@ -1,5 +1,5 @@
--- The lease of this server's clock. Nodes hold the clock against their own monotonic clocks, and prolong the lease while
--- the two agree. A clock that is past its lease jumped forward, or no node was there to serve clients. Either way
+-- The lease of this server's clock. Nodes hold the clock against their own monotonic clocks, and prolong the lease
+-- while the two agree. A clock that is past its lease jumped forward, or no node was there to serve clients. Either way
 -- sessions must not end by it: registry time stands still at the latest time on record here, until
 -- registry.trust_clock gives each session a full TTL and lets time go on.
 
@@ -117,8 +117,8 @@ BEGIN
 END
 $$;
 
--- Tells the time, and sees to it that no step that begins after this has an earlier one. Prolongs the lease of the clock,
--- if the lease is not over.
+-- Tells the time, and sees to it that no step that begins after this has an earlier one. Prolongs the lease of the
+-- clock, if the lease is not over.
 --   p_not_after   the latest time of the clock that the caller believes; 0: the caller does not keep the lease
 --   p_lease       how long the lease is
 -- Returns the time, the clock, and whether the clock is trusted.
@@ -155,8 +155,8 @@ AS $$ SELECT t.now, t.now - t.clock FROM registry.tell_time(0, 0) t $$;
 -- Trusts a clock whose lease is over, if it reads p_not_after at most, for p_lease from now on. In the same step each
 -- session that was not over when time stood still gets a full TTL, for nobody may have heard its heartbeats, or a
 -- jump of the clock took its time away. Sessions of the section that lasts have no heartbeats, and keep their ends.
--- Returns how many sessions that were, and how far time went on; nothing where the lease is not over, or the clock reads
--- more.
+-- Returns how many sessions that were, and how far time went on; nothing where the lease is not over, or the clock
+-- reads more.
 CREATE FUNCTION registry.trust_clock(p_not_after bigint, p_lease bigint)
 RETURNS TABLE (sessions bigint, skipped bigint)
 LANGUAGE plpgsql VOLATILE

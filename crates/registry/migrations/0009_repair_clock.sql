@@ -2,23 +2,23 @@
 -- at p_to then, and time goes on once a node trusts the clock. For a registry that no node serves.
 -- Returns the latest time before, and how many events wait for the ledger; while any do, or where the latest time is
 -- not later than p_to, nothing changes.
-CREATE FUNCTION registry.repair_clock(p_to bigint) RETURNS TABLE (latest bigint, waiting bigint)
+CREATE FUNCTION registry.repair_clock(p_to bigint) RETURNS TABLE (told bigint, waiting bigint)
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-    SELECT t.latest INTO STRICT latest FROM registry.told t FOR UPDATE;
+    SELECT t.latest INTO STRICT told FROM registry.told t FOR UPDATE;
     -- A step that was decided before is not written after this.
     UPDATE registry.buckets b SET fence = b.fence + 1;
-    SELECT greatest(latest, max(b.latest)) INTO STRICT latest FROM registry.buckets b;
+    SELECT greatest(told, max(b.latest)) INTO STRICT told FROM registry.buckets b;
     SELECT coalesce(sum(b.position - a.position), 0)::bigint INTO STRICT waiting
     FROM registry.buckets b JOIN registry.acknowledged a USING (bucket)
     WHERE b.serving;
-    IF waiting = 0 AND latest > p_to THEN
+    IF waiting = 0 AND told > p_to THEN
         UPDATE registry.buckets b SET latest = least(b.latest, p_to);
-        UPDATE registry.sessions SET last_heartbeat = p_to;
-        UPDATE registry.pools SET
-            due = least(due, p_to),
-            empty_since = CASE WHEN empty_since > p_to THEN p_to ELSE empty_since END,
+        UPDATE registry.sessions s SET last_heartbeat = p_to;
+        UPDATE registry.pools p SET
+            due = least(p.due, p_to),
+            empty_since = CASE WHEN p.empty_since > p_to THEN p_to ELSE p.empty_since END,
             denials = NULL;
         UPDATE registry.told t SET latest = p_to, trusted_until = p_to;
     END IF;

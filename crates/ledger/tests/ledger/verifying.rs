@@ -52,8 +52,14 @@ impl History {
     }
 
     fn replay(&self, cut: Option<Cut>) -> Result<Proof, Finding> {
+        self.replay_repaired(cut, Vec::new())
+    }
+
+    /// Replays the history with repairs of registry time after these records.
+    fn replay_repaired(&self, cut: Option<Cut>, repaired_after: Vec<u64>) -> Result<Proof, Finding> {
         let plans = PlanHistory::default();
-        let mut replay = Replay::new(self.records[0].pool.clone(), cut, &plans);
+        let replay = Replay::new(self.records[0].pool.clone(), cut, &plans);
+        let mut replay = replay.with_clock_repairs(repaired_after);
         for record in &self.records {
             replay.record(record)?;
         }
@@ -90,7 +96,16 @@ async fn found(change: impl FnOnce(&mut History)) -> Breach {
 #[tokio::test]
 async fn a_whole_history_is_proven() {
     let proof = History::told().await.replay(None).unwrap();
-    let expected = Proof { pools: 1, records: 8, admissions: 3, ends: 2, denials: 1, live: 1, alone: 0, clock_repairs: 0 };
+    let expected = Proof {
+        pools: 1,
+        records: 8,
+        admissions: 3,
+        ends: 2,
+        denials: 1,
+        live: 1,
+        alone: 0,
+        clock_repairs: 0,
+    };
     assert_eq!(proof, expected);
 }
 
@@ -117,6 +132,19 @@ async fn time_that_runs_back_is_found() {
         record.at = record.at - Span::from_secs(60);
     };
     assert_eq!(found_at(Stream::Session, 3, back).await, Breach::TimeRanBack);
+}
+
+#[tokio::test]
+async fn time_may_run_back_at_a_repair_of_registry_time_alone() {
+    let mut history = History::told().await;
+    let record = &mut history.records[DENIED];
+    record.at = record.at - Span::from_secs(60);
+    history.replay_repaired(None, vec![history.records[TWO].id]).expect("a repair lies between");
+    for other in [ONE, DENIED] {
+        let repaired_after = vec![history.records[other].id];
+        let finding = history.replay_repaired(None, repaired_after).expect_err("no repair lies between");
+        assert_eq!(finding.breach, Breach::TimeRanBack);
+    }
 }
 
 #[tokio::test]

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::{ClockReading, RegistryTime, Span};
@@ -21,7 +22,8 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let mut scene = Self { trust: ClockTrust::new(Store::PostgreSql, Default::default()), passed: Duration::ZERO };
+        let mut scene =
+            Self { trust: ClockTrust::new(Store::PostgreSql, Default::default()), passed: Duration::ZERO };
         assert!(scene.reads(0, TICK), "a clock that nobody knows yet is believed");
         scene
     }
@@ -73,6 +75,35 @@ fn a_clock_far_from_the_wall_clock_is_never_believed_after_a_jump() {
         assert!(!scene.reads(ahead, Duration::from_secs(3_600)), "{ahead} s");
     }
     assert!(scene.reads(0, TICK));
+}
+
+/// Takes the first reading of a clock whose lease is over; says whether it was believed.
+fn believes_first(clock: Duration, wall: Duration, last: Duration) -> bool {
+    let mut trust = ClockTrust::new(Store::PostgreSql, Default::default());
+    let time = |since: Duration| RegistryTime::from_millis(since.as_millis() as u64);
+    let reading = ClockReading { time: time(clock), asked: Span::ZERO, answered: Span::ZERO };
+    trust.check_unleased_at(reading, wall, time(last)).is_ok()
+}
+
+#[test]
+fn a_first_reading_past_its_lease_is_believed_near_the_record_or_near_the_wall_clock() {
+    let (far, long_ago) = (START + TEN_YEARS, START - TEN_YEARS);
+    assert!(believes_first(START, START, long_ago), "nodes were away for long");
+    assert!(believes_first(START, far, START), "the node's own clock is wrong");
+    assert!(!believes_first(far, START, START), "the store's clock is wrong");
+    assert!(!believes_first(START + APART_MAX + TICK, START, START), "by a little too much");
+}
+
+#[test]
+fn each_step_is_counted_once_and_a_doubted_clock_is_told() {
+    let mut scene = Scene::new();
+    let steps = Arc::clone(&scene.trust.steps);
+    scene.reads(400, Duration::from_secs(1));
+    assert_eq!((steps.ahead(), steps.behind(), steps.is_trusted()), (1, 0, false));
+    scene.reads(400, Duration::from_secs(10));
+    assert_eq!((steps.ahead(), steps.behind(), steps.is_trusted()), (1, 0, true));
+    scene.reads(0, Duration::from_secs(10));
+    assert_eq!((steps.ahead(), steps.behind(), steps.is_trusted()), (1, 1, true));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub struct RegistryRepair {
 /// A row of `registry.repair_clock`.
 #[derive(FromRow)]
 struct RepairRow {
-    latest: i64,
+    told: i64,
     waiting: i64,
 }
 
@@ -33,7 +33,7 @@ pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> R
     connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
     let connection = connections.acquire().await.map_err(Fault::from)?;
     let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
-    let RepairRow { latest, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))
+    let RepairRow { told, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))
         .bind(signed(to.as_millis()))
         .fetch_one(&mut *transaction)
         .await
@@ -44,5 +44,5 @@ pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> R
         transaction.rollback().await.map_err(Fault::from)?;
     }
     connections.close().await;
-    Ok(RegistryRepair { latest: time(latest), waiting: unsigned(waiting) })
+    Ok(RegistryRepair { latest: time(told), waiting: unsigned(waiting) })
 }

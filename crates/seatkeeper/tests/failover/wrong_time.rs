@@ -16,6 +16,9 @@ use crate::until::within;
 
 const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
 
+/// Longer than servers usually are stopped.
+const MONTHS: Duration = Duration::from_secs(90 * 86_400);
+
 const TTL: Duration = Duration::from_secs(4);
 
 /// A silent session expires within this time on a busy machine.
@@ -113,6 +116,11 @@ async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
     let (_, log) = tokio::task::block_in_place(|| house.stop());
     assert!(!log.contains("repair clock"), "{log}");
     record.states_the_repair();
+
+    clock.advance(MONTHS);
+    tokio::task::block_in_place(|| house.start());
+    let (_, log) = tokio::task::block_in_place(|| house.stop());
+    assert!(log.contains("more than 30 days after the ledger's latest record"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -34,7 +34,10 @@ impl Worker for KeepClock {
             // A ledger that is away is logged elsewhere. The clock's lease runs out meanwhile, which freezes expiry.
             if let Err(error) = self.clock.keep().await {
                 let error = &error as &dyn std::error::Error;
-                tracing::debug!(error, "the clock of PostgreSQL's server could not be read; expiry is frozen by and by");
+                tracing::debug!(
+                    error,
+                    "the clock of PostgreSQL's server could not be read; expiry is frozen by and by"
+                );
             }
         }
         Ok(Left::Nothing)

@@ -1,2 +1,2 @@
 -- Sets registry time back to $1; see registry.repair_clock.
-SELECT latest, waiting FROM registry.repair_clock($1)
+SELECT told, waiting FROM registry.repair_clock($1)

@@ -57,7 +57,10 @@ async fn repair(
     }
     let registry = registry.filter(|registry| registry.latest > to + AHEAD_TOLERATED);
     if planned.is_none() && registry.is_none() {
-        output::line(format_args!("Registry time is right: nothing on record is later than {}.", output::date(to)))?;
+        output::line(format_args!(
+            "Registry time is right: nothing on record is later than {}.",
+            output::date(to)
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(RegistryRepair { latest, .. }) = registry {
