@@ -42,7 +42,7 @@ mod verify;
 mod write;
 
 pub use audit::{Action, AuditFilter, AuditRecord, Stream};
-pub use buckets::{BucketMode, BucketRow, NotABucketMode, StaleBucket};
+pub use buckets::{BucketMode, BucketRow, EpochRaise, NotABucketMode, StaleBucket};
 pub use error::Error;
 pub use figures::LicenseSeats;
 pub use idempotency::Idempotency;

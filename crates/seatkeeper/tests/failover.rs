@@ -41,9 +41,11 @@ mod failover {
     mod password;
     mod plan_changes;
     mod promotions;
+    mod restored_ledger;
     mod rolling_upgrade;
     mod several_nodes;
     mod standby;
+    mod unseen_sessions;
     mod without_ledger;
     mod without_redis;
 }

@@ -18,7 +18,7 @@ static HOLD: ChunkedStatement =
 static SEIZE: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/seize_buckets.sql"), 1, ROWS_MAX));
 static RAISE: ChunkedStatement =
-    ChunkedStatement::new(|| sized_texts(include_str!("../../sql/raise_buckets.sql"), 4, ROWS_MAX));
+    ChunkedStatement::new(|| sized_texts(include_str!("../../sql/raise_buckets.sql"), 5, ROWS_MAX));
 
 /// Which registry serves a bucket, the same for all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +49,20 @@ pub struct BucketRow {
     pub mode: BucketMode,
     /// The identity that this registry had when it was filled; none: it has none, or was never filled.
     pub identity: Option<String>,
+    /// The epoch was raised in this ledger. If not, the ledger is a copy: a standby that was promoted or a backup that
+    /// was restored. A copy may lack the latest records and raises.
+    pub was_raised_here: bool,
+}
+
+/// A bucket that is to begin a new epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EpochRaise {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// The epoch at which the bucket was seen.
+    pub seen: u64,
+    /// The epoch that it begins; more than `seen`.
+    pub next: u64,
 }
 
 /// A bucket whose epoch is another one than events say.
@@ -67,26 +81,28 @@ impl Ledger {
         rows.iter().map(BucketRow::read).collect()
     }
 
-    /// Gives each of these buckets that is at the epoch given, the epoch it was seen at, the next epoch, this
-    /// mode and this registry; returns which those are, in order. It waits for batches of events that are
-    /// being applied; those that come after it are refused unless they are of the new epoch.
+    /// Gives each of these buckets that is still at the epoch that was seen the next epoch, this mode and this registry, and
+    /// returns these buckets in order. The call waits for batches of events that are being applied. Later batches are
+    /// refused unless their events are of the new epoch.
     pub async fn raise(
         &self,
-        seen: &[(Bucket, u64)],
+        raises: &[EpochRaise],
         mode: BucketMode,
         identity: Option<&str>,
     ) -> Result<Vec<Bucket>, Error> {
-        let seen: Vec<_> = BTreeMap::from_iter(seen.iter().copied()).into_iter().collect();
+        let raises: Vec<_> = raises.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let mut tx = self.write().await?;
-        for (statement, chunk) in SEIZE.cut(tx.dialect(), &seen) {
+        for (statement, chunk) in SEIZE.cut(tx.dialect(), &raises) {
             let query = tx.query(statement);
-            chunk.iter().fold(query, |query, (bucket, _)| query.bind(stored(*bucket))).execute().await?;
+            chunk.iter().fold(query, |query, raise| query.bind(stored(raise.bucket))).execute().await?;
         }
         let mut raised = Vec::new();
-        for (statement, chunk) in RAISE.cut(tx.dialect(), &seen) {
-            let query = chunk.iter().fold(tx.query(statement), |query, (bucket, epoch)| {
-                query.bind(stored(*bucket)).bind(stored_whole(*epoch)).bind(mode.as_str()).bind(identity)
-            });
+        for (statement, chunk) in RAISE.cut(tx.dialect(), &raises) {
+            let query =
+                chunk.iter().fold(tx.query(statement), |query, &EpochRaise { bucket, seen, next }| {
+                    let query = query.bind(stored(bucket)).bind(stored_whole(seen)).bind(stored_whole(next));
+                    query.bind(mode.as_str()).bind(identity)
+                });
             for number in query.scalars::<i64>().await? {
                 raised.push(bucket_of(number)?);
             }
@@ -175,6 +191,7 @@ impl BucketRow {
             epoch: fields.whole("epoch")?,
             mode: fields.named("mode")?,
             identity: fields.value("registry_identity")?,
+            was_raised_here: fields.value("was_raised_here")?,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seatkeeper_core::{Bucket, Event, Span};
-use seatkeeper_ledger::{BucketMode, Error, Ledger, StaleBucket};
+use seatkeeper_ledger::{BucketMode, EpochRaise, Error, Ledger, StaleBucket};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -42,7 +42,8 @@ async fn two_stories(ledger: &Ledger) -> (Story, Story) {
 #[tokio::test]
 async fn an_epoch_is_raised_from_the_one_that_was_seen_and_from_no_other() {
     let (_place, ledger) = ledger().await;
-    let seen = [(bucket(255), EPOCH), (bucket(7), EPOCH), (bucket(8), EPOCH + 1), (bucket(9), EPOCH - 1)];
+    let raise = |number, seen| EpochRaise { bucket: bucket(number), seen, next: EPOCH + 9 };
+    let seen = [raise(255, EPOCH), raise(7, EPOCH), raise(8, EPOCH + 1), raise(9, EPOCH - 1)];
     let raised = ledger.raise(&seen, BucketMode::Ledger, Some("redis:1")).await.unwrap();
     assert_eq!(raised, [bucket(7), bucket(255)]);
     assert_eq!(ledger.raise(&seen[..2], BucketMode::Deny, None).await.unwrap(), [], "somebody was faster");
@@ -52,17 +53,18 @@ async fn an_epoch_is_raised_from_the_one_that_was_seen_and_from_no_other() {
     for row in rows {
         let raised = raised.contains(&row.bucket);
         let told = (row.epoch, row.mode, row.identity.as_deref());
-        let then = (EPOCH + 1, BucketMode::Ledger, Some("redis:1"));
+        let then = (EPOCH + 9, BucketMode::Ledger, Some("redis:1"));
         assert_eq!(told, if raised { then } else { (EPOCH, BucketMode::Registry, Some("memory:1")) });
     }
-    assert_eq!(ledger.raise_epoch("memory:2").await.unwrap(), EPOCH + 2, "one that no bucket had");
+    assert_eq!(ledger.raise_epoch("memory:2").await.unwrap(), EPOCH + 10, "one that no bucket had");
 }
 
 #[tokio::test]
 async fn a_batch_with_events_of_another_epoch_is_refused_whole() {
     let (_place, ledger) = ledger().await;
     let (mut old, mut current) = two_stories(&ledger).await;
-    ledger.raise(&[(old.pool.bucket(), EPOCH)], BucketMode::Registry, None).await.unwrap();
+    let raise = EpochRaise { bucket: old.pool.bucket(), seen: EPOCH, next: EPOCH + 1 };
+    ledger.raise(&[raise], BucketMode::Registry, None).await.unwrap();
     let (of_old, of_current) = (old.admit("one"), current.admit("one"));
     let refused = ledger.apply(&[of_current.1.clone(), of_old.1.clone()]).await;
     let stale = [StaleBucket { bucket: old.pool.bucket(), epoch: EPOCH + 1 }];
@@ -118,7 +120,8 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
         let go_on =
             async { all_applied.subscribe().wait_for(|all| *all >= before + APPLIED_BETWEEN).await.is_ok() };
         assert!(tokio::time::timeout(DEADLINE, go_on).await.expect("nodes that learn the epoch"));
-        let all: Vec<_> = Bucket::all().map(|bucket| (bucket, epoch)).collect();
+        let all: Vec<_> =
+            Bucket::all().map(|bucket| EpochRaise { bucket, seen: epoch, next: epoch + 1 }).collect();
         assert_eq!(ledger.raise(&all, BucketMode::Registry, None).await.unwrap().len(), 256);
         counted.push(up_to(&mut observer, epoch).await);
     }

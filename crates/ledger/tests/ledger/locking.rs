@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::poll;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketMode, Error};
+use seatkeeper_ledger::{BucketMode, EpochRaise, Error};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -25,7 +25,8 @@ async fn who_relies_on_an_epoch_holds_up_those_who_raise_it_and_not_those_who_re
     relying.execute("SELECT epoch FROM buckets FOR KEY SHARE").await.unwrap();
 
     timeout(PATIENCE, ledger.apply(&[story.admit("one").1])).await.expect("not held up").unwrap();
-    let all: Vec<_> = Bucket::all().map(|bucket| (bucket, EPOCH)).collect();
+    let all: Vec<_> =
+        Bucket::all().map(|bucket| EpochRaise { bucket, seen: EPOCH, next: EPOCH + 1 }).collect();
     let raising = tokio::spawn({
         let ledger = ledger.clone();
         async move { ledger.raise(&all, BucketMode::Registry, None).await }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use seatkeeper_core::epoch_counter;
 use seatkeeper_ledger::{BucketMode, Ledger, Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::proxy::Proxy;
@@ -131,6 +132,11 @@ impl Nodes {
         address.and_then(|text| text.parse().ok()).expect("postgres://USER@ADDRESS:PORT/DATABASE")
     }
 
+    /// The URL of their ledger.
+    pub(crate) fn ledger_url(&self) -> &str {
+        &self.ledger
+    }
+
     /// Where their ledger is.
     pub(crate) fn ledger(&self) -> Location {
         if self.is_embedded {
@@ -178,7 +184,8 @@ impl Nodes {
     /// The most times that a bucket was raised since `before`.
     pub(crate) async fn raised(&self, before: &[u64]) -> u64 {
         let after = epochs_per_bucket(self).await;
-        let raised = after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before));
+        let counters = after.iter().zip(before).map(|(after, before)| [*after, *before].map(epoch_counter));
+        let raised = counters.map(|[after, before]| after.saturating_sub(before));
         raised.max().unwrap_or_default()
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(super) bucket: Bucket,
-    /// The epoch in which the need was seen.
+    /// The bucket's epoch in the ledger when the need was seen.
     pub(super) epoch: u64,
     /// Its mode.
     pub(super) from: BucketMode,
@@ -50,6 +50,13 @@ pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
     is_as_it_was && *epoch < row.epoch && identity.as_ref().is_some_and(|Identity(text)| **text != **now_at)
 }
 
+/// Returns whether other nodes serve the bucket in a later epoch than the ledger of this node knows. Their ledger is another
+/// one: that of this node is an old primary. The bucket is theirs for as long as they renew its lease.
+pub(super) fn is_outdated(row: &BucketRow, condition: &Condition) -> bool {
+    let State::Serving { epoch, is_leased, .. } = condition.state else { return false };
+    row.was_raised_here && epoch > row.epoch && is_leased
+}
+
 impl Seen<'_> {
     /// What must be done; `when_down` is the mode of a bucket whose registry is out of reach.
     pub(super) fn need(&self, when_down: BucketMode) -> Option<Need> {
@@ -67,7 +74,7 @@ impl Seen<'_> {
         match row.mode {
             BucketMode::Registry if self.is_cut => to(when_down, last_served()),
             BucketMode::Registry if is_served(row, condition) && !self.is_suspect => None,
-            BucketMode::Registry if is_superseded(row, condition) => None,
+            BucketMode::Registry if is_superseded(row, condition) || is_outdated(row, condition) => None,
             BucketMode::Registry => to_main(),
             BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if may_serve && is_reached => to_main(),
             BucketMode::Ledger | BucketMode::Allow if self.standby_must_be_filled() => {
@@ -87,7 +94,7 @@ impl Seen<'_> {
 
 /// Whether what takes the place of the bucket's registry serves it as the ledger says.
 fn is_standing_in(row: &BucketRow, standby: &Condition) -> bool {
-    matches!(standby.state, State::Serving { epoch, .. } if epoch == row.epoch)
+    row.was_raised_here && matches!(standby.state, State::Serving { epoch, .. } if epoch == row.epoch)
 }
 
 /// Returns whether a bucket is served as the ledger says: by the configured registry, by the standby, or in mode `deny` by nothing.
@@ -100,8 +107,10 @@ pub(super) fn is_in_service(row: &BucketRow, condition: &Condition, standby: Opt
 }
 
 /// Returns whether the registry serves the bucket as the ledger says, from the memory that it was filled in, with a lease.
+/// A ledger that did not raise the bucket says nothing: it may have forgotten what followed.
 fn is_served(row: &BucketRow, condition: &Condition) -> bool {
     match &condition.state {
+        State::Serving { .. } if !row.was_raised_here => false,
         State::Serving { epoch, identity, is_leased } => {
             let is_the_ledgers = identity.as_ref().map(|Identity(text)| &**text) == row.identity.as_deref();
             *epoch == row.epoch && *identity == condition.server && is_the_ledgers && *is_leased

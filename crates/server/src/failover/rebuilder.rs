@@ -1,17 +1,17 @@
 //! Rebuilds buckets: the steps of `docs/failover.md`, by their numbers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
-use seatkeeper_core::{Bucket, RegistryTime, Span};
-use seatkeeper_ledger::{BucketMode, Ledger, LivePool};
+use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
+use seatkeeper_ledger::{BucketMode, EpochRaise, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
 use super::needs::{Need, Needs};
-use super::rebuilt::Rebuilt;
+use super::rebuilt::{Conditions, Rebuilt};
 use super::{EpochLease, LEASE, Membership, POLL_INTERVAL};
 use crate::entitlements::terms_of_pool;
 use crate::error::Error;
@@ -43,6 +43,8 @@ pub(crate) struct Rebuilder {
 pub(super) struct Raised {
     pub(super) bucket: Bucket,
     pub(super) epoch: u64,
+    /// The epoch that this one follows in the ledger.
+    pub(super) last_epoch: u64,
     from: BucketMode,
     to: BucketMode,
     identity: Option<Identity>,
@@ -92,13 +94,9 @@ impl Rebuilder {
         let rows = self.ledger.buckets().await.map_err(Error::Ledger)?;
         let modes = rows.iter().map(|row| row.mode).chain(needs.iter().map(|need| need.mode));
         let conditions = self.rebuilt.conditions(modes).await;
-        let mut reached = BTreeSet::new();
         needs.retain_mut(|need| {
             let number = usize::from(need.bucket.number());
             let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
-            if main.state != State::Unreachable {
-                reached.insert(need.bucket);
-            }
             if need.mode == BucketMode::Registry {
                 // The memory that is there now, and not the one that was there when the need was seen.
                 need.identity.clone_from(&main.server);
@@ -110,19 +108,18 @@ impl Rebuilder {
             return Ok(());
         }
         self.membership.raise_begins().await;
-        let rebuilt = self.rebuild(needs, &reached).await;
+        let rebuilt = self.rebuild(needs, &conditions).await;
         self.membership.raise_ends();
         rebuilt
     }
 
-    /// `reached` are the buckets whose configured registry this node reaches.
-    async fn rebuild(&self, needs: Vec<Need>, reached: &BTreeSet<Bucket>) -> Result<(), Error> {
+    async fn rebuild(&self, needs: Vec<Need>, conditions: &Conditions) -> Result<(), Error> {
         let began = Instant::now();
-        let raised = self.raise(needs).await?;
+        let raised = self.raise(needs, conditions).await?;
         let raised_at = Instant::now();
         let mut begun = Vec::new();
         for raised in raised {
-            let source = self.begin(&raised, reached).await?;
+            let source = self.begin(&raised, conditions).await?;
             if source.is_some() || self.rebuilt.in_mode(raised.to).is_some() {
                 begun.push((raised, source));
             }
@@ -155,8 +152,8 @@ impl Rebuilder {
         Ok(())
     }
 
-    /// 2: raises the epochs, and returns those that are this rebuild's own.
-    async fn raise(&self, needs: Vec<Need>) -> Result<Vec<Raised>, Error> {
+    /// 2: raises the epochs, and returns those that are this rebuild's own: neither the ledger nor the registry had them.
+    async fn raise(&self, needs: Vec<Need>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
         let mut alike: BTreeMap<_, Vec<Need>> = BTreeMap::new();
         for need in needs {
             let identity = need.identity.as_ref().map(|Identity(text)| text.clone());
@@ -165,16 +162,22 @@ impl Rebuilder {
         let mut own = Vec::new();
         for ((mode_name, identity), needs) in alike {
             let Some(mode) = needs.first().map(|need| need.mode) else { continue };
-            let seen: Vec<_> = needs.iter().map(|need| (need.bucket, need.epoch)).collect();
-            let raised = self.ledger.raise(&seen, mode, identity.as_deref()).await.map_err(Error::Ledger)?;
+            let raise = |&Need { bucket, epoch: seen, .. }: &Need| {
+                let last = seen.max(conditions.main_epoch_of(bucket));
+                EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
+            };
+            let raises: Vec<_> = needs.iter().map(raise).collect();
+            let raised =
+                self.ledger.raise(&raises, mode, identity.as_deref()).await.map_err(Error::Ledger)?;
             if raised.is_empty() {
                 continue;
             }
             tracing::warn!(buckets = raised.len(), mode = mode_name, "buckets begin a new epoch");
-            let raised = needs.into_iter().filter(|need| raised.contains(&need.bucket));
-            own.extend(raised.map(|Need { bucket, epoch, from, mode, identity, .. }| Raised {
-                bucket,
-                epoch: epoch + 1,
+            let own_ones = needs.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
+            own.extend(own_ones.map(|(Need { from, mode, identity, .. }, raise)| Raised {
+                bucket: raise.bucket,
+                epoch: raise.next,
+                last_epoch: raise.seen,
                 from,
                 to: mode,
                 identity,
@@ -188,7 +191,7 @@ impl Rebuilder {
     async fn begin(
         &self,
         raised: &Raised,
-        reached: &BTreeSet<Bucket>,
+        conditions: &Conditions,
     ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
         let &Raised { bucket, epoch, from, to, .. } = raised;
         let (source, target) = (self.rebuilt.in_mode(from), self.rebuilt.in_mode(to));
@@ -199,7 +202,8 @@ impl Rebuilder {
         if target.is_some_and(|target| Arc::ptr_eq(source, target)) {
             return Ok(Some(Arc::clone(source)));
         }
-        if from == BucketMode::Registry && !reached.contains(&bucket) {
+        let is_reached = *conditions.main_state_of(bucket) != State::Unreachable;
+        if from == BucketMode::Registry && !is_reached {
             return Ok(None);
         }
         match source.rebuild_begin(bucket, epoch).await {

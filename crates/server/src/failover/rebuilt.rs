@@ -37,6 +37,19 @@ impl Conditions {
     pub(super) fn standby_of(&self, bucket: Bucket) -> Option<&Condition> {
         self.standby.as_ref()?.get(usize::from(bucket.number()))
     }
+
+    /// The state of a bucket in the registry that is configured.
+    pub(super) fn main_state_of(&self, bucket: Bucket) -> &State {
+        self.main.get(usize::from(bucket.number())).map_or(&State::Unreachable, |condition| &condition.state)
+    }
+
+    /// The epoch for which the configured registry was filled last, as far as it tells; 0 if it does not.
+    pub(super) fn main_epoch_of(&self, bucket: Bucket) -> u64 {
+        match *self.main_state_of(bucket) {
+            State::Serving { epoch, .. } | State::Rebuilding { epoch } => epoch,
+            State::Unreachable | State::Missing => 0,
+        }
+    }
 }
 
 impl Rebuilt {

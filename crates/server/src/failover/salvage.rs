@@ -16,14 +16,14 @@ impl Rebuilder {
     /// Applies what waits in a bucket's journal and is of the epoch before this one: of each pool as far as it
     /// continues what is on record.
     pub(super) async fn salvage(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
-        let &Raised { bucket, epoch, .. } = raised;
+        let &Raised { bucket, epoch, last_epoch, .. } = raised;
         let (mut after, mut dropped) = (None, BTreeSet::new());
         loop {
             let entries = source.rebuild_journal(bucket, epoch, after, BATCH_EVENTS_MAX).await?;
             let Some(last) = entries.last() else { break };
             after = Some(last.receipt);
             let of_last_epoch =
-                entries.into_iter().map(|entry| entry.event).filter(|event| event.epoch + 1 == epoch);
+                entries.into_iter().map(|entry| entry.event).filter(|event| event.epoch == last_epoch);
             let events = of_last_epoch.map(|event| Event { epoch, ..event }).collect();
             self.apply(events, &mut dropped).await?;
         }

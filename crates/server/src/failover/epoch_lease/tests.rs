@@ -14,7 +14,9 @@ fn bucket() -> Bucket {
 }
 
 fn rows(epoch: u64, mode: BucketMode) -> Vec<BucketRow> {
-    Bucket::all().map(|bucket| BucketRow { bucket, epoch, mode, identity: None }).collect()
+    Bucket::all()
+        .map(|bucket| BucketRow { bucket, epoch, mode, identity: None, was_raised_here: true })
+        .collect()
 }
 
 fn confirmed(epoch: u64, ago: Duration) -> EpochLease {

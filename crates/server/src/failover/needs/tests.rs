@@ -16,7 +16,13 @@ fn server(name: &str) -> Option<Identity> {
 }
 
 fn row(mode: BucketMode) -> BucketRow {
-    BucketRow { bucket: bucket(), epoch: EPOCH, mode, identity: Some("redis-1".to_owned()) }
+    BucketRow {
+        bucket: bucket(),
+        epoch: EPOCH,
+        mode,
+        identity: Some("redis-1".to_owned()),
+        was_raised_here: true,
+    }
 }
 
 fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
@@ -51,10 +57,9 @@ fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
     let nothing = Condition { bucket: bucket(), server: server("redis-2"), state: State::Missing };
     let half = Condition { state: State::Rebuilding { epoch: EPOCH }, ..nothing.clone() };
     let older = serving(EPOCH - 1, "redis-1", "redis-1");
-    let newer = serving(EPOCH + 1, "redis-1", "redis-1");
     let restarted = serving(EPOCH, "redis-1", "redis-2");
     let filled_elsewhere = serving(EPOCH, "redis-2", "redis-2");
-    for condition in [nothing, half, older, newer, restarted, filled_elsewhere] {
+    for condition in [nothing, half, older, restarted, filled_elsewhere] {
         let expected = to(BucketMode::Registry, condition.server.clone());
         assert_eq!(need_of(&row, &condition), expected, "{condition:?}");
     }
@@ -67,6 +72,32 @@ fn a_bucket_that_no_node_looked_after_is_rebuilt_where_it_is() {
     let unattended = Condition { bucket: bucket(), server: server("redis-1"), state };
     assert_eq!(need_of(&row, &unattended), to(BucketMode::Registry, server("redis-1")));
     assert!(!is_in_service(&row, &unattended, None));
+}
+
+#[test]
+fn a_bucket_that_other_nodes_serve_by_a_newer_ledger_is_left_to_them() {
+    let row = row(BucketMode::Registry);
+    let newer = serving(EPOCH + 1, "redis-1", "redis-1");
+    assert_eq!(need_of(&row, &newer), None);
+    assert!(!is_in_service(&row, &newer, None));
+    let state = State::Serving { epoch: EPOCH + 1, identity: server("redis-1"), is_leased: false };
+    let unattended = Condition { state, ..newer };
+    assert_eq!(need_of(&row, &unattended), to(BucketMode::Registry, server("redis-1")));
+}
+
+#[test]
+fn a_ledger_that_was_promoted_or_restored_raises_every_bucket() {
+    for mode in [BucketMode::Registry, BucketMode::Ledger] {
+        let row = BucketRow { was_raised_here: false, ..row(mode) };
+        for redis in [serving(EPOCH, "redis-1", "redis-1"), serving(EPOCH + 1, "redis-1", "redis-1")] {
+            let standby_state = State::Serving { epoch: EPOCH, identity: None, is_leased: true };
+            let standby = Condition { bucket: bucket(), server: None, state: standby_state };
+            let seen = Seen { standby: Some(&standby), ..seen(&row, &redis) };
+            let need = seen.need(BucketMode::Deny);
+            assert_eq!(need, from(mode, mode, server("redis-1")), "{redis:?}");
+            assert!(need.is_some_and(|need| need.is_left(&row, &redis, Some(&standby))));
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! The ledger becomes a copy of what it was: a dump is restored that lacks the latest records. Redis lives on and knows
+//! them. The copy decides alone.
+
+use std::path::Path;
+use std::process::Command;
+
+use seatkeeper_testbed::redis::{Memory, Redis};
+
+use super::support::{Nodes, answered, renewed, seat};
+use crate::until::until;
+
+const SEATS: u32 = 2;
+
+fn postgres_tool(tool: &str, args: &[&str], file: &Path, url: &str) {
+    let mut command = Command::new(tool);
+    command.args(["-d", url]).args(args).arg(file);
+    let status = command.status();
+    let status = status.unwrap_or_else(|_| {
+        panic!("{tool} is missing: install postgresql-client (Debian: apt-get install postgresql-client)")
+    });
+    assert!(status.success(), "{tool}: {status}");
+}
+
+fn events_in_journals(redis: &Redis) -> u64 {
+    const COUNT: &str = "local events = 0
+        for _, journal in ipairs(redis.call('KEYS', '*:journal')) do
+          events = events + redis.call('XLEN', journal)
+        end
+        return events";
+    redis.ask(redis::cmd("EVAL").arg(COUNT).arg(0).take())
+}
+
+/// Seats that were given after the dump are unknown to the restored ledger, whatever Redis knows of them.
+async fn the_copy_decides(a_raise_is_lost: bool) {
+    let mut redis = Redis::start();
+    let mut nodes = Nodes::over(&[redis.url(), redis.url()]);
+    let (license, client) = (nodes.houses[0].license(SEATS).await, nodes.houses[0].client("crowd"));
+    let ann = seat(&client, &license, "ann").await;
+    let dump = tempfile::NamedTempFile::new().expect("a file");
+    postgres_tool("pg_dump", &["-Fc", "-f"], dump.path(), nodes.ledger_url());
+    if a_raise_is_lost {
+        redis.kill();
+        redis.start_again(Memory::Lost);
+        renewed(&client, &ann).await;
+    }
+    let bob = answered(async || client.acquire(&license["license_key"], "bob").await).await;
+    let bob = bob.expect(201)["session_id"].clone();
+
+    // An event that is still in a journal would be salvaged, and bob's seat with it.
+    until("every journal is acknowledged", async || match events_in_journals(&redis) {
+        0 => Ok(()),
+        waiting => Err(waiting.to_string()),
+    })
+    .await;
+    for node in &mut nodes.houses {
+        let (status, log) = node.stop();
+        assert!(status.success(), "{log}");
+    }
+    let restore = ["--clean", "--if-exists", "--single-transaction"];
+    postgres_tool("pg_restore", &restore, dump.path(), nodes.ledger_url());
+    nodes.houses.iter_mut().for_each(crate::house::House::start);
+
+    let clients = nodes.clients();
+    for client in &clients {
+        renewed(client, &ann).await;
+        answered(async || client.heartbeat(&bob).await).await.expect(404);
+    }
+    let carl = answered(async || clients[1].acquire(&license["license_key"], "carl").await).await.expect(201);
+    clients[0].acquire(&license["license_key"], "dora").await.expect(403);
+    clients[0].release(&carl["session_id"]).await.expect(204);
+    drop(nodes.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_is_restored_and_redis_knows_later_sessions() {
+    the_copy_decides(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_is_restored_and_redis_knows_a_later_epoch() {
+    the_copy_decides(true).await;
+}
