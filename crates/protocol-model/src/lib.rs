@@ -4,8 +4,9 @@
 //!
 //! - [`Failover`]: one bucket with one pool, three nodes, a Redis with a replica that lags, the PostgreSQL registry,
 //!   the ledger. Nodes freeze at any point, copies of Redis are lost, rolled back, promoted or live on beside each
-//!   other, and the mode changes. Time is not counted: a lease holds or is over, and a copy ends a session one TTL after the copy
-//!   last renewed the session. An answer from before is over by then; an answer by another copy may not be.
+//!   other, and the mode changes. Time is not counted: a lease holds or is over, and a copy ends a session one TTL
+//!   after the copy last renewed the session. An answer from before is over by then; an answer by another copy may not
+//!   be.
 //! - [`Partition`]: the epoch lease of three nodes, in time.
 //! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under faults that last, in time.
 //! - [`ForgetfulLedger`]: a PostgreSQL standby that lags becomes the primary.
