@@ -96,6 +96,6 @@ pub async fn what_was_over_when_a_device_came_back_is_not_superseded(h: &impl Ha
     assert_ne!(first.session.id, second.session.id);
 }
 
-async fn let_most_of_a_ttl_pass(h: &impl Harness, pool: &TestPool) {
+pub(super) async fn let_most_of_a_ttl_pass(h: &impl Harness, pool: &TestPool) {
     h.let_pass(Span::from_millis(pool.ttl().as_millis() * 2 / 3)).await;
 }

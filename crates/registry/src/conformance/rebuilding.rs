@@ -6,6 +6,7 @@ use std::sync::Arc;
 use seatkeeper_core::{Bucket, EndReason, RegistryTime, Session, Span};
 
 use super::books::waiting;
+use super::expiry::let_most_of_a_ttl_pass;
 use super::harness::{Harness, Scene};
 use super::opening::held_since_long;
 use super::plan::seats;
@@ -144,6 +145,22 @@ pub async fn filled_sessions_get_one_full_ttl_from_the_filling_on(h: &impl Rebui
     let live = pool.view().await.sessions.remove(0);
     assert!(live.session.last_heartbeat >= filled_after);
     assert_eq!(live.expires, live.session.last_heartbeat + pool.ttl());
+}
+
+pub async fn a_rebuild_that_finishes_long_after_its_fill_is_refused(h: &impl Rebuildable) {
+    let pool = h.pool(seats(1).brief()).await;
+    let ann = held_since_long(h, &pool, "ann", 1).await;
+    let (rebuild, bucket) = (h.rebuild(), pool.bucket());
+    begin(h, bucket, NEXT).await;
+    rebuild.rebuild_clear(bucket, NEXT).await.expect("a bucket can be emptied");
+    let filling = Filling { pool: &pool.id, seq: 1, terms: Some(pool.terms()), live: &[ann] };
+    rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await.expect("a pool can be filled");
+    let_most_of_a_ttl_pass(h, &pool).await;
+    not_serving(&failed(rebuild.rebuild_finish(bucket, NEXT, None).await), bucket);
+
+    rebuilt(h, &pool, NEXT + 1, &[]).await;
+    h.know(bucket, NEXT + 1).await;
+    pool.claim("ann").await.admitted();
 }
 
 pub async fn a_rebuilt_bucket_is_not_earlier_than_the_record(h: &impl Rebuildable) {

@@ -185,6 +185,7 @@ macro_rules! rebuilding_suite {
                     what_waits_in_the_journal_can_be_salvaged,
                     a_rebuilt_bucket_holds_what_it_was_filled_with_and_nothing_else,
                     filled_sessions_get_one_full_ttl_from_the_filling_on,
+                    a_rebuild_that_finishes_long_after_its_fill_is_refused,
                     a_rebuilt_bucket_is_not_earlier_than_the_record,
                     the_conditions_tell_how_each_bucket_is,
                 }

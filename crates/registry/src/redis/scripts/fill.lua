@@ -9,5 +9,9 @@ local function step()
     new_pool()
   end
   find_members()
-  return restore()
+  local answer = restore()
+  -- A rebuild that takes half of a TTL from here on goes no further: its sessions would be about to expire.
+  leased_until = math.min(leased_until, clock + math.floor(shortest_ttl / 2))
+  keep_head()
+  return answer
 end

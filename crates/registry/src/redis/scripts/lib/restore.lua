@@ -3,7 +3,10 @@
 -- ARGV  5 '1' if heartbeats keep the pool's sessions alive
 --       6 the sessions, each: id (16 bytes), last heartbeat (6), TTL (5), body (2 of length)
 -- Reply the time, …
+local shortest_ttl -- of the sessions that got a full one
+
 local function restore()
+  shortest_ttl = NEVER
   -- Where heartbeats keep sessions alive each gets one full TTL from now, since its holder could not send any
   -- meanwhile; else it keeps the end that it had.
   local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
@@ -13,6 +16,7 @@ local function restore()
     s.key = key_of(read_body(s).holder)
     if has_heartbeats then
       s.heartbeat, s.ttl = now, pool.ttl or s.ttl
+      shortest_ttl = math.min(shortest_ttl, s.ttl)
     end
     if not members.by_holder(s.holder, s.key) and not members.by_id(s.id, s.key) then
       insert(s)
