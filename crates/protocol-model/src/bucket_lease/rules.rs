@@ -1,9 +1,6 @@
 //! The rules of serving a bucket, each of which can be taken away.
 
 /// The rules in force.
-///
-/// `finish_follows_fill` and `standby_lease` are rules of the model alone. `docs/failover.md` says what the protocol
-/// does not cover for want of them.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketRules {
     /// A node whose epoch lease is over answers nothing. Otherwise it answers by the epoch of its last reading.
@@ -16,7 +13,7 @@ pub struct BucketRules {
     pub renewal_needs_epoch_lease: bool,
     /// A rebuild gives each session a full TTL. Otherwise a session that Redis still has keeps the rest of its TTL.
     pub rebuild_renews_ttl: bool,
-    /// A rebuild finishes only within a bucket's lease of its fill. Otherwise the limit of a whole rebuild holds.
+    /// A rebuild finishes only soon after its fill. Otherwise the limit of a whole rebuild holds.
     pub finish_follows_fill: bool,
     /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise it reads
     /// the identity once per connection.
@@ -25,7 +22,7 @@ pub struct BucketRules {
     pub clock_must_settle: bool,
     /// A rebuild begins only if the clock has not jumped since the survey.
     pub begin_checks_clock: bool,
-    /// The PostgreSQL registry has a bucket lease as well.
+    /// The PostgreSQL registry follows its server's clock only within a lease.
     pub standby_lease: bool,
 }
 
