@@ -96,7 +96,8 @@ impl ClockTrust {
         Self { store, steps, started: Instant::now(), believed: None, doubted: None }
     }
 
-    /// Takes the time that a server told which was asked at `asked`. An error says why its clock is not believed at present.
+    /// Takes the time that a server told which was asked at `asked`. An error says why its clock is not believed at
+    /// present.
     pub(crate) fn check(&mut self, time: RegistryTime, asked: Instant) -> Result<(), Arc<str>> {
         let now = self.reading(time, asked);
         self.check_at(now, wall_clock())

@@ -1,5 +1,5 @@
--- Each time that an operator set registry time right on record. Records of the audit log up to `audit_head` may be dated
--- up to `wrong_until`; those after it are dated from `repaired_at` on.
+-- Each time that an operator set registry time right on record. Records of the audit log up to `audit_head` may be
+-- dated up to `wrong_until`; later records are dated from `repaired_at` on.
 CREATE TABLE clock_repairs (
     id          BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     repaired_at TIMESTAMPTZ NOT NULL,
