@@ -168,9 +168,14 @@ async fn carry(
                 return Ok(());
             }
             Network::Lossy => late.push(bytes, Instant::now() + lossy_delay(&mut dice)),
-            _ if late.is_empty() => to.write_all(bytes).await?,
-            // Bytes that were sent earlier are still under way.
-            _ => late.push(bytes, Instant::now()),
+            Network::Well
+            | Network::Silent
+            | Network::SwallowsAnswers(_)
+            | Network::AnswersWait
+            | Network::RequestsWait => {
+                // Bytes that were sent earlier may still be under way.
+                if late.is_empty() { to.write_all(bytes).await? } else { late.push(bytes, Instant::now()) }
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ impl Calm {
         let licenses = self.pools.licenses.iter();
         let licenses = licenses.map(|pool| (&record.seats, pool.license.id.clone(), pool.license.seats));
         let devices = self.pools.devices.iter();
-        let devices = devices.map(|screens| (&record.seats, screens.subscriber.user.clone(), screens.limit));
+        let devices = devices.map(|screens| (&record.seats, screens.user.clone(), screens.limit));
         let capacities = self.pools.capacities.iter();
         let capacities = capacities.map(|work| (&record.capacities, work.capacity.pool(), 1));
         for (books, pool, limit) in licenses.chain(devices).chain(capacities) {

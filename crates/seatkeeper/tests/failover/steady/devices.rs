@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::caller::{Caller, Reply};
 use super::deeds::Deeds;
+use crate::failover::support::answered;
 use crate::house::{Client, House};
-use crate::support::subscriber::Subscriber;
 
 pub(super) const PATH: &str = "/api/v1/devices/sessions";
 
@@ -19,7 +19,7 @@ const LATE_CLAIM_MAX: Duration = Duration::from_secs(60);
 
 /// A subscriber, and what its devices saw. Its plan denies and evicts nobody.
 pub(super) struct Screens {
-    pub(super) subscriber: Subscriber,
+    pub(super) user: String,
     pub(super) limit: u32,
     pub(super) client: Client,
     witness: Mutex<Witness>,
@@ -35,9 +35,12 @@ pub(super) struct Device {
 
 impl Screens {
     pub(super) async fn make(house: &House, user: &str, limit: u32) -> Self {
-        let subscriber = Subscriber::make(&house.admin(), user, limit, "deny").await;
+        let (admin, plan) = (house.admin(), format!("plan-of-{user}"));
+        let ask = json!({ "name": plan, "device_limit": limit, "when_full": "deny" });
+        make(&admin, "/api/v1/admin/plans", ask).await;
+        make(&admin, "/api/v1/admin/subscriptions", json!({ "user": user, "plan": plan })).await;
         let witness = Mutex::new(Witness::new(user));
-        Self { subscriber, limit, client: house.client(user), witness }
+        Self { user: user.to_owned(), limit, client: house.client(user), witness }
     }
 
     pub(super) fn kept_their_promises(&self) {
@@ -48,7 +51,7 @@ impl Screens {
 
     /// Forgets all answers so far.
     pub(super) fn forget(&self) {
-        *self.witness() = Witness::new(self.subscriber.user.as_str());
+        *self.witness() = Witness::new(self.user.as_str());
     }
 
     fn witness(&self) -> MutexGuard<'_, Witness> {
@@ -56,10 +59,16 @@ impl Screens {
     }
 }
 
+/// Makes a plan or a subscription. After a 503 the first request may have made it.
+async fn make(admin: &Client, path: &str, ask: serde_json::Value) {
+    let made = answered(async || admin.post(path, ask.clone()).await).await;
+    assert!([201, 409].contains(&made.status), "{:#}", made.body);
+}
+
 impl Device {
     /// Takes, keeps and gives back a screen until the storm is over.
     pub(super) async fn play(mut self) -> Deeds {
-        let mut deeds = Deeds::new(None, &self.screens.subscriber.user, "revoked");
+        let mut deeds = Deeds::new(None, &self.screens.user, "revoked");
         while !self.caller.storm.is_over() {
             if let Some(grant) = self.acquire(&mut deeds).await
                 && self.keep(&grant, &deeds).await
