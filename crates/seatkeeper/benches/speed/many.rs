@@ -22,7 +22,7 @@ use crate::verdict::{Bound, Line, median};
 
 const NODES: usize = 3;
 
-/// Live sessions of the deployment that others are compared with.
+/// Live sessions of the small deployment.
 const FEW: u32 = 10_000;
 
 /// Live sessions of the larger recovery.
@@ -31,7 +31,7 @@ const MORE: u32 = 100_000;
 /// Seats of each license, all taken.
 const SEATS: u32 = 250;
 
-/// Heartbeats of each side in a round, at each node, and how many of them are under way at once.
+/// Heartbeats of each side in a round at each node, and heartbeats under way at once.
 const HEARTBEATS: usize = 2_000;
 const CONCURRENCY: usize = 8;
 
@@ -43,7 +43,7 @@ const RECOVERY_MAX: Duration = Duration::from_secs(600);
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The first line of the query that looks a session up. PostgreSQL logs it with each.
+/// Returns the first line of the query that looks a session up, as PostgreSQL logs the query.
 fn query() -> &'static str {
     include_str!("../../../ledger/sql/find_session.sql").lines().next().unwrap_or_default()
 }
@@ -113,7 +113,7 @@ impl Deployment {
         Ok(Self { nodes, ledger, redis, postgres, sessions: Vec::new() })
     }
 
-    /// Puts sessions on record until there are so many, each license with all its seats taken.
+    /// Puts sessions on record up to this number. All seats of each license are taken.
     async fn fill(&mut self, sessions: u32) -> Result<(), Error> {
         let wanted = sessions as usize;
         let licenses = wanted.saturating_sub(self.sessions.len()).div_ceil(SEATS as usize);
@@ -126,7 +126,7 @@ impl Deployment {
             self.sessions.extend(records.take_seats(license?, SEATS).await?);
         }
         records.finish().await?;
-        // Each statement is logged from here on: those of the fill would be gigabytes.
+        // The log of the fill itself would be gigabytes.
         self.postgres.set("log_statement", "all");
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Deployment {
         Ok(median(&p99s))
     }
 
-    /// How often a session was looked up in PostgreSQL.
+    /// Counts the look-ups of sessions in PostgreSQL.
     fn queries(&self) -> usize {
         self.postgres.log().matches(query()).count()
     }
