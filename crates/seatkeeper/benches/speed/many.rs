@@ -36,7 +36,7 @@ const HEARTBEATS: usize = 2_000;
 const CONCURRENCY: usize = 8;
 
 /// Sessions that must be served again, at every node, until service counts as back.
-const SAMPLED: usize = 256;
+const SAMPLED: usize = 64;
 
 /// The longest wait for service to be back.
 const RECOVERY_MAX: Duration = Duration::from_secs(600);
@@ -139,18 +139,17 @@ impl Deployment {
 
     /// Lets Redis lose its memory, and returns the time from its return until every node serves.
     async fn recover(&mut self, dice: &mut StdRng) -> Result<Duration, Error> {
+        eprintln!("many: {} sessions are on record, Redis loses its memory", self.sessions.len());
         self.redis.kill();
         self.redis.start_again(Memory::Lost);
         let began = Instant::now();
+        let mut asked = Vec::new();
         for session in self.sessions.sample(dice, SAMPLED) {
-            for node in &self.nodes {
-                while let Err(error) = node.heartbeat(*session).await {
-                    if began.elapsed() > RECOVERY_MAX {
-                        return Err(error);
-                    }
-                    tokio::time::sleep(LOOK_INTERVAL).await;
-                }
-            }
+            asked.extend(self.nodes.iter().map(|node| served(node, *session, began)));
+        }
+        let mut served = futures_util::stream::iter(asked).buffer_unordered(CONCURRENCY);
+        while let Some(served) = served.next().await {
+            served?;
         }
         Ok(began.elapsed())
     }
@@ -180,4 +179,15 @@ impl Deployment {
     fn queries(&self) -> usize {
         self.postgres.log().matches(query()).count()
     }
+}
+
+/// Waits until a node renews a session.
+async fn served(node: &Product, session: Uuid, began: Instant) -> Result<(), Error> {
+    while let Err(error) = node.heartbeat(session).await {
+        if began.elapsed() > RECOVERY_MAX {
+            return Err(error);
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    Ok(())
 }
