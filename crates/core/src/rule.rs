@@ -19,7 +19,8 @@ pub struct Decision {
     pub ended: Vec<Ending>,
 }
 
-/// Sessions that one decision evicts at most, but for a named one. A pool whose limit was lowered by more takes several.
+/// The most sessions that one decision evicts, beside a named session. A limit that was lowered by more takes several
+/// decisions.
 pub const EVICTIONS_MAX: u32 = 256;
 
 /// The answer to a claim.
@@ -35,7 +36,7 @@ pub enum Outcome {
     Existing(SessionId),
     /// No seat.
     Denied(Denial),
-    /// No seat yet: [`EVICTIONS_MAX`] sessions were evicted, and more must go. The same claim, made again, goes on.
+    /// No seat yet: [`EVICTIONS_MAX`] sessions were evicted, and more must go. The caller makes the same claim again.
     MakingRoom,
 }
 
@@ -292,12 +293,12 @@ impl Turn<'_> {
         self.pool.renew(id, self.terms.ttl, self.now, Some(&self.claim.user));
     }
 
-    /// Returns whether more sessions must go until a seat is free than one decision evicts.
+    /// Returns whether a free seat takes more than [`EVICTIONS_MAX`] evictions.
     fn is_far_above_limit(&self) -> bool {
         self.pool.live().saturating_sub(self.terms.limit.0) >= EVICTIONS_MAX
     }
 
-    /// Evicts as many sessions as one decision may.
+    /// Evicts [`EVICTIONS_MAX`] sessions.
     fn evict_some(&mut self) -> Outcome {
         for _ in 0..EVICTIONS_MAX {
             self.evict_stalest();

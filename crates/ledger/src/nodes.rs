@@ -15,7 +15,7 @@ use crate::{BucketRow, Error, Ledger};
 /// A node that has not been seen for so long is forgotten.
 const REMEMBERED: Span = Span::from_secs(3_600);
 
-/// A node that was seen within this time is known to every node that raises an epoch now.
+/// A node that was seen within this time is in the list of every node that raises an epoch now.
 const SURELY_KNOWN: Span = Span::from_secs(60);
 
 /// What a node says of itself.
@@ -60,8 +60,8 @@ impl Ledger {
 
     /// Writes the row of a live node and reads the buckets, in one transaction.
     ///
-    /// The buckets are read only if an earlier transaction has made the node known. Otherwise a node that raises an epoch
-    /// at the same moment may see neither the row nor wait for this node: the caller reads again.
+    /// `buckets` is `None` unless an earlier transaction has committed the node's row. A node that raises an epoch at the same
+    /// moment does not see an uncommitted row, and would not wait for this node's lease: the caller reads again.
     pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
         let mut tx = self.write().await?;
         let Seen { nodes, was_known } = see(&mut tx, node).await?;
@@ -84,13 +84,13 @@ impl Ledger {
     }
 }
 
-/// The nodes that are remembered, and whether the one that was written was among them before.
+/// The remembered nodes, and whether the written node was seen within [`SURELY_KNOWN`] before.
 struct Seen {
     nodes: Vec<KnownNode>,
     was_known: bool,
 }
 
-/// Writes the row of a live node, and forgets those that were not seen for long.
+/// Writes the row of a live node, and deletes the rows of nodes that were not seen for [`REMEMBERED`].
 async fn see(tx: &mut Tx, node: &NodeRow) -> Result<Seen, Error> {
     if tx.dialect() == Dialect::Postgres {
         // A slow disk must not cost every node its lease. A row that a crash loses is written again half a second later.

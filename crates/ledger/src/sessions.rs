@@ -64,7 +64,7 @@ pub struct SessionRecord {
 pub struct FoundSession {
     /// Its record.
     pub record: SessionRecord,
-    /// A node admitted the session alone: the record is no part of the chain, and goes as far as that node has told.
+    /// A node admitted the session alone: the record is no part of the chain, and reaches as far as that node has told.
     pub is_alone: bool,
 }
 

@@ -43,7 +43,7 @@ pub trait Registry: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
-    /// Renews a session if that needs no search for it; `None` if the session must be searched for, as
+    /// Renews a session whose pool is remembered; `None` if the pool must be searched for, as
     /// [`heartbeat`](Self::heartbeat) does.
     async fn heartbeat_remembered(
         &self,

@@ -127,8 +127,8 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Renews a session of a pool of this kind, or tells why it ended. `may_search` is asked before a session is looked for that
-    /// the registry does not remember, since that costs a query of the ledger.
+    /// Renews a session of a pool of this kind, or tells why the session ended. A session that the registry does not remember
+    /// costs a query of the ledger: `may_search` decides first.
     pub(crate) async fn heartbeat(
         &self,
         kind: PoolKind,

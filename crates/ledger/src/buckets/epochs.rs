@@ -128,7 +128,7 @@ impl Ledger {
     }
 }
 
-/// All buckets in their order, as this transaction sees them.
+/// Reads all buckets in order within a transaction.
 pub(crate) async fn read_buckets(tx: &mut Tx) -> Result<Vec<BucketRow>, Error> {
     let rows = tx.query(include_str!("../../sql/buckets.sql")).fetch_all().await?;
     rows.iter().map(BucketRow::read).collect()

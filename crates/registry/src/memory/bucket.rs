@@ -105,7 +105,7 @@ impl BucketState {
         self.follow(slot, ids(&ended), now);
     }
 
-    /// Decides a claim; `None`: the same claim must be made again.
+    /// Decides a claim; `None` for [`Outcome::MakingRoom`].
     pub(super) fn claim(
         &mut self,
         request: Request<'_>,

@@ -40,7 +40,7 @@ pub(crate) struct Sweeping {
 }
 
 impl OpenPool {
-    /// Decides a claim; a new session is called `fresh`. Without an answer, the same claim must be made again.
+    /// Decides a claim; a new session is called `fresh`. The answer is `None` for [`Outcome::MakingRoom`].
     pub(crate) fn claim(
         &mut self,
         request: Request<'_>,

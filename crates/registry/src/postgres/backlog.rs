@@ -12,11 +12,11 @@ use crate::share::{Share, Stirred};
 /// How old the figure may be by which an admission is refused. Meanwhile other nodes' events are not in it.
 const FRESH_FOR: Duration = Duration::from_millis(250);
 
-/// Interval at which the journal's reader looks while somebody on this node waits for another node's events. Such events
-/// come without notice: PostgreSQL's NOTIFY would have all commits wait for one another.
+/// Interval between two reads of the journal while a request on this node waits for another node's events. Other nodes'
+/// events come without notice, because `NOTIFY` makes all commits of PostgreSQL wait for one another.
 const AWAITED_ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// Interval at which it looks while nobody does, in case that the node which wrote events is gone.
+/// Interval between two reads while no request waits: the node that wrote an event may be gone.
 const OTHERS_ASKED_EVERY: Duration = Duration::from_secs(1);
 
 /// The depth of the journal, and what somebody on this node may wait for.
@@ -93,8 +93,8 @@ impl Backlog {
         })
     }
 
-    /// Returns whether nothing waits in the journal by a reading of [`OTHERS_ASKED_EVERY`] ago at most, and nobody on this node
-    /// waits for news of the share.
+    /// Returns whether the journal was empty at most [`OTHERS_ASKED_EVERY`] ago, and no request on this node waits for events
+    /// of the share.
     pub(super) fn is_surely_empty(&self, share: Share) -> bool {
         let read_at = self.read_at_millis.load(Ordering::Relaxed);
         let age = self.millis().saturating_sub(read_at);
@@ -131,7 +131,7 @@ impl Backlog {
         stale && exchange(now)
     }
 
-    /// Returns once the journal is worth a look.
+    /// Waits until the journal is worth a read. Wake-ups may be spurious.
     pub(super) async fn stirred(&self, share: Share) {
         loop {
             let interval = if self.is_awaited(share) { AWAITED_ASKED_EVERY } else { OTHERS_ASKED_EVERY };

@@ -30,7 +30,7 @@ struct DueRow {
     name: Option<String>,
 }
 
-/// The buckets in which some are, and how many events of the section wait for the ledger.
+/// The buckets with due pools, and the number of the section's events that wait for the ledger.
 #[derive(FromRow)]
 struct DueBucketsRow {
     depth: i64,
@@ -54,8 +54,8 @@ impl PostgresRegistry {
         Ok(due.map(time))
     }
 
-    /// The buckets served here that have something to sweep. Reads the depth of the journal as well, which saves its reader a
-    /// statement while nothing waits.
+    /// Returns the served buckets with due pools. The same statement reads the depth of the journal, which saves the drain a
+    /// statement while the journal is empty.
     pub(super) async fn all_due(&self) -> Result<Vec<Bucket>, Fault> {
         let DueBucketsRow { depth, buckets, epochs } = sqlx::query_as(include_str!("sql/due_buckets.sql"))
             .bind(self.section.first())

@@ -44,7 +44,7 @@ impl RedisRegistry {
         Ok(claimed)
     }
 
-    /// Takes one step of a claim; `None`: the same claim must be made again.
+    /// Takes one step of a claim; `None` for `MAKING_ROOM`.
     async fn decided(&self, request: Request<'_>) -> Result<(Arc<Up>, Option<Claimed>), Error> {
         let Claim { session, replace, .. } = *request.claim;
         let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));

@@ -1,4 +1,4 @@
-//! Renewal of the buckets' leases: one call for all buckets that one command can name.
+//! Renewal of the buckets' leases: one script call for each group of buckets in a cluster, and one call on a single server.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::Error;
 impl RedisRegistry {
     /// Renews the leases of the buckets that this node serves, where half of the lease is over.
     ///
-    /// Several nodes do so: whoever comes first saves the others the work. A lease is renewed with those of all other
-    /// buckets that the same command can name, so that in time all of them are due together.
+    /// Several nodes do so: the first node saves the others the work. One call renews the leases of a whole group of
+    /// buckets, so that after the first renewal the leases of a group fall due together.
     pub(super) async fn renew_served_leases(&self) -> Result<(), Error> {
         let Some(lease) = self.settings.lease else { return Ok(()) };
         let served = self.served_heads(self.settings.journal_poll).await?;
@@ -39,8 +39,8 @@ impl RedisRegistry {
         head.is_some_and(|head| head.leased_until.since(standing.clock).as_millis() < half)
     }
 
-    /// Renews the leases of buckets that one command can name. A bucket that is not served as this node knows it, or whose
-    /// lease is over, is left as it is.
+    /// Renews the leases of a group of buckets by one call. The script leaves out a bucket that is served in another epoch or
+    /// on another server, and a bucket whose lease is over.
     async fn renew_leases_of(&self, buckets: &[Bucket], lease: Duration) -> Result<(), Error> {
         let Some(first) = buckets.first() else { return Ok(()) };
         let script = &SCRIPTS.renew_leases;

@@ -33,7 +33,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Renews a session of which is known where it is.
+    /// Renews a session in its known pool.
     pub(super) async fn renew_at(
         &self,
         whereabouts: Whereabouts,
@@ -102,7 +102,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Calls a script on a session, wherever it is; `None` if it is not found, or not within the caller's reach.
+    /// Finds a session and calls a script on the session; `None` if the session is missing or out of the caller's reach.
     async fn meet(
         &self,
         script: &'static Script,
@@ -116,7 +116,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Calls a script on a session of which is known where it is; `None` if it is not within the caller's reach.
+    /// Calls a script on a session in its known pool; `None` if the session is out of the caller's reach.
     async fn meet_at(
         &self,
         script: &'static Script,

@@ -105,7 +105,8 @@ impl RedisRegistry {
         Ok(served)
     }
 
-    /// Returns these buckets in groups that one command can name: on a single server all, in a cluster those of one slot.
+    /// Groups buckets for multi-key commands: a single server takes all buckets in one command, a cluster the buckets of one
+    /// slot.
     pub(super) fn by_command(&self, buckets: impl Iterator<Item = Bucket>) -> Vec<Vec<Bucket>> {
         let is_one = self.way.servers.is_one();
         let mut groups = BTreeMap::<Option<Slot>, Vec<Bucket>>::new();
@@ -176,7 +177,7 @@ impl RedisRegistry {
         Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
     }
 
-    /// Reads the heads of buckets of one server, by one command for all that it can name.
+    /// Reads the heads of buckets of one server, by one `MGET` a group.
     async fn read_heads(
         &self,
         link: &Link,

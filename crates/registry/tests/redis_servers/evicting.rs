@@ -12,7 +12,7 @@ use crate::node::Node;
 
 const DEVICES: u64 = 3_000;
 
-/// Sessions that one script may end, of those that are over and of those that are evicted together.
+/// Sessions that one script may end: 256 expired and 256 evicted sessions.
 const ENDS_MAX: u32 = 512;
 
 /// The journal that the second step of the claim fills.

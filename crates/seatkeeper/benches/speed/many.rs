@@ -22,7 +22,7 @@ use crate::verdict::{Bound, Line, median};
 
 const NODES: usize = 3;
 
-/// Live sessions of the deployment that others are compared with.
+/// Live sessions of the small deployment.
 const FEW: u32 = 10_000;
 
 /// Live sessions of the larger recovery.
@@ -31,19 +31,19 @@ const MORE: u32 = 100_000;
 /// Seats of each license, all taken.
 const SEATS: u32 = 250;
 
-/// Heartbeats of each side in a round, at each node, and how many of them are under way at once.
+/// Heartbeats of each side in a round at each node, and heartbeats under way at once.
 const HEARTBEATS: usize = 2_000;
 const CONCURRENCY: usize = 8;
 
 /// Sessions that must be served again, at every node, until service counts as back.
-const SAMPLED: usize = 256;
+const SAMPLED: usize = 64;
 
 /// The longest wait for service to be back.
 const RECOVERY_MAX: Duration = Duration::from_secs(600);
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The first line of the query that looks a session up. PostgreSQL logs it with each.
+/// Returns the first line of the query that looks a session up, as PostgreSQL logs the query.
 fn query() -> &'static str {
     include_str!("../../../ledger/sql/find_session.sql").lines().next().unwrap_or_default()
 }
@@ -113,7 +113,7 @@ impl Deployment {
         Ok(Self { nodes, ledger, redis, postgres, sessions: Vec::new() })
     }
 
-    /// Puts sessions on record until there are so many, each license with all its seats taken.
+    /// Puts sessions on record up to this number. All seats of each license are taken.
     async fn fill(&mut self, sessions: u32) -> Result<(), Error> {
         let wanted = sessions as usize;
         let licenses = wanted.saturating_sub(self.sessions.len()).div_ceil(SEATS as usize);
@@ -126,7 +126,7 @@ impl Deployment {
             self.sessions.extend(records.take_seats(license?, SEATS).await?);
         }
         records.finish().await?;
-        // Each statement is logged from here on: those of the fill would be gigabytes.
+        // The log of the fill itself would be gigabytes.
         self.postgres.set("log_statement", "all");
         Ok(())
     }
@@ -139,18 +139,17 @@ impl Deployment {
 
     /// Lets Redis lose its memory, and returns the time from its return until every node serves.
     async fn recover(&mut self, dice: &mut StdRng) -> Result<Duration, Error> {
+        eprintln!("many: {} sessions are on record, Redis loses its memory", self.sessions.len());
         self.redis.kill();
         self.redis.start_again(Memory::Lost);
         let began = Instant::now();
+        let mut asked = Vec::new();
         for session in self.sessions.sample(dice, SAMPLED) {
-            for node in &self.nodes {
-                while let Err(error) = node.heartbeat(*session).await {
-                    if began.elapsed() > RECOVERY_MAX {
-                        return Err(error);
-                    }
-                    tokio::time::sleep(LOOK_INTERVAL).await;
-                }
-            }
+            asked.extend(self.nodes.iter().map(|node| served(node, *session, began)));
+        }
+        let mut served = futures_util::stream::iter(asked).buffer_unordered(CONCURRENCY);
+        while let Some(served) = served.next().await {
+            served?;
         }
         Ok(began.elapsed())
     }
@@ -176,8 +175,19 @@ impl Deployment {
         Ok(median(&p99s))
     }
 
-    /// How often a session was looked up in PostgreSQL.
+    /// Counts the look-ups of sessions in PostgreSQL.
     fn queries(&self) -> usize {
         self.postgres.log().matches(query()).count()
     }
+}
+
+/// Waits until a node renews a session.
+async fn served(node: &Product, session: Uuid, began: Instant) -> Result<(), Error> {
+    while let Err(error) = node.heartbeat(session).await {
+        if began.elapsed() > RECOVERY_MAX {
+            return Err(error);
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    Ok(())
 }

@@ -54,8 +54,8 @@ impl Membership {
 
     /// Writes this node's row in the ledger, and returns every remembered node, the buckets, and when those were asked for.
     ///
-    /// The row is committed before the buckets are read, by this call or an earlier one: whoever raises an epoch from then
-    /// on sees this node, and waits for its lease.
+    /// The row is committed before the buckets are read, so a node that raises an epoch afterwards sees this node and waits
+    /// for its lease.
     pub(super) async fn read(&self) -> Result<(Instant, Vec<KnownNode>, Vec<BucketRow>), Error> {
         let row = self.row();
         loop {

@@ -1,8 +1,8 @@
 //! The schedule of all jobs, which the runners of a node read together.
 //!
 //! A runner looks once a second, and nearly always finds nothing due. One reading of the schedule serves all runners, and the
-//! registry's clock is read only now and then. The board decides nothing: a runner that is told that its job may be due
-//! reads the clock and asks the ledger for the job.
+//! registry's clock is read every few seconds. The board is a hint: before a runner takes a job, the runner reads the clock
+//! and the ledger decides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub(super) struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// Over a registry with a clock of its own, which costs nothing to read.
+    /// For a registry in this process, whose clock costs nothing to read.
     pub(super) const OWN_CLOCK: Self = Self { clock: Duration::ZERO, ..Self::SERVERS_CLOCK };
 
-    /// Over a registry whose clock is a server's. The schedule serves for less than a runner's pause, the clock for less than
+    /// For a registry whose clock is a server's. The schedule serves for less than a runner's pause, the clock for less than
     /// the shortest interval of a job.
     pub(super) const SERVERS_CLOCK: Self =
         Self { schedule: Duration::from_millis(900), clock: Duration::from_secs(4) };
@@ -41,7 +41,7 @@ pub(super) struct Board {
     lifetimes: Lifetimes,
     /// Set when the schedule has changed: the next runner reads it.
     is_outdated: AtomicBool,
-    // Held during a reading, so that runners that come meanwhile share it.
+    // Held during a reading: concurrent runners share the result.
     read: Mutex<Read>,
 }
 

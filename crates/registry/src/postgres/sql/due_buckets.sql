@@ -1,5 +1,5 @@
--- Of the buckets from $1 on, a section of them: how many events wait for the ledger, which buckets are served and have
--- something to sweep by now, and the epoch in which each of these is served. Always one row.
+-- One row for the section of buckets from $1 on: the number of events that wait for the ledger, the served buckets with
+-- due pools, and the epochs of these buckets.
 SELECT coalesce(sum(b.position - a.position), 0)::bigint AS depth,
     coalesce(array_agg(b.bucket) FILTER (WHERE d.is_due), '{}') AS buckets,
     coalesce(array_agg(b.epoch) FILTER (WHERE d.is_due), '{}') AS epochs

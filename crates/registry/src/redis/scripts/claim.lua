@@ -61,12 +61,12 @@ local function go_on(s)
   return s
 end
 
--- Whether more sessions must end until a seat is free than one step may end; `evicts` if the claim may evict as many as it
--- takes. Then as many of them end now.
+-- Ends the share of one step where a free seat takes more ends than one step may make, and returns whether that is the
+-- case. `evicts`: the claim may evict any number of sessions.
 local function makes_room(evicts)
   if pool.overdue > 0 and pool.count >= pool.limit then
-    -- What is over must be on record as ended before the next admission, where its seat is needed. forget_over has
-    -- ended as many as it may.
+    -- Overdue sessions hold the seats, and must be on record as ended before the next admission. forget_over has just
+    -- ended ENDS_MAX of them.
     return true
   end
   if not evicts or live() - pool.limit < EVICTIONS_MAX then

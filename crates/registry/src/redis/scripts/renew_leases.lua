@@ -1,8 +1,8 @@
--- Renews the leases of buckets: a node serves their clients. Stands alone.
+-- Renews the leases of a group of buckets: a node serves clients of the group. Stands alone.
 --
 -- KEYS  the heads of the buckets: see bucket.lua
 -- ARGV  1 for how many milliseconds from now on · then the stamp of each bucket
--- Reply how many leases were renewed: those of buckets that are served so, and whose lease is not over
+-- Reply the number of renewed leases. A bucket whose stamp differs, or whose lease is over, is left out
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease = struct.pack('>I6', math.min(clock + tonumber(ARGV[1]), NEVER))
