@@ -48,8 +48,8 @@ const SESSIONS_EACH: u32 = 100;
 /// How long a request may take before its client gives it up: a node may be frozen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the storm may go without an admission, whatever was broken.
-const STANDSTILL_MAX: Duration = Duration::from_secs(90);
+/// The deadline for admissions after a fault: a busy machine takes minutes for a fallback and the way back.
+const STANDSTILL_MAX: Duration = Duration::from_secs(240);
 
 /// How machines go about it.
 #[derive(Clone, Copy, Debug)]
