@@ -27,8 +27,7 @@ pub(crate) struct Roster {
 impl Roster {
     pub(crate) fn new(clock: Arc<JobClock>, ledger: Ledger, metrics: JobMetrics) -> Self {
         let worker = Uuid::new_v4().to_string().into();
-        let lifetimes =
-            if clock.is_process_own() { Lifetimes::OWN_CLOCK } else { Lifetimes::SERVERS_CLOCK };
+        let lifetimes = if clock.is_process_own() { Lifetimes::OWN_CLOCK } else { Lifetimes::SERVERS_CLOCK };
         let board = Arc::new(Board::new(Arc::clone(&clock), ledger.clone(), lifetimes));
         Self { clock, board, ledger, worker, bells: BTreeMap::new(), metrics }
     }
