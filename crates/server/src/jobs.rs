@@ -26,7 +26,7 @@ use crate::metrics::JobMetrics;
 use crate::settings::Settings;
 use crate::usage::DELIVERY_INTERVAL;
 use crate::workers::Crew;
-use board::{Board, Lifetimes};
+use board::Board;
 pub(crate) use clock::JobClock;
 use housekeeping::Housekeeping;
 use retention::Retention;
@@ -74,13 +74,12 @@ pub(crate) async fn start(
 ) -> Result<Roster, seatkeeper_ledger::Error> {
     let station = registries.for_capacities();
     let registry = Arc::clone(&station.registry);
-    let (clock, lifetimes) = match registries.has_own_clock() {
-        true => (JobClock::of_process(registry), Lifetimes::OWN_CLOCK),
-        false => (JobClock::of_server(registry), Lifetimes::SERVERS_CLOCK),
+    let clock = match registries.has_own_clock() {
+        true => JobClock::of_process(registry),
+        false => JobClock::of_server(registry),
     };
     let clock = Arc::new(clock);
-    let board = Board::new(Arc::clone(&clock), ledger.clone(), lifetimes);
-    let mut roster = Roster::new(Arc::clone(&clock), board, ledger.clone(), metrics.clone());
+    let mut roster = Roster::new(Arc::clone(&clock), ledger.clone(), metrics.clone());
     roster.start(SessionExpiry { stations: registries.all().cloned().collect() }, crew, now).await?;
     let housekeeping = Housekeeping { clock: Arc::clone(&clock), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;

@@ -47,6 +47,11 @@ impl JobClock {
         Self { registry, watched: Some(Mutex::default()), started: Instant::now() }
     }
 
+    /// Returns whether the clock is this process's own, which costs nothing to read.
+    pub(super) fn is_process_own(&self) -> bool {
+        self.watched.is_none()
+    }
+
     /// Reads the clock.
     pub(crate) async fn read(&self) -> Result<JobTime, Error> {
         let asked = self.monotonic();

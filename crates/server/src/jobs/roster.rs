@@ -8,6 +8,7 @@ use seatkeeper_ledger::{JobName, Ledger};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use super::board::Lifetimes;
 use super::{Board, Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
 use crate::workers::Crew;
@@ -24,9 +25,11 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(super) fn new(clock: Arc<JobClock>, board: Board, ledger: Ledger, metrics: JobMetrics) -> Self {
+    pub(crate) fn new(clock: Arc<JobClock>, ledger: Ledger, metrics: JobMetrics) -> Self {
         let worker = Uuid::new_v4().to_string().into();
-        Self { clock, board: Arc::new(board), ledger, worker, bells: BTreeMap::new(), metrics }
+        let lifetimes = if clock.is_process_own() { Lifetimes::OWN_CLOCK } else { Lifetimes::SERVERS_CLOCK };
+        let board = Arc::new(Board::new(Arc::clone(&clock), ledger.clone(), lifetimes));
+        Self { clock, board, ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
     /// Starts a job's runner in the crew. A job that the ledger does not know is due now.
