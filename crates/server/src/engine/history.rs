@@ -31,6 +31,8 @@ impl Engine {
     /// How a session ended that the registry does not have for this caller; none if it never was, or is not the
     /// caller's. A registry that has not what is live on record has lost it, and then there is no answer.
     pub(super) async fn past(&self, id: SessionId, who: &Authority) -> Result<Option<Past>, Error> {
+        // Of the look at the registry below, unless it is raised in between.
+        let epoch = self.lease.epoch(id.bucket());
         let Some(FoundSession { record, is_alone }) = self.found(id, who).await? else { return Ok(None) };
         if let Some(past) = Past::of(&record) {
             return Ok(Some(past));
@@ -55,7 +57,7 @@ impl Engine {
         }
         let station = self.station(kind, id.bucket())?;
         if station.is_rebuilt() {
-            self.lease.suspect(id.bucket());
+            self.lease.suspect(id.bucket(), epoch);
         } else {
             self.open(station, &record.pool, None).await?;
         }

@@ -5,6 +5,7 @@
 //! do ([`EpochLease::vouch`]): nobody raises an epoch without the ledger. A lease that is over is given back only by
 //! the ledger, since an epoch may have been raised meanwhile.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,8 @@ struct Shared {
     nodes: Mutex<Arc<[KnownNode]>>,
     term: watch::Sender<Term>,
     reading_wanted: Notify,
-    suspects: Mutex<BucketSet>,
+    /// Suspected buckets, each with the epoch in which it was suspected.
+    suspects: Mutex<BTreeMap<Bucket, u64>>,
 }
 
 /// The state of the lease.
@@ -120,14 +122,15 @@ impl EpochLease {
         if shared.known.served(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
     }
 
-    /// Notes that a registry has lost memory of a bucket, or contradicts the ledger: the bucket is rebuilt.
-    pub(crate) fn suspect(&self, bucket: Bucket) {
+    /// Notes that a registry has lost memory of a bucket in this epoch, or contradicts the ledger: the bucket is rebuilt,
+    /// unless it has left the epoch.
+    pub(crate) fn suspect(&self, bucket: Bucket, epoch: u64) {
         if let Some(shared) = &self.shared {
             tracing::warn!(
                 bucket = bucket.number(),
                 "registry and ledger disagree on a bucket: it is rebuilt from the ledger"
             );
-            shared.suspects.lock().insert(bucket);
+            shared.suspects.lock().insert(bucket, epoch);
         }
     }
 
@@ -200,11 +203,11 @@ impl EpochLease {
         self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
     }
 
-    /// Takes the buckets that were suspected since the last call.
-    pub(super) fn take_suspects(&self) -> BucketSet {
+    /// Takes the buckets that were suspected since the last call, each with the epoch in which it was suspected.
+    pub(super) fn take_suspects(&self) -> BTreeMap<Bucket, u64> {
         self.shared
             .as_ref()
-            .map_or_else(BucketSet::default, |shared| std::mem::take(&mut *shared.suspects.lock()))
+            .map_or_else(BTreeMap::default, |shared| std::mem::take(&mut *shared.suspects.lock()))
     }
 
     /// Takes a reading of the ledger that began at `began`: it renews the lease.

@@ -39,6 +39,8 @@ pub(super) struct Seen<'a> {
     /// More than half of them have not reached it for long.
     pub(super) is_lost: bool,
     pub(super) is_suspect: bool,
+    /// The circuit breaker of this node is open.
+    pub(super) is_tripped: bool,
 }
 
 /// Whether this node reaches a server that others have left for another one, and that lives on as it was then. It is
@@ -75,6 +77,8 @@ impl Seen<'_> {
             BucketMode::Registry if self.is_cut => to(when_down, last_served()),
             BucketMode::Registry if is_served(row, condition) && !self.is_suspect => None,
             BucketMode::Registry if is_superseded(row, condition) || is_outdated(row, condition) => None,
+            // A registry that has just come back may be left by most nodes, and would be filled in vain.
+            BucketMode::Registry if self.is_tripped => None,
             BucketMode::Registry => to_main(),
             BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if may_serve && is_reached => to_main(),
             BucketMode::Ledger | BucketMode::Allow if self.standby_must_be_filled() => {

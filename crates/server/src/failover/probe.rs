@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
-use seatkeeper_ledger::BucketMode;
+use seatkeeper_ledger::{BucketMode, BucketRow};
 use seatkeeper_registry::{Condition, State};
 
 use super::breaker::Breaker;
@@ -189,7 +189,8 @@ impl Probe {
         let back = self.reached.lock().note(needs::reached(&nodes), now, BACK_AFTER);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
         let suspects = self.lease.take_suspects();
-        let need = |(row, condition): (_, &Condition)| {
+        let tripped = self.reach.unreachable();
+        let need = |(row, condition): (&BucketRow, &Condition)| {
             let bucket = condition.bucket;
             let seen = Seen {
                 row,
@@ -198,7 +199,8 @@ impl Probe {
                 is_cut: cut.contains(bucket),
                 is_back: back.contains(bucket),
                 is_lost: lost.contains(bucket),
-                is_suspect: suspects.contains(bucket),
+                is_suspect: suspects.get(&bucket) == Some(&row.epoch),
+                is_tripped: tripped.contains(bucket),
             };
             seen.need(self.when_down)
         };

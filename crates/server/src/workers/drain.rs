@@ -135,7 +135,8 @@ impl Drain {
                 buckets.iter().map(|stale| stale.bucket).collect()
             }
             Err(Error::Ledger(LedgerError::Contradiction { pool, .. })) => {
-                self.contradicted(pool);
+                let of_pool = events.iter().find(|event| event.pool == **pool);
+                self.contradicted(pool, of_pool.map_or(0, |event| event.epoch));
                 [pool.bucket()].into_iter().collect()
             }
             Ok(_) | Err(_) => BucketSet::default(),
@@ -149,9 +150,9 @@ impl Drain {
 
     /// A registry that is rebuilt is rebuilt now. Another one and the ledger are never at odds, unless somebody else wrote
     /// to one of them.
-    fn contradicted(&self, pool: &PoolId) {
+    fn contradicted(&self, pool: &PoolId, epoch: u64) {
         if self.station.is_rebuilt() {
-            self.lease.suspect(pool.bucket());
+            self.lease.suspect(pool.bucket(), epoch);
         } else {
             tracing::error!(
                 ?pool,

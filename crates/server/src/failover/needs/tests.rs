@@ -31,7 +31,16 @@ fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
 }
 
 fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> Seen<'a> {
-    Seen { row, condition, standby: None, is_cut: false, is_back: false, is_lost: false, is_suspect: false }
+    Seen {
+        row,
+        condition,
+        standby: None,
+        is_cut: false,
+        is_back: false,
+        is_lost: false,
+        is_suspect: false,
+        is_tripped: false,
+    }
 }
 
 fn need_of(row: &BucketRow, condition: &Condition) -> Option<Need> {
@@ -63,6 +72,16 @@ fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
         let expected = to(BucketMode::Registry, condition.server.clone());
         assert_eq!(need_of(&row, &condition), expected, "{condition:?}");
     }
+}
+
+#[test]
+fn a_node_with_an_open_breaker_leaves_the_rebuild_to_others_or_to_the_fallback() {
+    let row = row(BucketMode::Registry);
+    let empty = Condition { bucket: bucket(), server: server("redis-2"), state: State::Missing };
+    let tripped = Seen { is_tripped: true, ..seen(&row, &empty) };
+    assert_eq!(tripped.need(BucketMode::Deny), None);
+    let cut = Seen { is_cut: true, ..tripped };
+    assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
 }
 
 #[test]
