@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, BucketSet};
+use seatkeeper_core::Bucket;
 use seatkeeper_ledger::{BucketMode, BucketRow, KnownNode};
 use seatkeeper_registry::{Epochs, Error as RegistryError};
 use tokio::sync::{Notify, watch};

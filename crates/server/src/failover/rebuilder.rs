@@ -132,9 +132,12 @@ impl Rebuilder {
         }
         let not_before = self.ledger.last_time().await.map_err(Error::Ledger)?.unwrap_or_default();
         let (buckets, mut sessions) = (begun.len(), 0);
-        for turn in begun.chunks(BUCKETS_PER_TURN) {
-            let locked: Vec<_> = turn.iter().map(|(raised, _)| raised.bucket).collect();
+        let mut left = &*begun;
+        while !left.is_empty() {
+            // Of all that are left: on a slow machine another node would take the locks of the last ones, and begin anew.
+            let locked: Vec<_> = left.iter().map(|(raised, _)| raised.bucket).collect();
             self.lock(&locked).await?;
+            let (turn, rest) = left.split_at(left.len().min(BUCKETS_PER_TURN));
             let filled: Vec<_> = turn
                 .iter()
                 .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
@@ -142,6 +145,7 @@ impl Rebuilder {
             let filled: Vec<usize> =
                 stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).try_collect().await?;
             sessions += filled.iter().sum::<usize>();
+            left = rest;
         }
         tracing::warn!(
             buckets,
