@@ -18,7 +18,8 @@ const SLEEP_GAP: Duration = Duration::from_secs(2);
 
 impl Now {
     /// Returns true if the machine slept between `earlier` and this reading.
-    pub(crate) fn slept_since(self, earlier: Self) -> bool {
+    #[must_use]
+    pub fn slept_since(self, earlier: Self) -> bool {
         let boot = self.boot.saturating_sub(earlier.boot);
         let mono = self.mono.saturating_sub(earlier.mono);
         boot.saturating_sub(mono) > SLEEP_GAP

@@ -9,6 +9,7 @@ pub(crate) mod jobs;
 pub(crate) mod license;
 mod migrate;
 pub(crate) mod plan;
+pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod subscription;
@@ -17,7 +18,7 @@ pub(crate) mod usage;
 
 use std::process::ExitCode;
 
-pub(crate) use error::{EXIT_FAILED, Error};
+pub(crate) use error::{EXIT_FAILED, Error, sentence};
 
 use crate::cli::{Cli, Command};
 
@@ -37,5 +38,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Usage(command) => usage::run(command).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Exec(args) => run::exec(&args),
     }
 }

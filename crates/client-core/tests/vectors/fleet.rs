@@ -14,6 +14,9 @@ const ROUND_TRIP: Duration = Duration::from_millis(5);
 /// Load is counted in buckets of this.
 const BUCKET: Duration = Duration::from_millis(100);
 
+/// More steps of one holder than any fleet needs: a livelock.
+const STEPS_MAX: usize = 10_000;
+
 /// The generator of jitter that `sdk/vectors/README.md` defines.
 struct SplitMix64(u64);
 
@@ -36,7 +39,10 @@ fn requests(fleet: &Fleet, number: usize) -> Vec<Duration> {
     let end = clocks.point(fleet.until);
     let mut flight: Option<(RequestId, Deadline, bool)> = None;
     let mut sent = Vec::new();
+    let mut steps = 0;
     loop {
+        steps += 1;
+        assert!(steps < STEPS_MAX, "holder {number} goes round in circles");
         for action in actions {
             if let Action::Send(request) = action {
                 assert!(flight.is_none(), "a second request in flight");
