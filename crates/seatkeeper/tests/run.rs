@@ -8,4 +8,19 @@
 
 mod house;
 
+#[path = "run/client.rs"]
+mod client;
+#[path = "run/example.rs"]
+mod example;
+#[path = "run/exits.rs"]
+mod exits;
+#[path = "run/loss.rs"]
+mod loss;
+#[path = "run/signals.rs"]
+mod signals;
+#[path = "run/started.rs"]
+mod started;
+#[path = "run/waits.rs"]
+mod waits;
+
 const TOPOLOGY: house::Topology = house::Topology::Embedded;

@@ -1,6 +1,19 @@
 //! The processes of the command.
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
+};
+
+/// Makes `run` the parent of processes whose own parent ends, so that no zombie of theirs stays.
+#[cfg(target_os = "linux")]
+pub(super) fn adopt_orphans() {
+    // A kernel that refuses leaves orphans to the first process of the system.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Other systems leave orphans to their first process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn adopt_orphans() {}
 
 /// The command's process, or its whole group.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +44,11 @@ impl Group {
     /// Returns true while processes are left besides the leader, which is over.
     pub(super) fn has_left_overs(self) -> bool {
         match self {
-            Self::Own(leader) => test_kill_process_group(leader).is_ok(),
+            Self::Own(leader) => {
+                // A zombie that nobody waits for would count as a process of the group for ever.
+                while let Ok(Some(_)) = waitpgid(leader, WaitOptions::NOHANG) {}
+                test_kill_process_group(leader).is_ok()
+            }
             Self::Terminal(_) => false,
         }
     }

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::args::{OnLost, RunArgs};
 use super::child;
 use super::error::RunError;
-use super::group::Group;
+use super::group::{Group, adopt_orphans};
 use super::report::Ended;
 use super::seats::HeldSeat;
 use super::signals::{Signals, ends};
@@ -32,6 +32,7 @@ pub(super) async fn run(
     story: Story,
 ) -> Result<Ended, RunError> {
     let began = Instant::now();
+    adopt_orphans();
     let mut losses = watch(seats);
     let (mut leader, group) = child::start(program, args, seats).map_err(RunError::Start)?;
     let mut watched = Watched { args, group, story, lost: None, kill_at: None, stopped: false };
@@ -90,6 +91,10 @@ impl Watched<'_> {
     /// Waits for processes that the command left behind, which use the seat as well.
     async fn until_the_group_is_empty(&mut self, signals: &mut Signals) {
         let give_up = tokio::time::Instant::now() + self.args.stop_timeout;
+        if self.kill_at.is_some() {
+            // A background process of a shell ignores INT and QUIT.
+            self.group.send(Signal::TERM);
+        }
         while self.group.has_left_overs() {
             tokio::select! {
                 signal = signals.next() => self.forward(signal),
