@@ -1,4 +1,4 @@
-//! Work that the machine leaves to its driver.
+//! Actions of the machine, for the driver.
 
 use crate::request::{Request, RequestId};
 use crate::state::State;
@@ -8,9 +8,9 @@ use crate::state::State;
 pub enum Action {
     /// Send the request, and report its outcome.
     Send(Request),
-    /// Abort the request; an outcome that comes all the same is ignored.
+    /// Abort the request. The machine ignores a late outcome.
     Cancel(RequestId),
-    /// Get a token other than the one that the server just rejected, then report
+    /// Replace the rejected token, then report
     /// [`Event::TokenReady`](crate::Event::TokenReady) or [`Event::TokenFailed`](crate::Event::TokenFailed).
     RefreshToken,
     /// Tell the program its new state. A deadline that merely moved is not told.

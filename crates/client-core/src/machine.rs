@@ -1,4 +1,4 @@
-//! The machine: one seat from its acquire to its end.
+//! The state machine of one seat.
 
 mod acquiring;
 mod context;
@@ -22,7 +22,7 @@ use holding::Holding;
 use regaining::Regaining;
 use releasing::Releasing;
 
-/// A timer that fires this late means that the host did not run.
+/// A timer this late means a suspended host.
 const TIMER_LATE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// The holder's state machine for one seat.
@@ -38,7 +38,7 @@ pub struct Machine {
     next_request: RequestId,
 }
 
-/// The machine's own states; each has the data that is valid in it, and no more.
+/// The phases of a machine, each with the data that is valid in the phase.
 #[derive(Debug)]
 enum Phase {
     Acquiring(Acquiring),
@@ -172,7 +172,7 @@ impl Phase {
         }
     }
 
-    /// The host slept, or its network came back: whatever was in flight is void, and the truth is asked for first.
+    /// Voids the request in flight after a sleep of the host, and asks the server before any other work.
     fn wake(self, context: &mut Context<'_>) -> Self {
         match self {
             Self::Acquiring(phase) => Self::Acquiring(phase.wake(context)),

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenGeneration(u64);
 
-/// Decides which seat's rejected token leads to a refresh.
+/// Coalesces refreshes: at most one at a time, for all seats of a client.
 #[derive(Debug, Default)]
 pub struct TokenKeeper {
     current: TokenGeneration,

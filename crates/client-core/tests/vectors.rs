@@ -31,7 +31,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Runs each vector by itself, and names all that fail.
+/// Plays every vector, and returns the names of failed vectors.
 fn play_all<T>(path: &Path, vectors: &[T], name: impl Fn(&T) -> &str, play: impl Fn(&T)) -> Vec<String> {
     let fails = |vector: &&T| catch_unwind(AssertUnwindSafe(|| play(vector))).is_err();
     let file = path.file_name().unwrap().to_string_lossy();
@@ -56,7 +56,7 @@ fn the_machine_plays_every_vector() {
     assert!(count >= VECTORS_MIN, "{count} vectors");
 }
 
-/// A folder that is not there, or half of it, is no success.
+/// A missing or truncated folder of vectors fails the test.
 const VECTORS_MIN: usize = 80;
 
 #[test]

@@ -18,7 +18,7 @@ use crate::transport::Transport;
 /// The default of [`ClientBuilder::connect_timeout`].
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client that is not built yet. Without a token source every request is refused.
+/// Builds a [`Client`]. Without a token source the server refuses every request.
 #[derive(Debug)]
 #[must_use = "a builder does nothing before `build`"]
 pub struct ClientBuilder {
@@ -28,26 +28,29 @@ pub struct ClientBuilder {
     connect_timeout: Duration,
 }
 
-impl ClientBuilder {
-    pub(crate) fn new(url: String) -> Self {
+impl Client {
+    /// Returns a builder for a client of the server at `url`: `http://HOST:PORT` or `https://HOST:PORT`.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
         let tokens = TokenSource::Static(String::new());
-        Self { url, tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }
+        ClientBuilder { url: url.into(), tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }
     }
+}
 
-    /// Sets a bearer token that never changes.
+impl ClientBuilder {
+    /// Sets a fixed bearer token.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.tokens = TokenSource::Static(token.into());
         self
     }
 
-    /// Sets a file that has the bearer token. The file is read again when the server rejects the token.
+    /// Sets the file of the bearer token. The client reads the file again when the server rejects the token.
     pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.tokens = TokenSource::File(path.into());
         self
     }
 
-    /// Sets a function that returns a fresh bearer token. It is called for the first request, and when the server rejects
-    /// the token; one call at a time serves all seats.
+    /// Sets a function that returns a fresh bearer token. The client calls `source` for the first request, and when the
+    /// server rejects the token. One call at a time serves every seat.
     pub fn token_source<F, A>(mut self, source: F) -> Self
     where
         F: Fn() -> A + Send + Sync + 'static,
@@ -57,7 +60,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the certificates, in PEM, that alone vouch for the server's.
+    /// Sets the certificate authorities, in PEM. Without this call the system's authorities are trusted.
     pub fn certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.certificates = Some(pem.into());
         self

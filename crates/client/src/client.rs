@@ -8,7 +8,6 @@ use seatkeeper_client_core::{Plan, Wait};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use crate::builder::ClientBuilder;
 use crate::driver::{Command, SeatKey};
 use crate::error::Error;
 use crate::seat::Seat;
@@ -22,12 +21,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts to describe a client of the server at `url`: `http://HOST:PORT` or `https://HOST:PORT`.
-    #[must_use]
-    pub fn builder(url: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(url.into())
-    }
-
     pub(crate) fn new(commands: mpsc::UnboundedSender<Command>) -> Self {
         Self { commands, next_key: Arc::default() }
     }

@@ -1,4 +1,4 @@
-//! The one task of a client: it steps the machines of all seats, and carries out their actions.
+//! The task of a client, which steps the machine of every seat and carries out the actions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ enum Done {
     Token { fresh: bool },
 }
 
-/// The task looks at the clocks at least this often: a timer of the runtime does not count sleep.
+/// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 struct Entry {
@@ -231,7 +231,6 @@ impl Driver {
             entry.shared.set_session(Session { id: Some(id.to_owned()), license_id, seats: machine.seats() });
         }
         let state = machine.state(clock::now());
-        // A machine that has told its state between two steps is not told again.
         entry.shared.publish(state, told);
         let wake_at = machine.wake_at();
         if let Some(at) = entry.wake_at {

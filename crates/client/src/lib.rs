@@ -1,8 +1,8 @@
 //! The Rust client: takes a seat of a license, keeps it with heartbeats, and tells its loss.
 //!
 //! The state machine of `seatkeeper-client-core` decides; this crate brings the clocks, the HTTP client and one task for all
-//! seats of a [`Client`]. It installs no signal handler, prints nothing, and reads neither environment nor files that the
-//! program has not named.
+//! seats of a [`Client`]. The crate installs no signal handler, prints nothing, and reads neither the environment nor
+//! unnamed files.
 
 mod builder;
 mod client;

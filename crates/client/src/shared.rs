@@ -1,4 +1,4 @@
-//! The state of one seat, as its driver writes it and its program reads it.
+//! The state of one seat, shared by driver and program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Session {
 /// One seat's state, written by the driver alone.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The program may go on until this reading of the boot clock, in milliseconds; 0 forbids.
+    /// The end of validity on the `boot` clock, in milliseconds; 0 is invalid.
     valid_until: AtomicU64,
     state: watch::Sender<State>,
     session: Mutex<Session>,

@@ -1,4 +1,4 @@
-//! No seat yet: the machine asks until it has one, is refused, or has waited long enough.
+//! Acquire: asks until the server grants or refuses a seat, or the wait is over.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::retry::Retry;
 use crate::state::Refusal;
 use crate::time::Deadline;
 
-/// The interval that bounds retries while no server has told one.
+/// The interval that bounds retries before the first grant.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The timeout of an acquire: longer than a server's own limit on a commit.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause after a denial that tells no time.
+/// The pause after a denial without `retry_after_seconds`.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// An acquire under way.
@@ -42,7 +42,7 @@ impl Acquiring {
     }
 
     pub(super) fn wake_at(&self) -> Deadline {
-        // A request in flight ends by its own timeout, a refresh by the token source.
+        // The driver ends a request in flight by timeout, and the token source ends a refresh.
         self.exchange.wake_at().unwrap_or(Deadline::from_boot(Duration::MAX))
     }
 
@@ -117,7 +117,7 @@ impl Acquiring {
             self.exchange = Exchange::Waiting { at };
             return Phase::Acquiring(self);
         }
-        // Programs that started together do not all have their last try at one instant.
+        // Jitter keeps a fleet from a common last try.
         self.last = true;
         let rest = over.remaining(context.now).mul_f64(context.jitter.between(0.75, 1.0));
         self.exchange = Exchange::Waiting { at: context.now.instant().after(rest) };

@@ -1,4 +1,4 @@
-//! One request at a time, from its timer to its answer, with at most one fresh token on the way.
+//! One request at a time: timer, request, at most one fresh token, answer.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::time::Deadline;
 
-/// The request that a phase waits for.
+/// The pending request of a phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Exchange {
     /// The next try is sent at this time.
     Waiting { at: Deadline },
-    /// A request is on its way. `refreshed` says that the try has had its fresh token.
+    /// A request is in flight. `refreshed` is set after the fresh token of this try.
     InFlight { request: RequestId, sent: Deadline, refreshed: bool },
     /// The server rejected the token of this try, and the token source is asked for another.
     Token,
@@ -25,7 +25,7 @@ pub(super) enum Exchange {
 pub(super) enum Outcome {
     /// The event belongs to no request of this exchange.
     Unrelated,
-    /// The time for the next try has come, or the fresh token is here.
+    /// The next try is due, or the fresh token has arrived.
     Send { refreshed: bool },
     /// The request was answered.
     Answered { response: Response, sent: Deadline, refreshed: bool },

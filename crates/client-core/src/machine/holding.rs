@@ -1,4 +1,4 @@
-//! The seat is held: heartbeats keep it, and their failures are told in time.
+//! Heartbeats of a held seat, and the report of an outage.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::retry::{Retry, after_hopeless};
 use crate::state::{Loss, LossReason, State};
 use crate::time::Deadline;
 
-/// The knowledge of the server's reach.
+/// Reachability of the server.
 #[derive(Clone, Copy, Debug)]
 enum Health {
     /// The last heartbeat was answered.
     Confirmed,
-    /// Tries fail, though not for long: the outage is told at `tell_at`.
+    /// Heartbeats fail; the outage is reported at `tell_at`.
     Failing { tell_at: Deadline },
-    /// The outage is told.
+    /// The outage was reported.
     Offline { since: Deadline },
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Holding {
     /// The time at which the next heartbeat is, or was, due.
     due: Deadline,
     health: Health,
-    /// The last answer was a refusal, so that an outage after it has no grace.
+    /// The last answer was a refusal: a later outage has no grace.
     refused: bool,
-    /// The event stream told the session's end; the next answer decides.
+    /// An end from the event stream, before a heartbeat confirms.
     told_end: Option<SessionEnd>,
 }
 
@@ -95,7 +95,7 @@ impl Holding {
         next.map_or(self.lease.until, |at| at.min(self.lease.until))
     }
 
-    /// Renews before anything else is told; after the deadline, acquires.
+    /// Sends a heartbeat at once; after the deadline, acquires.
     pub(super) fn wake(mut self, context: &mut Context<'_>) -> Phase {
         self.exchange.cancel(context);
         if !matches!(self.health, Health::Offline { .. }) {
@@ -188,7 +188,7 @@ impl Holding {
         }
     }
 
-    /// The session is over by the server's word: acquires again where the policy allows it.
+    /// Handles the end of the session: acquires again where the policy allows.
     fn over(self, reason: LossReason, by: Option<String>, context: &mut Context<'_>) -> Phase {
         let may = self.lease.reacquire == Reacquire::ExpiredOnly;
         match reason {
@@ -206,7 +206,7 @@ impl Holding {
 
     fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
         if let Some(SessionEnd { reason, by, .. }) = self.told_end.take() {
-            // Nobody contradicts the stream.
+            // No answer contradicts the stream.
             return self.over(reason, by, context);
         }
         self.fail();
@@ -232,7 +232,7 @@ impl Holding {
         }
     }
 
-    /// Takes an end that the event stream told, and asks the server: a stream may lag behind a session.
+    /// Confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
     fn ended(mut self, end: SessionEnd, context: &mut Context<'_>) -> Phase {
         if end.session != self.lease.session {
             return Phase::Holding(self);
@@ -243,7 +243,7 @@ impl Holding {
         Phase::Holding(self)
     }
 
-    /// The deadline has passed, and the server has not answered.
+    /// Handles a deadline that passed without an answer.
     fn passed(self, context: &mut Context<'_>) -> Phase {
         self.exchange.cancel(context);
         let refused = self.refused;

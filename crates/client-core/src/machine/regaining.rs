@@ -1,4 +1,4 @@
-//! The session is over, or its deadline has passed unheard: the machine acquires again by itself.
+//! Automatic acquire after an ended session or a passed deadline.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::time::Deadline;
 /// A seat that has to be acquired again.
 #[derive(Debug)]
 pub(super) struct Regaining {
-    /// The last lease; its session may be over.
+    /// The last lease, whose session may be over.
     lease: Lease,
     exchange: Exchange,
     retry: Retry,
@@ -29,16 +29,16 @@ pub(super) struct Regaining {
     refused: bool,
 }
 
-/// The state that the program is told meanwhile.
+/// The reported state during the acquire.
 #[derive(Debug)]
 enum Face {
-    /// The host just woke: nothing is known before the first answer.
+    /// The host just woke; the first answer decides.
     Offline { since: Deadline },
     /// The vendor lets the program go on until then.
     Grace { until: Deadline },
     /// The server ended the session; the loss is told at `give_up`.
     Reacquiring { give_up: Deadline },
-    /// The loss is told, and the machine still tries.
+    /// The loss was reported; tries go on.
     Lost,
 }
 
@@ -48,7 +48,7 @@ impl Regaining {
         Self { lease, exchange, retry, reason: LossReason::Deadline, face: Face::Offline { since }, refused }
     }
 
-    /// The host woke after the deadline: asks at once, and tells nothing before the answer.
+    /// Asks at once after a sleep past the deadline.
     pub(super) fn after_sleep(mut self, context: &mut Context<'_>) -> Self {
         self.ask(false, context);
         self
@@ -203,7 +203,7 @@ impl Regaining {
         self.unreached(context)
     }
 
-    /// The server gives no answer that decides: the first such try after a sleep ends the suspense, and a refusal the grace.
+    /// Handles a try without a decision. After a sleep the first such try starts the grace or reports the loss.
     fn unreached(mut self, context: &mut Context<'_>) -> Phase {
         let until = self.lease.until.after(self.lease.grace);
         let grace = !self.refused && !until.has_passed(context.now);
@@ -216,7 +216,7 @@ impl Regaining {
         self.turn(context)
     }
 
-    /// Turns into the loss when the grace or the time to acquire again is over.
+    /// Reports the loss at the end of the grace or of the time to acquire again.
     fn turn(mut self, context: &mut Context<'_>) -> Phase {
         let over = match self.face {
             Face::Grace { until } => until.has_passed(context.now),

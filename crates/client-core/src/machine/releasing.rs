@@ -1,4 +1,4 @@
-//! The program gave the seat up: one chain of tries within a short budget, and no heartbeat any more.
+//! Release: one retry within a budget of two seconds, and no heartbeat after the call.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::response::Response;
 use crate::retry::Retry;
 use crate::time::Deadline;
 
-/// The time that a release may take, all tries together.
+/// The budget of a release, retry included.
 const BUDGET: Duration = Duration::from_secs(2);
-/// The timeout of one try: half of the budget, so that a lost request leaves time for the second.
+/// The timeout of one try: half of [`BUDGET`], which leaves time for the retry.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A release under way.
@@ -28,13 +28,13 @@ pub(super) struct Releasing {
 
 #[derive(Debug)]
 enum Stage {
-    /// An acquire is still on its way: its seat, if it gets one, must be given back.
+    /// An acquire is in flight. A granted seat must be released.
     AwaitingAcquire { request: RequestId },
     /// The session is being released.
     Deleting { session: String, exchange: Exchange, retried: bool },
 }
 
-/// Ends a machine that holds nothing.
+/// Finishes a release without a session.
 pub(super) fn nothing_to_release(context: &mut Context<'_>) -> Phase {
     finished(Finish::GivenBack, context)
 }
@@ -45,7 +45,7 @@ fn finished(finish: Finish, context: &mut Context<'_>) -> Phase {
 }
 
 impl Releasing {
-    /// Releases the session of `lease`; the heartbeat on its way is aborted first.
+    /// Cancels the heartbeat in flight, then releases the session of `lease`.
     pub(super) fn session(lease: &Lease, exchange: Exchange, context: &mut Context<'_>) -> Phase {
         exchange.cancel(context);
         let over = context.now.instant().after(BUDGET);
@@ -101,7 +101,7 @@ impl Releasing {
                     Err(_) => nothing_to_release(context),
                 }
             }
-            // The acquire may have been carried out: nobody knows its session.
+            // The server may have granted the acquire; the session id is unknown.
             Event::Failed { request: failed, .. } if failed == request => {
                 finished(Finish::Unconfirmed, context)
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seatkeeper_client_core::{Deadline, Now};
 
-/// The clocks of one holder. They start at readings that differ, so that no code takes one for another.
+/// The clocks of one holder. Different initial readings expose code that mixes up two clocks.
 pub(crate) struct Clocks {
     now: Now,
     began: Duration,
@@ -21,23 +21,23 @@ impl Clocks {
         self.now
     }
 
-    /// The point that a vector calls `at`: so long after its beginning.
+    /// Returns the `boot` time of the span `at` since the beginning.
     pub(crate) fn point(&self, at: Duration) -> Deadline {
         Deadline::from_boot(self.began + at)
     }
 
-    /// How long ago the vector began when `deadline` comes.
+    /// Returns the span from the beginning to `deadline`.
     pub(crate) fn since_beginning(&self, deadline: Deadline) -> Duration {
         deadline.boot().saturating_sub(self.began)
     }
 
-    /// Lets the time of a machine that is awake pass.
+    /// Advances all three clocks.
     pub(crate) fn advance(&mut self, span: Duration) {
         self.now.mono += span;
         self.sleep(span);
     }
 
-    /// Lets the time of a machine that sleeps pass.
+    /// Advances `boot` and `wall` only, as sleep does.
     pub(crate) fn sleep(&mut self, span: Duration) {
         self.now.boot += span;
         self.now.wall += span;

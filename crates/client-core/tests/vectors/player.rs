@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use crate::clocks::Clocks;
 use crate::script::{Answer, Expect, Given, GivenWait, Jitters, Told, Vector, Verb, parse_span};
 
-/// Steps without time in between: more of them is a livelock.
+/// More steps at one instant are a livelock.
 const STEPS_AT_ONCE_MAX: usize = 100;
 
-/// A request that the machine sent, and has had no outcome of.
+/// A request in flight.
 struct Flight {
     id: RequestId,
     times_out: Deadline,
@@ -26,7 +26,7 @@ struct Player<'a> {
     clocks: Clocks,
     jitters: &'a Jitters,
     steps: usize,
-    /// Requests that no `expect` has seen yet, with the time at which each was sent.
+    /// Requests before their `expect`, each with its send time.
     sent: VecDeque<(Request, Duration)>,
     flight: Option<Flight>,
     expected: Option<RequestId>,
@@ -54,7 +54,7 @@ pub(crate) fn play(vector: &Vector) {
     };
     player.carry_out(actions);
     for (number, verb) in vector.steps.iter().enumerate() {
-        // The last line before a panic says where.
+        // The last line before a panic names the step.
         println!("{} — step {}", vector.name, number + 1);
         player.play(verb);
     }
@@ -170,7 +170,7 @@ impl Player<'_> {
         self.step(Event::Failed { request, failure });
     }
 
-    /// The expected request has its outcome, which may come after the machine aborted it.
+    /// Takes the expected request out of flight; an aborted request may still be answered.
     fn landed(&mut self) -> RequestId {
         let request = self.expected.take().expect("an expected request");
         if self.flight.as_ref().is_some_and(|flight| flight.id == request) {
@@ -231,7 +231,7 @@ impl Player<'_> {
         shown
     }
 
-    /// Lets time pass, with every timer of the machine and every timeout of a request at its own instant.
+    /// Advances the clocks, and fires timers and timeouts at their exact time.
     fn advance(&mut self, span: Duration) {
         let end = self.clocks.now().instant().after(span);
         let mut at_once = 0;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// The name of a vector, whatever else it has.
+/// The name of a vector or a fleet.
 #[derive(Deserialize)]
 pub(crate) struct Named {
     pub(crate) name: String,

@@ -4,7 +4,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
 };
 
-/// Makes `run` the parent of processes whose own parent ends, so that no zombie of theirs stays.
+/// Makes `run` the subreaper of orphaned descendants, so that no zombie stays.
 #[cfg(target_os = "linux")]
 pub(super) fn adopt_orphans() {
     // A kernel that refuses leaves orphans to the first process of the system.
@@ -25,7 +25,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// Sends a signal. A group that is gone has nothing to receive it.
+    /// Sends a signal; a missing group is no error.
     pub(super) fn send(self, signal: Signal) {
         let _ = match self {
             Self::Own(leader) => kill_process_group(leader, signal),
@@ -41,11 +41,11 @@ impl Group {
         }
     }
 
-    /// Returns true while processes are left besides the leader, which is over.
+    /// Returns true while the group has processes after the end of the leader.
     pub(super) fn has_left_overs(self) -> bool {
         match self {
             Self::Own(leader) => {
-                // A zombie that nobody waits for would count as a process of the group for ever.
+                // An unreaped zombie would count as a process of the group for ever.
                 while let Ok(Some(_)) = waitpgid(leader, WaitOptions::NOHANG) {}
                 test_kill_process_group(leader).is_ok()
             }

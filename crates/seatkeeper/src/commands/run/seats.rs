@@ -1,4 +1,4 @@
-//! The seats of a run: all of them, or none.
+//! Acquire and release of the seats of a run.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::settings;
 const TOKEN_USER: &str = "seatkeeper-run";
 /// The life of such a token; a rejected one is signed anew.
 const TOKEN_TTL: Duration = Duration::from_secs(3600);
-/// An acquire that takes longer than this is told to the person who waits.
+/// A longer acquire is reported to the user.
 const TELL_AFTER: Duration = Duration::from_secs(1);
 
 /// A seat, and its license's key for messages.
@@ -61,7 +61,7 @@ pub(super) async fn acquire(
     signals: &mut Signals,
     story: Story,
 ) -> Result<Vec<HeldSeat>, RunError> {
-    // Every run takes its seats in the same order, so that no two runs wait for each other.
+    // A common order of licenses prevents a deadlock of two runs.
     let mut licenses = args.licenses.clone();
     licenses.sort();
     licenses.dedup();
@@ -116,7 +116,7 @@ async fn acquire_one(
     Ok(HeldSeat { license: license.to_owned(), seat, waited: began.elapsed() })
 }
 
-/// Returns the name of a machine that is this run alone: two runs on one host never share a seat.
+/// Returns a machine name unique to this run, so that two runs on one host never share a seat.
 fn machine_of_run(instance: &str) -> String {
     /// Leaves room for the instance within the 255 characters of a machine's name.
     const HOST_MAX: usize = 200;

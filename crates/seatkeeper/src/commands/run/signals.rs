@@ -5,7 +5,7 @@ use std::io;
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-/// The signals that end a command, as they come.
+/// A listener for the forwarded signals.
 #[derive(Debug)]
 pub(super) struct Signals {
     terminate: unix::Signal,
@@ -17,7 +17,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Listens from this call on; none of these signals ends the process any more.
+    /// Installs the handlers; from this call on the signals no longer end the process.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: unix::signal(SignalKind::terminate())?,
