@@ -93,6 +93,10 @@ impl Player<'_> {
                 self.clocks.sleep(*span);
                 self.step(Event::Tick);
             }
+            Verb::Freeze(span) => {
+                self.clocks.advance(*span);
+                self.step(Event::Tick);
+            }
             Verb::Wall(jump) => {
                 let (span, back) = (jump.trim_start_matches(['+', '-']), jump.starts_with('-'));
                 self.clocks.jump(parse_span(span), back);

@@ -81,6 +81,8 @@ pub(crate) enum Verb {
     Advance(Duration),
     #[serde(deserialize_with = "span")]
     Sleep(Duration),
+    #[serde(deserialize_with = "span")]
+    Freeze(Duration),
     Wall(String),
     Event(Told),
     Call(String),
