@@ -17,9 +17,9 @@ pub(crate) enum Setback {
     /// The server cannot do this at all (501, 505): the next try comes no sooner than the next heartbeat.
     Hopeless,
     /// The token is not accepted.
-    Unauthenticated(Problem),
+    Unauthenticated(Box<Problem>),
     /// The server refuses the request itself.
-    Refused(Problem),
+    Refused(Box<Problem>),
 }
 
 /// The answer to a heartbeat that has not renewed the session.
@@ -139,10 +139,12 @@ fn setback(response: &Response) -> Setback {
     let told = problem.as_ref().and_then(Problem::retry_after);
     let retry_after = response.retry_after.max(told).map(|told| told.min(SPAN_MAX));
     match (response.status, problem) {
-        (401, problem) => Setback::Unauthenticated(problem.unwrap_or_else(|| Problem::unnamed(401))),
+        (401, problem) => {
+            Setback::Unauthenticated(Box::new(problem.unwrap_or_else(|| Problem::unnamed(401))))
+        }
         (501 | 505, _) => Setback::Hopeless,
         (408 | 429 | 500..=599, _) => Setback::Transient { failure: Failure::Unavailable, retry_after },
-        (400..=499, Some(problem)) => Setback::Refused(problem),
+        (400..=499, Some(problem)) => Setback::Refused(Box::new(problem)),
         // A page of a proxy, a redirect or an unknown success: no word of the server about the seat.
         _ => garbage(),
     }

@@ -73,10 +73,7 @@ impl Machine {
         self.last = now;
         self.advance(now, jitter, |phase, context| {
             let phase = if woke { phase.wake(context) } else { phase };
-            match event {
-                Event::Wake => phase,
-                event => phase.step(event, context),
-            }
+            if event == Event::Wake { phase } else { phase.step(event, context) }
         })
     }
 
@@ -95,10 +92,13 @@ impl Machine {
     /// Returns the state at `now`. No answer is [`State::Active`] after its deadline, also between two steps.
     #[must_use]
     pub fn state(&self, now: Now) -> State {
-        match self.phase.state() {
-            State::Active { until } if until.has_passed(now) => State::Offline { since: until, until },
-            state => state,
+        let state = self.phase.state();
+        if let State::Active { until } = state
+            && until.has_passed(now)
+        {
+            return State::Offline { since: until, until };
         }
+        state
     }
 
     /// Returns the id of the session, while the machine has one.

@@ -151,7 +151,7 @@ impl LossReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The server refused.
-    Denied(Problem),
+    Denied(Box<Problem>),
     /// The server gave no usable answer until patience was over; the last failure.
     Unreachable(Failure),
 }

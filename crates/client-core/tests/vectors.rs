@@ -1,5 +1,11 @@
 //! Plays `sdk/vectors` against the machine: a transport and clocks of the test's own, no sockets.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a vector that fails panics")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a vector that fails panics, and says where"
+)]
 
 #[path = "vectors/clocks.rs"]
 mod clocks;

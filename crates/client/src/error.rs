@@ -44,7 +44,7 @@ impl Error {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Denied(problem) => Self::Denied(Box::new(problem)),
+            Refusal::Denied(problem) => Self::Denied(problem),
             Refusal::Unreachable(failure) => Self::Offline(failure),
         }
     }

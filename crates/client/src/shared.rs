@@ -62,10 +62,13 @@ impl Shared {
 
     /// Returns the state of this instant: `Active` ends by itself at its deadline.
     pub(crate) fn state(&self) -> State {
-        match self.state.borrow().clone() {
-            State::Active { until } if has_passed(until) => State::Offline { since: until, until },
-            state => state,
+        let state = self.state.borrow().clone();
+        if let State::Active { until } = state
+            && has_passed(until)
+        {
+            return State::Offline { since: until, until };
         }
+        state
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<State> {

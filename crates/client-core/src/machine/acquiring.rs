@@ -92,7 +92,7 @@ impl Acquiring {
     }
 
     /// Every seat is in use: asks again when the server says, and a last time when the wait is over.
-    fn full(mut self, problem: Problem, context: &mut Context<'_>) -> Phase {
+    fn full(mut self, problem: Box<Problem>, context: &mut Context<'_>) -> Phase {
         let Some(over) = self.over(context.plan.wait) else {
             return Phase::Refused(Refusal::Denied(problem));
         };

@@ -132,14 +132,12 @@ impl Holding {
             }
             Outcome::Failed(_) => self.failed(None, context),
         };
-        match phase {
-            Phase::Holding(holding) if holding.lease.has_passed(context.now) => holding.passed(context),
-            Phase::Holding(mut holding) => {
-                holding.tell_outage(context);
-                Phase::Holding(holding)
-            }
-            phase => phase,
+        let Phase::Holding(mut holding) = phase else { return phase };
+        if holding.lease.has_passed(context.now) {
+            return holding.passed(context);
         }
+        holding.tell_outage(context);
+        Phase::Holding(holding)
     }
 
     fn beat(&mut self, refreshed: bool, context: &mut Context<'_>) {
@@ -191,17 +189,15 @@ impl Holding {
     /// Handles the end of the session: acquires again where the policy allows.
     fn over(self, reason: LossReason, by: Option<String>, context: &mut Context<'_>) -> Phase {
         let may = self.lease.reacquire == Reacquire::ExpiredOnly;
-        match reason {
-            LossReason::Expired if may => {
-                const SPREAD: Duration = Duration::from_secs(5);
-                let at = context.now.instant().after(context.jitter.part_of(SPREAD));
-                Phase::Regaining(self.into_regaining().after_end(reason, Some(at), context))
-            }
-            LossReason::NotFound if may => {
-                Phase::Regaining(self.into_regaining().after_end(reason, None, context))
-            }
-            reason => Phase::Lost(Loss { reason, by, retry: false }),
+        if may && reason == LossReason::Expired {
+            const SPREAD: Duration = Duration::from_secs(5);
+            let at = context.now.instant().after(context.jitter.part_of(SPREAD));
+            return Phase::Regaining(self.into_regaining().after_end(reason, Some(at), context));
         }
+        if may && reason == LossReason::NotFound {
+            return Phase::Regaining(self.into_regaining().after_end(reason, None, context));
+        }
+        Phase::Lost(Loss { reason, by, retry: false })
     }
 
     fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {

@@ -122,10 +122,8 @@ impl Regaining {
             }
             Outcome::Failed(_) => self.failed(None, context),
         };
-        match phase {
-            Phase::Regaining(regaining) => regaining.turn(context),
-            phase => phase,
-        }
+        let Phase::Regaining(regaining) = phase else { return phase };
+        regaining.turn(context)
     }
 
     fn answered(
@@ -211,7 +209,7 @@ impl Regaining {
             Face::Offline { .. } if grace => Face::Grace { until },
             Face::Offline { .. } => Face::Lost,
             Face::Grace { .. } if self.refused => Face::Lost,
-            face => face,
+            face @ (Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost) => face,
         };
         self.turn(context)
     }
