@@ -26,7 +26,6 @@ impl Client {
     }
 
     /// Starts to describe a request for a seat of the license with this key. [`SeatRequest::machine`] is required by the server.
-    #[must_use]
     pub fn license(&self, key: impl Into<String>) -> SeatRequest {
         SeatRequest { client: self.clone(), plan: Plan::new(key, "") }
     }

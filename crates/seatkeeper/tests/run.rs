@@ -2,6 +2,7 @@
 #![allow(
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "what a test finds, a panic tells"
 )]

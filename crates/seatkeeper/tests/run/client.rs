@@ -36,14 +36,11 @@ async fn a_full_license_is_a_typed_error_and_a_wait_ends_when_a_seat_is_free() {
     let key = license["license_key"].as_str().unwrap();
     let client = client(&house);
     let first = client.license(key).machine("m1").acquire().await.unwrap();
-    match client.license(key).machine("m2").acquire().await.unwrap_err() {
-        Error::Denied(problem) => {
-            assert_eq!((problem.code(), problem.status), ("license-full", 403));
-            assert_eq!(problem.holders[0].machine_id, "m1");
-            assert_eq!(problem.seats_total, Some(1));
-        }
-        other => panic!("{other:?}"),
-    }
+    let error = client.license(key).machine("m2").acquire().await.unwrap_err();
+    let Error::Denied(problem) = error else { panic!("{error:?}") };
+    assert_eq!((problem.code(), problem.status), ("license-full", 403));
+    assert_eq!(problem.holders[0].machine_id, "m1");
+    assert_eq!(problem.seats_total, Some(1));
     drop(first);
     let second = client.license(key).machine("m2").wait(Wait::For(Duration::from_secs(60))).acquire().await;
     assert_eq!(second.unwrap().check(), Ok(()));
