@@ -10,12 +10,7 @@ use super::args::RunArgs;
 use super::exec::EXEC;
 use super::group::Group;
 use super::seats::HeldSeat;
-use crate::settings::VARIABLE_TOKEN;
-
-/// The session of the first license, for the command.
-const VARIABLE_SESSION: &str = "SEATKEEPER_SESSION_ID";
-/// The first license, for the command.
-const VARIABLE_LICENSE: &str = "SEATKEEPER_LICENSE_ID";
+use crate::settings::{VARIABLE_LICENSE_ID, VARIABLE_SESSION_ID, VARIABLE_TOKEN};
 
 /// Starts the command with the seats' ids in its environment, and without the token.
 pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::Result<(Child, Group)> {
@@ -23,7 +18,8 @@ pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::R
     command.arg(EXEC).arg(std::process::id().to_string()).arg(program).arg("--").arg(args.program());
     command.args(args.arguments()).env_remove(VARIABLE_TOKEN).kill_on_drop(true);
     if let Some(first) = seats.first() {
-        let ids = [(VARIABLE_SESSION, first.seat.session_id()), (VARIABLE_LICENSE, first.seat.license_id())];
+        let ids =
+            [(VARIABLE_SESSION_ID, first.seat.session_id()), (VARIABLE_LICENSE_ID, first.seat.license_id())];
         command.envs(ids.into_iter().filter_map(|(name, id)| Some((name, id?))));
     }
     let terminal = io::stdin().is_terminal();
