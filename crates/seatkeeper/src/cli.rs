@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, config, demo, jobs, license, plan, repair, serve, sessions, subscription, token, usage,
+    audit, bench, config, demo, jobs, license, plan, repair, run, serve, sessions, subscription, token, usage,
 };
 use crate::settings::{Flag, Sources, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
@@ -61,6 +61,11 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     /// Load a server, and check as it goes that no license is ever above its seats
     Bench(bench::BenchArgs),
+    /// Run a command while holding a seat of a license
+    Run(run::RunArgs),
+    /// Become the command of `run`, which gets a signal when `run` is killed
+    #[command(name = run::EXEC, hide = true)]
+    Exec(run::ExecArgs),
 }
 
 /// Where settings are, and those that have a flag.

@@ -10,6 +10,7 @@ pub(crate) mod license;
 mod migrate;
 pub(crate) mod plan;
 pub(crate) mod repair;
+pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod subscription;
@@ -18,7 +19,7 @@ pub(crate) mod usage;
 
 use std::process::ExitCode;
 
-pub(crate) use error::{EXIT_FAILED, Error};
+pub(crate) use error::{EXIT_FAILED, Error, sentence};
 
 use crate::cli::{Cli, Command};
 
@@ -39,5 +40,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Error> {
         Command::Repair(command) => repair::run(command).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Exec(args) => run::exec(&args),
     }
 }

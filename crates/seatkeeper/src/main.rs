@@ -44,7 +44,9 @@ fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
         | Command::Usage(_)
         | Command::Repair(_)
         | Command::Demo(_)
-        | Command::Bench(_) => tokio::runtime::Builder::new_current_thread(),
+        | Command::Bench(_)
+        | Command::Run(_)
+        | Command::Exec(_) => tokio::runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build()
 }

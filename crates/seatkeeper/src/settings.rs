@@ -28,6 +28,14 @@ pub(crate) const VARIABLE_URL: &str = "SEATKEEPER_URL";
 pub(crate) const VARIABLE_CA_FILE: &str = "SEATKEEPER_CA_FILE";
 /// The token that the admin commands show.
 pub(crate) const VARIABLE_TOKEN: &str = "SEATKEEPER_TOKEN";
+/// The session of the first license, which `run` sets for its command.
+pub(crate) const VARIABLE_SESSION_ID: &str = "SEATKEEPER_SESSION_ID";
+/// The first license, which `run` sets for its command.
+pub(crate) const VARIABLE_LICENSE_ID: &str = "SEATKEEPER_LICENSE_ID";
+
+/// Variables with the prefix that are no settings.
+const NO_SETTINGS: [&str; 5] =
+    [VARIABLE_URL, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_SESSION_ID, VARIABLE_LICENSE_ID];
 
 /// All that settings are made from.
 #[derive(Debug, Default)]
@@ -188,9 +196,7 @@ fn settings_of(builder: Builder) -> Result<Settings, Wrong> {
 
 /// `SEATKEEPER_SERVER_LISTEN` → `server.listen`. No section has an underscore in its name.
 fn key_of(variable: &str, value: &str) -> Option<String> {
-    if [VARIABLE_URL, VARIABLE_CA_FILE, VARIABLE_TOKEN].contains(&variable)
-        || kubernetes::is_service_variable(variable, value)
-    {
+    if NO_SETTINGS.contains(&variable) || kubernetes::is_service_variable(variable, value) {
         return None;
     }
     let name = variable.strip_prefix(VARIABLE_PREFIX)?.to_lowercase();

@@ -21,7 +21,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 /// The pages for people, and the folder that their links start from.
-const PAGES: [(&str, &str); 15] = [
+const PAGES: [(&str, &str); 17] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
     ("docs/audit.md", "docs"),
@@ -37,6 +37,8 @@ const PAGES: [(&str, &str); 15] = [
     ("docs/metrics.md", "docs"),
     ("docs/alerts.md", "docs"),
     ("docs/security.md", "docs"),
+    ("docs/run.md", "docs"),
+    ("docs/clients.md", "docs"),
 ];
 
 fn page(path: &str) -> String {
@@ -246,6 +248,18 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     assert!(told.contains("none left its pool above its limit"), "{told}");
     // The tour killed it.
     house.kill();
+}
+
+#[test]
+fn the_page_on_run_goes_as_it_says() {
+    let house = House::open();
+    let directory = Path::new(BIN).parent().expect("a directory").display();
+    let pasted = format!("PATH={directory}:$PATH\n{}", blocks(&page("docs/run.md"), "sh").concat());
+    let output = pasted_into_bash(&house, &pasted).output().expect("bash");
+    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{told}{log}");
+    let lines: Vec<_> = told.lines().filter(|line| !line.contains("  ")).collect();
+    assert_eq!(lines, ["rendering", "exit code 7", "exit code 75", "mine at last"], "{told}{log}");
 }
 
 /// Runs the first block of the page on operations, but for what it installs, and then the rest, on servers of the test's own. Gives the

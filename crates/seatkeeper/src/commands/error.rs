@@ -5,6 +5,7 @@ use seatkeeper_server::StartError;
 use seatkeeper_server::auth::MintError;
 
 use super::demo::DemoError;
+use super::run::RunError;
 use crate::logging;
 use crate::{admin, api_client, settings};
 
@@ -47,6 +48,9 @@ pub(crate) enum Error {
     /// The load could not be made.
     #[error(transparent)]
     Load(#[from] seatkeeper_load::Error),
+    /// The command was not run, or not to its end.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The demonstration has no good end.
     #[error(transparent)]
     Demo(#[from] DemoError),
@@ -67,7 +71,7 @@ pub(crate) const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
 
 /// An error with all its causes, in one line.
-pub(super) fn sentence(error: &dyn std::error::Error) -> String {
+pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
@@ -90,6 +94,7 @@ impl Error {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Logging(_) | Self::Admin(admin::Error::Settings(_)) => EXIT_USAGE,
+            Self::Run(error) => error.exit_code(),
             Self::Admin(admin::Error::NoToken(_) | admin::Error::Client(_))
             | Self::Api(_)
             | Self::Start(_)

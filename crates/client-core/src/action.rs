@@ -1,0 +1,29 @@
+//! Actions of the machine, for the driver.
+
+use crate::request::{Request, RequestId};
+use crate::state::State;
+
+/// An action for the driver, to be carried out in the order of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Send the request, and report its outcome.
+    Send(Request),
+    /// Abort the request. The machine ignores a late outcome.
+    Cancel(RequestId),
+    /// Replace the rejected token, then report
+    /// [`Event::TokenReady`](crate::Event::TokenReady) or [`Event::TokenFailed`](crate::Event::TokenFailed).
+    RefreshToken,
+    /// Tell the program its new state. A deadline that merely moved is not told.
+    Tell(State),
+    /// The release is over; the machine sends nothing more.
+    Finish(Finish),
+}
+
+/// The result of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// The server holds no seat for this holder.
+    GivenBack,
+    /// The server did not confirm; the seat is free one TTL after the last heartbeat at the latest.
+    Unconfirmed,
+}

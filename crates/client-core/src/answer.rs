@@ -1,0 +1,155 @@
+//! Responses, classified by the decision that a holder takes on them.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::lease::{Grant, Reacquire, Renewal};
+use crate::problem::Problem;
+use crate::response::{Failure, Response};
+use crate::state::LossReason;
+
+/// A response that is no success.
+#[derive(Debug)]
+pub(crate) enum Setback {
+    /// The server, or something before it, cannot answer now: try again.
+    Transient { failure: Failure, retry_after: Option<Duration> },
+    /// The server cannot do this at all (501, 505): the next try comes no sooner than the next heartbeat.
+    Hopeless,
+    /// The token is not accepted.
+    Unauthenticated(Box<Problem>),
+    /// The server refuses the request itself.
+    Refused(Box<Problem>),
+}
+
+/// The answer to a heartbeat that has not renewed the session.
+#[derive(Debug)]
+pub(crate) enum BeatSetback {
+    /// Try the heartbeat again.
+    Transient { retry_after: Option<Duration> },
+    /// Try the heartbeat again when the next one is due; `refused` by the server itself.
+    Hopeless { refused: bool },
+    /// The token is not accepted.
+    Unauthenticated,
+    /// The token may no longer use the license.
+    Forbidden,
+    /// The server knows no such session of this user.
+    NotFound,
+    /// The session is over.
+    Gone { reason: LossReason, by: Option<String> },
+}
+
+/// The body of a granted acquire; fields that a server does not know yet have defaults.
+#[derive(Deserialize)]
+struct GrantBody {
+    session_id: String,
+    license_id: Option<String>,
+    expires_in_seconds: u64,
+    heartbeat_interval_seconds: Option<u64>,
+    #[serde(default)]
+    grace_seconds: u64,
+    #[serde(default)]
+    reacquire: Reacquire,
+    seats_used: Option<u32>,
+    seats_total: Option<u32>,
+}
+
+/// The body of an answered heartbeat.
+#[derive(Default, Deserialize)]
+struct RenewalBody {
+    expires_in_seconds: Option<u64>,
+    heartbeat_interval_seconds: Option<u64>,
+    grace_seconds: Option<u64>,
+    reacquire: Option<Reacquire>,
+}
+
+/// The longest grace that a server may give: a week.
+const GRACE_SECONDS_MAX: u64 = 604_800;
+
+fn grace(seconds: u64) -> Duration {
+    Duration::from_secs(seconds.min(GRACE_SECONDS_MAX))
+}
+
+/// The longest span that a server may tell: ten years, so that no sum of spans overflows.
+const SPAN_MAX: Duration = Duration::from_secs(315_360_000);
+
+fn span(seconds: u64) -> Duration {
+    Duration::from_secs(seconds).min(SPAN_MAX)
+}
+
+/// Reads the answer to an acquire.
+pub(crate) fn read_acquire(response: &Response) -> Result<Grant, Setback> {
+    if !matches!(response.status, 200 | 201) {
+        return Err(setback(response));
+    }
+    let body: GrantBody = serde_json::from_slice(&response.body).map_err(|_| garbage())?;
+    Ok(Grant {
+        session: body.session_id,
+        license_id: body.license_id,
+        seats: body.seats_used.zip(body.seats_total),
+        expires_in: span(body.expires_in_seconds),
+        interval: body.heartbeat_interval_seconds.map(span),
+        grace: grace(body.grace_seconds),
+        reacquire: body.reacquire,
+    })
+}
+
+/// Reads the answer to a heartbeat.
+pub(crate) fn read_heartbeat(response: &Response) -> Result<Renewal, BeatSetback> {
+    let body = match response.status {
+        204 => RenewalBody::default(),
+        200 => serde_json::from_slice(&response.body)
+            .map_err(|_| BeatSetback::Transient { retry_after: None })?,
+        _ => return Err(beat_setback(response)),
+    };
+    Ok(Renewal {
+        expires_in: body.expires_in_seconds.map(span),
+        interval: body.heartbeat_interval_seconds.map(span),
+        grace: body.grace_seconds.map(grace),
+        reacquire: body.reacquire,
+    })
+}
+
+fn beat_setback(response: &Response) -> BeatSetback {
+    match setback(response) {
+        Setback::Transient { retry_after, .. } => BeatSetback::Transient { retry_after },
+        Setback::Hopeless => BeatSetback::Hopeless { refused: false },
+        Setback::Unauthenticated(_) => BeatSetback::Unauthenticated,
+        Setback::Refused(problem) => match problem.status {
+            403 => BeatSetback::Forbidden,
+            404 => BeatSetback::NotFound,
+            410 => BeatSetback::Gone { reason: gone_reason(&problem), by: problem.by },
+            _ => BeatSetback::Hopeless { refused: true },
+        },
+    }
+}
+
+/// The reason of a 410: the member `reason`, else the kind of problem.
+fn gone_reason(problem: &Problem) -> LossReason {
+    match (problem.reason.as_deref(), problem.code()) {
+        (Some(reason), _) => LossReason::from_name(reason),
+        (None, "session-expired") => LossReason::Expired,
+        (None, "session-entitlement-ended") => LossReason::EntitlementEnded,
+        (None, _) => LossReason::Ended,
+    }
+}
+
+fn setback(response: &Response) -> Setback {
+    let problem = Problem::parse(response.status, &response.body);
+    let told = problem.as_ref().and_then(Problem::retry_after);
+    let retry_after = response.retry_after.max(told).map(|told| told.min(SPAN_MAX));
+    match (response.status, problem) {
+        (401, problem) => {
+            Setback::Unauthenticated(Box::new(problem.unwrap_or_else(|| Problem::unnamed(401))))
+        }
+        (501 | 505, _) => Setback::Hopeless,
+        (408 | 429 | 500..=599, _) => Setback::Transient { failure: Failure::Unavailable, retry_after },
+        (400..=499, Some(problem)) => Setback::Refused(Box::new(problem)),
+        // A page of a proxy, a redirect or an unknown success: no word of the server about the seat.
+        _ => garbage(),
+    }
+}
+
+fn garbage() -> Setback {
+    Setback::Transient { failure: Failure::Garbage, retry_after: None }
+}

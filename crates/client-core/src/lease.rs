@@ -1,0 +1,110 @@
+//! A seat as the server granted it, and its deadline.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::retry::Jitter;
+use crate::time::{Deadline, Now};
+
+/// The vendor's policy for a session that expired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reacquire {
+    /// The client acquires again by itself after `expired`.
+    #[default]
+    ExpiredOnly,
+    /// Only the program acquires again; also the reading of a policy that this version does not know.
+    #[serde(other)]
+    Never,
+}
+
+/// A granted acquire.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub session: String,
+    pub license_id: Option<String>,
+    pub seats: Option<(u32, u32)>,
+    pub expires_in: Duration,
+    pub interval: Option<Duration>,
+    pub grace: Duration,
+    pub reacquire: Reacquire,
+}
+
+/// An answered heartbeat; absent fields keep their last value.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    pub expires_in: Option<Duration>,
+    pub interval: Option<Duration>,
+    pub grace: Option<Duration>,
+    pub reacquire: Option<Reacquire>,
+}
+
+/// The session of a seat, with the terms of the last answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    pub session: String,
+    pub license_id: Option<String>,
+    pub seats: Option<(u32, u32)>,
+    pub until: Deadline,
+    pub ttl: Duration,
+    pub interval: Duration,
+    pub grace: Duration,
+    pub reacquire: Reacquire,
+}
+
+/// Heartbeats come no faster than this, whatever a server says.
+const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// The interval told, if it leaves room for a heartbeat before the TTL; else a third of the TTL.
+fn interval(told: Option<Duration>, ttl: Duration) -> Duration {
+    told.filter(|told| *told < ttl).unwrap_or(ttl / 3).max(INTERVAL_MIN)
+}
+
+impl Lease {
+    /// Returns the lease of a grant whose request was sent at `sent`.
+    pub(crate) fn new(grant: Grant, sent: Deadline) -> Self {
+        Self {
+            session: grant.session,
+            license_id: grant.license_id,
+            seats: grant.seats,
+            until: sent.after(grant.expires_in),
+            ttl: grant.expires_in,
+            interval: interval(grant.interval, grant.expires_in),
+            grace: grant.grace,
+            reacquire: grant.reacquire,
+        }
+    }
+
+    /// Counts the TTL anew from `sent`; a late answer to an early request never moves the deadline back.
+    pub(crate) fn renew(&mut self, renewal: &Renewal, sent: Deadline) {
+        let shortened = renewal.expires_in.is_some_and(|told| told < self.ttl);
+        self.ttl = renewal.expires_in.unwrap_or(self.ttl);
+        let until = sent.after(self.ttl);
+        self.until = if shortened { until } else { self.until.max(until) };
+        let known = self.interval.min((self.ttl / 3).max(INTERVAL_MIN));
+        self.interval = interval(renewal.interval.or(Some(known)), self.ttl);
+        self.grace = renewal.grace.unwrap_or(self.grace);
+        self.reacquire = renewal.reacquire.unwrap_or(self.reacquire);
+    }
+
+    /// The first heartbeat, at 0.3 to 1.0 of the interval, so that fleets that started together drift apart.
+    pub(crate) fn first_beat(&self, sent: Deadline, jitter: Jitter) -> Deadline {
+        sent.after(self.interval.mul_f64(jitter.between(0.3, 1.0)))
+    }
+
+    /// A later heartbeat, at 0.9 to 1.0 of the interval.
+    pub(crate) fn next_beat(&self, sent: Deadline, jitter: Jitter) -> Deadline {
+        sent.after(self.interval.mul_f64(jitter.between(0.9, 1.0)))
+    }
+
+    /// The timeout of a heartbeat: a third of the interval, at most 10 s.
+    pub(crate) fn timeout(&self) -> Duration {
+        const TIMEOUT_MAX: Duration = Duration::from_secs(10);
+        (self.interval / 3).min(TIMEOUT_MAX)
+    }
+
+    pub(crate) fn has_passed(&self, now: Now) -> bool {
+        self.until.has_passed(now)
+    }
+}

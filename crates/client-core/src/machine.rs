@@ -1,0 +1,195 @@
+//! The state machine of one seat.
+
+mod acquiring;
+mod context;
+mod exchange;
+mod holding;
+mod regaining;
+mod releasing;
+
+use crate::action::Action;
+use crate::event::Event;
+use crate::lease::Lease;
+use crate::plan::Plan;
+use crate::request::RequestId;
+use crate::retry::Jitter;
+use crate::state::{Loss, Refusal, State};
+use crate::time::{Deadline, Now};
+
+use acquiring::Acquiring;
+use context::Context;
+use holding::Holding;
+use regaining::Regaining;
+use releasing::Releasing;
+
+/// A timer this late means a suspended host.
+const TIMER_LATE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The holder's state machine for one seat.
+///
+/// The driver calls [`step`](Self::step) for each event and at [`wake_at`](Self::wake_at), and carries out the actions.
+/// At most one request is in flight at any time.
+#[derive(Debug)]
+pub struct Machine {
+    plan: Plan,
+    phase: Phase,
+    last: Now,
+    told: State,
+    next_request: RequestId,
+}
+
+/// The phases of a machine, each with the data that is valid in the phase.
+#[derive(Debug)]
+enum Phase {
+    Acquiring(Acquiring),
+    Holding(Holding),
+    Regaining(Regaining),
+    Releasing(Releasing),
+    Lost(Loss),
+    Refused(Refusal),
+    Released,
+}
+
+impl Machine {
+    /// Creates a machine and starts its acquire.
+    #[must_use]
+    pub fn new(plan: Plan, now: Now) -> (Self, Vec<Action>) {
+        let mut machine = Self {
+            plan,
+            phase: Phase::Released,
+            last: now,
+            told: State::Acquiring,
+            next_request: RequestId::FIRST,
+        };
+        let actions =
+            machine.advance(now, Jitter::new(0.0), |_, context| Phase::Acquiring(Acquiring::start(context)));
+        (machine, actions)
+    }
+
+    /// Takes one event at `now`, and returns the actions that follow from it. `jitter` is drawn anew for each step.
+    pub fn step(&mut self, event: Event, now: Now, jitter: Jitter) -> Vec<Action> {
+        let late = self.wake_at().is_some_and(|at| at.after(TIMER_LATE).has_passed(now));
+        let woke = event == Event::Wake || now.slept_since(self.last) || late;
+        self.last = now;
+        self.advance(now, jitter, |phase, context| {
+            let phase = if woke { phase.wake(context) } else { phase };
+            if event == Event::Wake { phase } else { phase.step(event, context) }
+        })
+    }
+
+    /// Returns the time at which the machine wants [`Event::Tick`]; `None` if it waits for other events alone.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Deadline> {
+        match &self.phase {
+            Phase::Acquiring(phase) => Some(phase.wake_at()),
+            Phase::Holding(phase) => Some(phase.wake_at()),
+            Phase::Regaining(phase) => phase.wake_at(),
+            Phase::Releasing(phase) => Some(phase.wake_at()),
+            Phase::Lost(_) | Phase::Refused(_) | Phase::Released => None,
+        }
+    }
+
+    /// Returns the state at `now`. No answer is [`State::Active`] after its deadline, also between two steps.
+    #[must_use]
+    pub fn state(&self, now: Now) -> State {
+        let state = self.phase.state();
+        if let State::Active { until } = state
+            && until.has_passed(now)
+        {
+            return State::Offline { since: until, until };
+        }
+        state
+    }
+
+    /// Returns the id of the session, while the machine has one.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.lease().map(|lease| lease.session.as_str())
+    }
+
+    /// Returns the id of the license, if a server told one.
+    #[must_use]
+    pub fn license_id(&self) -> Option<&str> {
+        self.lease().and_then(|lease| lease.license_id.as_deref())
+    }
+
+    /// Returns the seats in use and in total, as the grant told.
+    #[must_use]
+    pub fn seats(&self) -> Option<(u32, u32)> {
+        self.lease().and_then(|lease| lease.seats)
+    }
+
+    fn lease(&self) -> Option<&Lease> {
+        match &self.phase {
+            Phase::Holding(phase) => Some(phase.lease()),
+            Phase::Regaining(phase) => Some(phase.lease()),
+            Phase::Acquiring(_)
+            | Phase::Releasing(_)
+            | Phase::Lost(_)
+            | Phase::Refused(_)
+            | Phase::Released => None,
+        }
+    }
+
+    fn advance(
+        &mut self,
+        now: Now,
+        jitter: Jitter,
+        transition: impl FnOnce(Phase, &mut Context<'_>) -> Phase,
+    ) -> Vec<Action> {
+        let mut context = Context::new(&self.plan, now, jitter, self.next_request);
+        let phase = std::mem::replace(&mut self.phase, Phase::Released);
+        self.phase = transition(phase, &mut context);
+        let mut actions;
+        (self.next_request, actions) = context.finish();
+        let state = self.phase.state();
+        if !state.is_like(&self.told) {
+            actions.push(Action::Tell(state.clone()));
+        }
+        self.told = state;
+        actions
+    }
+}
+
+impl Phase {
+    fn step(self, event: Event, context: &mut Context<'_>) -> Self {
+        match self {
+            Self::Acquiring(phase) => phase.step(event, context),
+            Self::Holding(phase) => phase.step(event, context),
+            Self::Regaining(phase) => phase.step(event, context),
+            Self::Releasing(phase) => phase.step(event, context),
+            ended @ (Self::Lost(_) | Self::Refused(_) | Self::Released) => match event {
+                Event::Acquire => Self::Acquiring(Acquiring::start(context)),
+                Event::Release => releasing::nothing_to_release(context),
+                Event::Tick
+                | Event::Wake
+                | Event::Answered { .. }
+                | Event::Failed { .. }
+                | Event::TokenReady
+                | Event::TokenFailed
+                | Event::Ended(_) => ended,
+            },
+        }
+    }
+
+    /// Voids the request in flight after a sleep of the host, and asks the server before any other work.
+    fn wake(self, context: &mut Context<'_>) -> Self {
+        match self {
+            Self::Acquiring(phase) => Self::Acquiring(phase.wake(context)),
+            Self::Holding(phase) => phase.wake(context),
+            Self::Regaining(phase) => Self::Regaining(phase.wake(context)),
+            ended @ (Self::Releasing(_) | Self::Lost(_) | Self::Refused(_) | Self::Released) => ended,
+        }
+    }
+
+    fn state(&self) -> State {
+        match self {
+            Self::Acquiring(_) => State::Acquiring,
+            Self::Holding(phase) => phase.state(),
+            Self::Regaining(phase) => phase.state(),
+            Self::Lost(loss) => State::Lost(loss.clone()),
+            Self::Refused(refusal) => State::Refused(refusal.clone()),
+            Self::Releasing(_) | Self::Released => State::Released,
+        }
+    }
+}

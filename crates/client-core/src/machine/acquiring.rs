@@ -1,0 +1,139 @@
+//! Acquire: asks until the server grants or refuses a seat, or the wait is over.
+
+use std::time::Duration;
+
+use super::Phase;
+use super::context::Context;
+use super::exchange::{Exchange, Outcome};
+use super::holding::Holding;
+use super::releasing::Releasing;
+use crate::answer::{Setback, read_acquire};
+use crate::event::Event;
+use crate::plan::Wait;
+use crate::problem::Problem;
+use crate::request::Call;
+use crate::response::{Failure, Response};
+use crate::retry::Retry;
+use crate::state::Refusal;
+use crate::time::Deadline;
+
+/// The interval that bounds retries before the first grant.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// The timeout of an acquire: longer than a server's own limit on a commit.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause after a denial without `retry_after_seconds`.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// An acquire under way.
+#[derive(Debug)]
+pub(super) struct Acquiring {
+    exchange: Exchange,
+    retry: Retry,
+    began: Deadline,
+    /// The try under way is the last one.
+    last: bool,
+}
+
+impl Acquiring {
+    pub(super) fn start(context: &mut Context<'_>) -> Self {
+        let mut retry = Retry::default();
+        let exchange = ask(false, &mut retry, context);
+        Self { exchange, retry, began: context.now.instant(), last: false }
+    }
+
+    pub(super) fn wake_at(&self) -> Deadline {
+        // The driver ends a request in flight by timeout, and the token source ends a refresh.
+        self.exchange.wake_at().unwrap_or(Deadline::from_boot(Duration::MAX))
+    }
+
+    pub(super) fn wake(mut self, context: &mut Context<'_>) -> Self {
+        self.exchange.cancel(context);
+        self.exchange = ask(false, &mut self.retry, context);
+        self
+    }
+
+    pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
+        if event == Event::Release {
+            return Releasing::without_session(self.exchange, context);
+        }
+        match self.exchange.take(event, context) {
+            Outcome::Unrelated => Phase::Acquiring(self),
+            Outcome::Send { refreshed } => {
+                self.exchange = ask(refreshed, &mut self.retry, context);
+                Phase::Acquiring(self)
+            }
+            Outcome::Answered { response, sent, refreshed } => {
+                self.answered(&response, sent, refreshed, context)
+            }
+            Outcome::Failed(failure) => self.failed(failure, None, context),
+        }
+    }
+
+    fn answered(
+        mut self,
+        response: &Response,
+        sent: Deadline,
+        refreshed: bool,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        match read_acquire(response) {
+            Ok(grant) => Phase::Holding(Holding::start(grant, sent, self.retry, context)),
+            Err(Setback::Transient { failure, retry_after }) => self.failed(failure, retry_after, context),
+            Err(Setback::Hopeless) => Phase::Refused(Refusal::Unreachable(Failure::Unavailable)),
+            Err(Setback::Unauthenticated(_)) if !refreshed => {
+                self.exchange = Exchange::refresh_token(context);
+                Phase::Acquiring(self)
+            }
+            Err(Setback::Refused(problem)) if problem.code() == "license-full" => self.full(problem, context),
+            Err(Setback::Unauthenticated(problem) | Setback::Refused(problem)) => {
+                Phase::Refused(Refusal::Denied(problem))
+            }
+        }
+    }
+
+    /// Every seat is in use: asks again when the server says, and a last time when the wait is over.
+    fn full(mut self, problem: Box<Problem>, context: &mut Context<'_>) -> Phase {
+        let Some(over) = self.over(context.plan.wait) else {
+            return Phase::Refused(Refusal::Denied(problem));
+        };
+        if over.has_passed(context.now) {
+            return Phase::Refused(Refusal::Denied(problem));
+        }
+        self.retry.succeed();
+        let pause = problem.retry_after().unwrap_or(PAUSE).max(Duration::from_secs(1));
+        let pause = pause.mul_f64(context.jitter.between(1.0, 1.25));
+        self.exchange = Exchange::Waiting { at: context.now.instant().after(pause).min(over) };
+        Phase::Acquiring(self)
+    }
+
+    fn failed(mut self, failure: Failure, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
+        let patience = self.began.after(context.plan.patience);
+        let over = self.over(context.plan.wait).map_or(patience, |over| over.max(patience));
+        let at = self.retry.after_failure(context.now, INTERVAL, retry_after, context.jitter);
+        if self.last || over.has_passed(context.now) {
+            return Phase::Refused(Refusal::Unreachable(failure));
+        }
+        if at < over {
+            self.exchange = Exchange::Waiting { at };
+            return Phase::Acquiring(self);
+        }
+        // Jitter keeps a fleet from a common last try.
+        self.last = true;
+        let rest = over.remaining(context.now).mul_f64(context.jitter.between(0.75, 1.0));
+        self.exchange = Exchange::Waiting { at: context.now.instant().after(rest) };
+        Phase::Acquiring(self)
+    }
+
+    /// Returns the end of the wait for a free seat; `None` if the first denial is final.
+    fn over(&self, wait: Wait) -> Option<Deadline> {
+        match wait {
+            Wait::No => None,
+            Wait::For(span) => Some(self.began.after(span)),
+            Wait::Forever => Some(Deadline::from_boot(Duration::MAX)),
+        }
+    }
+}
+
+fn ask(refreshed: bool, retry: &mut Retry, context: &mut Context<'_>) -> Exchange {
+    Exchange::send(Call::acquire(context.plan), TIMEOUT, refreshed, retry, context)
+}

@@ -1,0 +1,256 @@
+//! Heartbeats of a held seat, and the report of an outage.
+
+use std::time::Duration;
+
+use super::Phase;
+use super::context::Context;
+use super::exchange::{Exchange, Outcome};
+use super::regaining::Regaining;
+use super::releasing::Releasing;
+use crate::answer::{BeatSetback, read_heartbeat};
+use crate::event::{Event, SessionEnd};
+use crate::lease::{Grant, Lease, Reacquire, Renewal};
+use crate::request::Call;
+use crate::response::Response;
+use crate::retry::{Retry, after_hopeless};
+use crate::state::{Loss, LossReason, State};
+use crate::time::Deadline;
+
+/// Reachability of the server.
+#[derive(Clone, Copy, Debug)]
+enum Health {
+    /// The last heartbeat was answered.
+    Confirmed,
+    /// Heartbeats fail; the outage is reported at `tell_at`.
+    Failing { tell_at: Deadline },
+    /// The outage was reported.
+    Offline { since: Deadline },
+}
+
+/// A seat before its deadline.
+#[derive(Debug)]
+pub(super) struct Holding {
+    lease: Lease,
+    exchange: Exchange,
+    retry: Retry,
+    /// The time at which the next heartbeat is, or was, due.
+    due: Deadline,
+    health: Health,
+    /// The last answer was a refusal: a later outage has no grace.
+    refused: bool,
+    /// An end from the event stream, before a heartbeat confirms.
+    told_end: Option<SessionEnd>,
+}
+
+impl Holding {
+    /// Starts with the grant of an acquire that was sent at `sent`.
+    pub(super) fn start(grant: Grant, sent: Deadline, mut retry: Retry, context: &Context<'_>) -> Self {
+        retry.succeed();
+        let lease = Lease::new(grant, sent);
+        let due = lease.first_beat(sent, context.jitter);
+        Self {
+            lease,
+            exchange: Exchange::Waiting { at: due },
+            retry,
+            due,
+            health: Health::Confirmed,
+            refused: false,
+            told_end: None,
+        }
+    }
+
+    /// Goes on with a session that a heartbeat renewed after its deadline.
+    pub(super) fn resume(
+        mut lease: Lease,
+        renewal: &Renewal,
+        sent: Deadline,
+        mut retry: Retry,
+        context: &Context<'_>,
+    ) -> Self {
+        retry.succeed();
+        lease.renew(renewal, sent);
+        let due = lease.next_beat(sent, context.jitter);
+        let exchange = Exchange::Waiting { at: due };
+        Self { lease, exchange, retry, due, health: Health::Confirmed, refused: false, told_end: None }
+    }
+
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(super) fn state(&self) -> State {
+        let until = self.lease.until;
+        match self.health {
+            Health::Confirmed | Health::Failing { .. } => State::Active { until },
+            Health::Offline { since } => State::Offline { since, until },
+        }
+    }
+
+    pub(super) fn wake_at(&self) -> Deadline {
+        let outage = match self.health {
+            Health::Failing { tell_at } => Some(tell_at),
+            Health::Confirmed | Health::Offline { .. } => None,
+        };
+        let next = [self.exchange.wake_at(), outage].into_iter().flatten().min();
+        next.map_or(self.lease.until, |at| at.min(self.lease.until))
+    }
+
+    /// Sends a heartbeat at once; after the deadline, acquires.
+    pub(super) fn wake(mut self, context: &mut Context<'_>) -> Phase {
+        self.exchange.cancel(context);
+        if !matches!(self.health, Health::Offline { .. }) {
+            self.health = Health::Offline { since: context.now.instant() };
+        }
+        if self.lease.has_passed(context.now) {
+            return Phase::Regaining(self.into_regaining().after_sleep(context));
+        }
+        self.beat(false, context);
+        Phase::Holding(self)
+    }
+
+    pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
+        match event {
+            Event::Release => return Releasing::session(&self.lease, self.exchange, context),
+            Event::Ended(end) => return self.ended(end, context),
+            Event::Tick
+            | Event::Wake
+            | Event::Answered { .. }
+            | Event::Failed { .. }
+            | Event::TokenReady
+            | Event::TokenFailed
+            | Event::Acquire => {}
+        }
+        let phase = match self.exchange.take(event, context) {
+            Outcome::Unrelated => Phase::Holding(self),
+            Outcome::Send { .. } if self.lease.has_passed(context.now) => Phase::Holding(self),
+            Outcome::Send { refreshed } => {
+                self.beat(refreshed, context);
+                Phase::Holding(self)
+            }
+            Outcome::Answered { response, sent, refreshed } => {
+                self.answered(&response, sent, refreshed, context)
+            }
+            Outcome::Failed(_) => self.failed(None, context),
+        };
+        let Phase::Holding(mut holding) = phase else { return phase };
+        if holding.lease.has_passed(context.now) {
+            return holding.passed(context);
+        }
+        holding.tell_outage(context);
+        Phase::Holding(holding)
+    }
+
+    fn beat(&mut self, refreshed: bool, context: &mut Context<'_>) {
+        let call = Call::heartbeat(&self.lease.session);
+        let timeout = self.lease.timeout();
+        self.exchange = Exchange::send(call, timeout, refreshed, &mut self.retry, context);
+    }
+
+    fn answered(
+        mut self,
+        response: &Response,
+        sent: Deadline,
+        refreshed: bool,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        match read_heartbeat(response) {
+            Ok(renewal) => {
+                self.lease.renew(&renewal, sent);
+                self.retry.succeed();
+                (self.health, self.refused, self.told_end) = (Health::Confirmed, false, None);
+                self.due = self.lease.next_beat(sent, context.jitter);
+                self.exchange = Exchange::Waiting { at: self.due };
+                Phase::Holding(self)
+            }
+            Err(BeatSetback::Transient { retry_after }) => self.failed(retry_after, context),
+            Err(BeatSetback::Hopeless { refused }) => {
+                self.refused = refused;
+                self.fail();
+                let at = after_hopeless(context.now, self.lease.interval, context.jitter);
+                self.exchange = Exchange::Waiting { at };
+                Phase::Holding(self)
+            }
+            Err(BeatSetback::Unauthenticated) if !refreshed => {
+                self.exchange = Exchange::refresh_token(context);
+                Phase::Holding(self)
+            }
+            Err(BeatSetback::Unauthenticated) => {
+                self.refused = true;
+                self.failed(None, context)
+            }
+            Err(BeatSetback::Forbidden) => {
+                Phase::Lost(Loss { reason: LossReason::Unauthorized, by: None, retry: false })
+            }
+            Err(BeatSetback::NotFound) => self.over(LossReason::NotFound, None, context),
+            Err(BeatSetback::Gone { reason, by }) => self.over(reason, by, context),
+        }
+    }
+
+    /// Handles the end of the session: acquires again where the policy allows.
+    fn over(self, reason: LossReason, by: Option<String>, context: &mut Context<'_>) -> Phase {
+        let may = self.lease.reacquire == Reacquire::ExpiredOnly;
+        if may && reason == LossReason::Expired {
+            const SPREAD: Duration = Duration::from_secs(5);
+            let at = context.now.instant().after(context.jitter.part_of(SPREAD));
+            return Phase::Regaining(self.into_regaining().after_end(reason, Some(at), context));
+        }
+        if may && reason == LossReason::NotFound {
+            return Phase::Regaining(self.into_regaining().after_end(reason, None, context));
+        }
+        Phase::Lost(Loss { reason, by, retry: false })
+    }
+
+    fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
+        if let Some(SessionEnd { reason, by, .. }) = self.told_end.take() {
+            // No answer contradicts the stream.
+            return self.over(reason, by, context);
+        }
+        self.fail();
+        let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
+        self.exchange = Exchange::Waiting { at };
+        Phase::Holding(self)
+    }
+
+    /// Notes that a heartbeat failed.
+    fn fail(&mut self) {
+        if matches!(self.health, Health::Confirmed) {
+            self.health = Health::Failing { tell_at: self.due.after(self.lease.interval / 2) };
+        }
+    }
+
+    /// Tells the outage once a failing heartbeat is half an interval late.
+    fn tell_outage(&mut self, context: &Context<'_>) {
+        match self.health {
+            Health::Failing { tell_at } if tell_at.has_passed(context.now) => {
+                self.health = Health::Offline { since: self.due };
+            }
+            Health::Failing { .. } | Health::Confirmed | Health::Offline { .. } => {}
+        }
+    }
+
+    /// Confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
+    fn ended(mut self, end: SessionEnd, context: &mut Context<'_>) -> Phase {
+        if end.session != self.lease.session {
+            return Phase::Holding(self);
+        }
+        self.exchange.cancel(context);
+        self.told_end = Some(end);
+        self.beat(false, context);
+        Phase::Holding(self)
+    }
+
+    /// Handles a deadline that passed without an answer.
+    fn passed(self, context: &mut Context<'_>) -> Phase {
+        self.exchange.cancel(context);
+        let refused = self.refused;
+        self.into_regaining().after_outage(refused, context)
+    }
+
+    fn into_regaining(self) -> Regaining {
+        let since = match self.health {
+            Health::Offline { since } => since,
+            Health::Confirmed | Health::Failing { .. } => self.due,
+        };
+        Regaining::new(self.lease, self.retry, since, self.refused)
+    }
+}

@@ -1,0 +1,249 @@
+//! Automatic acquire after an ended session or a passed deadline.
+
+use std::time::Duration;
+
+use super::Phase;
+use super::acquiring::TIMEOUT;
+use super::context::Context;
+use super::exchange::{Exchange, Outcome};
+use super::holding::Holding;
+use super::releasing::Releasing;
+use crate::answer::{BeatSetback, Setback, read_acquire, read_heartbeat};
+use crate::event::Event;
+use crate::lease::{Lease, Reacquire};
+use crate::request::Call;
+use crate::response::Response;
+use crate::retry::{Retry, after_hopeless};
+use crate::state::{Loss, LossReason, State};
+use crate::time::Deadline;
+
+/// A seat that has to be acquired again.
+#[derive(Debug)]
+pub(super) struct Regaining {
+    /// The last lease, whose session may be over.
+    lease: Lease,
+    exchange: Exchange,
+    retry: Retry,
+    reason: LossReason,
+    face: Face,
+    refused: bool,
+}
+
+/// The reported state during the acquire.
+#[derive(Debug)]
+enum Face {
+    /// The host just woke; the first answer decides.
+    Offline { since: Deadline },
+    /// The vendor lets the program go on until then.
+    Grace { until: Deadline },
+    /// The server ended the session; the loss is told at `give_up`.
+    Reacquiring { give_up: Deadline },
+    /// The loss was reported; tries go on.
+    Lost,
+}
+
+impl Regaining {
+    pub(super) fn new(lease: Lease, retry: Retry, since: Deadline, refused: bool) -> Self {
+        let exchange = Exchange::Waiting { at: lease.until };
+        Self { lease, exchange, retry, reason: LossReason::Deadline, face: Face::Offline { since }, refused }
+    }
+
+    /// Asks at once after a sleep past the deadline.
+    pub(super) fn after_sleep(mut self, context: &mut Context<'_>) -> Self {
+        self.ask(false, context);
+        self
+    }
+
+    /// The server ended the session: asks at `at`, or at once.
+    pub(super) fn after_end(
+        mut self,
+        reason: LossReason,
+        at: Option<Deadline>,
+        context: &mut Context<'_>,
+    ) -> Self {
+        let spared = context.now.instant().after(self.lease.interval);
+        self.face = Face::Reacquiring { give_up: self.lease.until.max(spared) };
+        self.reason = reason;
+        match at {
+            Some(at) => self.exchange = Exchange::Waiting { at },
+            None => self.ask(false, context),
+        }
+        self
+    }
+
+    /// The deadline passed during an outage: grace, or the loss.
+    pub(super) fn after_outage(mut self, refused: bool, context: &mut Context<'_>) -> Phase {
+        self.refused = refused;
+        let at = self.retry.after_failure(context.now, self.lease.interval, None, context.jitter);
+        self.exchange = Exchange::Waiting { at };
+        self.unreached(context)
+    }
+
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(super) fn state(&self) -> State {
+        match &self.face {
+            Face::Offline { since } => State::Offline { since: *since, until: self.lease.until },
+            Face::Grace { until } => State::Grace { until: *until },
+            Face::Reacquiring { .. } => State::Reacquiring,
+            Face::Lost => State::Lost(self.loss(true)),
+        }
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Deadline> {
+        let turn = match self.face {
+            Face::Grace { until } => Some(until),
+            Face::Reacquiring { give_up } => Some(give_up),
+            Face::Offline { .. } | Face::Lost => None,
+        };
+        [self.exchange.wake_at(), turn].into_iter().flatten().min()
+    }
+
+    pub(super) fn wake(mut self, context: &mut Context<'_>) -> Self {
+        self.exchange.cancel(context);
+        self.ask(false, context);
+        self
+    }
+
+    pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
+        if event == Event::Release {
+            return Releasing::without_session(self.exchange, context);
+        }
+        let phase = match self.exchange.take(event, context) {
+            Outcome::Unrelated => Phase::Regaining(self),
+            Outcome::Send { refreshed } => {
+                self.ask(refreshed, context);
+                Phase::Regaining(self)
+            }
+            Outcome::Answered { response, sent, refreshed } => {
+                self.answered(&response, sent, refreshed, context)
+            }
+            Outcome::Failed(_) => self.failed(None, context),
+        };
+        let Phase::Regaining(regaining) = phase else { return phase };
+        regaining.turn(context)
+    }
+
+    fn answered(
+        mut self,
+        response: &Response,
+        sent: Deadline,
+        refreshed: bool,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        if self.only_renews() {
+            return self.answered_heartbeat(response, sent, refreshed, context);
+        }
+        match read_acquire(response) {
+            Ok(grant) => Phase::Holding(Holding::start(grant, sent, self.retry, context)),
+            Err(Setback::Transient { retry_after, .. }) => self.failed(retry_after, context),
+            Err(Setback::Hopeless) => self.hopeless(context),
+            Err(Setback::Unauthenticated(_)) if !refreshed => {
+                self.exchange = Exchange::refresh_token(context);
+                Phase::Regaining(self)
+            }
+            Err(Setback::Unauthenticated(_)) => {
+                self.refused = true;
+                self.failed(None, context)
+            }
+            Err(Setback::Refused(_)) => Phase::Lost(self.loss(false)),
+        }
+    }
+
+    fn answered_heartbeat(
+        mut self,
+        response: &Response,
+        sent: Deadline,
+        refreshed: bool,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        match read_heartbeat(response) {
+            Ok(renewal) => Phase::Holding(Holding::resume(self.lease, &renewal, sent, self.retry, context)),
+            Err(BeatSetback::Transient { retry_after }) => self.failed(retry_after, context),
+            Err(BeatSetback::Hopeless { refused }) => {
+                self.refused = refused;
+                self.hopeless(context)
+            }
+            Err(BeatSetback::Unauthenticated) if !refreshed => {
+                self.exchange = Exchange::refresh_token(context);
+                Phase::Regaining(self)
+            }
+            Err(BeatSetback::Unauthenticated) => {
+                self.refused = true;
+                self.failed(None, context)
+            }
+            Err(BeatSetback::Forbidden) => {
+                Phase::Lost(Loss { reason: LossReason::Unauthorized, by: None, retry: false })
+            }
+            Err(BeatSetback::NotFound) => {
+                Phase::Lost(Loss { reason: LossReason::NotFound, by: None, retry: false })
+            }
+            Err(BeatSetback::Gone { reason, by }) => Phase::Lost(Loss { reason, by, retry: false }),
+        }
+    }
+
+    fn hopeless(mut self, context: &mut Context<'_>) -> Phase {
+        let at = after_hopeless(context.now, self.lease.interval, context.jitter);
+        self.exchange = Exchange::Waiting { at };
+        self.unreached(context)
+    }
+
+    /// The vendor forbids a second session, so the machine may only renew the first.
+    fn only_renews(&self) -> bool {
+        self.lease.reacquire == Reacquire::Never
+    }
+
+    fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
+        let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
+        self.exchange = Exchange::Waiting { at };
+        self.unreached(context)
+    }
+
+    /// Handles a try without a decision. After a sleep the first such try starts the grace or reports the loss.
+    fn unreached(mut self, context: &mut Context<'_>) -> Phase {
+        let until = self.lease.until.after(self.lease.grace);
+        let grace = !self.refused && !until.has_passed(context.now);
+        self.face = match self.face {
+            Face::Offline { .. } if grace => Face::Grace { until },
+            Face::Offline { .. } => Face::Lost,
+            Face::Grace { .. } if self.refused => Face::Lost,
+            face @ (Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost) => face,
+        };
+        self.turn(context)
+    }
+
+    /// Reports the loss at the end of the grace or of the time to acquire again.
+    fn turn(mut self, context: &mut Context<'_>) -> Phase {
+        let over = match self.face {
+            Face::Grace { until } => until.has_passed(context.now),
+            Face::Reacquiring { give_up } => give_up.has_passed(context.now),
+            Face::Offline { .. } | Face::Lost => false,
+        };
+        if over {
+            self.face = Face::Lost;
+        }
+        match self.face {
+            Face::Lost if self.only_renews() => {
+                self.exchange.cancel(context);
+                Phase::Lost(self.loss(false))
+            }
+            Face::Offline { .. } | Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost => {
+                Phase::Regaining(self)
+            }
+        }
+    }
+
+    fn loss(&self, retry: bool) -> Loss {
+        Loss { reason: self.reason.clone(), by: None, retry }
+    }
+
+    fn ask(&mut self, refreshed: bool, context: &mut Context<'_>) {
+        let call = match self.lease.reacquire {
+            Reacquire::ExpiredOnly => Call::acquire(context.plan),
+            Reacquire::Never => Call::heartbeat(&self.lease.session),
+        };
+        self.exchange = Exchange::send(call, TIMEOUT, refreshed, &mut self.retry, context);
+    }
+}

@@ -1,0 +1,95 @@
+//! A refusal in the server's words (RFC 9457).
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A problem that the server answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Problem {
+    /// The `type`: a URL whose last segment is the [`code`](Self::code).
+    #[serde(rename = "type")]
+    kind: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// One short sentence for the kind of problem.
+    pub title: String,
+    /// One sentence for this occurrence.
+    pub detail: Option<String>,
+    /// Seconds to wait before the next try.
+    pub retry_after_seconds: Option<u64>,
+    /// The number of seats of a full license.
+    pub seats_total: Option<u32>,
+    /// Some holders of a full license, the stalest first.
+    pub holders: Vec<Holder>,
+    /// The fields of the request that are wrong.
+    pub errors: Vec<FieldError>,
+    /// The reason of an ended session.
+    pub reason: Option<String>,
+    /// The cause of an ended session, where the server names one.
+    #[serde(deserialize_with = "text_or_nothing")]
+    pub by: Option<String>,
+    /// The person to ask about an expired license.
+    pub contact_support: Option<String>,
+}
+
+/// A holder of a seat.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Holder {
+    /// The machine.
+    pub machine_id: String,
+    /// The process on the machine, where the license counts processes.
+    pub instance_id: Option<String>,
+}
+
+/// A field of a request that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct FieldError {
+    /// The name of the field.
+    pub field: String,
+    /// The rule that the field breaks.
+    pub message: String,
+}
+
+/// Reads a text; other JSON is no error, for a later server may say more.
+fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.as_str().map(str::to_owned))
+}
+
+/// The longest pause that a denial may ask for: a day.
+const RETRY_AFTER_SECONDS_MAX: u64 = 86_400;
+
+impl Problem {
+    /// Returns the problem of an answer that has a status alone.
+    pub(crate) fn unnamed(status: u16) -> Self {
+        Self { status, ..Self::default() }
+    }
+
+    /// Parses a body; `None` if it is no JSON object with a `type` or a `title`: some proxy answered, not the server.
+    pub(crate) fn parse(status: u16, body: &[u8]) -> Option<Self> {
+        let mut problem: Self = serde_json::from_slice(body).ok()?;
+        problem.status = status;
+        (!problem.kind.is_empty() || !problem.title.is_empty()).then_some(problem)
+    }
+
+    /// Returns the name of the kind: the last segment of `type`, or a name by status.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        let last = self.kind.rsplit('/').next().unwrap_or_default();
+        match (last, self.status) {
+            ("" | "about:blank", 401) => "unauthenticated",
+            ("" | "about:blank", 403) => "forbidden",
+            ("" | "about:blank", 404) => "not-found",
+            ("" | "about:blank", 410) => "session-ended",
+            ("" | "about:blank", 422) => "invalid-request",
+            ("" | "about:blank", _) => "refused",
+            (name, _) => name,
+        }
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after_seconds.map(|seconds| Duration::from_secs(seconds.min(RETRY_AFTER_SECONDS_MAX)))
+    }
+}

@@ -1,0 +1,46 @@
+//! The outcome of a request, as the driver reports it.
+
+use std::time::Duration;
+
+/// An HTTP response that arrived whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The header `Retry-After`, if it is a number of seconds.
+    pub retry_after: Option<Duration>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The way in which a request got no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// No connection: the server refuses, or its name or certificate is wrong.
+    #[error("the connection was refused")]
+    Refused,
+    /// The connection broke before the request was sent.
+    #[error("the connection broke before the request was sent")]
+    ResetBeforeSend,
+    /// The connection broke after the request was sent; the server may have carried it out.
+    #[error("the connection broke before the answer")]
+    ResetAfterSend,
+    /// No response within the request's timeout; the server may have carried it out.
+    #[error("no answer in time")]
+    Timeout,
+    /// The response ended before it was whole.
+    #[error("the answer broke off")]
+    Truncated,
+    /// The response is no HTTP, or no answer of a Seatkeeper server.
+    #[error("the answer is not one of a Seatkeeper server")]
+    Garbage,
+    /// The token source has no token.
+    #[error("the token source has no token")]
+    NoToken,
+    /// The server does not accept the token, nor a fresh one.
+    #[error("the server does not accept the token")]
+    Unauthenticated,
+    /// The server answered that it cannot serve now.
+    #[error("the server cannot answer now")]
+    Unavailable,
+}

@@ -1,0 +1,101 @@
+//! The description of a client.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Url};
+use tokio::sync::mpsc;
+
+use crate::client::Client;
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::tokens::{TokenCache, TokenError, TokenSource};
+use crate::transport::Transport;
+
+/// The default of [`ClientBuilder::connect_timeout`].
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Builds a [`Client`]. Without a token source the server refuses every request.
+#[derive(Debug)]
+#[must_use = "a builder does nothing before `build`"]
+pub struct ClientBuilder {
+    url: String,
+    tokens: TokenSource,
+    certificates: Option<Vec<u8>>,
+    connect_timeout: Duration,
+}
+
+impl Client {
+    /// Returns a builder for a client of the server at `url`: `http://HOST:PORT` or `https://HOST:PORT`.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        let tokens = TokenSource::Static(String::new());
+        ClientBuilder { url: url.into(), tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }
+    }
+}
+
+impl ClientBuilder {
+    /// Sets a fixed bearer token.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.tokens = TokenSource::Static(token.into());
+        self
+    }
+
+    /// Sets the file of the bearer token. The client reads the file again when the server rejects the token.
+    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tokens = TokenSource::File(path.into());
+        self
+    }
+
+    /// Sets a function that returns a fresh bearer token. The client calls `source` for the first request, and when the
+    /// server rejects the token. One call at a time serves every seat.
+    pub fn token_source<F, A>(mut self, source: F) -> Self
+    where
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<String, TokenError>> + Send + 'static,
+    {
+        self.tokens = TokenSource::callback(source);
+        self
+    }
+
+    /// Sets the certificate authorities, in PEM. Without this call the system's authorities are trusted.
+    pub fn certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.certificates = Some(pem.into());
+        self
+    }
+
+    /// Sets the time for a connection to the server. Default: 5 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Builds the client, and starts its task on the Tokio runtime of the caller. No request is sent.
+    pub fn build(self) -> Result<Client, Error> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        let base = address(&self.url)?;
+        let mut http = reqwest::Client::builder()
+            .connect_timeout(self.connect_timeout)
+            .redirect(Policy::none())
+            .no_proxy();
+        if let Some(pem) = &self.certificates {
+            http = http.tls_certs_only(Certificate::from_pem_bundle(pem).map_err(Error::Http)?);
+        }
+        let http = http.build().map_err(Error::Http)?;
+        let (commands, received) = mpsc::unbounded_channel();
+        let transport = Transport { http, base, tokens: Arc::new(TokenCache::new(self.tokens)) };
+        runtime.spawn(Driver::new(transport, received).run());
+        Ok(Client::new(commands))
+    }
+}
+
+fn address(url: &str) -> Result<Url, Error> {
+    let wrong = || Error::Address { url: url.to_owned() };
+    let base: Url = url.parse().map_err(|_| wrong())?;
+    match base.scheme() {
+        "http" | "https" if base.has_host() => Ok(base),
+        _ => Err(wrong()),
+    }
+}

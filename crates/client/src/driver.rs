@@ -1,0 +1,250 @@
+//! The task of a client, which steps the machine of every seat and carries out the actions.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_client_core::{
+    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Rejected, Request, RequestId,
+    TokenGeneration, TokenKeeper,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::clock;
+use crate::shared::{Session, Shared};
+use crate::transport::Transport;
+
+/// Names a seat within its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SeatKey(pub u64);
+
+/// A call of a program.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared> },
+    Event { key: SeatKey, event: Event },
+    Release { key: SeatKey, done: oneshot::Sender<Finish> },
+}
+
+/// The result of work outside of the task.
+enum Done {
+    Request { key: SeatKey, event: Event },
+    Token { fresh: bool },
+}
+
+/// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+struct Entry {
+    machine: Machine,
+    shared: Arc<Shared>,
+    wake_at: Option<Deadline>,
+    flight: Option<(RequestId, AbortHandle)>,
+    sent_with: TokenGeneration,
+    wants_token: bool,
+    done: Vec<oneshot::Sender<Finish>>,
+    finished: bool,
+}
+
+pub(crate) struct Driver {
+    transport: Transport,
+    commands: mpsc::UnboundedReceiver<Command>,
+    seats: HashMap<SeatKey, Entry>,
+    timers: BTreeSet<(Deadline, SeatKey)>,
+    work: JoinSet<Done>,
+    keeper: TokenKeeper,
+    last: Now,
+}
+
+impl Driver {
+    pub(crate) fn new(transport: Transport, commands: mpsc::UnboundedReceiver<Command>) -> Self {
+        Self {
+            transport,
+            commands,
+            seats: HashMap::new(),
+            timers: BTreeSet::new(),
+            work: JoinSet::new(),
+            keeper: TokenKeeper::default(),
+            last: clock::now(),
+        }
+    }
+
+    /// Runs until the client and all its seats are dropped, and every release has had its time.
+    pub(crate) async fn run(mut self) {
+        let mut open = true;
+        while open || !self.seats.is_empty() {
+            let pause = self.pause();
+            tokio::select! {
+                command = self.commands.recv(), if open => match command {
+                    Some(command) => self.command(command),
+                    None => open = false,
+                },
+                Some(done) = self.work.join_next() => {
+                    // An aborted request has no result.
+                    if let Ok(done) = done {
+                        self.done(done);
+                    }
+                }
+                () = tokio::time::sleep(pause), if !self.seats.is_empty() => {}
+            }
+            self.tick();
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        let now = clock::now();
+        self.timers.first().map_or(LOOK_INTERVAL, |(at, _)| at.remaining(now)).min(LOOK_INTERVAL)
+    }
+
+    /// Fires the timers that are due; after a sleep of the host, steps every machine.
+    fn tick(&mut self) {
+        let now = clock::now();
+        let due: Vec<SeatKey> = if now.slept_since(self.last) {
+            self.seats.keys().copied().collect()
+        } else {
+            self.timers.iter().take_while(|(at, _)| at.has_passed(now)).map(|(_, key)| *key).collect()
+        };
+        self.last = now;
+        for key in due {
+            self.step(key, Event::Tick);
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Start { key, plan, shared } => {
+                let (machine, actions) = Machine::new(*plan, clock::now());
+                let entry = Entry {
+                    machine,
+                    shared,
+                    wake_at: None,
+                    flight: None,
+                    sent_with: TokenGeneration::default(),
+                    wants_token: false,
+                    done: Vec::new(),
+                    finished: false,
+                };
+                self.seats.insert(key, entry);
+                self.carry_out(key, actions);
+            }
+            Command::Event { key, event } => self.step(key, event),
+            Command::Release { key, done } => {
+                if let Some(entry) = self.seats.get_mut(&key) {
+                    entry.done.push(done);
+                    self.step(key, Event::Release);
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Request { key, event } => self.step(key, event),
+            Done::Token { fresh } => {
+                self.keeper.finish(fresh);
+                let waiting = self.seats.iter_mut().filter(|(_, entry)| entry.wants_token);
+                let keys: Vec<SeatKey> = waiting
+                    .map(|(key, entry)| {
+                        entry.wants_token = false;
+                        *key
+                    })
+                    .collect();
+                for key in keys {
+                    self.step(key, if fresh { Event::TokenReady } else { Event::TokenFailed });
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, key: SeatKey, event: Event) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        let actions = entry.machine.step(event, clock::now(), Jitter::new(rand::random()));
+        self.carry_out(key, actions);
+    }
+
+    fn carry_out(&mut self, key: SeatKey, actions: Vec<Action>) {
+        let mut told = false;
+        for action in actions {
+            match action {
+                Action::Send(request) => self.send(key, request),
+                Action::Cancel(request) => self.cancel(key, request),
+                Action::RefreshToken => self.refresh_token(key),
+                Action::Tell(_) => told = true,
+                Action::Finish(finish) => self.finish(key, finish),
+            }
+        }
+        self.publish(key, told);
+    }
+
+    fn send(&mut self, key: SeatKey, request: Request) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        let (id, transport) = (request.id, self.transport.clone());
+        entry.sent_with = self.keeper.current();
+        let handle = self.work.spawn(async move {
+            let event = match transport.send(request).await {
+                Ok(response) => Event::Answered { request: id, response },
+                Err(failure) => Event::Failed { request: id, failure },
+            };
+            Done::Request { key, event }
+        });
+        entry.flight = Some((id, handle));
+    }
+
+    fn cancel(&mut self, key: SeatKey, request: RequestId) {
+        if let Some(entry) = self.seats.get_mut(&key)
+            && let Some((_, handle)) = entry.flight.take_if(|(id, _)| *id == request)
+        {
+            handle.abort();
+        }
+    }
+
+    fn refresh_token(&mut self, key: SeatKey) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        match self.keeper.reject(entry.sent_with) {
+            Rejected::Superseded => self.step(key, Event::TokenReady),
+            Rejected::Wait => entry.wants_token = true,
+            Rejected::Refresh => {
+                entry.wants_token = true;
+                let tokens = self.transport.tokens.clone();
+                self.work.spawn(async move { Done::Token { fresh: tokens.refresh().await.is_ok() } });
+            }
+        }
+    }
+
+    fn finish(&mut self, key: SeatKey, finish: Finish) {
+        if let Some(entry) = self.seats.get_mut(&key) {
+            entry.finished = true;
+            for done in entry.done.drain(..) {
+                // The program may have stopped to wait.
+                let _ = done.send(finish);
+            }
+        }
+    }
+
+    /// Publishes the state of a seat, sets its timer, and forgets a seat that is released.
+    fn publish(&mut self, key: SeatKey, told: bool) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        let machine = &entry.machine;
+        if let Some(id) = machine.session() {
+            let license_id = machine.license_id().map(str::to_owned);
+            entry.shared.set_session(Session { id: Some(id.to_owned()), license_id, seats: machine.seats() });
+        }
+        let state = machine.state(clock::now());
+        entry.shared.publish(state, told);
+        let wake_at = machine.wake_at();
+        if let Some(at) = entry.wake_at {
+            self.timers.remove(&(at, key));
+        }
+        entry.wake_at = wake_at;
+        if let Some(at) = wake_at {
+            self.timers.insert((at, key));
+        }
+        if entry.finished {
+            if let Some(at) = entry.wake_at {
+                self.timers.remove(&(at, key));
+            }
+            self.seats.remove(&key);
+        }
+    }
+}

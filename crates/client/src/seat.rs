@@ -1,0 +1,105 @@
+//! A seat in the hands of a program.
+
+use std::sync::Arc;
+
+use seatkeeper_client_core::{Event, Finish, State};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::driver::{Command, SeatKey};
+use crate::error::{CheckError, Error};
+use crate::shared::Shared;
+
+/// A seat of a license. Dropping it releases it in the background, as far as the runtime still runs.
+#[derive(Debug)]
+pub struct Seat {
+    key: SeatKey,
+    shared: Arc<Shared>,
+    commands: mpsc::UnboundedSender<Command>,
+}
+
+impl Seat {
+    pub(crate) fn new(key: SeatKey, shared: Arc<Shared>, commands: mpsc::UnboundedSender<Command>) -> Self {
+        Self { key, shared, commands }
+    }
+
+    /// Waits until the acquire of a new seat has its result.
+    pub(crate) async fn acquired(self) -> Result<Self, Error> {
+        let mut states = self.watch();
+        let state = states
+            .wait_for(|state| !matches!(state, State::Acquiring))
+            .await
+            .map_err(|_| Error::Closed)?
+            .clone();
+        match state {
+            State::Refused(refusal) => Err(refusal.into()),
+            State::Released => Err(Error::Closed),
+            State::Acquiring
+            | State::Active { .. }
+            | State::Offline { .. }
+            | State::Grace { .. }
+            | State::Reacquiring
+            | State::Lost(_) => Ok(self),
+        }
+    }
+
+    /// Returns the state of this instant.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.shared.state()
+    }
+
+    /// Returns a receiver that is told every change of state, the latest one last. A deadline that merely moves is no change.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<State> {
+        self.shared.watch()
+    }
+
+    /// Returns `Ok` while the program may go on. Without a loss the call takes no lock and costs one reading of a clock.
+    pub fn check(&self) -> Result<(), CheckError> {
+        if self.shared.is_valid() {
+            return Ok(());
+        }
+        match self.state() {
+            State::Lost(loss) => Err(CheckError::Lost(loss)),
+            State::Released => Err(CheckError::Released),
+            State::Acquiring
+            | State::Active { .. }
+            | State::Offline { .. }
+            | State::Grace { .. }
+            | State::Reacquiring
+            | State::Refused(_) => Err(CheckError::Unconfirmed),
+        }
+    }
+
+    /// Returns the id of the session, which changes when the seat is acquired again.
+    #[must_use]
+    pub fn session_id(&self) -> Option<String> {
+        self.shared.session().id
+    }
+
+    /// Returns the id of the license.
+    #[must_use]
+    pub fn license_id(&self) -> Option<String> {
+        self.shared.session().license_id
+    }
+
+    /// Returns the seats in use and in total at the time of the grant.
+    #[must_use]
+    pub fn seats(&self) -> Option<(u32, u32)> {
+        self.shared.session().seats
+    }
+
+    /// Gives the seat back, within two seconds.
+    pub async fn release(self) -> Result<Finish, Error> {
+        let (done, finish) = oneshot::channel();
+        self.commands.send(Command::Release { key: self.key, done }).map_err(|_| Error::Closed)?;
+        finish.await.map_err(|_| Error::Closed)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // A driver that is gone holds no seat.
+        let _ = self.commands.send(Command::Event { key: self.key, event: Event::Release });
+    }
+}

@@ -1,0 +1,90 @@
+//! Sources of bearer tokens, and the token of the moment.
+
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+/// The reason why a source has no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file of the token cannot be read.
+    #[error("the file of the token cannot be read")]
+    File(#[from] std::io::Error),
+    /// The program's own source failed.
+    #[error("the token source failed: {0}")]
+    Source(String),
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<String, TokenError>> + Send>>;
+type Callback = Arc<dyn Fn() -> Answer + Send + Sync>;
+
+/// A source of tokens. Its `Debug` shows no token.
+#[derive(Clone)]
+pub(crate) enum TokenSource {
+    Static(String),
+    File(PathBuf),
+    Callback(Callback),
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static(_) => f.write_str("Static(..)"),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Callback(_) => f.write_str("Callback(..)"),
+        }
+    }
+}
+
+impl TokenSource {
+    pub(crate) fn callback<F, A>(source: F) -> Self
+    where
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<String, TokenError>> + Send + 'static,
+    {
+        Self::Callback(Arc::new(move || Box::pin(source())))
+    }
+
+    async fn fetch(&self) -> Result<String, TokenError> {
+        match self {
+            Self::Static(token) => Ok(token.clone()),
+            Self::File(path) => Ok(tokio::fs::read_to_string(path).await?.trim().to_owned()),
+            Self::Callback(callback) => callback().await,
+        }
+    }
+}
+
+/// The token of the moment, fetched once for all requests that need it.
+#[derive(Debug)]
+pub(crate) struct TokenCache {
+    source: TokenSource,
+    current: Mutex<Option<String>>,
+}
+
+impl TokenCache {
+    pub(crate) fn new(source: TokenSource) -> Self {
+        Self { source, current: Mutex::new(None) }
+    }
+
+    /// Returns the token of the moment; the first call fetches it.
+    pub(crate) async fn current(&self) -> Result<String, TokenError> {
+        let mut current = self.current.lock().await;
+        if let Some(token) = &*current {
+            return Ok(token.clone());
+        }
+        let token = self.source.fetch().await?;
+        *current = Some(token.clone());
+        Ok(token)
+    }
+
+    /// Replaces the token by a fresh one; without a fresh one the old one stays.
+    pub(crate) async fn refresh(&self) -> Result<(), TokenError> {
+        let token = self.source.fetch().await?;
+        *self.current.lock().await = Some(token);
+        Ok(())
+    }
+}

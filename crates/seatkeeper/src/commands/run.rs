@@ -1,0 +1,54 @@
+//! `seatkeeper run`: runs a command while it holds a seat, and gives the seat back on every way out.
+
+mod args;
+mod child;
+mod error;
+mod exec;
+mod group;
+mod program;
+mod report;
+mod seats;
+mod signals;
+mod story;
+mod supervise;
+
+use std::process::ExitCode;
+
+pub(crate) use args::RunArgs;
+pub(crate) use error::RunError;
+pub(crate) use exec::{EXEC, ExecArgs, exec};
+
+use super::Error;
+use report::Report;
+use signals::Signals;
+use story::Story;
+
+/// Finds the command, takes the seats, runs the command, gives the seats back, and reports.
+pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Error> {
+    let mut report = Report::default();
+    let ended = held(&args, &mut report).await;
+    let code = match &ended {
+        Ok(code) => *code,
+        Err(error) => error.exit_code(),
+    };
+    report.finish(code, ended.as_ref().err());
+    if let Some(path) = &args.report {
+        report.write(path).map_err(RunError::Report)?;
+    }
+    ended?;
+    Ok(ExitCode::from(code))
+}
+
+async fn held(args: &RunArgs, report: &mut Report) -> Result<u8, RunError> {
+    let program = program::find(args.program())?;
+    let mut signals = Signals::listen().map_err(RunError::Signals)?;
+    let story = Story::new(args.quiet);
+    let client = seats::client(args)?;
+    let mut seats = seats::acquire(&client, args, &mut signals, story).await?;
+    report.admit(&seats);
+    let ended = supervise::run(&program, args, &mut seats, &mut signals, story).await;
+    seats::release(seats, story).await;
+    let ended = ended?;
+    report.end(&ended);
+    Ok(ended.exit_code())
+}

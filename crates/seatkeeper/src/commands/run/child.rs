@@ -1,0 +1,33 @@
+//! The start of the command.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use rustix::process::Pid;
+use tokio::process::{Child, Command};
+
+use super::args::RunArgs;
+use super::exec::EXEC;
+use super::group::Group;
+use super::seats::HeldSeat;
+use crate::settings::{VARIABLE_LICENSE_ID, VARIABLE_SESSION_ID, VARIABLE_TOKEN};
+
+/// Starts the command with the seats' ids in its environment, and without the token.
+pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::Result<(Child, Group)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(EXEC).arg(std::process::id().to_string()).arg(program).arg("--").arg(args.program());
+    command.args(args.arguments()).env_remove(VARIABLE_TOKEN).kill_on_drop(true);
+    if let Some(first) = seats.first() {
+        let ids =
+            [(VARIABLE_SESSION_ID, first.seat.session_id()), (VARIABLE_LICENSE_ID, first.seat.license_id())];
+        command.envs(ids.into_iter().filter_map(|(name, id)| Some((name, id?))));
+    }
+    let terminal = io::stdin().is_terminal();
+    if !terminal {
+        command.process_group(0);
+    }
+    let child = command.spawn()?;
+    let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let pid = pid.ok_or_else(|| io::Error::other("the command ended before it had a process id"))?;
+    Ok((child, if terminal { Group::Terminal(pid) } else { Group::Own(pid) }))
+}

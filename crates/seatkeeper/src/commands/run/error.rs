@@ -1,0 +1,109 @@
+//! Errors of `seatkeeper run`, each with its exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use seatkeeper_client::Failure;
+
+use crate::settings;
+
+const EXIT_FAILED: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+const EXIT_UNREACHABLE: u8 = 69;
+const EXIT_NO_SEAT: u8 = 75;
+const EXIT_REFUSED: u8 = 77;
+const EXIT_NOT_EXECUTABLE: u8 = 126;
+const EXIT_NOT_FOUND: u8 = 127;
+/// Added to the number of a signal.
+pub(super) const EXIT_SIGNAL: u8 = 128;
+
+/// The reason why the command was not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    /// No such command.
+    #[error("no such command: {name}")]
+    NotFound {
+        /// The command as it was typed.
+        name: String,
+    },
+    /// A file that cannot be executed.
+    #[error("{name} cannot be executed")]
+    NotExecutable {
+        /// The command as it was typed.
+        name: String,
+    },
+    /// The command could not be started.
+    #[error("the command cannot be started")]
+    Start(#[source] io::Error),
+    /// No signals.
+    #[error("cannot listen for signals")]
+    Signals(#[source] io::Error),
+    /// The certificates cannot be read.
+    #[error("{} cannot be read", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// No settings, hence no key that signs a token.
+    #[error(transparent)]
+    Settings(#[from] settings::Error),
+    /// No seat.
+    #[error("no seat of {license}")]
+    NoSeat {
+        /// The license's key, masked.
+        license: String,
+        /// The reason.
+        source: seatkeeper_client::Error,
+    },
+    /// No client.
+    #[error("no client of the server can be made")]
+    Client(#[source] seatkeeper_client::Error),
+    /// A signal came while waiting for a seat.
+    #[error("stopped while waiting for a seat")]
+    Interrupted {
+        /// The number of the signal.
+        signal: u8,
+    },
+    /// The report cannot be written.
+    #[error("the report cannot be written")]
+    Report(#[source] io::Error),
+}
+
+impl RunError {
+    /// Returns the code that the process exits with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound { .. } => EXIT_NOT_FOUND,
+            Self::NotExecutable { .. } | Self::Start(_) => EXIT_NOT_EXECUTABLE,
+            Self::Settings(_) | Self::Client(_) | Self::CaFile { .. } => EXIT_USAGE,
+            Self::Interrupted { signal } => EXIT_SIGNAL.saturating_add(*signal),
+            Self::NoSeat { source, .. } => no_seat(source),
+            Self::Signals(_) | Self::Report(_) => EXIT_FAILED,
+        }
+    }
+
+    /// Returns the name of the outcome in a report.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self.exit_code() {
+            EXIT_NOT_FOUND => "not-found",
+            EXIT_NOT_EXECUTABLE => "not-executable",
+            EXIT_USAGE => "misuse",
+            EXIT_UNREACHABLE => "unreachable",
+            EXIT_NO_SEAT => "no-seat",
+            EXIT_REFUSED => "refused",
+            EXIT_FAILED => "failed",
+            _ => "interrupted",
+        }
+    }
+}
+
+fn no_seat(error: &seatkeeper_client::Error) -> u8 {
+    match (error, error.code()) {
+        (_, "license-full") => EXIT_NO_SEAT,
+        (seatkeeper_client::Error::Offline(Failure::NoToken), _) => EXIT_REFUSED,
+        (seatkeeper_client::Error::Offline(_), _) => EXIT_UNREACHABLE,
+        _ => EXIT_REFUSED,
+    }
+}

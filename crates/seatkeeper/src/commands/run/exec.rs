@@ -1,0 +1,54 @@
+//! The child between fork and the command: asks for a signal when `run` dies, then becomes the command.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use super::error::RunError;
+use crate::commands::Error;
+
+/// The name of the hidden command.
+pub(crate) const EXEC: &str = "__exec";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The process of `run`.
+    parent: i32,
+    /// The file to execute.
+    program: PathBuf,
+    /// The command as it was typed, and its arguments.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Becomes the command; returns only if that fails.
+pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Error> {
+    ask_for_death_signal(args.parent).map_err(RunError::Start)?;
+    let mut command = Command::new(&args.program);
+    if let Some((name, arguments)) = args.command.split_first() {
+        command.arg0(name).args(arguments);
+    }
+    Err(RunError::Start(command.exec()).into())
+}
+
+/// Has the kernel send TERM when `run` dies, also by KILL.
+#[cfg(target_os = "linux")]
+fn ask_for_death_signal(parent: i32) -> io::Result<()> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // A parent that died before the call sends no signal any more.
+    match getppid() {
+        Some(pid) if pid.as_raw_nonzero().get() == parent => Ok(()),
+        Some(_) | None => Err(io::Error::other("seatkeeper run is gone")),
+    }
+}
+
+/// Other systems have no such signal: the command outlives a `run` that was killed.
+#[cfg(not(target_os = "linux"))]
+fn ask_for_death_signal(_parent: i32) -> io::Result<()> {
+    Ok(())
+}

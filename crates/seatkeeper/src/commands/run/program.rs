@@ -1,0 +1,30 @@
+//! The lookup of the command, before any seat is taken.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::error::RunError;
+
+/// Returns the file that `name` stands for: `name` itself if it has a slash, else the first match in `PATH`.
+pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
+    let text = || name.to_string_lossy().into_owned();
+    let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+        vec![PathBuf::from(name)]
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|folder| folder.join(name)).collect()
+    };
+    if let Some(found) = candidates.iter().find(|path| is_executable(path)) {
+        return Ok(found.clone());
+    }
+    match candidates.iter().any(|path| path.exists()) && !name.is_empty() {
+        true => Err(RunError::NotExecutable { name: text() }),
+        false => Err(RunError::NotFound { name: text() }),
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,58 @@
+//! The signals that `run` takes for its command.
+
+use std::io;
+
+use rustix::process::Signal;
+use tokio::signal::unix::{self, SignalKind};
+
+/// A listener for the forwarded signals.
+#[derive(Debug)]
+pub(super) struct Signals {
+    terminate: unix::Signal,
+    interrupt: unix::Signal,
+    hangup: unix::Signal,
+    quit: unix::Signal,
+    user1: unix::Signal,
+    user2: unix::Signal,
+}
+
+impl Signals {
+    /// Installs the handlers; from this call on the signals no longer end the process.
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: unix::signal(SignalKind::terminate())?,
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            hangup: unix::signal(SignalKind::hangup())?,
+            quit: unix::signal(SignalKind::quit())?,
+            user1: unix::signal(SignalKind::user_defined1())?,
+            user2: unix::signal(SignalKind::user_defined2())?,
+        })
+    }
+
+    /// Returns the next signal.
+    pub(super) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.terminate.recv() => Signal::TERM,
+            _ = self.interrupt.recv() => Signal::INT,
+            _ = self.hangup.recv() => Signal::HUP,
+            _ = self.quit.recv() => Signal::QUIT,
+            _ = self.user1.recv() => Signal::USR1,
+            _ = self.user2.recv() => Signal::USR2,
+        }
+    }
+
+    /// Returns the number of the next signal that asks the process to end.
+    pub(super) async fn next_end(&mut self) -> u8 {
+        loop {
+            let signal = self.next().await;
+            if ends(signal) {
+                return u8::try_from(signal.as_raw()).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// Returns true for a signal that asks the command to end.
+pub(super) fn ends(signal: Signal) -> bool {
+    [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
+}

@@ -1,0 +1,27 @@
+//! `seatkeeper run` against a real server: a command with a seat, from its start to the seat's return.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "what a test finds, a panic tells"
+)]
+
+mod house;
+
+#[path = "run/client.rs"]
+mod client;
+#[path = "run/example.rs"]
+mod example;
+#[path = "run/exits.rs"]
+mod exits;
+#[path = "run/loss.rs"]
+mod loss;
+#[path = "run/signals.rs"]
+mod signals;
+#[path = "run/started.rs"]
+mod started;
+#[path = "run/waits.rs"]
+mod waits;
+
+const TOPOLOGY: house::Topology = house::Topology::Embedded;

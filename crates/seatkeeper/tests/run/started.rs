@@ -1,0 +1,96 @@
+//! A run that a test started, and the processes of its command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::house::{House, command, eventually};
+
+/// A run that has not ended after this has hung.
+const END_DEADLINE: Duration = Duration::from_secs(60);
+
+/// A `seatkeeper run` of the license with this key, without its command.
+pub(crate) fn run(house: &House, license: &str, options: &[&str]) -> Command {
+    run_at(house, house.url(), license, options)
+}
+
+/// The same, of a server at another address.
+pub(crate) fn run_at(house: &House, url: &str, license: &str, options: &[&str]) -> Command {
+    let mut run = command(&[]);
+    run.args(["run", "--license", license, "--server", url, "--data-dir"]).arg(house.data_dir());
+    run.args(options).arg("--").stdin(Stdio::null());
+    run
+}
+
+/// A license of so many seats, and its key.
+pub(crate) async fn license(house: &House, seats: u32) -> String {
+    house.license(seats).await["license_key"].as_str().unwrap().to_owned()
+}
+
+/// The sessions of all licenses that are live.
+pub(crate) async fn live(house: &House) -> Vec<Value> {
+    let answer = house.admin().get("/api/v1/admin/sessions?live=true").await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body["items"].as_array().unwrap().clone()
+}
+
+/// Waits until so many sessions are live, and returns how long that took.
+pub(crate) async fn until_live(house: &House, count: usize) -> Duration {
+    let began = Instant::now();
+    loop {
+        let live = live(house).await;
+        if live.len() == count {
+            return began.elapsed();
+        }
+        assert!(began.elapsed() < END_DEADLINE, "want {count} live sessions, not {live:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// How many audit records have this action.
+pub(crate) async fn recorded(house: &House, action: &str) -> usize {
+    let answer = house.admin().get("/api/v1/admin/audit").await;
+    let items = answer.body["items"].as_array().unwrap().clone();
+    items.iter().filter(|item| item["action"] == json!(action)).count()
+}
+
+/// Sends a signal to a process.
+pub(crate) fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+}
+
+/// Waits for the end of a run, and returns its exit code.
+pub(crate) fn code(mut run: Child) -> Option<i32> {
+    let deadline = Instant::now() + END_DEADLINE;
+    loop {
+        if let Some(status) = run.try_wait().unwrap() {
+            return status.code();
+        }
+        if Instant::now() > deadline {
+            run.kill().unwrap();
+            panic!("the run did not end within {END_DEADLINE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits for a file that the command writes, and reads the process id in it.
+pub(crate) fn pid_in(path: &Path) -> u32 {
+    eventually("a process id in a file", || {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.trim().parse().map_err(|_| format!("{text:?}"))
+    })
+}
+
+/// Waits until the process has ended; a zombie has.
+pub(crate) fn until_gone(pid: u32) {
+    eventually("the end of a process", || {
+        let stat = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).unwrap_or_default();
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        if matches!(state, None | Some('Z' | 'X')) { Ok(()) } else { Err(stat) }
+    });
+}
