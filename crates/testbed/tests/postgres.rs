@@ -1,4 +1,5 @@
 //! The harness's own promises.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::net::SocketAddr;
 use std::time::Duration;
