@@ -17,7 +17,7 @@ const COMMANDS_MAX: f64 = 100.0;
 const CLUSTER_COMMANDS_MAX: f64 = 300.0;
 
 /// Commits a second that a node may make in PostgreSQL.
-const COMMITS_MAX: f64 = 7.0;
+const COMMITS_MAX: f64 = 9.0;
 
 /// The time over which is counted. Counts of PostgreSQL come up to a second late.
 const COUNTED: Duration = Duration::from_secs(12);

@@ -23,6 +23,9 @@ const AWAY: Duration = Duration::from_secs(6);
 /// Time for which nodes remember plans in tests of forgetting.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
+/// Devices are admitted without a record while PostgreSQL is away.
+const JOURNAL: (&str, &str) = ("DEVICES_DURABILITY", "journal");
+
 async fn admit(client: &Client, device: &str) -> (Answer, Duration) {
     let asked = Instant::now();
     let answer = client.post(DEVICES, json!({ "device_id": device, "device_type": "tv" })).await;
@@ -51,7 +54,7 @@ async fn scene(redis: &Redis, server: &Postgres, settings: &'static [(&str, &str
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_that_is_remembered_decides_while_postgres_is_away() {
     let (redis, server) = (Redis::start(), Postgres::start());
-    let (nodes, client) = scene(&redis, &server, &[]).await;
+    let (nodes, client) = scene(&redis, &server, &[JOURNAL]).await;
     tokio::task::block_in_place(|| server.stop(Stop::Fast));
     tokio::time::sleep(AWAY).await;
 
@@ -69,7 +72,7 @@ async fn a_plan_that_is_remembered_decides_while_postgres_is_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_that_the_limit_that_the_pool_knew_last_decides() {
     let (redis, server) = (Redis::start(), Postgres::start());
-    let (nodes, client) = scene(&redis, &server, &[("DEVICES_PLAN_CACHE_SECONDS", "1")]).await;
+    let (nodes, client) = scene(&redis, &server, &[JOURNAL, ("DEVICES_PLAN_CACHE_SECONDS", "1")]).await;
     tokio::task::block_in_place(|| server.stop(Stop::Fast));
     // What nodes share of plans is gone as well.
     for key in redis.ask::<Vec<String>>(redis::cmd("KEYS").arg("sk:limits:*").take()) {

@@ -74,7 +74,10 @@ impl Seen<'_> {
         let is_reached = condition.state != State::Unreachable;
         let to_main = || to(BucketMode::Registry, condition.server.clone()).filter(|_| is_reached);
         match row.mode {
-            BucketMode::Registry if self.is_cut => to(when_down, last_served()),
+            // A registry that has just come back is not left any more.
+            BucketMode::Registry if self.is_cut && (!is_reached || is_superseded(row, condition)) => {
+                to(when_down, last_served())
+            }
             BucketMode::Registry if is_served(row, condition) && !self.is_suspect => None,
             BucketMode::Registry if is_superseded(row, condition) || is_outdated(row, condition) => None,
             // A registry that has just come back may be left by most nodes, and would be filled in vain.

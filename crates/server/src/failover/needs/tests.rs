@@ -81,7 +81,18 @@ fn a_node_with_an_open_breaker_leaves_the_rebuild_to_others_or_to_the_fallback()
     let tripped = Seen { is_tripped: true, ..seen(&row, &empty) };
     assert_eq!(tripped.need(BucketMode::Deny), None);
     let cut = Seen { is_cut: true, ..tripped };
+    assert_eq!(cut.need(BucketMode::Deny), None, "it has just come back");
+    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    let cut = Seen { condition: &gone, ..cut };
     assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
+}
+
+#[test]
+fn nodes_that_are_left_with_an_old_primary_leave_it_once_they_are_most() {
+    let row = BucketRow { identity: Some("redis-2".to_owned()), ..row(BucketMode::Registry) };
+    let old_primary = serving(EPOCH - 1, "redis-1", "redis-1");
+    let cut = Seen { is_cut: true, ..seen(&row, &old_primary) };
+    assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-2")));
 }
 
 #[test]
