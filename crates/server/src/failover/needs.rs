@@ -43,13 +43,19 @@ pub(super) struct Seen<'a> {
     pub(super) is_tripped: bool,
 }
 
-/// Whether this node reaches a server that others have left for another one, and that lives on as it was then. It is
-/// not for this node to take the bucket back: for the others its server may be out of reach.
+/// Returns whether this node reaches a server that others have left for another one, and that lives on as it was then, or as
+/// it was when the bucket fell back. The bucket is not taken back from here: for the others the server may be out of reach.
 pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
-    let State::Serving { epoch, identity, .. } = &condition.state else { return false };
-    let is_as_it_was = *identity == condition.server;
     let Some(now_at) = &row.identity else { return false };
-    is_as_it_was && *epoch < row.epoch && identity.as_ref().is_some_and(|Identity(text)| **text != **now_at)
+    let is_another =
+        |identity: &Option<Identity>| identity.as_ref().is_some_and(|Identity(text)| **text != **now_at);
+    match &condition.state {
+        State::Serving { epoch, identity, .. } => {
+            *epoch < row.epoch && *identity == condition.server && is_another(identity)
+        }
+        State::Rebuilding { epoch } => *epoch < row.epoch && is_another(&condition.server),
+        State::Unreachable | State::Missing => false,
+    }
 }
 
 /// Returns whether other nodes serve the bucket in a later epoch than the ledger of this node knows. Their ledger is another

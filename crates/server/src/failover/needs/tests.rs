@@ -136,6 +136,11 @@ fn an_old_primary_that_lives_on_takes_nothing_back() {
     let old_primary = serving(EPOCH - 1, "redis-1", "redis-1");
     assert!(is_superseded(&row, &old_primary));
     assert_eq!(need_of(&row, &old_primary), None);
+    // It was left when the bucket fell back, and then the way back led to another server.
+    let state = State::Rebuilding { epoch: EPOCH - 1 };
+    let left_in_a_fallback = Condition { bucket: bucket(), server: server("redis-1"), state };
+    assert!(is_superseded(&row, &left_in_a_fallback));
+    assert_eq!(need_of(&row, &left_in_a_fallback), None);
     let demoted_and_promoted = serving(EPOCH, "redis-2", "redis-1");
     assert!(!is_superseded(&row, &demoted_and_promoted));
     assert_eq!(need_of(&row, &demoted_and_promoted), to(BucketMode::Registry, server("redis-1")));
