@@ -25,6 +25,9 @@ const LOCK_TIME: Span = Span::from_secs(30);
 /// Buckets that are filled between two prolongations of the locks.
 const BUCKETS_PER_TURN: usize = 32;
 
+/// Buckets whose rebuild is begun at the same time. The calls share round trips to Redis.
+const BEGUN_AT_ONCE: usize = 32;
+
 /// Buckets that are filled at the same time.
 const BUCKETS_AT_ONCE: usize = 4;
 
@@ -117,13 +120,13 @@ impl Rebuilder {
         let began = Instant::now();
         let raised = self.raise(needs, conditions).await?;
         let raised_at = Instant::now();
-        let mut begun = Vec::new();
-        for raised in raised {
-            let source = self.begin(&raised, conditions).await?;
-            if source.is_some() || self.rebuilt.in_mode(raised.to).is_some() {
-                begun.push((raised, source));
-            }
-        }
+        // One after another they would take longer on a slow machine than the locks last.
+        let begun: Vec<_> = raised.into_iter().map(|raised| self.begun(raised, conditions).boxed()).collect();
+        let begun: Vec<_> = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).try_collect().await?;
+        let is_left = |(raised, source): &(Raised, Option<_>)| {
+            source.is_some() || self.rebuilt.in_mode(raised.to).is_some()
+        };
+        let begun: Vec<_> = begun.into_iter().filter(is_left).collect();
         if begun.is_empty() {
             return Ok(());
         }
@@ -188,6 +191,15 @@ impl Rebuilder {
             }));
         }
         Ok(own)
+    }
+
+    async fn begun(
+        &self,
+        raised: Raised,
+        conditions: &Conditions,
+    ) -> Result<(Raised, Option<Arc<dyn Rebuild>>), Error> {
+        let source = self.begin(&raised, conditions).await?;
+        Ok((raised, source))
     }
 
     /// 3: nobody serves the bucket any more, neither where it was nor where it will be. Returns where it was, if that can
