@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions as _, Row as _};
 
 use crate::place::Place;
 
-/// Each column of a table, whether it must have a value, and what kind of value that is.
+/// Each column of a table, whether it must have a value, and what kind of value that is. `this_ledger` is a view in both.
 const COLUMNS_OF_SQLITE: &str = "
     SELECT t.name || '.' || c.name || CASE WHEN c.\"notnull\" OR c.pk > 0 THEN ' must be ' ELSE ' may be ' END
         || lower(c.type) AS line
@@ -25,7 +25,7 @@ const COLUMNS_OF_POSTGRES: &str = "
             ELSE data_type
         END AS line
     FROM information_schema.columns
-    WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%' AND table_name <> 'live_sessions'";
+    WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%' AND table_name NOT IN ('live_sessions', 'this_ledger')";
 
 /// The columns of the live sessions, which are a table on PostgreSQL and a view of `sessions` on SQLite.
 const LIVE_ON_SQLITE: &str = "SELECT name AS line FROM pragma_table_info('live_sessions')";
