@@ -3,10 +3,10 @@
 //! An epoch is a number: a counter in the upper bits and random bits below. The counter orders the epochs of a bucket. The
 //! random bits tell two epochs apart that have one counter, which happens where a ledger has forgotten a raise.
 
-/// Random bits of an epoch. Together with the counter they stay within 48 bits, which is all that a registry keeps.
+/// Random bits of an epoch. Registries store an epoch in 48 bits: 32 bits remain for the counter.
 const RANDOM_BITS: u32 = 16;
 
-/// Returns an epoch after `last`. `random` is to be another one with each raise.
+/// Returns an epoch after `last`. `random` must differ between raises.
 pub fn epoch_after(last: u64, random: u16) -> u64 {
     ((epoch_counter(last) + 1) << RANDOM_BITS) | u64::from(random)
 }

@@ -82,7 +82,7 @@ impl World {
         &mut self.server(place).memory
     }
 
-    /// Checks that nodes in this mode use this registry.
+    /// Checks that nodes use the registry `place` in `mode`.
     pub(crate) fn is_used(&self, place: Place, mode: Mode) -> bool {
         match place {
             Place::Primary => mode == Mode::Redis,

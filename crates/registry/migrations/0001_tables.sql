@@ -32,7 +32,9 @@ INSERT INTO registry.acknowledged (bucket) SELECT generate_series(0, 255);
 -- The latest time that was told to anybody who asked for nothing else: one row.
 CREATE TABLE registry.told (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    latest bigint NOT NULL DEFAULT 0
+    latest bigint NOT NULL DEFAULT 0,
+    -- Until when the clock is trusted, by the clock itself. The largest number: no node has kept the lease yet.
+    trusted_until bigint NOT NULL DEFAULT 9223372036854775807
 ) WITH (fillfactor = 10);
 
 INSERT INTO registry.told DEFAULT VALUES;

@@ -58,13 +58,15 @@ AS $$
 DECLARE
     v registry.seen;
     v_clock bigint;
+    v_trusted_until bigint;
 BEGIN
-    SELECT b.epoch, b.serving, b.fence, b.position, a.position, greatest(b.latest, t.latest)
-    INTO STRICT v.epoch, v.serving, v.fence, v.position, v.acknowledged, v.now
+    SELECT b.epoch, b.serving, b.fence, b.position, a.position, greatest(b.latest, t.latest),
+        t.trusted_until
+    INTO STRICT v.epoch, v.serving, v.fence, v.position, v.acknowledged, v.now, v_trusted_until
     FROM registry.buckets b JOIN registry.acknowledged a USING (bucket), registry.told t
     WHERE b.bucket = p_bucket;
     v_clock := registry.clock();
-    v.now := greatest(v.now, v_clock);
+    v.now := greatest(v.now, CASE WHEN v_clock <= v_trusted_until THEN v_clock END);
     v.behind := v.now - v_clock;
 
     IF p_session IS NOT NULL THEN

@@ -26,7 +26,7 @@ struct Player<'a> {
     clocks: Clocks,
     jitters: &'a Jitters,
     steps: usize,
-    /// Requests before their `expect`, each with its send time.
+    /// Requests not matched by an `expect` yet, each with its send time.
     sent: VecDeque<(Request, Duration)>,
     flight: Option<Flight>,
     expected: Option<RequestId>,

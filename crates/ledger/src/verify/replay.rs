@@ -38,7 +38,7 @@ pub struct Proof {
     pub live: u64,
     /// Admissions by nodes that decided alone, none of which left its node above the pool's limit.
     pub alone: u64,
-    /// Repairs of registry time: at each of them time ran back, and nowhere else.
+    /// Repairs of registry time. Time ran back only at repairs.
     pub clock_repairs: u64,
 }
 

@@ -61,7 +61,7 @@ async fn records_that_are_missing_at_the_end_of_a_stream_are_found() {
             ],
             Breach::HeadDiffers { stream: Stream::Session, recorded: 0, head: 4 },
         ),
-        // A head that is gone, so that nobody would see what is missing next.
+        // A deleted head: the next missing record of the stream would go unnoticed.
         (
             vec!["DELETE FROM audit_heads WHERE pool_kind = 'subscriber' AND stream = 'session'".into()],
             Breach::HeadDiffers { stream: Stream::Session, recorded: 4, head: 0 },

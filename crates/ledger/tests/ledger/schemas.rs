@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions as _, Row as _};
 
 use crate::place::Place;
 
-/// Each column of a table, whether it must have a value, and what kind of value that is. `this_ledger` is a view in both.
+/// Each column of each table, with nullability and type. `this_ledger` is a view in both databases.
 const COLUMNS_OF_SQLITE: &str = "
     SELECT t.name || '.' || c.name || CASE WHEN c.\"notnull\" OR c.pk > 0 THEN ' must be ' ELSE ' may be ' END
         || lower(c.type) AS line

@@ -138,10 +138,16 @@ impl Scene {
         self.redis.session.is_none() && self.redis.journaled_end.is_none()
     }
 
-    /// Checks that this node sees a server that the other nodes have left.
+    /// Checks that `node` reaches an old primary.
     pub(super) fn is_superseded(&self, node: usize) -> bool {
-        let Head::Serving { epoch, identity } = self.redis.head else { return false };
-        identity == self.nodes[node].identity && epoch < self.epoch && identity != self.row_identity
+        let identity = self.nodes[node].identity;
+        let epoch = match self.redis.head {
+            Head::Missing => return false,
+            Head::Rebuilding { epoch } => epoch,
+            Head::Serving { epoch, identity: last_served } if last_served == identity => epoch,
+            Head::Serving { .. } => return false,
+        };
+        epoch < self.epoch && identity != self.row_identity
     }
 
     /// Puts the nodes in order, unless the client tells them apart: the order makes no difference.

@@ -96,7 +96,7 @@ pub async fn reading_again_gives_the_same_again(h: &impl Harness) {
     assert_eq!(events_of(&*pool.registry, &pool.id).await, first);
 }
 
-/// Each node here may know only of its own events, and reads those of others behind them later.
+/// A node may have heard only of its own events, and reads the events of other nodes later.
 pub async fn what_waits_is_read_to_its_end_whoever_wrote_it(h: &impl Harness) {
     let plan = seats(2);
     let nodes = [h.pool(plan.clone()).await, h.pool_not_open(plan)];

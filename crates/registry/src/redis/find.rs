@@ -74,7 +74,7 @@ impl RedisRegistry {
         if let Some(whereabouts) = self.search_bucket(id, WARM_SEARCH_PAUSE).await? {
             return Ok(Search::Found(whereabouts));
         }
-        // All that had left the journal by then is on record: where nothing waits, one look at the record is enough.
+        // Acknowledged events are on record. With an empty journal one look at the record is enough.
         let end = self.end_of_journal(id.bucket()).await?;
         let nothing_waits = self.backlog.is_acknowledged(end);
         let search = match self.finder.find(id, who).await {

@@ -77,7 +77,7 @@ impl Link {
         Arc::new(Self { settings, target, state, refusal: Mutex::default(), keeper })
     }
 
-    /// Reads the identity of the server anew. Calls from then on name the one that was read.
+    /// Reads the identity of the server anew. Later calls carry the identity that was read.
     pub(super) async fn identity_now(&self) -> RedisResult<Identity> {
         let up = self.up().await?;
         match identity(&mut up.connection()).await {

@@ -1,4 +1,4 @@
-//! The roll of nodes in Redis. Nodes that have lost the ledger read there whether another node reaches the ledger.
+//! The roll of nodes in Redis. Nodes without the ledger look up on the roll whether another node reaches the ledger.
 
 use std::time::Duration;
 

@@ -102,7 +102,7 @@ fn script(writes: Writes, files: &[&str], words: &HashMap<&str, String>) -> Scri
 /// all: when memory is full, when too few replicas are there, or when a snapshot failed.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
-    /// Nothing: it runs on any server that can be read.
+    /// Nothing. The script runs on any readable server.
     Nothing,
     /// No more than it takes away or replaces, or than ends of sessions that are live: it runs when memory is full.
     InPlace,

@@ -37,7 +37,7 @@ pub struct Settings {
     /// bucket can end before the bucket is rebuilt. Shorter than two thirds of the shortest TTL, so that clients have time to
     /// heartbeat again; none: a bucket needs no lease, for registries that no failover looks after.
     pub lease: Option<Duration>,
-    /// How many sessions this node remembers the place of. The others it asks the record for, at each heartbeat.
+    /// How many sessions this node remembers the place of. A heartbeat of any other session queries the record.
     pub sessions_remembered_max: usize,
 }
 

@@ -4,7 +4,7 @@
 //! server it is three commands, however many buckets there are, and in a cluster two a master and one a group of buckets
 //! (`keys.rs`). A server that refuses writes is of no more use than one that is down, so a survey writes a key on each.
 //!
-//! To add something that nodes poll for, put it into the head (`lib/bucket.lua`) and read it here.
+//! A new polled value goes into the bucket's head (`lib/bucket.lua`), which each survey reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Survey {
 /// The latest survey, and the clocks of the servers that were surveyed.
 #[derive(Debug, Default)]
 pub(super) struct Surveys {
-    // Held while a survey is made, so that callers who come meanwhile share it.
+    // Locked during a survey: concurrent callers share the result.
     latest: tokio::sync::Mutex<Option<Arc<Survey>>>,
     clocks: parking_lot::Mutex<HashMap<usize, ClockTrust>>,
     pub(super) clock_steps: Arc<ClockSteps>,

@@ -45,7 +45,7 @@ async fn one_that_gets_on_record_while_it_is_looked_for_is_found() {
     assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
 }
 
-/// A record that knows nothing and counts how often it is asked.
+/// An empty record that counts look-ups.
 #[derive(Default)]
 struct Counted(AtomicUsize);
 

@@ -15,7 +15,7 @@ use crate::until::{until, within};
 /// The alerts of these rules.
 pub(super) const RULES: &str = "deploy/prometheus/seatkeeper.rules.yml";
 
-/// The token that it shows, whether the server asks for it or not.
+/// The bearer token of every scrape. Servers without `metrics.token` ignore the token.
 pub(super) const TOKEN: &str = "let-me-see-it-all";
 
 /// How long an alert's condition may take to be brought about and seen, on a machine that does much else.

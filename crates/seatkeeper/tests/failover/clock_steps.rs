@@ -261,7 +261,7 @@ async fn a_node_is_stepped(mut stage: Stage) {
     stage.end(storm, Duration::ZERO).await;
 }
 
-/// A node whose host shows another decade knows no token any more, and does everything else with the others.
+/// A node whose clock shows another decade refuses every token as expired; leases and rebuilds go on.
 async fn a_node_shows_another_decade(mut stage: Stage) {
     let mut storm = stage.storm().await;
     let clock = Arc::new(Clock::new());

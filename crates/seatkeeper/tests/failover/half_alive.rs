@@ -94,7 +94,7 @@ async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
         stage.breaks().await;
         let replica = replica_of(&stage.redis).await;
         stage.is_well().await;
-        // Connections that are made from now on find another `master_replid` than those that exist.
+        // New connections read another `master_replid` than the existing ones did.
         let url = stage.redis.url();
         tokio::task::block_in_place(|| stage.nodes.add(&url));
         stage.redis.ask::<u32>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").take());
@@ -177,7 +177,7 @@ async fn a_primary_is_demoted_where_it_is_and_promoted_again() {
     stage.end().await;
 }
 
-/// A primary is demoted and promoted so quickly that nobody notices, and has another server's memory then.
+/// A primary is demoted, copies another server's memory, and is promoted before any node sees the demotion.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_has_the_memory_of_a_replica_that_lagged() {
     let mut stage = Stage::over("a_primary_has_the_memory_of_a_replica_that_lagged", Redis::start()).await;

@@ -20,7 +20,7 @@ const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Answers about devices wait for their records, so that a Redis that loses its memory loses no session.
+/// Devices with `durability = "ledger"`: a Redis that loses its memory loses no answered session.
 const DEVICES_ON_RECORD: (&str, &str) = ("DEVICES_DURABILITY", "ledger");
 
 /// Longer than any lease, and than a node counts as live.

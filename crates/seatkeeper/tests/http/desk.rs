@@ -9,7 +9,7 @@ use seatkeeper_server::auth::{TokenRequest, mint};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::house::{Client, House};
+use crate::house::{Client, Doors, House};
 
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
@@ -37,6 +37,8 @@ pub(crate) struct Desk {
     pub(crate) house: Arc<House>,
     pub(crate) tenant: String,
     http: reqwest::Client,
+    /// The node that clients speak to; `None`: every node in turn.
+    node: Option<Doors>,
 }
 
 impl Desk {
@@ -59,11 +61,18 @@ impl Desk {
         Self::at(Arc::clone(&self.house))
     }
 
+    /// The same tenant at one node alone. A change of a plan binds the node that made the change at once, and other nodes
+    /// within a second.
+    pub(crate) fn at_one_node(self) -> Self {
+        let node = Some(Doors::new([self.house.url().to_owned()]));
+        Self { node, ..self }
+    }
+
     fn at(house: Arc<House>) -> Self {
         // A UUID, as the tenants of capacities must be.
         let number = TENANTS.fetch_add(1, Ordering::Relaxed);
         let tenant = Uuid::from_u128(0x8000_4000_8000_0000_0000_0000_0000 | u128::from(number)).to_string();
-        Self { house, tenant, http: reqwest::Client::new() }
+        Self { house, tenant, http: reqwest::Client::new(), node: None }
     }
 
     /// Ends the server as a power cut would, and starts it again.
@@ -101,7 +110,8 @@ impl Desk {
 
     /// A client with any text for a token.
     pub(crate) fn client(&self, token: String) -> Client {
-        Client::with(self.http.clone(), self.house.doors().clone(), token)
+        let doors = self.node.as_ref().unwrap_or(self.house.doors());
+        Client::with(self.http.clone(), doors.clone(), token)
     }
 
     /// A request without a token.

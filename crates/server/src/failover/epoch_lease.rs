@@ -20,7 +20,7 @@ use super::{LEASE, Reach};
 /// The longest wait of an answer for a renewal of the lease.
 const RENEWAL_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// The epochs and modes that this node knows, and how recent that knowledge is.
+/// The epochs and modes of all buckets by the latest reading of the ledger, with a lease on them.
 pub(crate) struct EpochLease {
     /// `None` on a server that is the only one: no other node ever changes anything.
     shared: Option<Shared>,
@@ -91,7 +91,7 @@ impl EpochLease {
         Self { shared: None }
     }
 
-    /// The lease of a node among others. `known` is what its registries demand of each bucket; nothing is served yet. With
+    /// The lease of a node among others. `known` holds the epochs that the registries demand, and starts empty. With
     /// `needs_ledger`, nothing is served where the ledger is out of reach.
     pub(crate) fn shared(known: Known, reach: Arc<Reach>, needs_ledger: bool) -> Self {
         let shared = Shared {
@@ -198,7 +198,7 @@ impl EpochLease {
         self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.rows.lock()))
     }
 
-    /// All nodes that the ledger remembers, as they were last read.
+    /// Returns all nodes by the latest reading of the ledger.
     pub(super) fn nodes(&self) -> Arc<[KnownNode]> {
         self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
     }
@@ -218,7 +218,7 @@ impl EpochLease {
         }
         *shared.rows.lock() = rows.into();
         *shared.nodes.lock() = nodes.into();
-        // Last, so that whoever sees the new term finds the epochs that it stands for.
+        // Last: a reader of the new term must find the epochs of the same reading.
         shared.term.send_replace(Term { vouched: Some(began), ..Term::default() });
     }
 
@@ -233,7 +233,7 @@ impl EpochLease {
         is_first
     }
 
-    /// Takes the word of all other nodes that nobody reached the ledger at `at`: it renews a lease that is not over.
+    /// Extends a lease that is not over: no node reached the ledger at `at`, by the roll.
     pub(super) fn vouch(&self, at: Instant) {
         let Some(shared) = &self.shared else { return };
         shared.term.send_if_modified(|term| {

@@ -28,7 +28,7 @@ pub(crate) struct Membership {
     reach: Arc<Reach>,
     /// The roll in Redis; `None` where there is no Redis.
     roll: Option<RollCall>,
-    /// This node raises epochs now: the others must not think that nobody reaches the ledger.
+    /// This node raises epochs now, so its entry on the roll says that the ledger is in reach.
     is_raising: AtomicBool,
 }
 
@@ -71,8 +71,8 @@ impl Membership {
         Ok(self.seen().await?.iter().all(|node| node.row.id == self.id))
     }
 
-    /// Tells the other nodes that this one reaches the ledger, until [`raise_ends`](Self::raise_ends). From then on none of
-    /// them takes the word of this node that the ledger is out of reach.
+    /// Announces on the roll that this node reaches the ledger, until [`raise_ends`](Self::raise_ends). Meanwhile no other
+    /// node extends its epoch lease by an earlier entry of this node.
     pub(super) async fn raise_begins(&self) {
         self.is_raising.store(true, Ordering::SeqCst);
         // A node that does not hear of it has no fresh word of this node either, and its lease ends.

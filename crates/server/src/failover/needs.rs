@@ -43,8 +43,8 @@ pub(super) struct Seen<'a> {
     pub(super) is_tripped: bool,
 }
 
-/// Returns whether this node reaches a server that others have left for another one, and that lives on as it was then, or as
-/// it was when the bucket fell back. The bucket is not taken back from here: for the others the server may be out of reach.
+/// Returns whether the reached server is an old primary: the ledger names another server, and the bucket's head here is of an
+/// older epoch. This node must not rebuild the bucket on the old primary, which other nodes may not reach.
 pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
     let Some(now_at) = &row.identity else { return false };
     let is_another =

@@ -143,7 +143,7 @@ impl Worker for Probe {
             self.needs.set(needs);
         }
         if self.lease.holds() {
-            // Clients can heartbeat here, so sessions that do not may expire. A lease that cannot be renewed runs out.
+            // Clients can heartbeat at this node, so silent sessions may expire. Without a renewal the bucket lease runs out.
             if let Err(error) = self.rebuilt.main.renew_leases().await {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,

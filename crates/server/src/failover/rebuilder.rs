@@ -46,7 +46,7 @@ pub(crate) struct Rebuilder {
 pub(super) struct Raised {
     pub(super) bucket: Bucket,
     pub(super) epoch: u64,
-    /// The epoch that this one follows in the ledger.
+    /// The bucket's epoch in the ledger before the raise.
     pub(super) last_epoch: u64,
     from: BucketMode,
     to: BucketMode,
@@ -101,7 +101,7 @@ impl Rebuilder {
             let number = usize::from(need.bucket.number());
             let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
             if need.mode == BucketMode::Registry {
-                // The memory that is there now, and not the one that was there when the need was seen.
+                // Redis may have been replaced since the need was seen.
                 need.identity.clone_from(&main.server);
             }
             let standby = conditions.standby_of(need.bucket);
@@ -121,7 +121,8 @@ impl Rebuilder {
         let raised = self.raise(needs, conditions).await?;
         let raised_at = Instant::now();
         // One after another they would take longer on a slow machine than the locks last.
-        let begun: Vec<_> = raised.into_iter().map(|raised| self.begun(raised, conditions).boxed()).collect();
+        let begun: Vec<_> =
+            raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
         let begun: Vec<_> = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).try_collect().await?;
         let is_left = |(raised, source): &(Raised, Option<_>)| {
             source.is_some() || self.rebuilt.in_mode(raised.to).is_some()
@@ -159,7 +160,7 @@ impl Rebuilder {
         Ok(())
     }
 
-    /// 2: raises the epochs, and returns those that are this rebuild's own: neither the ledger nor the registry had them.
+    /// 2: raises the epochs beyond those of ledger and registry, and returns the buckets that this node raised.
     async fn raise(&self, needs: Vec<Need>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
         let mut alike: BTreeMap<_, Vec<Need>> = BTreeMap::new();
         for need in needs {
@@ -193,7 +194,8 @@ impl Rebuilder {
         Ok(own)
     }
 
-    async fn begun(
+    /// Begins like [`begin`](Self::begin), and returns the bucket with its source.
+    async fn begin_raised(
         &self,
         raised: Raised,
         conditions: &Conditions,

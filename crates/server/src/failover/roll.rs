@@ -12,7 +12,7 @@ use crate::workers::{Left, Worker};
 /// Interval at which a node writes on the roll: four entries fit into a lease.
 const ROLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Writes this node's entry on the roll, also while the ledger answers: then other nodes see that the ledger is not lost.
+/// Writes this node's entry on the roll, also while the ledger answers. Other nodes read that the ledger is in reach.
 pub(crate) struct Roll {
     pub(crate) lease: Arc<EpochLease>,
     pub(crate) membership: Arc<Membership>,

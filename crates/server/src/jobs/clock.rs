@@ -47,7 +47,7 @@ impl JobClock {
         Self { registry, watched: Some(Mutex::default()), started: Instant::now() }
     }
 
-    /// Returns whether the clock is this process's own, which costs nothing to read.
+    /// Checks that jobs go by the process's monotonic clock. Readings of such a clock cost nothing.
     pub(super) fn is_process_own(&self) -> bool {
         self.watched.is_none()
     }
@@ -65,7 +65,7 @@ impl JobClock {
             }))
     }
 
-    /// Reads the clock for work that dates what it writes: an error if the clock was set a short time ago.
+    /// Reads the clock for work that writes dates. Returns `Err(ClockUnsettled)` if the clock was set a short time ago.
     pub(crate) async fn read_to_schedule(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;
         if time.may_schedule { Ok(time.now) } else { Err(Error::ClockUnsettled) }

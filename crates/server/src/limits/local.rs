@@ -46,7 +46,7 @@ impl Local {
         self.count_at(now, key, rate)
     }
 
-    /// Decides whether something may happen now, and does not count it.
+    /// Checks `key` against `rate` without counting a use.
     pub(super) fn peek(&self, key: Key, rate: Rate) -> Verdict {
         let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let busy_until = self.shard_of(key).lock().busy_until.get(&key).copied();

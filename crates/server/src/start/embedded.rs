@@ -51,7 +51,7 @@ pub(super) fn first_time(recorded: RegistryTime) -> RegistryTime {
     wall.max(recorded)
 }
 
-/// Logs that the wall clock and the record are so far apart that one of them is wrong.
+/// Logs an error if wall clock and record are too far apart for both to be right.
 fn tell_of_wrong_time(wall: RegistryTime, recorded: RegistryTime) {
     if recorded > wall + BEHIND_TOLERATED {
         tracing::error!(

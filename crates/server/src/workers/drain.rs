@@ -45,7 +45,7 @@ pub(crate) struct Drain {
     pub(crate) share: Share,
     pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
-    /// `None`: other nodes see in the journal what is on record, or there are none.
+    /// `None` on a single node, and over a journal from which other nodes read the recorded events.
     pub(crate) ended_abroad: Option<Arc<EndedAbroad>>,
     pub(crate) lease: Arc<EpochLease>,
     pub(crate) metrics: ChangeMetrics,

@@ -70,7 +70,7 @@ async fn until_no_primary(
 ) -> String {
     loop {
         let State::Up(up) = state.borrow().clone() else { return "it is gone".to_owned() };
-        // Whether it is time or somebody asks for it makes no difference.
+        // The check runs after the interval, or earlier after a refused call.
         let _ = tokio::time::timeout(IDENTITY_CHECK_INTERVAL, up.identity_doubted.notified()).await;
         tokio::time::sleep(IDENTITY_CHECK_PAUSE).await;
         match identity(&mut up.connection()).await {

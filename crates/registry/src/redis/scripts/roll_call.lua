@@ -1,4 +1,4 @@
--- Notes that a node lives and whether it reaches the ledger, and tells what all nodes noted. Stands alone.
+-- Writes a node's entry on the roll (alive, ledger in reach or not), and returns all entries. Stands alone.
 --
 -- KEYS  1 the roll: a hash of node to time and state
 -- ARGV  1 the node · 2 '1' if it may reach the ledger, '0' if it does not, or nothing if it leaves · 3 after how many

@@ -23,7 +23,7 @@ async fn assert_alive(desk: &Desk, sessions: &[Value]) {
 
 #[tokio::test]
 async fn a_changed_plan_acts_on_the_next_admission_and_ends_nobody() {
-    let desk = Desk::open();
+    let desk = Desk::open().at_one_node();
     plan(&desk, "family", 3, "evict").await;
     desk.subscription("ann", "family").await;
     let sessions = watching(&desk, 3).await;
@@ -42,7 +42,7 @@ async fn a_changed_plan_acts_on_the_next_admission_and_ends_nobody() {
 
 #[tokio::test]
 async fn another_way_when_full_acts_on_the_next_admission() {
-    let desk = Desk::open();
+    let desk = Desk::open().at_one_node();
     plan(&desk, "family", 1, "deny").await;
     desk.subscription("ann", "family").await;
     let session = watching(&desk, 1).await.remove(0);
@@ -54,7 +54,7 @@ async fn another_way_when_full_acts_on_the_next_admission() {
 
 #[tokio::test]
 async fn another_plan_or_none_acts_on_the_next_admission_and_ends_nobody() {
-    let desk = Desk::open();
+    let desk = Desk::open().at_one_node();
     let subscription = subscribe(&desk, "ann", "standard", None).await;
     let sessions = watching(&desk, 2).await;
     let change = Some(json!({ "plan": "premium" }));

@@ -83,7 +83,7 @@ pub(crate) async fn search(
     Ok(axum::Json(Page { items, next_cursor }))
 }
 
-/// Returns the pool whose live sessions are all that is asked for, if that is so: the registry knows them.
+/// Returns the pool of a filter that asks for the live sessions of one pool alone. The registry has the list.
 fn live_pool(tenant: &TenantId, filter: &SessionFilter) -> Option<PoolId> {
     match filter {
         SessionFilter {
