@@ -15,10 +15,16 @@ CREATE TABLE registry.buckets (
     position bigint NOT NULL DEFAULT 0,
     -- Changed by whoever needs to know that no change is under way: a change that has not taken the row before
     -- fails.
-    fence bigint NOT NULL DEFAULT 0
+    fence bigint NOT NULL DEFAULT 0,
+    -- The epoch for which the bucket was emptied and filled: every event of its journal was decided in this epoch.
+    filled_for bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10);
 
 INSERT INTO registry.buckets (bucket) SELECT generate_series(0, 255);
+-- A second section of buckets, for sessions that last without heartbeats. No fault of the first section touches it: it is
+-- served from the beginning, always in epoch 1, and never rebuilt.
+INSERT INTO registry.buckets (bucket, epoch, serving, filled_for)
+SELECT number, 1, true, 1 FROM generate_series(256, 511) AS number;
 
 -- How much of each journal the ledger has. Apart from registry.buckets, for the ledger's reader never waits for
 -- those who change the bucket.
@@ -27,7 +33,7 @@ CREATE TABLE registry.acknowledged (
     position bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10);
 
-INSERT INTO registry.acknowledged (bucket) SELECT generate_series(0, 255);
+INSERT INTO registry.acknowledged (bucket) SELECT generate_series(0, 511);
 
 -- The latest time that was told to anybody who asked for nothing else: one row.
 CREATE TABLE registry.told (

@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 
--- The oldest events of a bucket's journal behind p_after, at most p_max.
+-- The oldest events of a bucket's journal behind p_after, at most p_max, with the epoch in which they were decided.
 CREATE FUNCTION registry.rebuild_journal(p_bucket smallint, p_epoch bigint, p_after bigint, p_max bigint)
 RETURNS TABLE (bucket smallint, epoch bigint, "position" bigint, event text)
 LANGUAGE plpgsql VOLATILE
@@ -36,8 +36,9 @@ AS $$
 BEGIN
     PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
     RETURN QUERY
-        SELECT p_bucket, p_epoch, j.position, j.event FROM registry.journal j
-        WHERE j.bucket = p_bucket AND j.position > p_after
+        SELECT b.bucket, b.filled_for, j.position, j.event
+        FROM registry.buckets b JOIN registry.journal j USING (bucket)
+        WHERE b.bucket = p_bucket AND j.position > p_after
         ORDER BY j.position LIMIT p_max;
 END
 $$;
@@ -52,7 +53,7 @@ BEGIN
     DELETE FROM registry.pools p WHERE p.bucket = p_bucket;
     DELETE FROM registry.journal j WHERE j.bucket = p_bucket;
     UPDATE registry.acknowledged SET position = 0 WHERE bucket = p_bucket;
-    UPDATE registry.buckets SET position = 0, fence = fence + 1 WHERE bucket = p_bucket;
+    UPDATE registry.buckets SET position = 0, filled_for = p_epoch, fence = fence + 1 WHERE bucket = p_bucket;
 END
 $$;
 

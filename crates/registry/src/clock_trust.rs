@@ -1,7 +1,7 @@
 //! Watches a store's clock for jumps.
 //!
 //! A clock that jumps forward would end every session at once. Leases keep registries from following such a clock
-//! (`redis/scripts/lib/bucket.lua`, `migrations/0008_clock_lease.sql`); [`ClockTrust`] keeps nodes from prolonging a
+//! (`redis/scripts/lib/bucket.lua`, `migrations/0007_clock_lease.sql`); [`ClockTrust`] keeps nodes from prolonging a
 //! lease by a clock that is wrong for a moment or for good.
 
 use std::fmt;

@@ -1,5 +1,5 @@
--- The ledger's tables: those of SQLite with the same columns, keys and checks. Texts are compared byte by
--- byte, as there. Whole numbers are all of 64 bits; JSON is text, kept as it came.
+-- The ledger's tables, with the columns, keys and checks of SQLite's. Texts are compared byte by byte. Whole numbers have 64
+-- bits; JSON is text, kept as received.
 
 CREATE TABLE tenants (
     id                  TEXT        COLLATE "C" NOT NULL PRIMARY KEY CHECK (id <> ''),
@@ -27,15 +27,16 @@ CREATE TABLE licenses (
 
 CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
 
--- The record: one row for each change of a pool's sessions (stream 'session', numbered by the registry), of
--- its entitlement (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
+-- The record: one row for each change of a pool's sessions (stream 'session', numbered by the registry), of its entitlement
+-- (stream 'entitlement') or of a plan (stream 'plan', under the plan's name). Decisions of a node alone, while the registry
+-- of a bucket is out of reach, form the stream 'node'.
 CREATE TABLE audit_log (
     id                BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at                TIMESTAMPTZ NOT NULL,
     tenant_id         TEXT        COLLATE "C" NOT NULL,
     pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
     pool_id           TEXT        COLLATE "C" NOT NULL,
-    stream            TEXT        COLLATE "C" NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
+    stream            TEXT        COLLATE "C" NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan', 'node')),
     seq               BIGINT      NOT NULL CHECK (seq >= 1),
     epoch             BIGINT      NOT NULL CHECK (epoch >= 0),
     action            TEXT        COLLATE "C" NOT NULL,
@@ -67,12 +68,19 @@ CREATE TABLE audit_log (
 );
 
 CREATE INDEX audit_log_by_session ON audit_log (session_id) WHERE session_id IS NOT NULL;
-CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
-CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id);
+-- `id > 0` holds for every row. The condition hides the index of tenants from statements that do not repeat it: without
+-- statistics of a young table, the planner would look up places of a pool's record by tenant, and read the whole tenant.
+CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id) WHERE id > 0;
+-- Most records begin or end a session, so the other actions of a tenant are found at once.
+CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id) WHERE action NOT IN ('admitted', 'ended');
 -- For retention, and for the latest time on record.
 CREATE INDEX audit_log_by_time ON audit_log (at);
 -- What plans granted when, for the proof.
 CREATE INDEX audit_log_of_plans ON audit_log (tenant_id, pool_id, seq) WHERE stream = 'plan';
+-- Changes of entitlements by time. The reconciler reads the newest, and applies each to its live sessions.
+CREATE INDEX audit_log_of_entitlements ON audit_log (at) WHERE stream = 'entitlement';
+-- Sessions that ended after the start of a window of usage.
+CREATE INDEX audit_log_metered_ends ON audit_log (at) WHERE pool_kind = 'capacity' AND action = 'ended';
 
 CREATE FUNCTION refuse_change() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
@@ -83,8 +91,8 @@ $$;
 CREATE TRIGGER audit_log_is_append_only BEFORE UPDATE ON audit_log
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- Up to where the session stream of a pool was deleted by retention. Of what stood up to `seq`, the
--- admissions of the `live` sessions that were live at that point are kept.
+-- The end of the part of a pool's session stream that retention deleted. Of the records up to `seq`, the admissions of the
+-- `live` sessions that were live at that point are kept.
 CREATE TABLE audit_cuts (
     tenant_id TEXT   COLLATE "C" NOT NULL,
     pool_kind TEXT   COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
@@ -93,6 +101,36 @@ CREATE TABLE audit_cuts (
     live      BIGINT NOT NULL CHECK (live >= 0),
     PRIMARY KEY (tenant_id, pool_kind, pool_id)
 );
+
+-- The last sequence number of each stream of the audit log, but for the stream 'node'. Records that are missing at the end
+-- of a stream are found by it. A trigger moves the heads in the transaction that appends, one row for each pool of a batch.
+-- The fill factor leaves room on each page, so that a head's new row lies beside the old one and no index is touched.
+CREATE TABLE audit_heads (
+    tenant_id TEXT   COLLATE "C" NOT NULL,
+    pool_kind TEXT   COLLATE "C" NOT NULL,
+    pool_id   TEXT   COLLATE "C" NOT NULL,
+    stream    TEXT   COLLATE "C" NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
+    seq       BIGINT NOT NULL CHECK (seq >= 1),
+    PRIMARY KEY (tenant_id, pool_kind, pool_id, stream)
+) WITH (fillfactor = 70);
+
+CREATE FUNCTION move_audit_heads() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit_heads (tenant_id, pool_kind, pool_id, stream, seq)
+    SELECT tenant_id, pool_kind, pool_id, stream, MAX(seq)
+    FROM appended
+    WHERE stream <> 'node'
+    GROUP BY tenant_id, pool_kind, pool_id, stream
+    -- In one order, whoever appends: nobody waits in a circle.
+    ORDER BY tenant_id, pool_kind, pool_id, stream
+    ON CONFLICT (tenant_id, pool_kind, pool_id, stream) DO UPDATE SET seq = excluded.seq
+    WHERE excluded.seq > audit_heads.seq;
+    RETURN NULL;
+END;
+$$;
+
+CREATE TRIGGER audit_log_moves_heads AFTER INSERT ON audit_log REFERENCING NEW TABLE AS appended
+FOR EACH STATEMENT EXECUTE FUNCTION move_audit_heads();
 
 -- Bytes of a UUID, as SQLite gives them, where it is 16 bytes.
 CREATE FUNCTION substr(UUID, INTEGER, INTEGER) RETURNS BYTEA LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
@@ -124,30 +162,37 @@ CREATE TABLE sessions (
     CHECK (device_name IS NULL OR device_type IS NOT NULL)
 ) WITH (fillfactor = 70);
 
-CREATE UNIQUE INDEX sessions_live ON sessions (tenant_id, pool_kind, pool_id, holder)
-    WHERE ended_at IS NULL;
+-- The column that tells sessions apart comes first, for it is compared first.
 CREATE INDEX sessions_by_tenant ON sessions (tenant_id, id);
 CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
-CREATE INDEX sessions_by_holder ON sessions (tenant_id, holder, id);
-CREATE INDEX sessions_by_user ON sessions (tenant_id, user_id, id);
-CREATE INDEX sessions_by_ip ON sessions (tenant_id, ip, id) WHERE ip IS NOT NULL;
--- For the rebuild of a bucket, which the eighth byte of a session's id names.
-CREATE INDEX sessions_live_by_bucket ON sessions (substr(id, 8, 1)) WHERE ended_at IS NULL;
--- The sessions that a window of usage may need: those that are live, in the order of its batches, and those
--- that ended after its start.
-CREATE INDEX sessions_metered_live ON sessions (tenant_id, id)
-    WHERE pool_kind = 'capacity' AND end_reason IS NULL;
-CREATE INDEX sessions_metered_ended ON sessions (ended_at)
-    WHERE pool_kind = 'capacity' AND end_reason IS NOT NULL;
+CREATE INDEX sessions_by_holder ON sessions (holder, tenant_id, id);
+CREATE INDEX sessions_by_user ON sessions (user_id, tenant_id, id);
+CREATE INDEX sessions_by_ip ON sessions (ip, tenant_id, id) WHERE ip IS NOT NULL;
 
 CREATE TABLE buckets (
     id                BIGINT NOT NULL PRIMARY KEY CHECK (id BETWEEN 0 AND 255),
     epoch             BIGINT NOT NULL CHECK (epoch >= 0),
     mode              TEXT   NOT NULL CHECK (mode IN ('registry', 'deny', 'ledger', 'allow')),
-    registry_identity TEXT
+    registry_identity TEXT,
+    -- The ledger in which the epoch was raised (`this_ledger`). A promoted standby and a restored backup have the rows of
+    -- another ledger, which may have gone on without them: every bucket is raised anew there.
+    ledger_identity   TEXT
 ) WITH (fillfactor = 50);
 
 INSERT INTO buckets (id, epoch, mode) SELECT number, 0, 'registry' FROM generate_series(0, 255) AS number;
+
+-- The identity of this ledger: the cluster of databases, its timeline, which a promotion and a recovery to a point in
+-- time change, and the table itself, which a restore makes anew. A service that hides its timeline is told apart by the rest.
+CREATE FUNCTION ledger_timeline() RETURNS TEXT LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN left(pg_walfile_name(pg_current_wal_lsn()), 8);
+EXCEPTION
+    WHEN feature_not_supported OR insufficient_privilege OR object_not_in_prerequisite_state THEN RETURN 'hidden';
+END
+$$;
+
+CREATE VIEW this_ledger AS
+SELECT format('%s/%s/%s', (pg_control_system()).system_identifier, ledger_timeline(), 'buckets'::regclass::oid) AS identity;
 
 -- The nodes that serve.
 CREATE TABLE nodes (
@@ -309,3 +354,18 @@ CREATE TABLE usage_payloads (
     batch_id UUID NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
 );
+
+-- Each time that an operator set registry time right on record. Records of the audit log up to `audit_head` may be
+-- dated up to `wrong_until`; later records are dated from `repaired_at` on.
+CREATE TABLE clock_repairs (
+    id          BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    repaired_at TIMESTAMPTZ NOT NULL,
+    wrong_until TIMESTAMPTZ NOT NULL,
+    audit_head  BIGINT      NOT NULL CHECK (audit_head >= 0),
+    actor       TEXT        COLLATE "C" NOT NULL CHECK (actor <> ''),
+    sessions    BIGINT      NOT NULL CHECK (sessions >= 0),
+    CHECK (repaired_at < wrong_until)
+);
+
+CREATE TRIGGER clock_repairs_stay BEFORE UPDATE OR DELETE ON clock_repairs
+FOR EACH ROW EXECUTE FUNCTION refuse_change();

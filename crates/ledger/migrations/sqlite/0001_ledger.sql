@@ -2,8 +2,10 @@
 -- which sorts as the times do; UUIDs are 16 bytes; JSON is text.
 
 CREATE TABLE tenants (
-    id         TEXT NOT NULL PRIMARY KEY CHECK (id <> ''),
-    created_at TEXT NOT NULL
+    id                  TEXT    NOT NULL PRIMARY KEY CHECK (id <> ''),
+    created_at          TEXT    NOT NULL,
+    -- Numbers the changes of the tenant's plans and subscriptions, in the order of their commits.
+    entitlement_version INTEGER NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0)
 ) STRICT;
 
 -- What gives a license pool its limit. Never deleted.
@@ -25,15 +27,15 @@ CREATE TABLE licenses (
 
 CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
 
--- The record: one row for each change of a pool's sessions (stream 'session', numbered by the
--- registry) or of its entitlement (stream 'entitlement', numbered by the entitlement's version).
+-- The record: one row for each change of a pool's sessions (stream 'session', numbered by the registry), of its entitlement
+-- (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
 CREATE TABLE audit_log (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
     at                TEXT    NOT NULL,
     tenant_id         TEXT    NOT NULL,
     pool_kind         TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
     pool_id           TEXT    NOT NULL,
-    stream            TEXT    NOT NULL CHECK (stream IN ('session', 'entitlement')),
+    stream            TEXT    NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
     seq               INTEGER NOT NULL CHECK (seq >= 1),
     epoch             INTEGER NOT NULL CHECK (epoch >= 0),
     action            TEXT    NOT NULL,
@@ -52,13 +54,16 @@ CREATE TABLE audit_log (
     ip                TEXT,
     user_agent        TEXT,
     metadata          TEXT,
+    device_type       TEXT,
+    device_name       TEXT,
     ttl_ms            INTEGER CHECK (ttl_ms >= 0),
     last_heartbeat_at TEXT,
     expires_at        TEXT,
     detail            TEXT,
     UNIQUE (tenant_id, pool_kind, pool_id, stream, seq),
     CHECK ((stream = 'session') = (live IS NOT NULL)),
-    CHECK (action NOT IN ('admitted', 'ended') OR session_id IS NOT NULL)
+    CHECK (action NOT IN ('admitted', 'ended') OR session_id IS NOT NULL),
+    CHECK (device_name IS NULL OR device_type IS NOT NULL)
 ) STRICT;
 
 CREATE INDEX audit_log_by_session ON audit_log (session_id) WHERE session_id IS NOT NULL;
@@ -66,14 +71,20 @@ CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
 CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id);
 -- For retention, and for the latest time on record.
 CREATE INDEX audit_log_by_time ON audit_log (at);
+-- What plans granted when, for the proof.
+CREATE INDEX audit_log_of_plans ON audit_log (tenant_id, pool_id, seq) WHERE stream = 'plan';
+-- Changes of entitlements by time. The reconciler reads the newest, and applies each to its live sessions.
+CREATE INDEX audit_log_of_entitlements ON audit_log (at) WHERE stream = 'entitlement';
+-- Sessions that ended after the start of a window of usage.
+CREATE INDEX audit_log_metered_ends ON audit_log (at) WHERE pool_kind = 'capacity' AND action = 'ended';
 
 CREATE TRIGGER audit_log_is_append_only BEFORE UPDATE ON audit_log
 BEGIN
     SELECT raise(ABORT, 'the audit log is append-only');
 END;
 
--- Up to where the session stream of a pool was deleted by retention. Of what stood up to `seq`, the
--- admissions of the `live` sessions that were live at that point are kept.
+-- The end of the part of a pool's session stream that retention deleted. Of the records up to `seq`, the admissions of the
+-- `live` sessions that were live at that point are kept.
 CREATE TABLE audit_cuts (
     tenant_id TEXT    NOT NULL,
     pool_kind TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
@@ -82,6 +93,25 @@ CREATE TABLE audit_cuts (
     live      INTEGER NOT NULL CHECK (live >= 0),
     PRIMARY KEY (tenant_id, pool_kind, pool_id)
 ) STRICT;
+
+-- The last sequence number of each stream of the audit log, but for the stream 'node'. Records that are missing at the end
+-- of a stream are found by it. A trigger moves the head in the transaction that appends.
+CREATE TABLE audit_heads (
+    tenant_id TEXT    NOT NULL,
+    pool_kind TEXT    NOT NULL,
+    pool_id   TEXT    NOT NULL,
+    stream    TEXT    NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
+    seq       INTEGER NOT NULL CHECK (seq >= 1),
+    PRIMARY KEY (tenant_id, pool_kind, pool_id, stream)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER audit_log_moves_head AFTER INSERT ON audit_log WHEN NEW.stream <> 'node'
+BEGIN
+    INSERT INTO audit_heads (tenant_id, pool_kind, pool_id, stream, seq)
+    VALUES (NEW.tenant_id, NEW.pool_kind, NEW.pool_id, NEW.stream, NEW.seq)
+    ON CONFLICT (tenant_id, pool_kind, pool_id, stream) DO UPDATE SET seq = excluded.seq
+    WHERE excluded.seq > audit_heads.seq;
+END;
 
 -- A projection of the audit log, but for last_heartbeat_at: heartbeats are not events.
 CREATE TABLE sessions (
@@ -102,7 +132,10 @@ CREATE TABLE sessions (
     ip                TEXT,
     user_agent        TEXT,
     metadata          TEXT,
-    CHECK ((ended_at IS NULL) = (end_reason IS NULL))
+    device_type       TEXT,
+    device_name       TEXT,
+    CHECK ((ended_at IS NULL) = (end_reason IS NULL)),
+    CHECK (device_name IS NULL OR device_type IS NOT NULL)
 ) STRICT;
 
 CREATE UNIQUE INDEX sessions_live ON sessions (tenant_id, pool_kind, pool_id, holder)
@@ -112,12 +145,23 @@ CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
 CREATE INDEX sessions_by_holder ON sessions (tenant_id, holder, id);
 CREATE INDEX sessions_by_user ON sessions (tenant_id, user_id, id);
 CREATE INDEX sessions_by_ip ON sessions (tenant_id, ip, id) WHERE ip IS NOT NULL;
+-- Live sessions in the order of the batches of a window of usage.
+CREATE INDEX sessions_metered_live ON sessions (tenant_id, id) WHERE pool_kind = 'capacity' AND ended_at IS NULL;
+
+-- The live sessions on record, one for each holder of a pool. SQLite writes only those index entries of a changed row that
+-- change, so that a view is enough; PostgreSQL has a table.
+CREATE VIEW live_sessions AS
+SELECT substr(id, 8, 1) AS bucket, id AS session_id, tenant_id, pool_kind, pool_id, holder
+FROM sessions
+WHERE ended_at IS NULL;
 
 CREATE TABLE buckets (
     id                INTEGER NOT NULL PRIMARY KEY CHECK (id BETWEEN 0 AND 255),
     epoch             INTEGER NOT NULL CHECK (epoch >= 0),
     mode              TEXT    NOT NULL CHECK (mode IN ('registry', 'deny', 'ledger', 'allow')),
-    registry_identity TEXT
+    registry_identity TEXT,
+    -- The ledger in which the epoch was raised (`this_ledger`).
+    ledger_identity   TEXT
 ) STRICT;
 
 INSERT INTO buckets (id, epoch, mode)
@@ -126,15 +170,184 @@ WITH RECURSIVE numbers (number) AS (
 )
 SELECT number, 0, 'registry' FROM numbers;
 
--- What a write with an Idempotency-Key was answered.
+-- The identity of this ledger. A file is one ledger wherever it is copied to.
+CREATE VIEW this_ledger AS SELECT 'file' AS identity;
+
+-- The nodes that serve.
+CREATE TABLE nodes (
+    id          BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+    name        TEXT NOT NULL,
+    seen_at     TEXT NOT NULL,
+    -- The buckets whose registry it cannot reach: a bit each, the lowest of the first byte is bucket 0.
+    unreachable BLOB NOT NULL CHECK (length(unreachable) = 32)
+) STRICT;
+
+-- The node that rebuilds a bucket. Saves double work, and nothing more: any node may take a lock that is over.
+CREATE TABLE bucket_locks (
+    bucket       INTEGER NOT NULL PRIMARY KEY CHECK (bucket BETWEEN 0 AND 255),
+    locked_by    BLOB    NOT NULL CHECK (length(locked_by) = 16),
+    locked_at    TEXT    NOT NULL,
+    locked_until TEXT    NOT NULL
+) STRICT;
+
+-- The answer to each write with an `Idempotency-Key`.
 CREATE TABLE idempotency_keys (
     tenant_id       TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     request_hash    BLOB NOT NULL,
-    license_id      BLOB NOT NULL REFERENCES licenses (id),
+    entity_kind     TEXT NOT NULL CHECK (entity_kind IN ('license', 'plan', 'subscription')),
+    entity_id       TEXT NOT NULL,
     answer          TEXT NOT NULL,
     at              TEXT NOT NULL,
     PRIMARY KEY (tenant_id, idempotency_key)
 ) STRICT;
 
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (at);
+
+-- Never deleted. Version 0: as it was made with its tenant.
+CREATE TABLE plans (
+    tenant_id    TEXT    NOT NULL REFERENCES tenants (id),
+    name         TEXT    NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
+    device_limit INTEGER NOT NULL CHECK (device_limit BETWEEN 0 AND 4294967295),
+    price_cents  INTEGER NOT NULL CHECK (price_cents BETWEEN 0 AND 4294967295),
+    when_full    TEXT    NOT NULL CHECK (when_full IN ('evict', 'deny')),
+    ttl_seconds  INTEGER CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    status       TEXT    NOT NULL CHECK (status IN ('active', 'retired')),
+    version      INTEGER NOT NULL CHECK (version >= 0),
+    created_at   TEXT    NOT NULL,
+    updated_at   TEXT    NOT NULL,
+    PRIMARY KEY (tenant_id, name)
+) STRICT;
+
+-- Every tenant has these from its beginning.
+CREATE TRIGGER tenants_have_plans AFTER INSERT ON tenants
+BEGIN
+    INSERT INTO plans (tenant_id, name, device_limit, price_cents, when_full, status, version, created_at, updated_at)
+    VALUES
+        (NEW.id, 'basic', 1, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at),
+        (NEW.id, 'standard', 2, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at),
+        (NEW.id, 'premium', 4, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at);
+END;
+
+-- Never deleted. Of one user's, the newest has the greatest version.
+CREATE TABLE subscriptions (
+    id         BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+    tenant_id  TEXT    NOT NULL,
+    user_id    TEXT    NOT NULL CHECK (user_id <> ''),
+    plan       TEXT    NOT NULL,
+    status     TEXT    NOT NULL CHECK (status IN ('active', 'cancelled', 'expired')),
+    starts_at  TEXT    NOT NULL,
+    ends_at    TEXT    CHECK (ends_at > starts_at),
+    version    INTEGER NOT NULL CHECK (version >= 1),
+    created_at TEXT    NOT NULL,
+    updated_at TEXT    NOT NULL,
+    FOREIGN KEY (tenant_id, plan) REFERENCES plans (tenant_id, name)
+) STRICT;
+
+CREATE UNIQUE INDEX subscriptions_active ON subscriptions (tenant_id, user_id) WHERE status = 'active';
+CREATE INDEX subscriptions_by_user ON subscriptions (tenant_id, user_id, version);
+CREATE INDEX subscriptions_by_tenant ON subscriptions (tenant_id, id);
+CREATE INDEX subscriptions_by_plan ON subscriptions (tenant_id, plan, id);
+
+-- Periodic work that one worker at a time does.
+
+CREATE TABLE jobs (
+    name          TEXT    NOT NULL PRIMARY KEY CHECK (name <> ''),
+    interval_ms   INTEGER NOT NULL CHECK (interval_ms >= 1),
+    -- The scheduled time of the run that is due next, or under way: next_run_at + k * interval_ms is
+    -- the grid of all that follow.
+    next_run_at   TEXT    NOT NULL,
+    -- When it is due instead: after a failure, or because someone asked.
+    retry_at      TEXT,
+    last_run_at   TEXT,
+    locked_by     TEXT    CHECK (locked_by <> ''),
+    -- The lock's last heartbeat.
+    locked_at     TEXT,
+    -- From then on the lock is stale, and another may take it.
+    locked_until  TEXT,
+    -- The number of the latest run: one more with each.
+    fencing_token INTEGER NOT NULL CHECK (fencing_token >= 0),
+    -- Runs in a row that did not succeed, and what the last of them said.
+    failures      INTEGER NOT NULL CHECK (failures >= 0),
+    last_error    TEXT,
+    CHECK ((locked_by IS NULL) = (locked_at IS NULL)),
+    CHECK ((locked_by IS NULL) = (locked_until IS NULL)),
+    CHECK (locked_by IS NULL OR fencing_token >= 1)
+) STRICT;
+
+-- The history: one row for each run.
+CREATE TABLE job_runs (
+    job           TEXT    NOT NULL REFERENCES jobs (name),
+    fencing_token INTEGER NOT NULL CHECK (fencing_token >= 1),
+    worker        TEXT    NOT NULL CHECK (worker <> ''),
+    scheduled_at  TEXT    NOT NULL,
+    started_at    TEXT    NOT NULL,
+    finished_at   TEXT,
+    outcome       TEXT    NOT NULL CHECK (outcome IN ('running', 'succeeded', 'failed', 'lost')),
+    error         TEXT,
+    PRIMARY KEY (job, fencing_token),
+    CHECK ((outcome = 'running') = (finished_at IS NULL)),
+    CHECK ((outcome = 'failed') = (error IS NOT NULL))
+) STRICT;
+
+-- Time whose usage is on record, without a gap: a window starts where the one before it ended. What a
+-- session used in one is computed from `sessions`, at any time again.
+CREATE TABLE usage_windows (
+    starts_at   TEXT    NOT NULL PRIMARY KEY,
+    ends_at     TEXT    NOT NULL UNIQUE,
+    records     INTEGER NOT NULL CHECK (records >= 1),
+    micro_units INTEGER NOT NULL CHECK (micro_units >= 1),
+    CHECK (starts_at < ends_at)
+) STRICT;
+
+-- Batches of usage records on their way to the sink; each is one tenant's. A batch counts only once its
+-- window stands in usage_windows: before that it is staged, by an emission that may not come to its end.
+CREATE TABLE usage_outbox (
+    id               BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+    window_starts_at TEXT    NOT NULL,
+    tenant_id        TEXT    NOT NULL,
+    batch            INTEGER NOT NULL CHECK (batch >= 1),
+    records          INTEGER NOT NULL CHECK (records >= 1),
+    micro_units      INTEGER NOT NULL CHECK (micro_units >= 1),
+    state            TEXT    NOT NULL CHECK (state IN ('pending', 'delivered', 'dead')),
+    attempts         INTEGER NOT NULL CHECK (attempts >= 0),
+    next_attempt_at  TEXT    NOT NULL,
+    last_status      INTEGER CHECK (last_status BETWEEN 100 AND 999),
+    last_error       TEXT,
+    delivered_at     TEXT,
+    UNIQUE (window_starts_at, tenant_id, batch),
+    CHECK ((state = 'delivered') = (delivered_at IS NOT NULL))
+) STRICT;
+
+CREATE INDEX usage_outbox_due ON usage_outbox (next_attempt_at, id) WHERE state = 'pending';
+CREATE INDEX usage_outbox_by_tenant ON usage_outbox (tenant_id, window_starts_at, batch);
+CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_starts_at, batch);
+
+-- What a batch says, for as long as the sink has not acknowledged it. Apart from the batch, so that a
+-- failed attempt does not write it anew.
+CREATE TABLE usage_payloads (
+    batch_id BLOB NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
+    payload  TEXT NOT NULL
+) STRICT;
+
+-- Each time that an operator set registry time right on record. Records of the audit log up to `audit_head` may be
+-- dated up to `wrong_until`; later records are dated from `repaired_at` on.
+CREATE TABLE clock_repairs (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    repaired_at TEXT    NOT NULL,
+    wrong_until TEXT    NOT NULL,
+    audit_head  INTEGER NOT NULL CHECK (audit_head >= 0),
+    actor       TEXT    NOT NULL CHECK (actor <> ''),
+    sessions    INTEGER NOT NULL CHECK (sessions >= 0),
+    CHECK (repaired_at < wrong_until)
+) STRICT;
+
+CREATE TRIGGER clock_repairs_stay BEFORE UPDATE ON clock_repairs
+BEGIN
+    SELECT raise(ABORT, 'the audit log is append-only');
+END;
+
+CREATE TRIGGER clock_repairs_are_kept BEFORE DELETE ON clock_repairs
+BEGIN
+    SELECT raise(ABORT, 'the audit log is append-only');
+END;

@@ -14,6 +14,14 @@ use crate::Error;
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
+/// Replaces `apply_events` by this program's definition. The lock keeps processes that start together from replacing the
+/// function at the same time, which PostgreSQL refuses.
+const DEFINE_APPLY_EVENTS: &str = concat!(
+    "BEGIN; SELECT pg_advisory_xact_lock(hashtext('seatkeeper.apply_events'));",
+    include_str!("../../sql/define_apply_events.sql"),
+    "COMMIT;"
+);
+
 /// What connections are called in what the server shows of them.
 const NAME: &str = "seatkeeper";
 
@@ -70,13 +78,15 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
     Ok(Pool::Postgres(connections))
 }
 
-/// Brings the tables to this program's version, for which it takes as long as it takes. Of several processes
-/// that ask for it at once one does it, and the others wait.
+/// Brings tables and functions to this program's version, without a time limit. Of several processes that migrate at once
+/// one does the work, and the others wait.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
     // Who has waited for a lock must see what he waited for.
     let settings = [("default_transaction_isolation", "read committed")];
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
-    MIGRATIONS.run(alone.pool().await?).await.map_err(Error::Migrate)?;
+    let pool = alone.pool().await?;
+    MIGRATIONS.run(pool).await.map_err(Error::Migrate)?;
+    sqlx::raw_sql(DEFINE_APPLY_EVENTS).execute(pool).await?;
     alone.close().await;
     Ok(())
 }

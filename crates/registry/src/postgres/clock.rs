@@ -1,6 +1,6 @@
 //! The clock of the database's server, held against this node's monotonic clock.
 //!
-//! Registry time follows the clock only within the clock's lease (`migrations/0008_clock_lease.sql`). A node that tells
+//! Registry time follows the clock only within the clock's lease (`migrations/0007_clock_lease.sql`). A node that tells
 //! the time prolongs the lease in the same statement, so the lease costs no commit of its own.
 
 use std::sync::Arc;

@@ -21,9 +21,6 @@ pub(crate) const LIVE_MISTAKEN: &[&str] = &[
      SELECT bucket, gen_random_uuid(), tenant_id, pool_kind, 'x', 'x' FROM live_sessions LIMIT 1",
 ];
 
-/// The last migration before `live_sessions`.
-pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 4;
-
 /// All that is on record of jobs, row by row.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || jobs AS row FROM jobs UNION ALL SELECT 'run' || job_runs FROM job_runs ORDER BY 1";
@@ -39,13 +36,6 @@ pub(crate) struct Place(Database);
 impl Place {
     pub(crate) fn new() -> Self {
         Self(postgres::database())
-    }
-
-    /// Makes the tables as the version of that migration had them.
-    pub(crate) async fn make_as_of(&self, migration: i64) {
-        let mut migrator = sqlx::migrate!("migrations/postgres");
-        migrator.migrations.to_mut().retain(|one| one.version <= migration);
-        migrator.run(&mut self.connect().await).await.unwrap();
     }
 
     pub(crate) fn location(&self) -> Location {

@@ -15,9 +15,6 @@ pub(crate) const ANY_UUID: &str = "randomblob(16)";
 /// Takes a live session for ended, and the like: none, where a session that has not ended is live.
 pub(crate) const LIVE_MISTAKEN: &[&str] = &[];
 
-/// The last migration before `live_sessions`.
-pub(crate) const BEFORE_LIVE_SESSIONS: i64 = 6;
-
 /// All that is on record of jobs, row by row.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || json_array(name, interval_ms, next_run_at, retry_at, last_run_at, locked_by,
@@ -48,13 +45,6 @@ impl Place {
         self.path().into()
     }
 
-    /// Makes the tables as the version of that migration had them.
-    pub(crate) async fn make_as_of(&self, migration: i64) {
-        let mut migrator = sqlx::migrate!("migrations/sqlite");
-        migrator.migrations.to_mut().retain(|one| one.version <= migration);
-        migrator.run(&mut self.open(true).await).await.unwrap();
-    }
-
     /// Another handle on the same ledger: only a process may own one.
     pub(crate) async fn another(&self, ledger: &Ledger) -> Ledger {
         ledger.clone()
@@ -62,12 +52,7 @@ impl Place {
 
     /// Behind the ledger's back.
     pub(crate) async fn connect(&self) -> Connection {
-        self.open(false).await
-    }
-
-    async fn open(&self, create: bool) -> Connection {
-        let file = SqliteConnectOptions::new().filename(self.path().join("ledger.db"));
-        file.create_if_missing(create).connect().await.unwrap()
+        SqliteConnectOptions::new().filename(self.path().join("ledger.db")).connect().await.unwrap()
     }
 
     /// Likewise, where no trigger and no reference holds back who tampers.

@@ -1,14 +1,14 @@
-//! A ledger that the version before this one wrote.
+//! `live_sessions` follows `sessions`, whichever statement changes these.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{EndReason, SessionId};
+use seatkeeper_core::SessionId;
 use seatkeeper_ledger::{Error, Ledger, Settings};
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use crate::place::{BEFORE_LIVE_SESSIONS, Place, time_at};
+use crate::place::{Place, time_at};
 use crate::story::Story;
 
-/// What is known of a session, and the record of its admission.
+/// A session's row, and the record of its admission.
 const WRITTEN: [&str; 2] = [
     "INSERT INTO sessions (id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at,
          last_heartbeat_at, ttl_ms, expires_at, ended_at, end_reason)
@@ -20,32 +20,8 @@ const WRITTEN: [&str; 2] = [
 ];
 
 #[tokio::test]
-async fn the_sessions_that_were_live_before_an_upgrade_still_hold_their_seats_and_end() {
+async fn a_session_is_live_until_it_ends_or_is_deleted() {
     let place = Place::new();
-    place.make_as_of(BEFORE_LIVE_SESSIONS).await;
-    let mut story = Story::devices("ann");
-    let ((tv, _), (phone, _)) = (story.admit("tv"), story.admit("phone"));
-    write(&place, 1, tv, "tv", "NULL, NULL").await;
-    write(&place, 2, phone, "phone", "NOW, 'expired'").await;
-
-    let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
-    ledger.raise_epoch("memory:1").await.unwrap();
-    assert_eq!(live(&ledger).await, [tv]);
-    ledger.apply(&[story.end(tv, EndReason::Released)]).await.unwrap();
-    assert_eq!(live(&ledger).await, []);
-
-    let (back, again) = story.admit("tv");
-    ledger.apply(&[again]).await.unwrap();
-    assert_eq!(live(&ledger).await, [back]);
-    let (_, twice) = story.admit("tv");
-    let refused = ledger.apply(&[twice]).await;
-    assert!(matches!(refused, Err(Error::Database(_))), "a holder's second session: {refused:?}");
-}
-
-#[tokio::test]
-async fn what_a_node_of_the_version_before_writes_after_an_upgrade_is_live_until_it_ends() {
-    let place = Place::new();
-    place.make_as_of(BEFORE_LIVE_SESSIONS).await;
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
     let (tv, _) = Story::devices("ann").admit("tv");
     write(&place, 1, tv, "tv", "NULL, NULL").await;
@@ -60,6 +36,20 @@ async fn what_a_node_of_the_version_before_writes_after_an_upgrade_is_live_until
     place.connect().await.execute("DELETE FROM sessions").await.unwrap();
     write(&place, 3, Story::devices("ann").admit("tv").0, "tv", "NULL, NULL").await;
     assert_eq!(live(&ledger).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_holder_has_one_live_session_in_a_pool() {
+    let place = Place::new();
+    let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
+    ledger.raise_epoch("memory:1").await.unwrap();
+    let mut story = Story::devices("ann");
+    let (tv, admitted) = story.admit("tv");
+    ledger.apply(&[admitted]).await.unwrap();
+    let (_, twice) = story.admit("tv");
+    let refused = ledger.apply(&[twice]).await;
+    assert!(matches!(refused, Err(Error::Database(_))), "a holder's second session: {refused:?}");
+    assert_eq!(live(&ledger).await, [tv]);
 }
 
 async fn write(place: &Place, seq: u64, id: SessionId, holder: &str, ended: &str) {

@@ -1,15 +1,22 @@
--- Puts events of a registry's journal on record, all of them or none, in one statement: whoever waits for it waits for one
--- answer instead of nine. It does what the statements do that say so of themselves, in their order; each of its statements
--- sees what was committed before it began, as theirs do.
+-- Puts events of a registry's journal on record, all of them or none, in one statement: the caller waits for one answer
+-- instead of nine. The function does the same as the statements that its comments name, in their order. Each statement sees
+-- all that was committed before it began.
 --
--- Its arrays are, in turn:
--- 1. buckets, and the epoch that events of each are of;
+-- `Ledger::open` runs this file after the migrations, so the newest definition stands here alone. A change of the arguments
+-- needs a migration that drops the old function.
+--
+-- Plans are generic, and kept by the connection. A generic plan expects ten elements of an array, and a fraction of the
+-- whole log for the newest records; so ends and beginnings are taken from the arrays. The connection forces look-ups by
+-- index: it must be one that writes (`WRITING` in src/database/postgres.rs).
+--
+-- The arrays are, in turn:
+-- 1. buckets, and the epoch of the events of each;
 -- 2. the places that events follow on, but for those of the batch itself;
 -- 3. the events, a column an array.
 --
 -- Returns the numbers, from 1, of those events that were on record before. Refuses all with SQLSTATE SK001 if one is of
 -- another epoch than its bucket, or does not continue what is on record.
-CREATE FUNCTION apply_events(
+CREATE OR REPLACE FUNCTION apply_events(
     bucket_ids         BIGINT[],
     bucket_epochs      BIGINT[],
 
@@ -45,11 +52,14 @@ CREATE FUNCTION apply_events(
     ttls               BIGINT[],
     last_heartbeat_ats TIMESTAMPTZ[],
     expires_ats        TIMESTAMPTZ[]
-) RETURNS SETOF BIGINT LANGUAGE plpgsql AS $$
+) RETURNS SETOF BIGINT LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+AS $$
 DECLARE
     head     BIGINT;
     appended BIGINT;
     place    RECORD;
+    are_new  BOOLEAN[] := array_fill(TRUE, ARRAY[cardinality(ats)]);
 BEGIN
     -- hold_buckets.sql
     PERFORM FROM buckets WHERE id = ANY (bucket_ids) ORDER BY id FOR NO KEY UPDATE;
@@ -65,13 +75,7 @@ BEGIN
         SELECT FROM unnest(tenants_before, kinds_before, pools_before, seqs_before)
             AS before (tenant_id, pool_kind, pool_id, seq)
         WHERE NOT EXISTS (
-                SELECT FROM (
-                    SELECT tenant_id, pool_kind, pool_id, stream, seq FROM audit_log
-                    WHERE (tenant_id, pool_kind, pool_id, stream, seq)
-                        <= (before.tenant_id, before.pool_kind, before.pool_id, 'session', before.seq)
-                    ORDER BY tenant_id DESC, pool_kind DESC, pool_id DESC, stream DESC, seq DESC
-                    LIMIT 1
-                ) AS last
+                SELECT FROM audit_log AS last
                 WHERE last.tenant_id = before.tenant_id AND last.pool_kind = before.pool_kind
                   AND last.pool_id = before.pool_id AND last.stream = 'session' AND last.seq = before.seq
             )
@@ -118,38 +122,35 @@ BEGIN
                     IS DISTINCT FROM (recorded.at, recorded.action, recorded.session_id) AS is_taken
             FROM unnest(tenant_ids, pool_kinds, pool_ids, seqs, ats, actions, session_ids) WITH ORDINALITY
                 AS event (tenant_id, pool_kind, pool_id, seq, at, action, session_id, number)
-            CROSS JOIN LATERAL (
-                SELECT id, at, action, session_id FROM audit_log
-                WHERE (tenant_id, pool_kind, pool_id, stream, seq)
-                    <= (event.tenant_id, event.pool_kind, event.pool_id, 'session', event.seq)
-                ORDER BY tenant_id DESC, pool_kind DESC, pool_id DESC, stream DESC, seq DESC
-                LIMIT 1
-            ) AS recorded
+            JOIN audit_log AS recorded
+                ON recorded.tenant_id = event.tenant_id AND recorded.pool_kind = event.pool_kind
+               AND recorded.pool_id = event.pool_id AND recorded.stream = 'session' AND recorded.seq = event.seq
         LOOP
             IF place.is_taken THEN
                 RAISE EXCEPTION 'another event is on record at the place of one' USING ERRCODE = 'SK001';
             END IF;
             IF place.was_recorded THEN
+                are_new[place.number] := FALSE;
                 RETURN NEXT place.number;
             END IF;
         END LOOP;
     END IF;
 
-    -- end_sessions.sql
+    -- end_sessions.sql, for the events that are new
     IF 'ended' = ANY (actions) THEN
         UPDATE sessions
         SET ended_at = e.at,
             end_reason = e.reason,
             last_heartbeat_at = e.last_heartbeat_at,
             expires_at = e.expires_at
-        FROM audit_log AS e
-        WHERE e.id > head AND e.id <= 9223372036854775807
-          AND e.action = 'ended'
+        FROM unnest(are_new, actions, session_ids, ats, reasons, last_heartbeat_ats, expires_ats)
+            AS e (is_new, action, session_id, at, reason, last_heartbeat_at, expires_at)
+        WHERE e.is_new AND e.action = 'ended'
           AND sessions.id = e.session_id
           AND CASE WHEN sessions.end_reason IS NULL THEN TRUE ELSE FALSE END;
     END IF;
 
-    -- begin_sessions.sql
+    -- begin_sessions.sql, likewise
     IF 'admitted' = ANY (actions) THEN
         INSERT INTO sessions (
             id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms,
@@ -160,10 +161,16 @@ BEGIN
             COALESCE(e.last_heartbeat_at, a.last_heartbeat_at), a.ttl_ms,
             COALESCE(e.expires_at, a.expires_at), e.at, e.reason, a.ip, a.user_agent, a.metadata,
             a.device_type, a.device_name
-        FROM audit_log AS a
+        FROM unnest(
+            are_new, actions, session_ids, tenant_ids, pool_kinds, pool_ids, holders, user_ids, tiers, ats,
+            last_heartbeat_ats, ttls, expires_ats, ips, user_agents, metadatas, device_types, device_names
+        ) AS a (
+            is_new, action, session_id, tenant_id, pool_kind, pool_id, holder, user_id, tier, at,
+            last_heartbeat_at, ttl_ms, expires_at, ip, user_agent, metadata, device_type, device_name
+        )
         LEFT JOIN audit_log AS e
             ON e.session_id = a.session_id AND e.session_id IS NOT NULL AND e.action = 'ended'
-        WHERE a.id > head AND a.id <= 9223372036854775807 AND a.action = 'admitted'
+        WHERE a.is_new AND a.action = 'admitted'
         ON CONFLICT (id) DO NOTHING;
     END IF;
 END;
