@@ -1,5 +1,7 @@
 //! Denials go on record too, but cannot be used to fill the disk.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Denial, Denied, Holder, RegistryTime, Span};
 
 /// How many denials of one pool are recorded one by one within a window.
@@ -9,7 +11,7 @@ pub const DENIALS_RECORDED_PER_WINDOW_MAX: u32 = 10;
 pub const DENIAL_WINDOW: Span = Span::from_secs(60);
 
 /// One pool's denials of the current window. A registry that keeps it in a store writes its parts down.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DenialFold {
     /// When the window began.
     pub window_started: RegistryTime,

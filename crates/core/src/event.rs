@@ -3,10 +3,13 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Denial, Holder, PoolId, RegistryTime, RequestId, Seats, Session, SessionId, Tier, UserId};
 
 /// Why a session ended. It ends once, for one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// Its client gave the seat back.
     Released,
@@ -68,7 +71,8 @@ impl FromStr for EndReason {
 }
 
 /// Who made a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// A user, through a client.
     User(UserId),
@@ -79,7 +83,7 @@ pub enum Actor {
 }
 
 /// What caused a change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Who made it.
     pub actor: Actor,
@@ -93,7 +97,7 @@ impl Origin {
 }
 
 /// What is told of a client for the record and decides nothing. The registry passes it on and forgets it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Particulars {
     /// The address that the server saw.
     pub ip: Option<IpAddr>,
@@ -106,7 +110,7 @@ pub struct Particulars {
 }
 
 /// A device as its client describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// What it is: `tv`, for one.
     pub kind: Box<str>,
@@ -115,7 +119,7 @@ pub struct Device {
 }
 
 /// One change of a pool, in the order in which its registry made it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// The pool.
     pub pool: PoolId,
@@ -138,7 +142,8 @@ pub struct Event {
 }
 
 /// What changed in a pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A session began.
     Admitted {
@@ -169,7 +174,7 @@ pub enum Change {
 }
 
 /// Denied claims on record. State does not change by them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denied {
     /// Who asked last.
     pub holder: Holder,

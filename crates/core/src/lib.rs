@@ -31,9 +31,9 @@ pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Fo
 pub use epoch::{epoch_after, epoch_counter};
 pub use event::{Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars};
 pub use pool::{Others, Pool};
-pub use pool_id::{BUCKETS, Bucket, PoolId, PoolKind};
+pub use pool_id::{BUCKETS, Bucket, NotAPoolKind, PoolId, PoolKind};
 pub use rule::{Decision, Denial, Ending, Outcome};
-pub use session::{Session, Tier, USERS_PER_SESSION_MAX, Users};
+pub use session::{NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
 pub use session_id::{NotASessionId, Region, SessionId};
 pub use sight::Sight;
 pub use terms::{Policy, Seats, Standing, Terms, WhenFull, WhenHeld, WhenNamed};

@@ -4,13 +4,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::TenantId;
 
 /// How many buckets pools are spread over: the same on every node, for ever. A session id carries one.
 pub const BUCKETS: u16 = 256;
 
 /// The kind of a pool: each has its API, its default policy and its holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PoolKind {
     /// One floating license; held by machines, users or processes.
     License,
@@ -55,7 +58,7 @@ impl FromStr for PoolKind {
 }
 
 /// A pool's identity: unique over all tenants and kinds.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PoolId {
     /// The kind of the pool.
     pub kind: PoolKind,

@@ -5,6 +5,8 @@
 //! pool above its limit. [`renew`], [`end`] and [`revise`] are the three other things that can happen
 //! to a pool. All are plain functions of what they are given.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Claim, EndReason, Policy, Pool, PoolKind, RegistryTime, Session, SessionId, Span, Standing, Terms,
     UserId, Users, WhenFull, WhenHeld, WhenNamed,
@@ -41,7 +43,8 @@ pub enum Outcome {
 }
 
 /// Why there is no seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Denial {
     /// Every seat is taken. The earliest time until one can come free, if its holder goes silent;
     /// none if none ever can.

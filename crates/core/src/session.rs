@@ -1,5 +1,7 @@
 //! One client's hold on one seat.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Holder, RegistryTime, SessionId, Span, UserId};
 
 /// How many users may share one session (several people on one licensed machine). Past it the
@@ -7,11 +9,11 @@ use crate::{Holder, RegistryTime, SessionId, Span, UserId};
 pub const USERS_PER_SESSION_MAX: usize = 8;
 
 /// A capacity's tier; 0 where tiers mean nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tier(pub u8);
 
 /// A live session as the rule sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its name.
     pub id: SessionId,
@@ -43,7 +45,8 @@ impl Session {
 }
 
 /// The users of a session: one, nearly always.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<UserId>", into = "Vec<UserId>")]
 pub struct Users {
     first: UserId,
     // Never empty. Boxed twice so that the common case costs one word.
@@ -99,6 +102,29 @@ impl Users {
             self.others = None;
         }
         true
+    }
+}
+
+/// A list of users without any.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a session without users")]
+pub struct NoUsers;
+
+impl TryFrom<Vec<UserId>> for Users {
+    type Error = NoUsers;
+
+    /// Returns the users of a list, in its order.
+    fn try_from(users: Vec<UserId>) -> Result<Self, NoUsers> {
+        let mut users = users.into_iter();
+        let mut all = Self::one(users.next().ok_or(NoUsers)?);
+        users.for_each(|user| all.join(&user));
+        Ok(all)
+    }
+}
+
+impl From<Users> for Vec<UserId> {
+    fn from(users: Users) -> Self {
+        users.iter().cloned().collect()
     }
 }
 

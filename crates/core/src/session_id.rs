@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use uuid::{Uuid, Variant};
 
 use crate::{Bucket, RegistryTime};
@@ -19,7 +20,8 @@ use crate::{Bucket, RegistryTime};
 /// 64 bits   variant, then 62 random bits
 /// ```
 /// The order of ids is the order of their bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Uuid", into = "Uuid")]
 pub struct SessionId(Uuid);
 
 /// The region a session was admitted in: 0 to 255.
@@ -58,12 +60,6 @@ impl SessionId {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// The id that a UUID spells, if its version and variant can be a session's.
-    pub fn from_uuid(uuid: Uuid) -> Result<Self, NotASessionId> {
-        let known = uuid.get_version_num() == 8 && uuid.get_variant() == Variant::RFC4122;
-        if known { Ok(Self(uuid)) } else { Err(NotASessionId) }
-    }
-
     /// The UUID itself.
     pub const fn as_uuid(self) -> Uuid {
         self.0
@@ -95,7 +91,23 @@ impl SessionId {
 impl FromStr for SessionId {
     type Err = NotASessionId;
     fn from_str(text: &str) -> Result<Self, NotASessionId> {
-        Self::from_uuid(Uuid::try_parse(text).map_err(|_| NotASessionId)?)
+        Self::try_from(Uuid::try_parse(text).map_err(|_| NotASessionId)?)
+    }
+}
+
+impl TryFrom<Uuid> for SessionId {
+    type Error = NotASessionId;
+
+    /// Returns the id that a UUID spells, if its version and variant can be a session's.
+    fn try_from(uuid: Uuid) -> Result<Self, NotASessionId> {
+        let known = uuid.get_version_num() == 8 && uuid.get_variant() == Variant::RFC4122;
+        if known { Ok(Self(uuid)) } else { Err(NotASessionId) }
+    }
+}
+
+impl From<SessionId> for Uuid {
+    fn from(id: SessionId) -> Self {
+        id.0
     }
 }
 

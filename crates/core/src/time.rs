@@ -2,11 +2,12 @@
 
 use std::ops::{Add, Sub};
 
+use serde::{Deserialize, Serialize};
 /// A reading of the registry's clock, in whole milliseconds since the Unix epoch.
 ///
 /// Only a registry makes these; a node's wall clock is another type and never
 /// decides who lives. Arithmetic saturates, so no input can overflow it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RegistryTime(u64);
 
 impl RegistryTime {
@@ -27,7 +28,7 @@ impl RegistryTime {
 }
 
 /// A length of time on the registry's clock, in whole milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span(u64);
 
 impl Span {

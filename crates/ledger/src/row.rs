@@ -94,12 +94,12 @@ impl<'r> Fields<'r> {
     }
 
     pub(crate) fn session_id(&self, column: &'static str) -> Result<SessionId, Error> {
-        SessionId::from_uuid(self.value::<Uuid>(column)?).map_err(|source| corrupt(column, source))
+        SessionId::try_from(self.value::<Uuid>(column)?).map_err(|source| corrupt(column, source))
     }
 
     pub(crate) fn session_id_maybe(&self, column: &'static str) -> Result<Option<SessionId>, Error> {
         let uuid = self.value::<Option<Uuid>>(column)?;
-        uuid.map(|uuid| SessionId::from_uuid(uuid).map_err(|source| corrupt(column, source))).transpose()
+        uuid.map(|uuid| SessionId::try_from(uuid).map_err(|source| corrupt(column, source))).transpose()
     }
 
     /// The device that columns `device_type` and `device_name` describe.

@@ -20,7 +20,7 @@ mod row;
 mod section;
 mod step;
 mod sweep;
-mod wire;
+mod unreadable;
 mod write;
 
 use std::sync::Arc;

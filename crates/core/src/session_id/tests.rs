@@ -40,7 +40,7 @@ proptest! {
         let id = mint(millis, bucket, region, random);
         prop_assert_eq!(id.as_uuid().get_version_num(), 8);
         prop_assert_eq!(id.as_uuid().get_variant(), Variant::RFC4122);
-        prop_assert_eq!(SessionId::from_uuid(id.as_uuid()), Ok(id));
+        prop_assert_eq!(SessionId::try_from(id.as_uuid()), Ok(id));
         prop_assert_eq!(id.to_string().parse(), Ok(id));
         prop_assert_eq!(id.to_string(), id.as_uuid().to_string());
         prop_assert_eq!(format!("{id:?}"), id.to_string());
@@ -73,6 +73,6 @@ fn a_text_that_can_be_no_session_id_is_refused() {
     for text in refused {
         assert_eq!(text.parse::<SessionId>(), Err(NotASessionId), "{text}");
     }
-    assert_eq!(SessionId::from_uuid(Uuid::nil()), Err(NotASessionId));
+    assert_eq!(SessionId::try_from(Uuid::nil()), Err(NotASessionId));
     assert!("65432100-00ff-8cde-8123-456789abcdef".parse::<SessionId>().is_ok());
 }

@@ -39,7 +39,7 @@ pub(super) fn payload_of(records: &[UsageRecord]) -> Result<String, Error> {
 pub(super) fn records_of(payload: &str, window_starts: RegistryTime) -> Result<Vec<UsageRecord>, Error> {
     let stored: Vec<Stored> = serde_json::from_str(payload).map_err(corrupt)?;
     let read = |Stored(session, user, capacity, micros)| {
-        let session = SessionId::from_uuid(session).map_err(corrupt)?;
+        let session = SessionId::try_from(session).map_err(corrupt)?;
         let id = record_id(window_starts, session);
         Ok(UsageRecord { id, session, user, capacity, usage: Usage::from_micros(micros) })
     };

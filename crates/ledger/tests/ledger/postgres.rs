@@ -8,6 +8,7 @@ mod place;
 mod alone;
 mod applying;
 mod buckets;
+mod fields;
 mod figures;
 mod jobs;
 mod licenses;

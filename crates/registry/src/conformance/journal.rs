@@ -7,7 +7,7 @@ use seatkeeper_core::{Change, EndReason, Event, Origin};
 use super::books::{Account, events_of, waiting};
 use super::harness::{Harness, JOURNAL_EVENTS_MAX, Scene};
 use super::plan::{devices, seats};
-use super::pool::{TestPool, admin, request_of};
+use super::pool::{TestPool, admin, particulars_of, request_of};
 use crate::{Ended, Error, Receipt, Registry, Share};
 
 /// How long a clause waits for what must happen at once.
@@ -48,7 +48,7 @@ pub async fn an_event_says_who_did_what_and_when(h: &impl Harness) {
         panic!("expected an admission: {admitted:?}")
     };
     assert_eq!((&**session, *expires), (&ann.session, ann.expires));
-    assert_eq!(particulars.user_agent.as_deref(), Some("machine"));
+    assert_eq!(**particulars, particulars_of(&"machine".into()));
 
     assert_eq!(ended.origin, request_of(&"ann".into(), "end"));
     assert!(before <= ended.at && ended.at <= h.now().await, "{ended:?}");

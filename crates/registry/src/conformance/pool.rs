@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use seatkeeper_core::{
-    Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach,
-    RequestId, Seats, Session, SessionId, Span, Terms, Tier, UserId,
+    Actor, Authority, Bucket, Claim, Device, EndReason, Holder, Origin, Particulars, Policy, PoolId,
+    PoolKind, Reach, RequestId, Seats, Session, SessionId, Span, Terms, Tier, UserId,
 };
 
 use super::asked::Asked;
@@ -82,8 +82,7 @@ impl TestPool {
 
     pub(super) async fn claim_raw(&self, claim: &Claim) -> Result<Claimed, Error> {
         let origin = request_of(&claim.user, "claim");
-        let particulars =
-            Particulars { user_agent: Some(claim.holder.as_str().into()), ..Particulars::default() };
+        let particulars = particulars_of(&claim.holder);
         let request = Request {
             pool: &self.id,
             claim,
@@ -223,4 +222,14 @@ pub(super) fn strangers() -> Vec<Authority> {
     let at_another_door = admin().through(PoolKind::Subscriber);
     let (service, _) = service_abroad();
     vec![user("eve"), elsewhere(Reach::Own("ann".into())), elsewhere(Reach::Tenant), at_another_door, service]
+}
+
+/// Returns particulars of a holder's client with every field, all derived from the holder.
+pub(super) fn particulars_of(holder: &Holder) -> Particulars {
+    Particulars {
+        ip: Some([192, 0, 2, 7].into()),
+        user_agent: Some(holder.as_str().into()),
+        metadata: Some(format!(r#"{{"of":"{holder}"}}"#).into()),
+        device: Some(Device { kind: "tv".into(), name: Some(format!("{holder}'s").into()) }),
+    }
 }

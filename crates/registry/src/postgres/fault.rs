@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use seatkeeper_core::Bucket;
 
-use super::wire::Unreadable;
+use super::unreadable::Unreadable;
 use crate::Error;
 
 /// Raised by `registry.write`: what a decision rests on has changed.

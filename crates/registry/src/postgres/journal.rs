@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, Event};
 use sqlx::FromRow;
 
 use super::PostgresRegistry;
 use super::fault::Fault;
 use super::row::{signed, unsigned};
 use super::section::Section;
-use super::wire;
+use super::unreadable::Unreadable;
 use crate::contract::{JournalEntry, JournalRead, Receipt};
 use crate::{Error, Share};
 
@@ -119,7 +119,8 @@ impl EntryRow {
     pub(super) fn read(self, section: &Section) -> Result<JournalEntry, Fault> {
         let (bucket, epoch) = (section.bucket_of(self.bucket)?, unsigned(self.epoch));
         let receipt = Receipt { bucket, epoch, position: unsigned(self.position) };
-        Ok(JournalEntry { receipt, event: wire::read(&self.event, section.stamp(bucket, epoch))? })
+        let event: Event = serde_json::from_str(&self.event).map_err(Unreadable::from)?;
+        Ok(JournalEntry { receipt, event: Event { epoch: section.stamp(bucket, epoch), ..event } })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Rows as the rule's words.
 
 use seatkeeper_core::{
-    DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier,
+    DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier, UserId,
 };
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
 use sqlx::{FromRow, Row as _};
 use uuid::Uuid;
 
-use super::wire::{Unreadable, WrittenFold, id, users_of};
+use super::unreadable::Unreadable;
 use crate::contract::Live;
 use crate::open_pool::OpenPool;
 
@@ -64,7 +64,7 @@ pub(super) struct PoolRow {
     closed: Option<bool>,
     due: Option<i64>,
     empty_since: Option<i64>,
-    denials: Option<Json<WrittenFold>>,
+    denials: Option<Json<DenialFold>>,
 }
 
 /// The session in it, if there is one.
@@ -96,7 +96,7 @@ impl PoolRow {
         let (Some(kind), Some(tenant), Some(name)) = (&self.kind, &self.tenant, &self.name) else {
             return Ok(None);
         };
-        let kind = kind.parse().map_err(|_| Unreadable::Name)?;
+        let kind = kind.parse()?;
         Ok(Some(OpenPool {
             id: PoolId::new(kind, tenant.as_str().into(), name.as_str()),
             pool,
@@ -105,7 +105,7 @@ impl PoolRow {
             epoch,
             empty_since: self.empty_since.map(time),
             last_event: self.last_event.map_or(0, unsigned),
-            denials: self.denials.map(|Json(fold)| Box::new(DenialFold::from(fold))),
+            denials: self.denials.map(|Json(fold)| Box::new(fold)),
         }))
     }
 }
@@ -143,9 +143,9 @@ pub(super) struct SessionRow {
 impl SessionRow {
     fn read(self) -> Result<Session, Unreadable> {
         Ok(Session {
-            id: id(self.id)?,
+            id: self.id.try_into()?,
             holder: self.holder.as_str().into(),
-            users: users_of(self.users.iter().map(|user| user.as_str().into()))?,
+            users: self.users.into_iter().map(UserId::new).collect::<Vec<_>>().try_into()?,
             started: time(self.started),
             last_heartbeat: time(self.last_heartbeat),
             ttl: span(self.ttl),
@@ -168,7 +168,7 @@ pub(super) struct LiveRow {
 
 impl LiveRow {
     pub(super) fn read(self) -> Result<Live, Unreadable> {
-        let kind = self.kind.parse().map_err(|_| Unreadable::Name)?;
+        let kind = self.kind.parse()?;
         let session = self.session.read()?;
         let silent = session.silent_until();
         let expires = self.ends_at.map(time).map_or(silent, |ends_at| ends_at.min(silent));
@@ -214,6 +214,6 @@ pub(super) struct RenewedRow {
 
 impl RenewedRow {
     pub(super) fn read(self) -> Result<(SessionId, RegistryTime), Unreadable> {
-        Ok((id(self.id)?, time(self.last_heartbeat)))
+        Ok((self.id.try_into()?, time(self.last_heartbeat)))
     }
 }

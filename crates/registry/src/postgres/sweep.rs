@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::look::{Seen, Target, Turn, look};
 use super::row::{Served, time, unsigned};
 use super::step::CALL_TIMEOUT;
-use super::wire::Unreadable;
+use super::unreadable::Unreadable;
 use super::write::{Change, Columns, Events, Fate};
 use crate::contract::{Receipt, Swept};
 
@@ -146,7 +146,7 @@ impl DueRow {
         let (Some(kind), Some(tenant), Some(name)) = (self.kind, self.tenant, self.name) else {
             return Ok(None);
         };
-        let kind = kind.parse().map_err(|_| Unreadable::Name)?;
+        let kind = kind.parse()?;
         Ok(Some(PoolId::new(kind, tenant.as_str().into(), name)))
     }
 }

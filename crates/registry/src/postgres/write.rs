@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use seatkeeper_core::{Event, RegistryTime, Session, SessionId, Standing};
+use seatkeeper_core::{DenialFold, Event, RegistryTime, Session, SessionId, Standing};
 use serde::Serialize;
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::fault::Fault;
 use super::look::Seen;
 use super::row::{signed, unsigned};
-use super::wire::{self, Unreadable, WrittenFold};
+use super::unreadable::Unreadable;
 use crate::contract::Receipt;
 use crate::open_pool::{OpenPool, Record};
 
@@ -94,7 +94,7 @@ pub(super) struct Columns {
     closed: Option<bool>,
     due: i64,
     empty_since: Option<i64>,
-    denials: Option<WrittenFold>,
+    denials: Option<DenialFold>,
 }
 
 impl Columns {
@@ -111,7 +111,7 @@ impl Columns {
             closed: terms.map(|terms| terms.standing == Standing::Closed),
             due: millis(open.due.unwrap_or(now)),
             empty_since: open.empty_since.map(millis),
-            denials: open.denials.as_deref().map(WrittenFold::from),
+            denials: open.denials.as_deref().cloned(),
         }
     }
 }
@@ -136,7 +136,7 @@ impl Change<'_> {
         if nothing {
             return Ok(seen.place(seen.position));
         }
-        let texts: Result<Vec<_>, _> = events.list.iter().map(wire::write).collect();
+        let texts: Result<Vec<_>, _> = events.list.iter().map(serde_json::to_string).collect();
         let texts = texts.map_err(Unreadable::from)?;
         let position: i64 = sqlx::query_scalar(include_str!("sql/write.sql"))
             .bind(seen.number)

@@ -65,9 +65,8 @@ pub(crate) struct Manner {
 /// The kinds of pools, in the order of [`Steady::gaps`].
 pub(crate) const KINDS: [&str; 3] = ["licenses", "devices", "capacities"];
 
-/// Permits for tests with storms: each test has nodes and servers of its own, and more of them at the same time would
-/// measure the machine.
-static STORMS: Semaphore = Semaphore::const_new(2);
+/// Permits for tests with storms. Each test has nodes and servers of its own, and two cores are busy with four storms.
+static STORMS: Semaphore = Semaphore::const_new(4);
 
 /// Storms of this process, for names that no other storm has.
 static NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -94,7 +94,7 @@ impl AuditQuery {
         let action = self.action.as_deref().map(str::parse::<Action>).transpose();
         let action = action.map_err(|_| Error::field("action", "is not an action of the log"))?;
         // No record names a session that cannot be.
-        let Ok(session) = self.session.map(SessionId::from_uuid).transpose() else { return Ok(None) };
+        let Ok(session) = self.session.map(SessionId::try_from).transpose() else { return Ok(None) };
         Ok(Some(AuditFilter {
             action,
             pool_kind: None,

@@ -144,7 +144,7 @@ pub(super) async fn admit(
 impl Admit {
     fn claim(&self, who: &Who, user_agent: &[u8], meta: &Meta) -> Claim {
         // A UUID that no session can have names none.
-        let session = |uuid: Option<Uuid>| uuid.and_then(|uuid| SessionId::from_uuid(uuid).ok());
+        let session = |uuid: Option<Uuid>| uuid.and_then(|uuid| SessionId::try_from(uuid).ok());
         Claim {
             holder: fingerprint(&self.device_id, user_agent, meta.ip),
             user: who.user.clone(),

@@ -40,7 +40,7 @@ pub(super) async fn heartbeat(
     meta: Meta,
     Body(ask): Body<HeartbeatAsk>,
 ) -> Result<Response, Error> {
-    let id = SessionId::from_uuid(ask.session_id).map_err(|_| Error::SessionNotFound)?;
+    let id = SessionId::try_from(ask.session_id).map_err(|_| Error::SessionNotFound)?;
     let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
     let may_search = || app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);

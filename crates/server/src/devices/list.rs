@@ -33,7 +33,7 @@ pub(super) async fn list(
     who: Who,
     Query(query): Query<ListQuery>,
 ) -> Result<axum::Json<Page<DeviceSession>>, Error> {
-    let current = query.session_id.and_then(|uuid| SessionId::from_uuid(uuid).ok());
+    let current = query.session_id.and_then(|uuid| SessionId::try_from(uuid).ok());
     let items = in_use(&app, &pool_of(&who.tenant, &who.user), current).await?;
     Ok(axum::Json(Page { items, next_cursor: None }))
 }

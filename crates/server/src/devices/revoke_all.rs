@@ -44,7 +44,7 @@ pub(super) async fn revoke_all(
             app.engine.end_all(&pool, EndReason::Revoked, &origin, durability).await?;
         }
         Some(uuid) => {
-            let kept = SessionId::from_uuid(uuid).map_err(|_| Error::SessionNotFound)?;
+            let kept = SessionId::try_from(uuid).map_err(|_| Error::SessionNotFound)?;
             end_all_but(kept, &app, &pool, &origin).await?;
         }
     }

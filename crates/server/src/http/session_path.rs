@@ -14,6 +14,6 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let IdPath(uuid) = IdPath::from_request_parts(parts, state).await?;
-        SessionId::from_uuid(uuid).map(Self).map_err(|_| Error::SessionNotFound)
+        SessionId::try_from(uuid).map(Self).map_err(|_| Error::SessionNotFound)
     }
 }

@@ -105,5 +105,5 @@ pub(in crate::redis) fn session_of(
 
 pub(in crate::redis) fn id_of(bytes: &[u8]) -> Result<SessionId, Garbled> {
     let uuid = Uuid::from_slice(bytes).map_err(|_| Garbled("a session's id"))?;
-    SessionId::from_uuid(uuid).map_err(|_| Garbled("a session's id"))
+    SessionId::try_from(uuid).map_err(|_| Garbled("a session's id"))
 }

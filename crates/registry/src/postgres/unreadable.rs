@@ -1,0 +1,16 @@
+//! Errors of stored values that this program did not write.
+
+use seatkeeper_core::{NoUsers, NotAPoolKind, NotASessionId};
+
+/// A stored value that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unreadable {
+    #[error("the stored event is invalid")]
+    Event(#[from] serde_json::Error),
+    #[error(transparent)]
+    PoolKind(#[from] NotAPoolKind),
+    #[error(transparent)]
+    SessionId(#[from] NotASessionId),
+    #[error(transparent)]
+    Users(#[from] NoUsers),
+}
