@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod connections;
+mod migrations;
 mod password;
 mod transaction;
 mod url;
 
 pub use connections::Connections;
+pub use migrations::migrator;
 pub use transaction::Transaction;
 pub use url::{NotAPostgresUrl, PostgresUrl};

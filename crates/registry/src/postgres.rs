@@ -10,6 +10,7 @@ mod backlog;
 mod clock;
 mod connect;
 mod fault;
+mod from_row;
 mod heartbeat;
 mod journal;
 mod look;

@@ -1,9 +1,10 @@
 //! All that is PostgreSQL's alone: how it is connected to, and how an error reads.
 
 use std::io;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use seatkeeper_postgres::{Connections, PostgresUrl, Transaction};
+use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migration_files, migrator};
 use sqlx::PgConnection;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgDatabaseError, PgPoolOptions, PgSeverity};
@@ -12,7 +13,8 @@ use tokio::time::timeout;
 use super::{Access, Pool};
 use crate::Error;
 
-pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+pub(super) static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql", "0002_live_sessions.sql")));
 
 /// Replaces `apply_events` by this program's definition. The lock keeps processes that start together from replacing the
 /// function at the same time, which PostgreSQL refuses.

@@ -5,8 +5,10 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use seatkeeper_postgres::{migration_files, migrator};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Connection as _, Sqlite, SqlitePool, Transaction};
@@ -15,7 +17,8 @@ use tokio::time::sleep;
 use super::Pool;
 use crate::Error;
 
-pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+pub(super) static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&migration_files!("../../migrations/sqlite": "0001_ledger.sql")));
 
 /// How long a statement waits for another process's write, such as a backup.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -11,10 +11,11 @@ use parking_lot::Mutex;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_postgres::Connections;
 use sqlx::pool::PoolConnection;
-use sqlx::{FromRow, PgConnection, Postgres};
+use sqlx::{PgConnection, Postgres};
 
 use super::connect::begin_long;
 use super::fault::Fault;
+use super::from_row::from_row;
 use super::row::{signed, time};
 use crate::clock_trust::{ClockSteps, ClockTrust};
 use crate::{Error, Store};
@@ -52,19 +53,21 @@ struct Reading {
     is_believed: bool,
 }
 
-/// A row of `registry.tell_time`.
-#[derive(FromRow)]
-struct TimeRow {
-    now: i64,
-    clock: i64,
-    is_trusted: bool,
+from_row! {
+    /// A row of `registry.tell_time`.
+    struct TimeRow {
+        now: i64,
+        clock: i64,
+        is_trusted: bool,
+    }
 }
 
-/// A row of `registry.trust_clock`.
-#[derive(FromRow)]
-struct TrustRow {
-    sessions: i64,
-    skipped: i64,
+from_row! {
+    /// A row of `registry.trust_clock`.
+    struct TrustRow {
+        sessions: i64,
+        skipped: i64,
+    }
 }
 
 /// The registry time that the database told.

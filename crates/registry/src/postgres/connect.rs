@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use seatkeeper_postgres::{Connections, PostgresUrl, Transaction};
+use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migration_files, migrator};
 use sqlx::Postgres;
-use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPoolOptions;
 
@@ -45,7 +44,16 @@ pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<T
 
 /// Brings the tables up to date, in a schema of their own.
 pub(super) async fn migrate(connections: &Connections) -> Result<(), sqlx::migrate::MigrateError> {
-    let mut migrations: Migrator = sqlx::migrate!("./migrations");
+    let mut migrations = migrator(&migration_files!("../../migrations":
+        "0001_tables.sql",
+        "0002_clock.sql",
+        "0003_look.sql",
+        "0004_write.sql",
+        "0005_journal.sql",
+        "0006_rebuild.sql",
+        "0007_clock_lease.sql",
+        "0008_repair_clock.sql",
+    ));
     migrations.create_schema("registry");
     migrations.dangerous_set_table_name("registry.migrations");
     migrations.run(connections.pool().await?).await

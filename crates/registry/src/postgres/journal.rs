@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use seatkeeper_core::{Bucket, Event};
-use sqlx::FromRow;
 
 use super::PostgresRegistry;
 use super::fault::Fault;
+use super::from_row::from_row;
 use super::row::{signed, unsigned};
 use super::section::Section;
 use super::unreadable::Unreadable;
@@ -16,27 +16,30 @@ use crate::{Error, Share};
 /// No reader takes more at once.
 const READ_MAX: i64 = 1_000_000;
 
-#[derive(FromRow)]
-pub(super) struct EntryRow {
-    bucket: i16,
-    epoch: i64,
-    position: i64,
-    event: String,
-    depth: i64,
+from_row! {
+    pub(super) struct EntryRow {
+        bucket: i16,
+        epoch: i64,
+        position: i64,
+        event: String,
+        depth: i64,
+    }
 }
 
-#[derive(FromRow)]
-struct AcknowledgedRow {
-    bucket: i16,
-    epoch: i64,
-    position: i64,
+from_row! {
+    struct AcknowledgedRow {
+        bucket: i16,
+        epoch: i64,
+        position: i64,
+    }
 }
 
-#[derive(FromRow)]
-struct EndRow {
-    epoch: i64,
-    serving: bool,
-    position: i64,
+from_row! {
+    struct EndRow {
+        epoch: i64,
+        serving: bool,
+        position: i64,
+    }
 }
 
 impl PostgresRegistry {

@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Sight};
-use sqlx::{FromRow, SqlSafeStr};
+use sqlx::SqlSafeStr;
 
 use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
+use super::from_row::from_row;
 use super::journal::EntryRow;
 use super::look::{Target, Turn, look};
 use super::open::open_in;
@@ -16,11 +17,12 @@ use crate::Error;
 use crate::contract::{JournalEntry, Receipt};
 use crate::rebuild::{Condition, Filling, Identity, Rebuild, State};
 
-#[derive(FromRow)]
-struct ConditionRow {
-    bucket: i16,
-    epoch: i64,
-    serving: bool,
+from_row! {
+    struct ConditionRow {
+        bucket: i16,
+        epoch: i64,
+        serving: bool,
+    }
 }
 
 #[async_trait]

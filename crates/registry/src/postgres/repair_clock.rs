@@ -2,10 +2,10 @@
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_postgres::PostgresUrl;
-use sqlx::FromRow;
 
 use super::connect::{self, begin_long};
 use super::fault::Fault;
+use super::from_row::from_row;
 use super::row::{signed, time, unsigned};
 use crate::Error;
 
@@ -18,11 +18,12 @@ pub struct RegistryRepair {
     pub waiting: u64,
 }
 
-/// A row of `registry.repair_clock`.
-#[derive(FromRow)]
-struct RepairRow {
-    told: i64,
-    waiting: i64,
+from_row! {
+    /// A row of `registry.repair_clock`.
+    struct RepairRow {
+        told: i64,
+        waiting: i64,
+    }
 }
 
 /// Sets registry time in the database at `url` back to `to`, the true time, and gives each session a full TTL. Changes

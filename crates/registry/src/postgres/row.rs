@@ -8,6 +8,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, Row as _};
 use uuid::Uuid;
 
+use super::from_row::from_row;
 use super::unreadable::Unreadable;
 use crate::contract::Live;
 use crate::open_pool::OpenPool;
@@ -31,7 +32,6 @@ fn span(millis: i64) -> Span {
 }
 
 /// A row of `registry.seen`.
-#[derive(FromRow)]
 pub(super) struct SeenRow {
     pub(super) epoch: i64,
     pub(super) serving: bool,
@@ -40,44 +40,60 @@ pub(super) struct SeenRow {
     pub(super) acknowledged: i64,
     pub(super) now: i64,
     pub(super) behind: i64,
-    #[sqlx(flatten)]
     pub(super) pool: PoolRow,
-    #[sqlx(flatten)]
     pub(super) session: SeenSession,
 }
 
-/// The pool in it, if it is open.
-#[derive(FromRow)]
-pub(super) struct PoolRow {
-    pub(super) pool: Option<i64>,
-    kind: Option<String>,
-    tenant: Option<String>,
-    name: Option<String>,
-    pub(super) revision: Option<i64>,
-    seq: Option<i64>,
-    last_event: Option<i64>,
-    pub(super) live: Option<i32>,
-    terms_version: Option<i64>,
-    seats: Option<i64>,
-    ttl: Option<i64>,
-    ends_at: Option<i64>,
-    closed: Option<bool>,
-    due: Option<i64>,
-    empty_since: Option<i64>,
-    denials: Option<Json<DenialFold>>,
+impl<'r> FromRow<'r, PgRow> for SeenRow {
+    fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            epoch: row.try_get("epoch")?,
+            serving: row.try_get("serving")?,
+            fence: row.try_get("fence")?,
+            position: row.try_get("position")?,
+            acknowledged: row.try_get("acknowledged")?,
+            now: row.try_get("now")?,
+            behind: row.try_get("behind")?,
+            pool: PoolRow::from_row(row)?,
+            session: SeenSession::from_row(row)?,
+        })
+    }
 }
 
-/// The session in it, if there is one.
-#[derive(FromRow)]
-pub(super) struct SeenSession {
-    id: Option<Uuid>,
-    holder: Option<String>,
-    users: Option<Vec<String>>,
-    started: Option<i64>,
-    last_heartbeat: Option<i64>,
-    session_ttl: Option<i64>,
-    tier: Option<i16>,
-    pub(super) is_stalest: Option<bool>,
+from_row! {
+    /// The pool in it, if it is open.
+    pub(super) struct PoolRow {
+        pub(super) pool: Option<i64>,
+        kind: Option<String>,
+        tenant: Option<String>,
+        name: Option<String>,
+        pub(super) revision: Option<i64>,
+        seq: Option<i64>,
+        last_event: Option<i64>,
+        pub(super) live: Option<i32>,
+        terms_version: Option<i64>,
+        seats: Option<i64>,
+        ttl: Option<i64>,
+        ends_at: Option<i64>,
+        closed: Option<bool>,
+        due: Option<i64>,
+        empty_since: Option<i64>,
+        denials: Option<Json<DenialFold>>,
+    }
+}
+
+from_row! {
+    /// The session in it, if there is one.
+    pub(super) struct SeenSession {
+        id: Option<Uuid>,
+        holder: Option<String>,
+        users: Option<Vec<String>>,
+        started: Option<i64>,
+        last_heartbeat: Option<i64>,
+        session_ttl: Option<i64>,
+        tier: Option<i16>,
+        pub(super) is_stalest: Option<bool>,
+    }
 }
 
 impl PoolRow {
@@ -128,16 +144,17 @@ impl SeenSession {
     }
 }
 
-/// A session on its own.
-#[derive(FromRow)]
-pub(super) struct SessionRow {
-    id: Uuid,
-    holder: String,
-    users: Vec<String>,
-    started: i64,
-    last_heartbeat: i64,
-    ttl: i64,
-    tier: i16,
+from_row! {
+    /// A session on its own.
+    pub(super) struct SessionRow {
+        id: Uuid,
+        holder: String,
+        users: Vec<String>,
+        started: i64,
+        last_heartbeat: i64,
+        ttl: i64,
+        tier: i16,
+    }
 }
 
 impl SessionRow {
@@ -155,15 +172,26 @@ impl SessionRow {
 }
 
 /// A session with what is said of its pool, at a time.
-#[derive(FromRow)]
 pub(super) struct LiveRow {
-    #[sqlx(flatten)]
     session: SessionRow,
     kind: String,
     tenant: String,
     name: String,
     ends_at: Option<i64>,
     now: i64,
+}
+
+impl<'r> FromRow<'r, PgRow> for LiveRow {
+    fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            session: SessionRow::from_row(row)?,
+            kind: row.try_get("kind")?,
+            tenant: row.try_get("tenant")?,
+            name: row.try_get("name")?,
+            ends_at: row.try_get("ends_at")?,
+            now: row.try_get("now")?,
+        })
+    }
 }
 
 impl LiveRow {
@@ -205,11 +233,12 @@ impl<'r> FromRow<'r, PgRow> for Found {
     }
 }
 
-/// A heartbeat that is to be told of.
-#[derive(FromRow)]
-pub(super) struct RenewedRow {
-    id: Uuid,
-    last_heartbeat: i64,
+from_row! {
+    /// A heartbeat that is to be told of.
+    pub(super) struct RenewedRow {
+        id: Uuid,
+        last_heartbeat: i64,
+    }
 }
 
 impl RenewedRow {

@@ -1,11 +1,12 @@
 //! What is over goes on record, many pools in one transaction.
 
 use seatkeeper_core::{Bucket, PoolId, RegistryTime, Sight};
-use sqlx::{FromRow, PgConnection};
+use sqlx::PgConnection;
 
 use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
+use super::from_row::from_row;
 use super::look::{Seen, Target, Turn, look};
 use super::row::{Served, time, unsigned};
 use super::step::CALL_TIMEOUT;
@@ -22,25 +23,28 @@ const SWEPT_TOGETHER: usize = 64;
 /// How many events were written, and where the last of them stands.
 type Written = (Receipt, usize);
 
-/// A pool that is due, where there is one.
-#[derive(FromRow)]
-struct DueRow {
-    kind: Option<String>,
-    tenant: Option<String>,
-    name: Option<String>,
+from_row! {
+    /// A pool that is due, where there is one.
+    struct DueRow {
+        kind: Option<String>,
+        tenant: Option<String>,
+        name: Option<String>,
+    }
 }
 
-/// The buckets with due pools, and the number of the section's events that wait for the ledger.
-#[derive(FromRow)]
-struct DueBucketsRow {
-    depth: i64,
-    buckets: Vec<i16>,
-    epochs: Vec<i64>,
+from_row! {
+    /// The buckets with due pools, and the number of the section's events that wait for the ledger.
+    struct DueBucketsRow {
+        depth: i64,
+        buckets: Vec<i16>,
+        epochs: Vec<i64>,
+    }
 }
 
-#[derive(FromRow)]
-struct EarliestRow {
-    due: Option<i64>,
+from_row! {
+    struct EarliestRow {
+        due: Option<i64>,
+    }
 }
 
 impl PostgresRegistry {
