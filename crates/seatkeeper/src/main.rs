@@ -8,6 +8,7 @@ mod duration;
 mod logging;
 mod output;
 mod settings;
+#[cfg_attr(not(feature = "otlp"), path = "traces/absent.rs")]
 mod traces;
 
 use std::process::ExitCode;
