@@ -1,4 +1,4 @@
--- Puts events on record: migrations/postgres/0005_live_sessions.sql.
+-- Puts events on record: sql/define_apply_events.sql.
 SELECT apply_events(
     $1, $2,
     $3, $4, $5, $6,

@@ -90,6 +90,21 @@ fn a_server_beside_a_kubernetes_service_of_its_name_starts_and_says_what_it_igno
     assert!(warning.contains("\"level\":\"WARN\"") && warning.contains("enableServiceLinks"), "{warning}");
 }
 
+#[cfg(not(feature = "otlp"))]
+#[test]
+fn a_program_without_traces_refuses_a_collector() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run_with(
+        &[
+            ("SEATKEEPER_LEDGER_DATA_DIR".to_owned(), dir.path().to_str().unwrap().to_owned()),
+            ("SEATKEEPER_TRACING_OTLP_ENDPOINT".to_owned(), "http://127.0.0.1:4318".to_owned()),
+        ],
+        &["serve"],
+    );
+    assert_eq!(output.status.code(), Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains("--features otlp"), "{}", output.stderr);
+}
+
 #[test]
 fn config_check_says_all_that_is_wrong_at_once() {
     let dir = tempfile::tempdir().unwrap();

@@ -8,7 +8,8 @@ use super::{Checked, web_address};
 #[serde(default, deny_unknown_fields)]
 pub struct TracingSettings {
     /// Where traces are sent by OTLP over HTTP: the address of a collector, such as `http://127.0.0.1:4318`. Absent:
-    /// where `OTEL_EXPORTER_OTLP_ENDPOINT` says, and nowhere without that.
+    /// where `OTEL_EXPORTER_OTLP_ENDPOINT` says, and nowhere without that. A program that was built without the
+    /// feature `otlp` refuses this setting.
     pub otlp_endpoint: Option<String>,
 }
 

@@ -19,6 +19,9 @@ mod slow;
 mod tls;
 /// Which tokens a process believes by which key: no other process has a say in it.
 mod tokens;
+/// Spans that one process sends.
+#[cfg(feature = "otlp")]
+mod traces;
 /// The ledger is the only place that knows plans; nodes keep them in Redis as well.
 mod unknown_limits;
 /// The ledger stands still because its file is locked. PostgreSQL is stopped in `failover`.
