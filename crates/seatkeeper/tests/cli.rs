@@ -101,7 +101,7 @@ fn a_program_without_traces_refuses_a_collector() {
         ],
         &["serve"],
     );
-    assert_eq!(output.status.code(), Some(1), "{}", output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{}", output.stderr);
     assert!(output.stderr.contains("--features otlp"), "{}", output.stderr);
 }
 
