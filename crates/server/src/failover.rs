@@ -11,6 +11,7 @@
 mod breaker;
 mod confirm;
 mod epoch_lease;
+mod fallbacks;
 mod membership;
 mod needs;
 mod place;

@@ -39,6 +39,11 @@ pub(crate) enum Role {
     },
     /// How others fare beside hostile clients
     Hostile,
+    /// This build of the server beside another
+    Versus {
+        /// The other build's `seatkeeper`
+        program: PathBuf,
+    },
     /// Hostile clients
     #[command(hide = true)]
     Attack {

@@ -1,6 +1,7 @@
 //! What the speed targets of the product are measured by, all in one run:
-//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|hostile]`; with `nodes`, those of a node over Redis
-//! and PostgreSQL, which it starts; with `many [--sessions N]`, those of three nodes with so many live sessions; with `hostile`, how others fare beside hostile clients.
+//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|hostile|versus]`; with `nodes`, those of a node over Redis
+//! and PostgreSQL, which it starts; with `many [--sessions N]`, those of three nodes with so many live sessions; with `hostile`, how
+//! others fare beside hostile clients; with `versus PROGRAM`, this build beside another.
 //!
 //! Servers run as processes of their own and share the machine with the load. What is compared is
 //! measured in turns, round by round, so that a noisy machine is noisy to both sides; a line is the
@@ -23,6 +24,7 @@ mod process;
 mod product;
 mod records;
 mod verdict;
+mod versus;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,9 @@ fn main() -> ExitCode {
         Some(Role::Nodes) => measure(&args, over_redis_and_postgres),
         Some(Role::Many { sessions }) => {
             measure(&args, |effort, runtime| runtime.block_on(many::run(effort, *sessions)))
+        }
+        Some(Role::Versus { program }) => {
+            measure(&args, |effort, runtime| runtime.block_on(versus::run(effort, program)))
         }
         Some(Role::Hostile) => measure(&args, beside_hostile_clients),
         Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),

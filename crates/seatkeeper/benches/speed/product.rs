@@ -18,7 +18,8 @@ use crate::child::Child;
 use crate::error::Error;
 use crate::hostile::attack::Attack;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_seatkeeper");
+/// This build of the server.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
 /// The limits on how often one may ask are in effect, so that what they cost is measured, and out of reach.
 const UNREACHED: &str = "60000000";
@@ -102,17 +103,27 @@ impl Records {
 impl Product {
     /// Embedded.
     pub(crate) fn start() -> Result<Self, Error> {
-        Self::start_with(&[], None)
+        Self::start_as(BINARY.as_ref())
+    }
+
+    /// Embedded, by this build.
+    pub(crate) fn start_as(program: &Path) -> Result<Self, Error> {
+        Self::start_with(program, &[], None)
     }
 
     /// A node over this Redis and this PostgreSQL database.
     pub(crate) fn start_over(redis: &str, postgres: &str) -> Result<Self, Error> {
-        Self::start_with(&["--registry", redis, "--ledger", postgres], Some(postgres.to_owned()))
+        Self::start_over_as(BINARY.as_ref(), redis, postgres)
     }
 
-    fn start_with(flags: &[&str], postgres: Option<String>) -> Result<Self, Error> {
+    /// A node over this Redis and this PostgreSQL database, by this build.
+    pub(crate) fn start_over_as(program: &Path, redis: &str, postgres: &str) -> Result<Self, Error> {
+        Self::start_with(program, &["--registry", redis, "--ledger", postgres], Some(postgres.to_owned()))
+    }
+
+    fn start_with(program: &Path, flags: &[&str], postgres: Option<String>) -> Result<Self, Error> {
         let data = directory()?;
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
         command.envs(LIMITS.map(|limit| (limit, UNREACHED)));
         let mut server = Child::start(command.stderr(Stdio::null()))?;

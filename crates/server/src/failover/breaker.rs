@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 /// For how long every try has failed when a server counts as out of reach.
 const OPENS_AFTER: Duration = Duration::from_secs(3);
 
-/// For how long every try has gone well when it counts as back.
-const CLOSES_AFTER: Duration = Duration::from_secs(5);
+/// For how long every try has gone well when it counts as back: three tries of a probe.
+const CLOSES_AFTER: Duration = Duration::from_secs(1);
 
 /// What the latest tries of one server tell.
 #[derive(Clone, Copy, Debug, Default)]

@@ -34,7 +34,7 @@ pub(super) struct Seen<'a> {
     pub(super) standby: Option<&'a Condition>,
     /// More than half of the nodes cannot reach its registry.
     pub(super) is_cut: bool,
-    /// More than half of them reach it, and have for a while.
+    /// More than half of them reach it, and have for long if the bucket falls back repeatedly.
     pub(super) is_back: bool,
     /// More than half of them have not reached it for long.
     pub(super) is_lost: bool,

@@ -10,6 +10,7 @@ use seatkeeper_ledger::{BucketMode, BucketRow};
 use seatkeeper_registry::{Condition, State};
 
 use super::breaker::Breaker;
+use super::fallbacks::Fallbacks;
 use super::membership::live;
 use super::needs::{self, Need, Needs, Seen, is_in_service, is_superseded};
 use super::rebuilt::{Conditions, Rebuilt};
@@ -17,7 +18,8 @@ use super::{EpochLease, POLL_INTERVAL};
 use crate::error::Error;
 use crate::workers::{Left, Worker};
 
-/// For how long more than half of the nodes must have reached a registry again before it is used again.
+/// For how long more than half of the nodes must have reached a registry again before a bucket that fell back right
+/// after its last return goes back to it. Any other bucket returns at once, because nobody admits devices during a fallback.
 const BACK_AFTER: Duration = Duration::from_secs(10);
 
 /// For how long more than half of them have not reached it when it counts as lost. Those who reach it, if there are
@@ -84,6 +86,7 @@ pub(crate) struct Probe {
     reach: Arc<Reach>,
     needs: Arc<Needs>,
     when_down: BucketMode,
+    fallbacks: Mutex<Fallbacks>,
     /// Of which buckets more than half of the nodes reach the registry, and of which they do not.
     reached: Mutex<Lasting>,
     cut: Mutex<Lasting>,
@@ -165,7 +168,7 @@ impl Probe {
         when_down: BucketMode,
     ) -> Self {
         let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
-        Self { rebuilt, lease, reach, needs, when_down, reached, cut }
+        Self { rebuilt, lease, reach, needs, when_down, fallbacks: Mutex::default(), reached, cut }
     }
 
     /// The buckets whose registry this node reaches, and not one that the others have left.
@@ -186,7 +189,9 @@ impl Probe {
             return None;
         }
         let cut = needs::cut(&nodes);
-        let back = self.reached.lock().note(needs::reached(&nodes), now, BACK_AFTER);
+        let reached = needs::reached(&nodes);
+        let reached_for_long = self.reached.lock().note(reached, now, BACK_AFTER);
+        let repeated = self.fallbacks.lock().note(&rows, now);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
         let suspects = self.lease.take_suspects();
         let tripped = self.reach.unreachable();
@@ -197,7 +202,8 @@ impl Probe {
                 condition,
                 standby: conditions.standby_of(bucket),
                 is_cut: cut.contains(bucket),
-                is_back: back.contains(bucket),
+                is_back: if repeated.contains(bucket) { &reached_for_long } else { &reached }
+                    .contains(bucket),
                 is_lost: lost.contains(bucket),
                 is_suspect: suspects.get(&bucket) == Some(&row.epoch),
                 is_tripped: tripped.contains(bucket),

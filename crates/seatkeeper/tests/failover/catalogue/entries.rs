@@ -12,7 +12,7 @@ const REBUILD: Effect = Effect { admissions: UpTo(5), heartbeats: UpTo(5), after
 const FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo(6), afterwards: 5 };
 
 /// No store serves screens in place of Redis; live sessions go on.
-const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 20 };
+const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 5 };
 
 /// No event can be put on record.
 const WITHOUT_LEDGER: Effect = Effect { admissions: WhileItLasts, heartbeats: Nothing, afterwards: 5 };

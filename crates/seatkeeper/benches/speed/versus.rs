@@ -1,0 +1,161 @@
+//! Two builds of the server, round by round: this one, and another whose program the caller names. Both are embedded, and
+//! both are a node over Redis and PostgreSQL.
+
+use std::path::{Path, PathBuf};
+
+use seatkeeper_load::{Bounds, Plan, Report, Scenario};
+use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::redis::Redis;
+
+use crate::args::Effort;
+use crate::error::Error;
+use crate::product::{BINARY, Product};
+use crate::verdict::{Bound, Line, median};
+
+/// Connections of the load.
+const CONCURRENCY: usize = 64;
+
+/// Licenses of the load where each connection has its own.
+const LICENSES: usize = CONCURRENCY;
+
+/// Seats of the license that all connections share.
+const SEATS_SHARED: u32 = 1_000;
+
+/// Seats of the license that is always full.
+const SEATS_FULL: u32 = 10;
+
+const SESSIONS_PER_CONNECTION: usize = 20;
+
+const SUBSCRIBERS: usize = 4 * CONCURRENCY;
+
+/// A build counts as no slower than the other from this ratio on.
+const AS_FAST: Bound = Bound::AtLeast(0.97);
+
+/// The loads of each side: the name of each, and the number of results that [`Load::play`] returns.
+const LOADS: usize = 6;
+
+/// A server of one build and its loads.
+struct Side {
+    product: Product,
+    loads: Vec<Load>,
+    // Dropped behind the server.
+    _redis: Option<Redis>,
+}
+
+struct Load {
+    what: &'static str,
+    plan: Plan,
+    /// The rate counts until the last event is on record.
+    on_record: bool,
+}
+
+/// Two builds in one topology.
+struct Pair {
+    topology: &'static str,
+    sides: [Side; 2],
+}
+
+pub(crate) async fn run(effort: Effort, other: &Path) -> Result<Vec<Line>, Error> {
+    let postgres = Postgres::start();
+    let programs = [PathBuf::from(BINARY), other.to_owned()];
+    let [ours, theirs] = &programs;
+    let embedded = async |program| Side::of(effort, Product::start_as(program)?, None).await;
+    let over_redis = async |program| {
+        let redis = Redis::start();
+        let ledger = postgres.url(&postgres.add_database());
+        Side::of(effort, Product::start_over_as(program, &redis.url(), &ledger)?, Some(redis)).await
+    };
+    let pairs = [
+        Pair { topology: "embedded", sides: [embedded(ours).await?, embedded(theirs).await?] },
+        Pair {
+            topology: "Redis and PostgreSQL",
+            sides: [over_redis(ours).await?, over_redis(theirs).await?],
+        },
+    ];
+    let mut rates = vec![[Vec::new(), Vec::new()]; pairs.len() * LOADS];
+    // The first round warms everything up.
+    for round in 0..=effort.rounds {
+        eprintln!("versus: round {round} of {}", effort.rounds);
+        let measured = play(&pairs, round % 2 == 1).await?;
+        for (rates, measured) in rates.iter_mut().zip(measured).filter(|_| round > 0) {
+            for (rates, rate) in rates.iter_mut().zip(measured) {
+                rates.push(rate);
+            }
+        }
+    }
+    let names =
+        pairs.iter().flat_map(|pair| pair.sides[0].loads.iter().map(|load| (pair.topology, load.what)));
+    Ok(names.zip(&rates).map(|((topology, what), rates)| line(topology, what, rates)).collect())
+}
+
+/// Returns the rates of both sides for each load of each pair. The sides take turns within a load, and swap places from
+/// round to round.
+async fn play(pairs: &[Pair], backwards: bool) -> Result<Vec<[f64; 2]>, Error> {
+    let mut measured = Vec::new();
+    for Pair { sides, .. } in pairs {
+        for load in 0..LOADS {
+            let mut rates = [0.0; 2];
+            for turn in 0..sides.len() {
+                let number = if backwards { sides.len() - 1 - turn } else { turn };
+                rates[number] = sides[number].loads[load].play(&sides[number].product).await?;
+            }
+            measured.push(rates);
+        }
+    }
+    Ok(measured)
+}
+
+fn line(topology: &str, what: &str, [ours, theirs]: &[Vec<f64>; 2]) -> Line {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let behind = format!("{:.0} against {:.0} a second", median(ours), median(theirs));
+    Line::new(format!("{topology}: {what}, this build / the other"), AS_FAST, &ratios, behind)
+}
+
+impl Side {
+    async fn of(effort: Effort, product: Product, redis: Option<Redis>) -> Result<Self, Error> {
+        let mut license_keys = Vec::new();
+        for _ in 0..LICENSES {
+            license_keys.push(product.license(2 * SESSIONS_PER_CONNECTION as u32).await?);
+        }
+        let shared = vec![product.license(SEATS_SHARED).await?];
+        let full = vec![product.license(SEATS_FULL).await?];
+        let subscribers = product.subscribers(SUBSCRIBERS).await?;
+        let target = product.target()?;
+        let plan = |license_keys: &[String], scenario| Plan {
+            target: target.clone(),
+            license_keys: license_keys.to_vec(),
+            concurrency: CONCURRENCY,
+            bounds: Bounds { duration: effort.measured, turns: None },
+            scenario,
+        };
+        let heartbeats = Scenario::Heartbeats { sessions_per_connection: SESSIONS_PER_CONNECTION };
+        let cycle = || Scenario::Cycle { heartbeats: 0 };
+        let evictions = plan(&license_keys, Scenario::Evictions { subscribers });
+        let sustained = Bounds { duration: effort.sustained / 3, turns: None };
+        let sustained = Plan { bounds: sustained, ..evictions.clone() };
+        let loads: [(_, _, _); LOADS] = [
+            ("heartbeats", plan(&license_keys, heartbeats), false),
+            ("denied acquires", plan(&full, Scenario::Denied), false),
+            ("acquire + release of one license", plan(&shared, cycle()), false),
+            ("acquire + release, a license each", plan(&license_keys, cycle()), false),
+            ("admissions with eviction, a burst", evictions, false),
+            ("admissions with eviction, put on record", sustained, true),
+        ];
+        let loads = loads.into_iter().map(|(what, plan, on_record)| Load { what, plan, on_record }).collect();
+        Ok(Self { product, loads, _redis: redis })
+    }
+}
+
+impl Load {
+    /// Returns the requests a second.
+    async fn play(&self, product: &Product) -> Result<f64, Error> {
+        let report: Report = seatkeeper_load::run(self.plan.clone(), |_| ()).await?;
+        let behind = product.caught_up().await?;
+        if report.errors_total() > 0 || report.violations.count > 0 {
+            let why = format!("{}: {:?} {:?}", self.what, report.errors, report.violations);
+            return Err(Error::Worthless { why });
+        }
+        let late = if self.on_record { behind.as_secs_f64() } else { 0.0 };
+        Ok(report.requests as f64 / (report.elapsed_seconds + late))
+    }
+}
