@@ -6,18 +6,18 @@ use crate::TOPOLOGY;
 
 /// Rounds of the storm.
 pub(crate) fn storm_rounds() -> u32 {
-    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(10_000, 100)))
+    u32::try_from(number("SEATKEEPER_STORM_ROUNDS").unwrap_or(alone_or_nodes(500, 100)))
         .expect("a number of rounds")
 }
 
 /// Rounds of racing for capacities.
 pub(crate) fn race_rounds() -> u64 {
-    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(alone_or_nodes(10_000, 200))
+    number("SEATKEEPER_RACE_ROUNDS").unwrap_or(alone_or_nodes(1_000, 200))
 }
 
 /// Times that the server is killed in the middle of load.
 pub(crate) fn kill_cycles() -> u64 {
-    number("SEATKEEPER_KILL_CYCLES").unwrap_or(100)
+    number("SEATKEEPER_KILL_CYCLES").unwrap_or(30)
 }
 
 /// Seconds of full load.
