@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::reload::{InFiles, Reload};
-use crate::settings::Secret;
+use crate::settings::{Secret, is_token};
 use crate::workers::Crew;
 
 /// A file that gives no token.
@@ -69,11 +69,6 @@ impl BearerToken {
     pub(crate) fn now(&self) -> Secret {
         self.0.read().clone()
     }
-}
-
-/// Returns `true` if a header can carry this token.
-pub(crate) fn is_token(token: &str) -> bool {
-    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 impl InFiles for TokenFile {

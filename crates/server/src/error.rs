@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use crate::auth::Refusal;
+use crate::auth::{self, Refusal};
 use crate::failover::Unready;
 
 /// One field of a request that cannot be taken as it is.
@@ -148,5 +148,15 @@ impl Error {
     /// One field that is not as it must be.
     pub(crate) fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
+    }
+}
+
+impl From<auth::Error> for Error {
+    fn from(error: auth::Error) -> Self {
+        match error {
+            auth::Error::Refused(refusal) => Self::Unauthenticated(refusal),
+            auth::Error::NoKeys => Self::NoKeys,
+            auth::Error::CutOff(error) => Self::CutOff(error),
+        }
     }
 }

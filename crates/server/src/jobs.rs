@@ -24,7 +24,6 @@ use crate::engine::Registries;
 use crate::error::Error;
 use crate::metrics::JobMetrics;
 use crate::settings::Settings;
-use crate::usage::DELIVERY_INTERVAL;
 use crate::workers::Crew;
 use board::Board;
 pub(crate) use clock::JobClock;
@@ -33,6 +32,9 @@ use retention::Retention;
 pub(crate) use roster::Roster;
 use runner::{Pace, Runner};
 use session_expiry::SessionExpiry;
+
+/// Interval between two looks for batches of usage to be tried again. An emission asks for a run by itself.
+pub(crate) const USAGE_DELIVERY_INTERVAL: Span = Span::from_secs(5);
 
 /// One kind of periodic work.
 #[async_trait]
@@ -56,7 +58,7 @@ pub(crate) trait Job: Send + Sync + 'static {
 pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
     match name {
         JobName::UsageEmission => Span::from_secs(settings.usage.emission_interval_seconds),
-        JobName::UsageDelivery => DELIVERY_INTERVAL,
+        JobName::UsageDelivery => USAGE_DELIVERY_INTERVAL,
         JobName::SessionExpiry => session_expiry::INTERVAL,
         JobName::Retention => retention::INTERVAL,
         JobName::Housekeeping => housekeeping::INTERVAL,

@@ -15,6 +15,7 @@ mod engine;
 mod entitlements;
 mod error;
 mod failover;
+mod files;
 mod hash;
 mod held_sessions;
 mod http;
@@ -26,6 +27,7 @@ mod operations;
 mod outbound;
 mod problem;
 mod reload;
+mod router;
 mod session_answer;
 mod settings;
 mod start;
@@ -36,10 +38,11 @@ mod workers;
 
 pub use bearer::TokenFileError;
 pub use edge::CertificateError;
-pub use http::openapi;
+pub use files::FileFault;
 pub use problem::{PROBLEMS, ProblemKind};
+pub use router::openapi;
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability, FileFault,
+    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
     LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, MetricsSettings, Misfit,
     Network, Networks, NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, SectionReference,
     ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,

@@ -28,7 +28,7 @@ use crate::error::Error;
 pub(crate) use access::{MetricsAccess, Series};
 pub(crate) use changes::ChangeMetrics;
 pub(crate) use claims::{AcquireFailure, ClaimMetrics};
-pub(crate) use http::HttpMetrics;
+pub(crate) use http::{HttpMetrics, UNKNOWN_ROUTE};
 pub(crate) use jobs::{JobMetrics, RunOutcome};
 use ledger::LicenseSeries;
 pub(crate) use ledger::{Books, LedgerPulse};

@@ -27,10 +27,10 @@ use crate::entitlements::{
     EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, Subscribers,
 };
 use crate::failover::EpochLease;
-use crate::http::{metrics_router, router};
 use crate::jobs;
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
+use crate::router::{metrics_router, router};
 use crate::settings::{MetricsSettings, Misfit, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
 use crate::workers::{Crew, Drain, DrainAlone, Flush, Reconcile, Recorder, Sweep};

@@ -23,7 +23,6 @@ use crate::metrics::UsageMetrics;
 use crate::settings::UsageSettings;
 use crate::workers::Crew;
 use delivery::Delivery;
-pub(crate) use delivery::INTERVAL as DELIVERY_INTERVAL;
 use emission::Emission;
 use sink::Sink;
 

@@ -13,8 +13,9 @@ use tokio::time::timeout;
 use super::{Access, Pool};
 use crate::Error;
 
-pub(super) static MIGRATIONS: LazyLock<Migrator> =
-    LazyLock::new(|| migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql", "0002_live_sessions.sql")));
+pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql", "0002_live_sessions.sql"))
+});
 
 /// Replaces `apply_events` by this program's definition. The lock keeps processes that start together from replacing the
 /// function at the same time, which PostgreSQL refuses.

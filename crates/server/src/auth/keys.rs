@@ -6,8 +6,7 @@ use jsonwebtoken::DecodingKey;
 
 use super::jwks::{Jwks, Refresh};
 use super::own_keys::OwnKeys;
-use super::{KeyError, Refusal};
-use crate::error::Error;
+use super::{Error, KeyError, Refusal};
 use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
 use crate::workers::Crew;

@@ -44,7 +44,7 @@ pub(super) async fn heartbeat(
     let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
     let may_search = || app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
-    match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
+    match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
         Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
         Beat::Ended(past) => Ok(session_ended(past).into_response()),
         Beat::Missing => {

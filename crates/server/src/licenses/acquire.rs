@@ -97,7 +97,7 @@ pub(super) async fn acquire(
     body: Unread,
 ) -> Result<Response, Error> {
     // Before the body is read: who asks too often costs no more than this.
-    app.limits.acquire(PoolKind::License, &who, &meta).await?;
+    app.limits.acquire(PoolKind::License, &who, &meta.standing).await?;
     let ask: Acquire = body.read(&app).await?;
     let metrics = &app.metrics.claims;
     metrics.acquire_asked();

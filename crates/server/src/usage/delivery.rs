@@ -11,11 +11,9 @@ use seatkeeper_registry::Registry;
 use super::sink::Sink;
 use super::verdict::settlement;
 use crate::error::Error;
-use crate::jobs::Job;
+use crate::jobs::{Job, USAGE_DELIVERY_INTERVAL};
 use crate::metrics::{Emitted, UsageMetrics};
 
-/// How often batches are looked for that are to be tried again; an emission asks for a run by itself.
-pub(crate) const INTERVAL: Span = Span::from_secs(5);
 /// Batches that are on their way to the sink at the same time.
 const BATCHES_AT_ONCE_MAX: usize = 4;
 
@@ -34,7 +32,7 @@ impl Job for Delivery {
     }
 
     fn interval(&self) -> Span {
-        INTERVAL
+        USAGE_DELIVERY_INTERVAL
     }
 
     /// Tries each batch that is due now, once.

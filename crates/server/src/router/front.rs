@@ -8,8 +8,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 
+use super::arrival::Arrival;
 use super::headers::Protection;
-use super::request_id::Arrival;
 use super::room::Room;
 use crate::error::Error;
 use crate::metrics::HttpMetrics;

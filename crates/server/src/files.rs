@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Settings;
 use crate::auth;
-use crate::bearer::is_token;
+use crate::settings::{Settings, is_token};
 
 /// A file that is not what a setting takes it for.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,11 @@
-//! The front page: every route of the product.
+//! The router: every route of the product, behind what each request goes through.
+
+mod arrival;
+mod client_address;
+mod description;
+mod front;
+mod headers;
+mod room;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +15,14 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use super::client_address::Proxies;
-use super::description;
-use super::front::{self, Front};
-use super::headers::DOCS;
-use super::request_id::Arrival;
-use super::room::Room;
 use crate::app::App;
 use crate::error::Error;
 use crate::{admin, capacities, devices, licenses, operations};
+use arrival::Arrival;
+use client_address::Proxies;
+use front::Front;
+use headers::DOCS;
+use room::Room;
 
 fn routes() -> OpenApiRouter<App> {
     let mut routes = OpenApiRouter::with_openapi(description::without_routes())
