@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 
 use crate::reload::{InFiles, Reload};
 use crate::settings::{Secret, is_token};
-use crate::workers::Crew;
+use seatkeeper_engine::Crew;
 
 /// A file that gives no token.
 #[derive(Debug, thiserror::Error)]

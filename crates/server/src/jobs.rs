@@ -20,17 +20,17 @@ use async_trait::async_trait;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
 
-use crate::engine::Registries;
 use crate::error::Error;
 use crate::metrics::JobMetrics;
 use crate::settings::Settings;
-use crate::workers::Crew;
 use board::Board;
 pub(crate) use clock::JobClock;
 use housekeeping::Housekeeping;
 use retention::Retention;
 pub(crate) use roster::Roster;
 use runner::{Pace, Runner};
+use seatkeeper_engine::Crew;
+use seatkeeper_engine::Registries;
 use session_expiry::SessionExpiry;
 
 /// Interval between two looks for batches of usage to be tried again. An emission asks for a run by itself.

@@ -17,13 +17,13 @@ use std::sync::Arc;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
 
-use crate::engine::Station;
 use crate::jobs::Roster;
 use crate::metrics::UsageMetrics;
 use crate::settings::UsageSettings;
-use crate::workers::Crew;
 use delivery::Delivery;
 use emission::Emission;
+use seatkeeper_engine::Crew;
+use seatkeeper_engine::Station;
 use sink::Sink;
 
 /// What the two jobs work with. Without a sink there is no need of them, and nothing is lost: what was used

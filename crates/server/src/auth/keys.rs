@@ -9,7 +9,7 @@ use super::own_keys::OwnKeys;
 use super::{Error, KeyError, Refusal};
 use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
-use crate::workers::Crew;
+use seatkeeper_engine::Crew;
 
 /// The operator's own, or those that an issuer publishes.
 pub(super) enum Keys {

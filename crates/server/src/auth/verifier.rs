@@ -13,8 +13,8 @@ use super::keys::{Found, Keys};
 use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};
 use crate::settings::{Algorithm, AuthSettings, Settings};
-use crate::wall_clock;
-use crate::workers::Crew;
+use seatkeeper_engine::Crew;
+use seatkeeper_engine::wall_clock;
 
 /// How many valid tokens are remembered. An Ed25519 check costs more than all the rest of a heartbeat.
 const TOKENS_REMEMBERED_MAX: usize = 20_000;

@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::engine::Beat;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
 use crate::problem::Problem;
+use seatkeeper_engine::Beat;
 
 /// A device that is still there.
 #[derive(Deserialize, Validate, ToSchema)]

@@ -42,7 +42,7 @@ pub(crate) async fn learn_terms(
     origin: &Origin,
 ) -> Result<(), Error> {
     let terms = entitled(app, tenant, user).await?.terms;
-    app.engine.revise(&pool_of(tenant, user), terms, origin).await
+    Ok(app.engine.revise(&pool_of(tenant, user), terms, origin).await?)
 }
 
 fn ttl_default(app: &App) -> Span {

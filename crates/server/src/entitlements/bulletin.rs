@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Changed, Entitlements};
 use crate::error::Error;
-use crate::workers::{Left, Worker};
 pub(crate) use by_postgres::{EndTeller, EndedAbroad, NoticeReader};
 use message::Message;
+use seatkeeper_engine::{Left, Worker};
 
 const CHANNEL: &str = "sk:entitlements";
 
@@ -102,6 +102,8 @@ impl Listener {
 
 #[async_trait]
 impl Worker for Listener {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "bulletin"
     }

@@ -2,9 +2,9 @@
 
 use seatkeeper_core::{EndReason, Span};
 
-use crate::engine::Past;
 use crate::problem::{self, Problem};
 use crate::times::text_of;
+use seatkeeper_engine::Past;
 
 /// The longest wait that a denial asks for, before it is spread by up to a quarter: a seat may be given
 /// back long before a TTL is over.

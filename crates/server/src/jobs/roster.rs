@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::board::Lifetimes;
 use super::{Board, Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
-use crate::workers::Crew;
+use seatkeeper_engine::Crew;
 
 /// The jobs that this server runs, and a bell for each.
 pub(crate) struct Roster {

@@ -14,7 +14,7 @@ use super::lock::{self, Broken};
 use super::{Board, Job, JobClock};
 use crate::error::Error;
 use crate::metrics::{JobMetrics, RunOutcome};
-use crate::workers::{Left, Worker};
+use seatkeeper_engine::{Left, Worker};
 
 /// How often a runner looks and its lock is extended, and how long its work may go on at a stop.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,8 @@ enum Ended {
 
 #[async_trait]
 impl<J: Job> Worker for Runner<J> {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         self.job.name().as_str()
     }

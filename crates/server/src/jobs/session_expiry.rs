@@ -7,9 +7,9 @@ use seatkeeper_core::Span;
 use seatkeeper_ledger::{Fence, JobName};
 
 use super::Job;
-use crate::engine::Station;
 use crate::error::Error;
-use crate::workers::{Left, sweep_due};
+use seatkeeper_engine::Station;
+use seatkeeper_engine::{Left, sweep_due};
 
 /// Interval between two runs of the job.
 pub(super) const INTERVAL: Span = Span::from_secs(600);

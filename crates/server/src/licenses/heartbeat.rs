@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::engine::Beat;
 use crate::error::Error;
 use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who, session_ended};
 use crate::problem::Problem;
 use crate::times::text_of;
+use seatkeeper_engine::Beat;
 
 /// A session that lives on.
 #[derive(Serialize, ToSchema)]

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_ledger::{Fence, JobName, Ledger};
 
-use crate::engine::{Overtaken, Station};
 use crate::error::Error;
 use crate::jobs::{Job, JobClock};
 use crate::metrics::{Emitted, UsageMetrics};
+use seatkeeper_engine::{Overtaken, Station};
 
 pub(crate) struct Emission {
     pub(crate) clock: Arc<JobClock>,

@@ -10,9 +10,9 @@ use seatkeeper_registry::{ManualClock, Registry};
 
 use super::sink::Reply;
 use super::*;
-use crate::engine::Commits;
 use crate::jobs::JobClock;
 use crate::metrics::JobMetrics;
+use seatkeeper_engine::Commits;
 
 const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 

@@ -14,9 +14,9 @@ use super::cursor::Cursor;
 use super::news;
 use crate::app::App;
 use crate::devices::policy::entitled;
-use crate::engine::Listener;
 use crate::entitlements::Listening;
 use crate::error::Error;
+use seatkeeper_engine::Listener;
 
 /// How long to wait before looking again when there was no answer.
 const RETRY: Duration = Duration::from_secs(1);

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::Message;
 use super::{ANSWER_TIMEOUT, STILL_THERE};
-use crate::engine::Endings;
 use crate::entitlements::{Changed, Entitlements};
 use crate::error::Error;
-use crate::workers::{Left, Worker};
+use seatkeeper_engine::Endings;
+use seatkeeper_engine::{Left, Worker};
 
 pub(super) const ENTITLEMENTS: &str = "seatkeeper_entitlements";
 const ENDINGS: &str = "seatkeeper_endings";
@@ -58,6 +58,8 @@ pub(crate) struct EndTeller {
 
 #[async_trait]
 impl Worker for EndTeller {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "end_teller"
     }
@@ -123,6 +125,8 @@ impl NoticeReader {
 
 #[async_trait]
 impl Worker for NoticeReader {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "notices"
     }

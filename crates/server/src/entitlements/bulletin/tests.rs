@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::entitlements::{Licenses, Subscribers};
-use crate::workers::Crew;
+use seatkeeper_engine::Crew;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::jobs::board::Lifetimes;
 use crate::jobs::{Board, Job, JobClock};
 use crate::metrics::JobMetrics;
-use crate::workers::{Crew, Worker};
+use seatkeeper_engine::{Crew, Worker};
 
 const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 const INTERVAL: Span = Span::from_secs(600);

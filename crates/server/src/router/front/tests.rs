@@ -7,7 +7,7 @@ use axum::{Router, middleware};
 use tower_service::Service as _;
 
 use super::*;
-use crate::http::client_address::Proxies;
+use crate::router::client_address::Proxies;
 use crate::settings::{Networks, ProxyHeader};
 
 /// A server with room for so many requests, with one route that panics and two that answer.

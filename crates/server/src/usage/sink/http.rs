@@ -12,7 +12,7 @@ use super::{Reply, Sink};
 use crate::bearer::{BearerToken, TokenFileError};
 use crate::outbound;
 use crate::settings::{Secret, SinkFormat, UsageSettings};
-use crate::workers::Crew;
+use seatkeeper_engine::Crew;
 
 /// How much of what went wrong is kept.
 const SAID_CHARS_MAX: usize = 300;

@@ -1,0 +1,373 @@
+//! Joins the registry, which decides, with the ledger, which remembers: an answer is given once what
+//! it rests on is on record.
+
+mod clock;
+mod history;
+mod outage;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{
+    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
+};
+use seatkeeper_ledger::{BucketMode, Ledger, LivePool};
+use seatkeeper_registry::{
+    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
+    Request,
+};
+use tracing::Instrument as _;
+
+use crate::commits::Overtaken;
+use crate::durability::Durability;
+use crate::endings::{Endings, Listener};
+use crate::error::Error;
+use crate::failover::EpochLease;
+use crate::metrics::ClaimMetrics;
+use crate::registries::{Registries, Station};
+pub use history::Past;
+
+/// How often a call opens the pool that it found closed. Once is enough, unless the pool is closed
+/// again in between, which takes a minute without a session.
+const OPENINGS_PER_CALL_MAX: usize = 3;
+
+/// The interface for claims, heartbeats and ends.
+pub struct Engine {
+    registries: Registries,
+    ledger: Ledger,
+    endings: Arc<Endings>,
+    lease: Arc<EpochLease>,
+    metrics: ClaimMetrics,
+    commit_timeout: Duration,
+}
+
+/// The parts of an engine.
+pub(crate) struct Parts {
+    pub(crate) registries: Registries,
+    pub(crate) ledger: Ledger,
+    pub(crate) endings: Arc<Endings>,
+    pub(crate) lease: Arc<EpochLease>,
+    pub(crate) metrics: ClaimMetrics,
+    pub(crate) commit_timeout: Duration,
+}
+
+/// What a heartbeat found.
+pub enum Beat {
+    /// The session lives on.
+    Renewed(Box<Live>),
+    /// It has ended.
+    Ended(Past),
+    /// It never was, or is not the caller's.
+    Missing,
+}
+
+impl Engine {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { registries, ledger, endings, lease, metrics, commit_timeout } = parts;
+        Self { registries, ledger, endings, lease, metrics, commit_timeout }
+    }
+
+    /// The registries that serve.
+    pub fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
+    /// The listeners for ends of sessions.
+    pub fn endings(&self) -> &Arc<Endings> {
+        &self.endings
+    }
+
+    /// The mode of a bucket, which says what serves the bucket's pools.
+    pub fn mode(&self, bucket: Bucket) -> BucketMode {
+        self.lease.mode(bucket)
+    }
+
+    /// An error unless this server should be asked. One that is alone must be able to put admissions on record. One of
+    /// several must reach the registry; a ledger that is out of reach is so for the others as well, and heartbeats go on.
+    pub async fn is_ready(&self) -> Result<(), Error> {
+        if let Some(readiness) = self.lease.readiness() {
+            return readiness.map_err(Error::Unready);
+        }
+        if self.registries.main.commits.are_failing() {
+            return Err(Error::NotDurable);
+        }
+        Ok(self.ledger.ping().await?)
+    }
+
+    /// Whether the latest try to bring records to the ledger failed.
+    pub fn are_records_failing(&self) -> bool {
+        self.registries.all().any(|station| station.commits.are_failing())
+    }
+
+    /// The time of what no registry decides.
+    pub async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.registries.for_capacities().registry.now().await?)
+    }
+
+    /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
+    /// finds it waits for that as well.
+    pub async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
+        let began = Instant::now();
+        let span = tracing::debug_span!("claim", pool_kind = request.pool.kind.as_str());
+        let decided = self.decide(request, durability).instrument(span).await;
+        self.metrics.claimed(request.pool.kind, &decided, began.elapsed());
+        decided
+    }
+
+    async fn decide(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
+        let bucket = request.pool.bucket();
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            let epoch = self.lease.epoch(bucket);
+            let station = self.station(request.pool.kind, bucket)?;
+            if !station.has_room() {
+                return Err(RegistryError::NotServing { bucket }.into());
+            }
+            match station.registry.claim(request).await {
+                Ok(claimed) => {
+                    if let Answer::Granted { how, .. } = claimed.answer {
+                        self.settled(station, claimed.receipt, durability).await?;
+                        // An admission on record is one of its epoch; a seat that was held already may be none by now.
+                        let is_on_record = (how, durability) == (Granted::Admitted, Durability::Ledger);
+                        if station.is_alone() || !is_on_record {
+                            self.still(station, bucket, epoch).await?;
+                        }
+                    }
+                    return Ok(claimed);
+                }
+                Err(RegistryError::PoolNotOpen) => {
+                    self.open(station, request.pool, request.policy.terms).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Renews a session of a pool of this kind, or tells why the session ended. A session that the registry does not remember
+    /// costs a query of the ledger: `may_search` decides first.
+    pub async fn heartbeat<E: From<Error>>(
+        &self,
+        kind: PoolKind,
+        id: SessionId,
+        who: Authority,
+        origin: &Origin,
+        may_search: impl FnOnce() -> Result<(), E> + Send,
+    ) -> Result<Beat, E> {
+        let began = Instant::now();
+        let beat = self.beat(kind, id, who, origin, may_search).await;
+        self.metrics.beat(began.elapsed());
+        beat
+    }
+
+    async fn beat<E: From<Error>>(
+        &self,
+        kind: PoolKind,
+        id: SessionId,
+        who: Authority,
+        origin: &Origin,
+        may_search: impl FnOnce() -> Result<(), E> + Send,
+    ) -> Result<Beat, E> {
+        let (bucket, who) = (id.bucket(), &who.through(kind));
+        let epoch = self.lease.epoch(bucket);
+        let Some(station) = self.registries.of(kind, self.lease.mode(bucket)) else {
+            return Ok(self.beat_on_record(id, who).await?);
+        };
+        let remembered = station.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
+        let heartbeat = match remembered {
+            Some(heartbeat) => heartbeat,
+            None => {
+                may_search()?;
+                station.registry.heartbeat(id, who, origin).await.map_err(Error::from)?
+            }
+        };
+        Ok(self.beat_of(heartbeat, station, id, who, epoch).await?)
+    }
+
+    /// Tells what the registry's answer to a heartbeat comes to, once that may be told.
+    async fn beat_of(
+        &self,
+        heartbeat: Heartbeat,
+        station: &Station,
+        id: SessionId,
+        who: &Authority,
+        epoch: u64,
+    ) -> Result<Beat, Error> {
+        match heartbeat {
+            Heartbeat::Renewed(live) => {
+                self.still(station, id.bucket(), epoch).await?;
+                Ok(Beat::Renewed(live))
+            }
+            Heartbeat::Over { last_heartbeat, receipt } => {
+                self.durable(station, receipt).await?;
+                Ok(Beat::Ended(Past::expired(last_heartbeat)))
+            }
+            Heartbeat::Missing if station.is_alone() => self.beat_on_record(id, who).await,
+            Heartbeat::NeverWas => Ok(Beat::Missing),
+            Heartbeat::Missing => {
+                let past = self.past(id, who).await?;
+                Ok(past.map_or(Beat::Missing, Beat::Ended))
+            }
+        }
+    }
+
+    /// Ends a session; says whether it was live.
+    pub async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+        durability: Durability,
+    ) -> Result<bool, Error> {
+        for kind in kinds(who) {
+            let station = self.station(*kind, id.bucket())?;
+            match station.registry.end(id, who, reason, origin).await? {
+                Ended::Now { reason: ended_for, receipt } => {
+                    self.settled(station, receipt, durability).await?;
+                    return Ok(ended_for == reason);
+                }
+                Ended::Left => return Ok(true),
+                // It may be live elsewhere, and cannot be ended there.
+                Ended::Missing if station.is_alone() => {
+                    return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+                }
+                Ended::Missing => {}
+            }
+        }
+        // What ended it must be on record before anyone is told that it is over.
+        match durability {
+            Durability::Ledger => self.past(id, who).await.map(drop)?,
+            Durability::Journal => {
+                for kind in kinds(who) {
+                    let station = self.station(*kind, id.bucket())?;
+                    let end = station.registry.journal_end(id.bucket()).await?;
+                    self.settled(station, end, durability).await?;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends every session of a pool; says how many those were.
+    pub async fn end_all(
+        &self,
+        pool: &PoolId,
+        reason: EndReason,
+        origin: &Origin,
+        durability: Durability,
+    ) -> Result<usize, Error> {
+        let station = self.station(pool.kind, pool.bucket())?;
+        if station.is_alone() {
+            return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
+        }
+        match station.registry.end_all(pool, reason, origin).await {
+            Ok(EndedAll { count, receipt }) => {
+                self.settled(station, receipt, durability).await?;
+                Ok(count)
+            }
+            // Every pool with a live session is open.
+            Err(RegistryError::PoolNotOpen) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets a pool learn changed terms at once. The pool is opened if need be: a claim that is under
+    /// way with the old terms then finds the new ones.
+    pub async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            let station = self.station(pool.kind, pool.bucket())?;
+            match station.registry.revise(pool, terms, origin).await {
+                Ok(EndedAll { receipt, .. }) => return self.durable(station, receipt).await,
+                Err(RegistryError::PoolNotOpen) => self.open(station, pool, Some(terms)).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Listens for the end of a session, unless as many do as may: `max` in all, and a few for each session.
+    pub fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
+        self.endings.listen(id, max)
+    }
+
+    /// A live session, if `who` may see it.
+    pub async fn live(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        for kind in kinds(who) {
+            let station = self.station(*kind, id.bucket())?;
+            let live = station.registry.session(id, who).await?;
+            if live.is_some() {
+                return Ok(live);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A pool and some of its sessions; none if nobody was in it lately.
+    pub async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
+        match self.station(pool.kind, pool.bucket())?.registry.view(pool, max).await {
+            Ok(view) => Ok(Some(view)),
+            Err(RegistryError::PoolNotOpen) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns once the ledger knows all that had happened in a bucket's pools of this kind before this call.
+    pub async fn on_record(&self, kind: PoolKind, bucket: Bucket) -> Result<(), Error> {
+        let station = self.station(kind, bucket)?;
+        self.durable(station, station.registry.journal_end(bucket).await?).await
+    }
+
+    /// What serves pools of this kind now.
+    fn station(&self, kind: PoolKind, bucket: Bucket) -> Result<&Station, RegistryError> {
+        let station = self.registries.of(kind, self.lease.mode(bucket));
+        station.ok_or(RegistryError::NotServing { bucket })
+    }
+
+    /// Whether what this answered in this epoch still holds.
+    async fn still(&self, station: &Station, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
+        let holds_for_an_epoch = station.is_rebuilt() || station.is_alone();
+        if holds_for_an_epoch { self.lease.check(bucket, epoch).await } else { Ok(()) }
+    }
+
+    async fn open(&self, station: &Station, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
+        if station.is_alone() {
+            return Ok(station.registry.open(pool, 0, terms, Vec::new()).await?);
+        }
+        // Number and sessions of one instant: what is decided in this pool then follows on the record, or is refused by it.
+        let LivePool { seq, sessions, .. } = self.ledger.pool_head(pool).await?;
+        Ok(station.registry.open(pool, seq, terms, sessions).await?)
+    }
+
+    /// Waits for what an answer of this durability rests on; one that a node gives alone, on its record in any case.
+    async fn settled(
+        &self,
+        station: &Station,
+        receipt: Receipt,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        match durability {
+            Durability::Ledger => self.durable(station, receipt).await,
+            Durability::Journal if station.is_alone() => self.durable(station, receipt).await,
+            Durability::Journal => {
+                station.commits.keep_up(receipt, station.registry.journal_depth() as u64).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until the ledger has all up to `receipt`.
+    async fn durable(&self, station: &Station, receipt: Receipt) -> Result<(), Error> {
+        let committed = station.commits.reached(receipt);
+        let committed = tokio::time::timeout(self.commit_timeout, committed);
+        match committed.instrument(tracing::debug_span!("record")).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Overtaken)) | Err(_) => Err(Error::NotDurable),
+        }
+    }
+}
+
+/// The kinds of pools that a caller may have come for. Those come first that are always served.
+fn kinds(who: &Authority) -> &[PoolKind] {
+    const ANY: [PoolKind; 3] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber];
+    who.kind.as_ref().map_or(&ANY, std::slice::from_ref)
+}

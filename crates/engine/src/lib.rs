@@ -1,0 +1,33 @@
+//! The engine: decides who has a seat, and puts the decision on record before the answer.
+//!
+//! [`RunningEngine::start`] joins a registry, which decides, with a ledger, which remembers, and starts the workers that
+//! keep the two in step. [`Engine`] is the interface for claims, heartbeats and ends. The engine knows no HTTP, no tokens and
+//! no settings files: the program supplies plain [`Settings`], a [`TermsSource`] and [`Metrics`](metrics::Metrics).
+
+mod commits;
+mod durability;
+mod endings;
+mod engine;
+mod error;
+mod failover;
+pub mod metrics;
+mod registries;
+mod running;
+mod settings;
+mod terms;
+pub mod wall_clock;
+mod worker;
+mod workers;
+
+pub use commits::{Commits, Overtaken};
+pub use durability::Durability;
+pub use endings::{Endings, Listener};
+pub use engine::{Beat, Engine, Past};
+pub use error::{Error, with_causes};
+pub use failover::Unready;
+pub use registries::{Registries, Station};
+pub use running::{Inputs, RunningEngine, StartError};
+pub use settings::{RedisSettings, Settings, SharedSettings, SharedStore, Topology};
+pub use terms::TermsSource;
+pub use worker::{Crew, Left, Worker};
+pub use workers::{OnRecorded, sweep_due};

@@ -1,0 +1,254 @@
+//! A registry that several nodes share, and what keeps it in step with the ledger.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_core::{Region, RegistryTime};
+use seatkeeper_ledger::{BucketMode, Ledger, PostgresUrl};
+use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
+use seatkeeper_registry::redis::{self, RedisRegistry, RollCall};
+use seatkeeper_registry::{ClockSteps, Epochs, MonotonicClock, Rebuild, Registry, Store};
+
+use super::on_record::OnRecord;
+use super::{Built, Inputs, StartError};
+use crate::commits::Commits;
+use crate::failover::{
+    Confirm, EpochLease, Known, Membership, Needs, Probe, Reach, Rebuilder, Rebuilt, Roll,
+};
+use crate::registries::{Registries, Station};
+use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
+use crate::worker::Crew;
+use crate::workers::{KeepClock, Recorder};
+
+/// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
+const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long it waits for a server that may be unfit.
+const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// How often it looks.
+const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The lease of a bucket in Redis. A node that serves clients renews it every half
+/// second where half of it is over.
+const BUCKET_LEASE: Duration = Duration::from_secs(10);
+
+/// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
+const CONNECTIONS_MAX: u32 = 8;
+
+/// Events that may wait of what this node decides alone.
+const ALONE_EVENTS_MAX: usize = 10_000;
+
+/// Places in that journal are in one epoch as long as the process lives.
+const ALONE_EPOCH: u64 = 1;
+
+/// What serves, and this node among others.
+pub(super) struct Shared {
+    built: Built,
+    membership: Arc<Membership>,
+    /// `None`: no registry is in PostgreSQL.
+    postgres_clock: Option<Arc<PostgresClock>>,
+    rebuilt: Rebuilt,
+    reach: Arc<Reach>,
+    when_down: BucketMode,
+}
+
+/// Where live sessions are.
+struct Backends {
+    main: Arc<dyn Rebuild>,
+    /// None: nothing takes its place.
+    standby: Option<Arc<dyn Rebuild>>,
+    /// None: it serves all kinds.
+    lasting: Option<Arc<dyn Registry>>,
+    redis_clock: Option<Arc<ClockSteps>>,
+    postgres_clock: Option<Arc<PostgresClock>>,
+}
+
+/// What backends are built with.
+struct Building<'a> {
+    journal_events_max: usize,
+    ledger: &'a Ledger,
+    recorder: &'a Recorder,
+    known: &'a Known,
+    lease: &'a Arc<EpochLease>,
+}
+
+impl Shared {
+    /// Connects to the store that nodes share. Redis servers must be fit for it; those that cannot be reached are given the
+    /// benefit of the doubt.
+    pub(super) async fn new(
+        settings: &Settings,
+        sharing: &SharedSettings,
+        ledger: &Ledger,
+        recorder: &Recorder,
+    ) -> Result<Self, StartError> {
+        let (known, reach) = (Known::default(), Arc::new(Reach::default()));
+        let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
+        let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
+        let journal_events_max = settings.journal_size();
+        let building = Building { journal_events_max, ledger, recorder, known: &known, lease: &lease };
+        let backends = building.backends(&sharing.store).await?;
+        let registries = backends.registries(&known, settings.journal_events_max).await?;
+        let Backends { main, standby, lasting, redis_clock, postgres_clock } = backends;
+        let of_postgres = postgres_clock.as_ref().map(|clock| (Store::PostgreSql, Arc::clone(clock.steps())));
+        let of_redis = redis_clock.map(|steps| (Store::Redis, steps));
+        let roll = match &sharing.store {
+            SharedStore::Redis(redis) => Some(RollCall::new(redis.servers.clone())),
+            SharedStore::Postgres(_) => None,
+        };
+        let name = sharing.node_name.clone();
+        let membership = Arc::new(Membership::new(name, ledger.clone(), Arc::clone(&reach), roll));
+        let when_down = if standby.is_some() { sharing.when_down } else { BucketMode::Deny };
+        Ok(Self {
+            built: Built {
+                registries,
+                lease,
+                membership: Some(Arc::clone(&membership)),
+                clocks: of_postgres.into_iter().chain(of_redis).collect(),
+            },
+            membership,
+            postgres_clock,
+            rebuilt: Rebuilt { main, is_ledgers, standby, has_lasting: lasting.is_some() },
+            reach,
+            when_down,
+        })
+    }
+
+    /// Starts what keeps registries and ledger in step, and waits until all is served, but not for long.
+    pub(super) async fn start(&self, ledger: &Ledger, upkeep: &Crew, inputs: &Inputs) {
+        let Built { registries, lease, .. } = &self.built;
+        let needs = Arc::new(Needs::default());
+        let rebuilt = registries.all().filter(|station| station.is_rebuilt());
+        upkeep.start(Confirm {
+            lease: Arc::clone(lease),
+            commits: rebuilt.map(|station| Arc::clone(&station.commits)).collect(),
+            membership: Arc::clone(&self.membership),
+        });
+        upkeep.start(Roll { lease: Arc::clone(lease), membership: Arc::clone(&self.membership) });
+        let (reach, rebuilt) = (Arc::clone(&self.reach), self.rebuilt.clone());
+        upkeep.start(Probe::new(rebuilt, Arc::clone(lease), reach, Arc::clone(&needs), self.when_down));
+        upkeep.start(Rebuilder {
+            rebuilt: self.rebuilt.clone(),
+            ledger: ledger.clone(),
+            lease: Arc::clone(lease),
+            needs: Arc::clone(&needs),
+            terms: Arc::clone(&inputs.terms),
+            membership: Arc::clone(&self.membership),
+            metrics: inputs.metrics.clone(),
+        });
+        if let Some(clock) = &self.postgres_clock {
+            upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });
+        }
+        wait_until_served(&needs).await;
+    }
+
+    /// The parts that the engine is built of.
+    pub(super) fn built(self) -> Built {
+        self.built
+    }
+}
+
+/// Waits until all buckets are served, but not for long.
+async fn wait_until_served(needs: &Needs) {
+    let served = async {
+        while !needs.are_met() {
+            tokio::time::sleep(SERVED_LOOK_INTERVAL).await;
+        }
+    };
+    if tokio::time::timeout(SERVED_WAIT_MAX, served).await.is_err() {
+        tracing::error!("not all buckets are served yet; requests are answered 503 until they are");
+    }
+}
+
+impl Building<'_> {
+    async fn backends(&self, store: &SharedStore) -> Result<Backends, StartError> {
+        match store {
+            SharedStore::Redis(redis) => self.in_redis(redis).await,
+            SharedStore::Postgres(url) => {
+                let main = self.in_postgres(url, &self.known.main).await?;
+                Ok(Backends {
+                    redis_clock: None,
+                    postgres_clock: Some(Arc::clone(main.clock())),
+                    lasting: Some(self.lasting(&main)),
+                    main: Arc::new(main),
+                    standby: None,
+                })
+            }
+        }
+    }
+
+    async fn in_redis(&self, settings: &RedisSettings) -> Result<Backends, StartError> {
+        let servers = &settings.servers;
+        if let Some(why) = servers.unfit(FITNESS_WAIT_MAX).await.into_iter().next() {
+            return Err(StartError::Unfit(why));
+        }
+        let kept = redis::Settings {
+            journal_events_max: self.journal_events_max,
+            wait_replicas: settings.wait_replicas,
+            lease: Some(BUCKET_LEASE),
+            sessions_remembered_max: settings.sessions_remembered_max,
+            ..redis::Settings::default()
+        };
+        let finder = Arc::new(OnRecord { ledger: self.ledger.clone(), lease: Arc::clone(self.lease) });
+        let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&self.known.main), finder);
+        let main = {
+            let _there = self.recorder.runtime().enter();
+            main.with_journals_over(servers.anew())
+        };
+        let standby = match &settings.standby {
+            Some(url) => Some(self.in_postgres(url, &self.known.standby).await?),
+            None => None,
+        };
+        Ok(Backends {
+            redis_clock: Some(Arc::clone(main.clock_steps())),
+            postgres_clock: standby.as_ref().map(|standby| Arc::clone(standby.clock())),
+            main: Arc::new(main),
+            lasting: standby.as_ref().map(|standby| self.lasting(standby)),
+            standby: standby.map(|standby| Arc::new(standby) as _),
+        })
+    }
+
+    /// A registry in the ledger's database.
+    async fn in_postgres(
+        &self,
+        url: &PostgresUrl,
+        epochs: &Arc<Epochs>,
+    ) -> Result<PostgresRegistry, StartError> {
+        let (epochs, events_max) = (Arc::clone(epochs), self.journal_events_max);
+        let region = Region::default();
+        Ok(PostgresRegistry::connect(url, CONNECTIONS_MAX, epochs, region, events_max).await?)
+    }
+
+    /// The registry of sessions that last, over the connections of `beside`.
+    fn lasting(&self, beside: &PostgresRegistry) -> Arc<dyn Registry> {
+        Arc::new(beside.lasting(Arc::clone(&self.known.all)))
+    }
+}
+
+impl Backends {
+    /// The registries of a node over these backends.
+    async fn registries(&self, known: &Known, journal_events_max: u64) -> Result<Registries, StartError> {
+        let commits = || Commits::new(journal_events_max);
+        let station = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
+            Station::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
+        };
+        let alone = match self.lasting.as_ref().filter(|_| self.standby.is_some()) {
+            Some(lasting) => Some(alone(lasting.now().await?)),
+            None => None,
+        };
+        Ok(Registries {
+            main: station(&self.main, &known.main),
+            standby: self.standby.as_ref().map(|standby| station(standby, &known.standby)),
+            alone,
+            lasting: self.lasting.clone().map(|lasting| Station::lasting(lasting, commits())),
+        })
+    }
+}
+
+/// This node's own memory, which begins at this time.
+fn alone(now: RegistryTime) -> Station {
+    let clock = MonotonicClock::starting_at(now);
+    let registry = MemoryRegistry::new(ALONE_EPOCH, Region::default(), ALONE_EVENTS_MAX, clock);
+    Station::alone(Arc::new(registry), Commits::new(ALONE_EVENTS_MAX as u64))
+}
