@@ -1,7 +1,5 @@
 //! The error of the engine, and the text of an error with its causes.
 
-use crate::failover::Unready;
-
 /// Why the engine has no answer. Except for [`Error::Ledger`] with a defect, the same call may succeed later.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -18,6 +16,23 @@ pub enum Error {
     /// change may be committed later; the same claim asked again finds its session.
     #[error("the record was not on disk in time")]
     NotDurable,
+}
+
+/// The reason for which a node should not be asked at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unready {
+    /// Its lease is over: neither the ledger nor all other nodes vouch for the epochs.
+    #[error("this one has lost the ledger, which another node may reach")]
+    NoLease,
+    /// The node needs the ledger, which is out of reach.
+    #[error("this one has lost the ledger")]
+    NoLedger,
+    /// A registry that other nodes use is out of reach, or refuses writes.
+    #[error("Redis is out of reach from this one, or refuses its writes")]
+    NoRegistry,
+    /// More than half of the buckets are not served.
+    #[error("more than half of the buckets are not served by this one")]
+    NotServed,
 }
 
 /// Returns the text of `error` and of the chain of its causes, for the log.

@@ -21,7 +21,6 @@ mod roll;
 mod salvage;
 
 pub(crate) use confirm::Confirm;
-pub use epoch_lease::Unready;
 pub(crate) use epoch_lease::{EpochLease, Known};
 pub(crate) use membership::Membership;
 pub(crate) use needs::Needs;

@@ -16,6 +16,7 @@ use seatkeeper_registry::{Epochs, Error as RegistryError};
 use tokio::sync::{Notify, watch};
 
 use super::{LEASE, Reach};
+use crate::error::Unready;
 
 /// The longest wait of an answer for a renewal of the lease.
 const RENEWAL_WAIT_MAX: Duration = Duration::from_secs(3);
@@ -66,23 +67,6 @@ impl Term {
     fn holds(self, now: Instant) -> bool {
         !self.has_lapsed && self.vouched.is_some_and(|vouched| now.duration_since(vouched) < LEASE)
     }
-}
-
-/// The reason for which a node should not be asked at present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unready {
-    /// Its lease is over: neither the ledger nor all other nodes vouch for the epochs.
-    #[error("this one has lost the ledger, which another node may reach")]
-    NoLease,
-    /// The node needs the ledger, which is out of reach.
-    #[error("this one has lost the ledger")]
-    NoLedger,
-    /// A registry that other nodes use is out of reach, or refuses writes.
-    #[error("Redis is out of reach from this one, or refuses its writes")]
-    NoRegistry,
-    /// More than half of the buckets are not served.
-    #[error("more than half of the buckets are not served by this one")]
-    NotServed,
 }
 
 impl EpochLease {

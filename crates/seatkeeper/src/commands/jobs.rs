@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Error;
 use crate::admin::{self, JOBS};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]

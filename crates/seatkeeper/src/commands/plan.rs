@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Error;
 use crate::admin::{self, PLANS};
 use crate::api_client::ApiClient;
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]

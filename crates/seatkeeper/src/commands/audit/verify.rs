@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use seatkeeper_ledger::{ClockRepair, Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
 use serde_json::{Value, json};
 
-use crate::cli::LedgerArgs;
+use crate::args::LedgerArgs;
 use crate::commands::{EXIT_FAILED, Error};
 use crate::{output, settings};
 

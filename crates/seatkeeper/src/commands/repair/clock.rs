@@ -8,7 +8,7 @@ use seatkeeper_ledger::{ClockRepair, Ledger, Location, Settings};
 use seatkeeper_registry::postgres::{RegistryRepair, repair_clock};
 use seatkeeper_server::wall_clock;
 
-use crate::cli::LedgerArgs;
+use crate::args::LedgerArgs;
 use crate::commands::{EXIT_FAILED, Error};
 use crate::{output, settings};
 
