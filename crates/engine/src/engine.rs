@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 use seatkeeper_core::{
     Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
 };
-use seatkeeper_ledger::{BucketMode, Ledger, LivePool};
+use seatkeeper_ledger::{BucketMode, Ledger};
 use seatkeeper_registry::{
     Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
     Request,
 };
 use tracing::Instrument as _;
 
-use crate::commits::Overtaken;
+use crate::backend::Backend;
 use crate::durability::Durability;
 use crate::endings::{Endings, Listener};
 use crate::error::Error;
 use crate::failover::EpochLease;
 use crate::metrics::ClaimMetrics;
-use crate::registries::{Registries, Station};
-pub use history::Past;
+use crate::registries::Registries;
+pub use history::EndedSession;
 
 /// How often a call opens the pool that it found closed. Once is enough, unless the pool is closed
 /// again in between, which takes a minute without a session.
@@ -52,11 +52,11 @@ pub(crate) struct Parts {
 }
 
 /// What a heartbeat found.
-pub enum Beat {
+pub enum HeartbeatOutcome {
     /// The session lives on.
     Renewed(Box<Live>),
     /// It has ended.
-    Ended(Past),
+    Ended(EndedSession),
     /// It never was, or is not the caller's.
     Missing,
 }
@@ -96,7 +96,7 @@ impl Engine {
 
     /// Whether the latest try to bring records to the ledger failed.
     pub fn are_records_failing(&self) -> bool {
-        self.registries.all().any(|station| station.commits.are_failing())
+        self.registries.all().any(|backend| backend.commits.are_failing())
     }
 
     /// The time of what no registry decides.
@@ -118,24 +118,20 @@ impl Engine {
         let bucket = request.pool.bucket();
         for _ in 0..OPENINGS_PER_CALL_MAX {
             let epoch = self.lease.epoch(bucket);
-            let station = self.station(request.pool.kind, bucket)?;
-            if !station.has_room() {
-                return Err(RegistryError::NotServing { bucket }.into());
-            }
-            match station.registry.claim(request).await {
+            let backend = self.backend(request.pool.kind, bucket)?;
+            backend.check_room(bucket)?;
+            match backend.registry.claim(request).await {
                 Ok(claimed) => {
                     if let Answer::Granted { how, .. } = claimed.answer {
-                        self.settled(station, claimed.receipt, durability).await?;
-                        // An admission on record is one of its epoch; a seat that was held already may be none by now.
-                        let is_on_record = (how, durability) == (Granted::Admitted, Durability::Ledger);
-                        if station.is_alone() || !is_on_record {
-                            self.still(station, bucket, epoch).await?;
-                        }
+                        self.settled(backend, claimed.receipt, durability).await?;
+                        // A seat that was held already may be none by now.
+                        let is_recorded = (how, durability) == (Granted::Admitted, Durability::Ledger);
+                        backend.check_answer(&self.lease, (bucket, epoch), is_recorded).await?;
                     }
                     return Ok(claimed);
                 }
                 Err(RegistryError::PoolNotOpen) => {
-                    self.open(station, request.pool, request.policy.terms).await?;
+                    backend.open(&self.ledger, request.pool, request.policy.terms).await?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -152,7 +148,7 @@ impl Engine {
         who: Authority,
         origin: &Origin,
         may_search: impl FnOnce() -> Result<(), E> + Send,
-    ) -> Result<Beat, E> {
+    ) -> Result<HeartbeatOutcome, E> {
         let began = Instant::now();
         let beat = self.beat(kind, id, who, origin, may_search).await;
         self.metrics.beat(began.elapsed());
@@ -166,46 +162,46 @@ impl Engine {
         who: Authority,
         origin: &Origin,
         may_search: impl FnOnce() -> Result<(), E> + Send,
-    ) -> Result<Beat, E> {
+    ) -> Result<HeartbeatOutcome, E> {
         let (bucket, who) = (id.bucket(), &who.through(kind));
         let epoch = self.lease.epoch(bucket);
-        let Some(station) = self.registries.of(kind, self.lease.mode(bucket)) else {
+        let Some(backend) = self.registries.serving(kind, self.lease.mode(bucket)) else {
             return Ok(self.beat_on_record(id, who).await?);
         };
-        let remembered = station.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
+        let remembered = backend.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
         let heartbeat = match remembered {
             Some(heartbeat) => heartbeat,
             None => {
                 may_search()?;
-                station.registry.heartbeat(id, who, origin).await.map_err(Error::from)?
+                backend.registry.heartbeat(id, who, origin).await.map_err(Error::from)?
             }
         };
-        Ok(self.beat_of(heartbeat, station, id, who, epoch).await?)
+        Ok(self.beat_of(heartbeat, backend, id, who, epoch).await?)
     }
 
     /// Tells what the registry's answer to a heartbeat comes to, once that may be told.
     async fn beat_of(
         &self,
         heartbeat: Heartbeat,
-        station: &Station,
+        backend: &Backend,
         id: SessionId,
         who: &Authority,
         epoch: u64,
-    ) -> Result<Beat, Error> {
+    ) -> Result<HeartbeatOutcome, Error> {
         match heartbeat {
             Heartbeat::Renewed(live) => {
-                self.still(station, id.bucket(), epoch).await?;
-                Ok(Beat::Renewed(live))
+                backend.check_answer(&self.lease, (id.bucket(), epoch), false).await?;
+                Ok(HeartbeatOutcome::Renewed(live))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {
-                self.durable(station, receipt).await?;
-                Ok(Beat::Ended(Past::expired(last_heartbeat)))
+                self.durable(backend, receipt).await?;
+                Ok(HeartbeatOutcome::Ended(EndedSession::expired(last_heartbeat)))
             }
-            Heartbeat::Missing if station.is_alone() => self.beat_on_record(id, who).await,
-            Heartbeat::NeverWas => Ok(Beat::Missing),
+            Heartbeat::Missing if backend.is_partial() => self.beat_on_record(id, who).await,
+            Heartbeat::NeverWas => Ok(HeartbeatOutcome::Missing),
             Heartbeat::Missing => {
                 let past = self.past(id, who).await?;
-                Ok(past.map_or(Beat::Missing, Beat::Ended))
+                Ok(past.map_or(HeartbeatOutcome::Missing, HeartbeatOutcome::Ended))
             }
         }
     }
@@ -220,15 +216,15 @@ impl Engine {
         durability: Durability,
     ) -> Result<bool, Error> {
         for kind in kinds(who) {
-            let station = self.station(*kind, id.bucket())?;
-            match station.registry.end(id, who, reason, origin).await? {
+            let backend = self.backend(*kind, id.bucket())?;
+            match backend.registry.end(id, who, reason, origin).await? {
                 Ended::Now { reason: ended_for, receipt } => {
-                    self.settled(station, receipt, durability).await?;
+                    self.settled(backend, receipt, durability).await?;
                     return Ok(ended_for == reason);
                 }
                 Ended::Left => return Ok(true),
                 // It may be live elsewhere, and cannot be ended there.
-                Ended::Missing if station.is_alone() => {
+                Ended::Missing if backend.is_partial() => {
                     return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
                 }
                 Ended::Missing => {}
@@ -239,9 +235,9 @@ impl Engine {
             Durability::Ledger => self.past(id, who).await.map(drop)?,
             Durability::Journal => {
                 for kind in kinds(who) {
-                    let station = self.station(*kind, id.bucket())?;
-                    let end = station.registry.journal_end(id.bucket()).await?;
-                    self.settled(station, end, durability).await?;
+                    let backend = self.backend(*kind, id.bucket())?;
+                    let end = backend.registry.journal_end(id.bucket()).await?;
+                    self.settled(backend, end, durability).await?;
                 }
             }
         }
@@ -256,13 +252,13 @@ impl Engine {
         origin: &Origin,
         durability: Durability,
     ) -> Result<usize, Error> {
-        let station = self.station(pool.kind, pool.bucket())?;
-        if station.is_alone() {
+        let backend = self.backend(pool.kind, pool.bucket())?;
+        if backend.is_partial() {
             return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
         }
-        match station.registry.end_all(pool, reason, origin).await {
+        match backend.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {
-                self.settled(station, receipt, durability).await?;
+                self.settled(backend, receipt, durability).await?;
                 Ok(count)
             }
             // Every pool with a live session is open.
@@ -275,10 +271,10 @@ impl Engine {
     /// way with the old terms then finds the new ones.
     pub async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
         for _ in 0..OPENINGS_PER_CALL_MAX {
-            let station = self.station(pool.kind, pool.bucket())?;
-            match station.registry.revise(pool, terms, origin).await {
-                Ok(EndedAll { receipt, .. }) => return self.durable(station, receipt).await,
-                Err(RegistryError::PoolNotOpen) => self.open(station, pool, Some(terms)).await?,
+            let backend = self.backend(pool.kind, pool.bucket())?;
+            match backend.registry.revise(pool, terms, origin).await {
+                Ok(EndedAll { receipt, .. }) => return self.durable(backend, receipt).await,
+                Err(RegistryError::PoolNotOpen) => backend.open(&self.ledger, pool, Some(terms)).await?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -293,8 +289,8 @@ impl Engine {
     /// A live session, if `who` may see it.
     pub async fn live(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         for kind in kinds(who) {
-            let station = self.station(*kind, id.bucket())?;
-            let live = station.registry.session(id, who).await?;
+            let backend = self.backend(*kind, id.bucket())?;
+            let live = backend.registry.session(id, who).await?;
             if live.is_some() {
                 return Ok(live);
             }
@@ -304,7 +300,7 @@ impl Engine {
 
     /// A pool and some of its sessions; none if nobody was in it lately.
     pub async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
-        match self.station(pool.kind, pool.bucket())?.registry.view(pool, max).await {
+        match self.backend(pool.kind, pool.bucket())?.registry.view(pool, max).await {
             Ok(view) => Ok(Some(view)),
             Err(RegistryError::PoolNotOpen) => Ok(None),
             Err(error) => Err(error.into()),
@@ -313,56 +309,29 @@ impl Engine {
 
     /// Returns once the ledger knows all that had happened in a bucket's pools of this kind before this call.
     pub async fn on_record(&self, kind: PoolKind, bucket: Bucket) -> Result<(), Error> {
-        let station = self.station(kind, bucket)?;
-        self.durable(station, station.registry.journal_end(bucket).await?).await
+        let backend = self.backend(kind, bucket)?;
+        self.durable(backend, backend.registry.journal_end(bucket).await?).await
     }
 
     /// What serves pools of this kind now.
-    fn station(&self, kind: PoolKind, bucket: Bucket) -> Result<&Station, RegistryError> {
-        let station = self.registries.of(kind, self.lease.mode(bucket));
-        station.ok_or(RegistryError::NotServing { bucket })
+    fn backend(&self, kind: PoolKind, bucket: Bucket) -> Result<&Backend, RegistryError> {
+        let backend = self.registries.serving(kind, self.lease.mode(bucket));
+        backend.ok_or(RegistryError::NotServing { bucket })
     }
 
-    /// Whether what this answered in this epoch still holds.
-    async fn still(&self, station: &Station, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
-        let holds_for_an_epoch = station.is_rebuilt() || station.is_alone();
-        if holds_for_an_epoch { self.lease.check(bucket, epoch).await } else { Ok(()) }
-    }
-
-    async fn open(&self, station: &Station, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
-        if station.is_alone() {
-            return Ok(station.registry.open(pool, 0, terms, Vec::new()).await?);
-        }
-        // Number and sessions of one instant: what is decided in this pool then follows on the record, or is refused by it.
-        let LivePool { seq, sessions, .. } = self.ledger.pool_head(pool).await?;
-        Ok(station.registry.open(pool, seq, terms, sessions).await?)
-    }
-
-    /// Waits for what an answer of this durability rests on; one that a node gives alone, on its record in any case.
+    /// Waits for the record that an answer of this durability rests on.
     async fn settled(
         &self,
-        station: &Station,
+        backend: &Backend,
         receipt: Receipt,
         durability: Durability,
     ) -> Result<(), Error> {
-        match durability {
-            Durability::Ledger => self.durable(station, receipt).await,
-            Durability::Journal if station.is_alone() => self.durable(station, receipt).await,
-            Durability::Journal => {
-                station.commits.keep_up(receipt, station.registry.journal_depth() as u64).await;
-                Ok(())
-            }
-        }
+        backend.settled(receipt, durability, self.commit_timeout).await
     }
 
     /// Waits until the ledger has all up to `receipt`.
-    async fn durable(&self, station: &Station, receipt: Receipt) -> Result<(), Error> {
-        let committed = station.commits.reached(receipt);
-        let committed = tokio::time::timeout(self.commit_timeout, committed);
-        match committed.instrument(tracing::debug_span!("record")).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(Overtaken)) | Err(_) => Err(Error::NotDurable),
-        }
+    async fn durable(&self, backend: &Backend, receipt: Receipt) -> Result<(), Error> {
+        backend.durable(receipt, self.commit_timeout).await
     }
 }
 

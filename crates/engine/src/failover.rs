@@ -3,7 +3,7 @@
 //!
 //! - [`Confirm`] reads the epoch of each bucket every half second, which renews the [`EpochLease`].
 //! - [`Roll`] keeps the lease while the ledger is out of reach for every node, and lets it lapse otherwise.
-//! - [`Probe`] looks just as often how the buckets are in the registry, and lists in [`Needs`] which must be rebuilt.
+//! - [`Probe`] looks just as often how the buckets are in the registry, and lists in [`RebuildQueue`] which must be rebuilt.
 //! - [`Rebuilder`] rebuilds them, step by step.
 //!
 //! An answer that rests on no commit asks [`EpochLease::check`] whether the lease covers its epoch.
@@ -12,23 +12,23 @@ mod breaker;
 mod confirm;
 mod epoch_lease;
 mod membership;
-mod needs;
-mod place;
 mod probe;
+mod rebuild_queue;
+mod rebuild_targets;
 mod rebuilder;
-mod rebuilt;
+mod replay;
 mod roll;
-mod salvage;
+mod route;
 
 pub(crate) use confirm::Confirm;
 pub(crate) use epoch_lease::{EpochLease, Known};
 pub(crate) use membership::Membership;
-pub(crate) use needs::Needs;
-pub(crate) use place::{Place, place_of};
 pub(crate) use probe::{Probe, Reach};
+pub(crate) use rebuild_queue::RebuildQueue;
+pub(crate) use rebuild_targets::RebuildTargets;
 pub(crate) use rebuilder::Rebuilder;
-pub(crate) use rebuilt::Rebuilt;
 pub(crate) use roll::Roll;
+pub(crate) use route::{Route, route_for};
 
 use std::time::Duration;
 

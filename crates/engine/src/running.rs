@@ -19,12 +19,12 @@ use crate::metrics::Metrics;
 use crate::registries::Registries;
 use crate::settings::{Settings, Topology};
 use crate::terms::TermsSource;
-use crate::worker::Crew;
-use crate::workers::{Drain, DrainAlone, Flush, OnRecorded, Reconcile, Recorder, Sweep};
+use crate::worker::WorkerSet;
+use crate::workers::{CommitRuntime, Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
 use shared::Shared;
 
 /// Interval between two sweeps of the sessions that this node admitted alone.
-const ALONE_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+const NODE_LOCAL_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why an engine did not start.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum StartError {
     Unfit(String),
     /// The thread that puts events on record cannot be started.
     #[error("there is no thread to put events on record with")]
-    Recorder(#[source] std::io::Error),
+    CommitRuntime(#[source] std::io::Error),
 }
 
 /// Inputs that the program supplies to its engine.
@@ -58,14 +58,14 @@ pub struct RunningEngine {
     engine: Arc<Engine>,
     started_at: RegistryTime,
     clocks: Vec<(Store, Arc<ClockSteps>)>,
-    upkeep: Crew,
-    drainage: Crew,
+    upkeep: WorkerSet,
+    drainage: WorkerSet,
     membership: Option<Arc<Membership>>,
     ledger: Ledger,
     /// The connections of the drains.
     written: Ledger,
     /// Dropped last: the drains run in its thread.
-    _recorder: Recorder,
+    _recorder: CommitRuntime,
 }
 
 /// The parts of an engine that are built before its workers start.
@@ -91,8 +91,8 @@ impl RunningEngine {
         inputs: Inputs,
         clock: impl FnOnce(RegistryTime) -> C,
     ) -> Result<Self, StartError> {
-        let (upkeep, drainage) = (Crew::new(), Crew::new());
-        let recorder = Recorder::start().map_err(StartError::Recorder)?;
+        let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
+        let recorder = CommitRuntime::start().map_err(StartError::CommitRuntime)?;
         let built = match &settings.topology {
             Topology::Embedded => embedded(settings, &ledger, &inputs, clock).await?,
             Topology::Shared(sharing) => {
@@ -139,7 +139,7 @@ impl RunningEngine {
     }
 
     /// The crew for further workers of the program, which stop before the drains do.
-    pub fn crew(&self) -> &Crew {
+    pub fn crew(&self) -> &WorkerSet {
         &self.upkeep
     }
 
@@ -183,15 +183,21 @@ struct Starting<'a> {
 
 impl Starting<'_> {
     /// Starts the drains, which commit events over the connections of `written`.
-    fn drains(&self, drainage: &Crew, written: &Ledger, endings: &Arc<Endings>, recorder: &Recorder) {
+    fn drains(
+        &self,
+        drainage: &WorkerSet,
+        written: &Ledger,
+        endings: &Arc<Endings>,
+        recorder: &CommitRuntime,
+    ) {
         let registries = &self.built.registries;
-        for station in registries.all() {
+        for backend in registries.all() {
             // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
-            let is_redis = self.settings.is_over_redis() && registries.is_main(station);
+            let is_redis = self.settings.is_over_redis() && registries.is_main(backend);
             let are_two = is_redis && written.commits_at_once() > 1;
             for share in if are_two { &Share::HALVES[..] } else { &[Share::All] } {
                 let drain = Drain {
-                    station: station.clone(),
+                    backend: backend.clone(),
                     share: *share,
                     ledger: written.clone(),
                     endings: Arc::clone(endings),
@@ -203,36 +209,36 @@ impl Starting<'_> {
                 drainage.start_on(recorder.runtime(), drain);
             }
         }
-        if let Some((station, membership)) = registries.alone.as_ref().zip(self.built.membership.as_ref()) {
-            let (station, ledger, node) = (station.clone(), self.ledger.clone(), membership.id());
-            drainage.start(DrainAlone { station, ledger, node });
+        if let Some((backend, membership)) =
+            registries.node_local.as_ref().zip(self.built.membership.as_ref())
+        {
+            let (backend, ledger, node) = (backend.clone(), self.ledger.clone(), membership.id());
+            drainage.start(NodeLocalDrain { backend, ledger, node });
         }
     }
 
     /// Starts the workers that write heartbeats down from `now` on.
-    fn flushes(&self, upkeep: &Crew, now: RegistryTime) {
-        for station in self.built.registries.with_heartbeats() {
-            // Where nodes share the sessions, each knows only of its own heartbeats, and begins with none.
-            let since = if station.is_rebuilt() { RegistryTime::default() } else { now };
-            let interval = self.settings.heartbeat_flush_interval;
-            upkeep.start(Flush::new(station.clone(), self.ledger.clone(), interval, since));
+    fn flushes(&self, upkeep: &WorkerSet, now: RegistryTime) {
+        for backend in self.built.registries.with_heartbeats() {
+            let (since, interval) = (backend.flushes_since(now), self.settings.heartbeat_flush_interval);
+            upkeep.start(Flush::new(backend.clone(), self.ledger.clone(), interval, since));
         }
     }
 
     /// Starts the sweepers.
-    fn sweeps(&self, upkeep: &Crew) {
-        if let Some(station) = &self.built.registries.alone {
-            upkeep.start(Sweep::new(station.clone(), ALONE_SWEEP_INTERVAL));
+    fn sweeps(&self, upkeep: &WorkerSet) {
+        if let Some(backend) = &self.built.registries.node_local {
+            upkeep.start(Sweep::new(backend.clone(), NODE_LOCAL_SWEEP_INTERVAL));
         }
         if let Some(interval) = self.settings.sweep_interval {
-            for station in self.built.registries.all() {
-                upkeep.start(Sweep::new(station.clone(), interval));
+            for backend in self.built.registries.all() {
+                upkeep.start(Sweep::new(backend.clone(), interval));
             }
         }
     }
 
     /// Builds the engine, and starts the worker that brings changed entitlements to live sessions.
-    fn engine(&self, endings: Arc<Endings>, upkeep: &Crew) -> Arc<Engine> {
+    fn engine(&self, endings: Arc<Endings>, upkeep: &WorkerSet) -> Arc<Engine> {
         let engine = Arc::new(Engine::new(Parts {
             registries: self.built.registries.clone(),
             ledger: self.ledger.clone(),

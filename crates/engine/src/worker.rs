@@ -21,15 +21,15 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long a worker may go on with what is left when the server stops.
 const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
 
-/// Whether a worker left something undone.
+/// The state of a worker after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Progress {
     /// Nothing is left.
-    Nothing,
+    Idle,
     /// More is left: the next batch follows at once.
     More,
-    /// More, and what else the server does goes first for so long, unless the worker is hurried.
-    Later(Duration),
+    /// More is left, and other work goes first for so long, unless the worker is hurried.
+    Defer(Duration),
 }
 
 /// One kind of background work.
@@ -45,7 +45,7 @@ pub trait Worker: Send + Sync + 'static {
     fn rest(&self) -> Duration;
 
     /// Does at most a batch.
-    async fn activate(&self) -> Result<Left, Self::Error>;
+    async fn activate(&self) -> Result<Progress, Self::Error>;
 
     /// Whether it must do all that is left before the server stops; else one batch will do.
     fn must_finish(&self) -> bool {
@@ -64,18 +64,18 @@ pub trait Worker: Send + Sync + 'static {
 }
 
 /// Workers that start one by one and stop together.
-pub struct Crew {
+pub struct WorkerSet {
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl Default for Crew {
+impl Default for WorkerSet {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Crew {
+impl WorkerSet {
     /// Returns a crew without workers.
     pub fn new() -> Self {
         Self { tasks: TaskTracker::new(), stop: CancellationToken::new() }
@@ -115,15 +115,15 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
             (retry_pause, is_failing) = (RETRY_PAUSE_MIN, false);
         }
         match attempted {
-            Some(Left::More) => tokio::task::yield_now().await,
-            Some(Left::Later(pause)) => {
+            Some(Progress::More) => tokio::task::yield_now().await,
+            Some(Progress::Defer(pause)) => {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
                     () = worker.hurried() => {}
                     () = stop.cancelled() => {}
                 }
             }
-            Some(Left::Nothing) => {
+            Some(Progress::Idle) => {
                 tokio::select! {
                     () = tokio::time::sleep(worker.rest()) => {}
                     () = worker.woken() => {}
@@ -148,8 +148,8 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
 async fn finish(worker: &impl Worker) {
     loop {
         match attempt(worker, false).await {
-            Some(Left::More | Left::Later(_)) if worker.must_finish() => {}
-            Some(Left::More | Left::Later(_) | Left::Nothing) => return,
+            Some(Progress::More | Progress::Defer(_)) if worker.must_finish() => {}
+            Some(Progress::More | Progress::Defer(_) | Progress::Idle) => return,
             None => tokio::time::sleep(RETRY_PAUSE_MIN).await,
         }
     }
@@ -157,7 +157,7 @@ async fn finish(worker: &impl Worker) {
 
 /// Does one batch; none if it failed. A panic fails a batch and not the worker. The log tells of the first failure, and of
 /// those that follow it (`was_failing`) at the level `debug`.
-async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Left> {
+async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Progress> {
     match AssertUnwindSafe(worker.activate()).catch_unwind().await {
         Ok(Ok(left)) => Some(left),
         Ok(Err(error)) => {

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 
 use crate::reload::{InFiles, Reload};
 use crate::settings::{Secret, is_token};
-use seatkeeper_engine::Crew;
+use seatkeeper_engine::WorkerSet;
 
 /// A file that gives no token.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ impl BearerToken {
         name: &'static str,
         fixed: Option<&Secret>,
         file: Option<&PathBuf>,
-        upkeep: &Crew,
+        upkeep: &WorkerSet,
     ) -> Result<Option<Self>, TokenFileError> {
         let Some(path) = file else { return Ok(fixed.cloned().map(Self::new)) };
         let token = Self::new(Secret::new(""));

@@ -29,8 +29,8 @@ use housekeeping::Housekeeping;
 use retention::Retention;
 pub(crate) use roster::Roster;
 use runner::{Pace, Runner};
-use seatkeeper_engine::Crew;
 use seatkeeper_engine::Registries;
+use seatkeeper_engine::WorkerSet;
 use session_expiry::SessionExpiry;
 
 /// Interval between two looks for batches of usage to be tried again. An emission asks for a run by itself.
@@ -70,19 +70,19 @@ pub(crate) async fn start(
     settings: &Settings,
     registries: &Registries,
     ledger: &Ledger,
-    crew: &Crew,
+    crew: &WorkerSet,
     metrics: &JobMetrics,
     now: RegistryTime,
 ) -> Result<Roster, seatkeeper_ledger::Error> {
-    let station = registries.for_capacities();
-    let registry = Arc::clone(&station.registry);
+    let backend = registries.for_capacities();
+    let registry = Arc::clone(&backend.registry);
     let clock = match registries.has_own_clock() {
         true => JobClock::of_process(registry),
         false => JobClock::of_server(registry),
     };
     let clock = Arc::new(clock);
     let mut roster = Roster::new(Arc::clone(&clock), ledger.clone(), metrics.clone());
-    roster.start(SessionExpiry { stations: registries.all().cloned().collect() }, crew, now).await?;
+    roster.start(SessionExpiry { backends: registries.all().cloned().collect() }, crew, now).await?;
     let housekeeping = Housekeeping { clock: Arc::clone(&clock), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;
     if let Some(keep) = settings.ledger.keep() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use seatkeeper_engine::{Left, Worker};
+use seatkeeper_engine::{Progress, Worker};
 
 /// How often it is looked whether the files are other ones.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -98,8 +98,8 @@ impl<F: InFiles> Worker for Reload<F> {
         LOOK_INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Infallible> {
+    async fn activate(&self) -> Result<Progress, Infallible> {
         self.look();
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

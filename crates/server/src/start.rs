@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
-use seatkeeper_engine::{Crew, Endings, Inputs, RunningEngine};
+use seatkeeper_engine::{Endings, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::redis::Servers;
 use seatkeeper_registry::{MonotonicClock, TimeSource};
@@ -184,7 +184,7 @@ async fn all_jobs(
         let metering = Metering {
             sink,
             settings: settings.usage.clone(),
-            station: registries.for_capacities().clone(),
+            backend: registries.for_capacities().clone(),
             ledger: ledger.clone(),
             metrics: metrics.usage.clone(),
         };
@@ -200,7 +200,7 @@ struct Edges {
 }
 
 /// Builds the edges, by TLS if there is a certificate.
-fn edges(app: &App, shutdown: CancellationToken, crew: &Crew) -> Result<Edges, StartError> {
+fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edges, StartError> {
     let server = &app.settings.server;
     let mut clients = Edge::new(router(app.clone()), server, shutdown);
     if let Some(files) = server.tls_files() {
@@ -234,7 +234,7 @@ fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -
 }
 
 /// The rule for scrapes of metrics.
-fn metrics_access(settings: &MetricsSettings, upkeep: &Crew) -> Result<MetricsAccess, TokenFileError> {
+fn metrics_access(settings: &MetricsSettings, upkeep: &WorkerSet) -> Result<MetricsAccess, TokenFileError> {
     let MetricsSettings { token, token_file, .. } = settings;
     let name = "token of metrics";
     let token = BearerToken::from_settings(name, token.as_ref(), token_file.as_ref(), upkeep)?;
@@ -270,7 +270,7 @@ fn entitlements(
     others: Option<Others>,
     ledger: &Ledger,
     endings: &Arc<Endings>,
-    upkeep: &Crew,
+    upkeep: &WorkerSet,
 ) -> Arc<Entitlements> {
     let licenses = Licenses::new(ledger.clone(), Duration::from_secs(settings.licenses.cache_seconds));
     let remember_for = Duration::from_secs(settings.devices.plan_cache_seconds);

@@ -12,7 +12,7 @@ use tokio::time::error::Elapsed;
 use super::{EpochLease, Membership, POLL_INTERVAL};
 use crate::commits::Commits;
 use crate::error::{Error, with_causes};
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// How long the ledger may take. Past it, it counts as out of reach.
 const READING_MAX: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ impl Worker for Confirm {
         POLL_INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         match self.read_in_time().await {
             Ok(Ok((began, nodes, rows))) => self.note(began, nodes, rows),
             Ok(Err(error)) => {
@@ -59,7 +59,7 @@ impl Worker for Confirm {
                 }
             }
         }
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 
     async fn woken(&self) {

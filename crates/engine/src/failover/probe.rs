@@ -11,11 +11,11 @@ use seatkeeper_registry::{Condition, State};
 
 use super::breaker::Breaker;
 use super::membership::live;
-use super::needs::{self, Need, Needs, Seen, is_in_service, is_superseded};
-use super::rebuilt::{Conditions, Rebuilt};
+use super::rebuild_queue::{self, RebuildQueue, RebuildTask, Seen, is_in_service, is_superseded};
+use super::rebuild_targets::{Conditions, RebuildTargets};
 use super::{EpochLease, POLL_INTERVAL};
 use crate::error::Error;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// For how long more than half of the nodes must have reached a registry again before it is used again.
 const BACK_AFTER: Duration = Duration::from_secs(10);
@@ -79,10 +79,10 @@ impl Reach {
 }
 
 pub(crate) struct Probe {
-    rebuilt: Rebuilt,
+    rebuilt: RebuildTargets,
     lease: Arc<EpochLease>,
     reach: Arc<Reach>,
-    needs: Arc<Needs>,
+    needs: Arc<RebuildQueue>,
     when_down: BucketMode,
     /// Of which buckets more than half of the nodes reach the registry, and of which they do not.
     reached: Mutex<Lasting>,
@@ -122,7 +122,7 @@ impl Worker for Probe {
         POLL_INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let modes = self.lease.rows();
         let conditions = self.rebuilt.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
@@ -153,17 +153,17 @@ impl Worker for Probe {
                 );
             }
         }
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }
 
 impl Probe {
     /// `when_down` is the mode of buckets whose registry is out of reach.
     pub(crate) fn new(
-        rebuilt: Rebuilt,
+        rebuilt: RebuildTargets,
         lease: Arc<EpochLease>,
         reach: Arc<Reach>,
-        needs: Arc<Needs>,
+        needs: Arc<RebuildQueue>,
         when_down: BucketMode,
     ) -> Self {
         let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
@@ -181,14 +181,14 @@ impl Probe {
     }
 
     /// What must be done; none if that cannot be told, for the ledger is out of reach.
-    fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<Need>> {
+    fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
         let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
         let nodes = live(&nodes);
         if rows.is_empty() || !self.lease.reaches_ledger() {
             return None;
         }
-        let cut = needs::cut(&nodes);
-        let back = self.reached.lock().note(needs::reached(&nodes), now, BACK_AFTER);
+        let cut = rebuild_queue::cut(&nodes);
+        let back = self.reached.lock().note(rebuild_queue::reached(&nodes), now, BACK_AFTER);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
         let suspects = self.lease.take_suspects();
         let tripped = self.reach.unreachable();

@@ -10,13 +10,13 @@ use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
 use seatkeeper_ledger::{BucketMode, EpochRaise, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
-use super::needs::{Need, Needs};
-use super::rebuilt::{Conditions, Rebuilt};
+use super::rebuild_queue::{RebuildQueue, RebuildTask};
+use super::rebuild_targets::{Conditions, RebuildTargets};
 use super::{EpochLease, LEASE, Membership, POLL_INTERVAL};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::terms::TermsSource;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// For how long a bucket is locked at a time. A node that dies in a rebuild holds the others up for as long.
 const LOCK_TIME: Span = Span::from_secs(30);
@@ -31,10 +31,10 @@ const BEGUN_AT_ONCE: usize = 32;
 const BUCKETS_AT_ONCE: usize = 4;
 
 pub(crate) struct Rebuilder {
-    pub(crate) rebuilt: Rebuilt,
+    pub(crate) rebuilt: RebuildTargets,
     pub(crate) ledger: Ledger,
     pub(crate) lease: Arc<EpochLease>,
-    pub(crate) needs: Arc<Needs>,
+    pub(crate) needs: Arc<RebuildQueue>,
     pub(crate) terms: Arc<dyn TermsSource>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) metrics: Metrics,
@@ -68,10 +68,10 @@ impl Worker for Rebuilder {
         self.needs.added().await;
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let needs = self.needs.take();
         if needs.is_empty() {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         let buckets: Vec<_> = needs.iter().map(|need| need.bucket).collect();
         let locked = self.lock(&buckets).await?;
@@ -80,7 +80,7 @@ impl Worker for Rebuilder {
         self.lease.read_again();
         // If this fails as well, the locks run out.
         self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
-        rebuilt.map(|()| Left::Nothing)
+        rebuilt.map(|()| Progress::Idle)
     }
 }
 
@@ -91,7 +91,7 @@ impl Rebuilder {
     }
 
     /// Rebuilds those that are locked, but for those that somebody has seen to before they were.
-    async fn see_to(&self, mut needs: Vec<Need>, locked: &[Bucket]) -> Result<(), Error> {
+    async fn see_to(&self, mut needs: Vec<RebuildTask>, locked: &[Bucket]) -> Result<(), Error> {
         if locked.is_empty() {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl Rebuilder {
         rebuilt
     }
 
-    async fn rebuild(&self, needs: Vec<Need>, conditions: &Conditions) -> Result<(), Error> {
+    async fn rebuild(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<(), Error> {
         let began = Instant::now();
         let raised = self.raise(needs, conditions).await?;
         let raised_at = Instant::now();
@@ -162,8 +162,8 @@ impl Rebuilder {
     }
 
     /// 2: raises the epochs beyond those of ledger and registry, and returns the buckets that this node raised.
-    async fn raise(&self, needs: Vec<Need>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
-        let mut alike: BTreeMap<_, Vec<Need>> = BTreeMap::new();
+    async fn raise(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
+        let mut alike: BTreeMap<_, Vec<RebuildTask>> = BTreeMap::new();
         for need in needs {
             let identity = need.identity.as_ref().map(|Identity(text)| text.clone());
             alike.entry((need.mode.as_str(), identity)).or_default().push(need);
@@ -171,7 +171,7 @@ impl Rebuilder {
         let mut own = Vec::new();
         for ((mode_name, identity), needs) in alike {
             let Some(mode) = needs.first().map(|need| need.mode) else { continue };
-            let raise = |&Need { bucket, epoch: seen, .. }: &Need| {
+            let raise = |&RebuildTask { bucket, epoch: seen, .. }: &RebuildTask| {
                 let last = seen.max(conditions.main_epoch_of(bucket));
                 EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
             };
@@ -182,7 +182,7 @@ impl Rebuilder {
             }
             tracing::warn!(buckets = raised.len(), mode = mode_name, "buckets begin a new epoch");
             let own_ones = needs.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
-            own.extend(own_ones.map(|(Need { from, mode, identity, .. }, raise)| Raised {
+            own.extend(own_ones.map(|(RebuildTask { from, mode, identity, .. }, raise)| Raised {
                 bucket: raise.bucket,
                 epoch: raise.next,
                 last_epoch: raise.seen,
@@ -242,7 +242,7 @@ impl Rebuilder {
         not_before: RegistryTime,
     ) -> Result<usize, Error> {
         if let Some(source) = source {
-            self.salvage(&**source, raised).await?;
+            self.replay_old_epoch(&**source, raised).await?;
         }
         match self.rebuilt.in_mode(raised.to) {
             Some(target) => self.fill(&**target, raised, not_before).await,

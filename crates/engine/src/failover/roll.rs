@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::{EpochLease, Membership};
 use crate::error::Error;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// Interval at which a node writes on the roll: four entries fit into a lease.
 const ROLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -30,7 +30,7 @@ impl Worker for Roll {
         ROLL_INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let (reaches_ledger, named) = (!self.lease.misses_ledger(), self.lease.nodes());
         let unreached_since = self.membership.ledger_unreached_since(reaches_ledger, &named).await;
         if let Some(since) = unreached_since.filter(|_| !reaches_ledger) {
@@ -42,6 +42,6 @@ impl Worker for Roll {
                  reaches the ledger; check its way to PostgreSQL"
             );
         }
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

@@ -12,14 +12,15 @@ use seatkeeper_registry::{ClockSteps, Epochs, MonotonicClock, Rebuild, Registry,
 
 use super::on_record::OnRecord;
 use super::{Built, Inputs, StartError};
+use crate::backend::Backend;
 use crate::commits::Commits;
 use crate::failover::{
-    Confirm, EpochLease, Known, Membership, Needs, Probe, Reach, Rebuilder, Rebuilt, Roll,
+    Confirm, EpochLease, Known, Membership, Probe, Reach, RebuildQueue, RebuildTargets, Rebuilder, Roll,
 };
-use crate::registries::{Registries, Station};
+use crate::registries::Registries;
 use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
-use crate::worker::Crew;
-use crate::workers::{KeepClock, Recorder};
+use crate::worker::WorkerSet;
+use crate::workers::{CommitRuntime, KeepClock};
 
 /// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -38,10 +39,10 @@ const BUCKET_LEASE: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: u32 = 8;
 
 /// Events that may wait of what this node decides alone.
-const ALONE_EVENTS_MAX: usize = 10_000;
+const NODE_LOCAL_EVENTS_MAX: usize = 10_000;
 
 /// Places in that journal are in one epoch as long as the process lives.
-const ALONE_EPOCH: u64 = 1;
+const NODE_LOCAL_EPOCH: u64 = 1;
 
 /// What serves, and this node among others.
 pub(super) struct Shared {
@@ -49,7 +50,7 @@ pub(super) struct Shared {
     membership: Arc<Membership>,
     /// `None`: no registry is in PostgreSQL.
     postgres_clock: Option<Arc<PostgresClock>>,
-    rebuilt: Rebuilt,
+    rebuilt: RebuildTargets,
     reach: Arc<Reach>,
     when_down: BucketMode,
 }
@@ -69,7 +70,7 @@ struct Backends {
 struct Building<'a> {
     journal_events_max: usize,
     ledger: &'a Ledger,
-    recorder: &'a Recorder,
+    recorder: &'a CommitRuntime,
     known: &'a Known,
     lease: &'a Arc<EpochLease>,
 }
@@ -81,7 +82,7 @@ impl Shared {
         settings: &Settings,
         sharing: &SharedSettings,
         ledger: &Ledger,
-        recorder: &Recorder,
+        recorder: &CommitRuntime,
     ) -> Result<Self, StartError> {
         let (known, reach) = (Known::default(), Arc::new(Reach::default()));
         let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
@@ -109,20 +110,19 @@ impl Shared {
             },
             membership,
             postgres_clock,
-            rebuilt: Rebuilt { main, is_ledgers, standby, has_lasting: lasting.is_some() },
+            rebuilt: RebuildTargets { main, is_ledgers, standby, has_lasting: lasting.is_some() },
             reach,
             when_down,
         })
     }
 
     /// Starts what keeps registries and ledger in step, and waits until all is served, but not for long.
-    pub(super) async fn start(&self, ledger: &Ledger, upkeep: &Crew, inputs: &Inputs) {
+    pub(super) async fn start(&self, ledger: &Ledger, upkeep: &WorkerSet, inputs: &Inputs) {
         let Built { registries, lease, .. } = &self.built;
-        let needs = Arc::new(Needs::default());
-        let rebuilt = registries.all().filter(|station| station.is_rebuilt());
+        let needs = Arc::new(RebuildQueue::default());
         upkeep.start(Confirm {
             lease: Arc::clone(lease),
-            commits: rebuilt.map(|station| Arc::clone(&station.commits)).collect(),
+            commits: registries.with_heartbeats().map(|backend| Arc::clone(&backend.commits)).collect(),
             membership: Arc::clone(&self.membership),
         });
         upkeep.start(Roll { lease: Arc::clone(lease), membership: Arc::clone(&self.membership) });
@@ -150,7 +150,7 @@ impl Shared {
 }
 
 /// Waits until all buckets are served, but not for long.
-async fn wait_until_served(needs: &Needs) {
+async fn wait_until_served(needs: &RebuildQueue) {
     let served = async {
         while !needs.are_met() {
             tokio::time::sleep(SERVED_LOOK_INTERVAL).await;
@@ -230,25 +230,25 @@ impl Backends {
     /// The registries of a node over these backends.
     async fn registries(&self, known: &Known, journal_events_max: u64) -> Result<Registries, StartError> {
         let commits = || Commits::new(journal_events_max);
-        let station = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
-            Station::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
+        let backend = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
+            Backend::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
         };
-        let alone = match self.lasting.as_ref().filter(|_| self.standby.is_some()) {
-            Some(lasting) => Some(alone(lasting.now().await?)),
+        let node_local = match self.lasting.as_ref().filter(|_| self.standby.is_some()) {
+            Some(lasting) => Some(node_local(lasting.now().await?)),
             None => None,
         };
         Ok(Registries {
-            main: station(&self.main, &known.main),
-            standby: self.standby.as_ref().map(|standby| station(standby, &known.standby)),
-            alone,
-            lasting: self.lasting.clone().map(|lasting| Station::lasting(lasting, commits())),
+            main: backend(&self.main, &known.main),
+            standby: self.standby.as_ref().map(|standby| backend(standby, &known.standby)),
+            node_local,
+            lasting: self.lasting.clone().map(|lasting| Backend::lasting(lasting, commits())),
         })
     }
 }
 
 /// This node's own memory, which begins at this time.
-fn alone(now: RegistryTime) -> Station {
+fn node_local(now: RegistryTime) -> Backend {
     let clock = MonotonicClock::starting_at(now);
-    let registry = MemoryRegistry::new(ALONE_EPOCH, Region::default(), ALONE_EVENTS_MAX, clock);
-    Station::alone(Arc::new(registry), Commits::new(ALONE_EVENTS_MAX as u64))
+    let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, Region::default(), NODE_LOCAL_EVENTS_MAX, clock);
+    Backend::node_local(Arc::new(registry), Commits::new(NODE_LOCAL_EVENTS_MAX as u64))
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use super::{Crew, Left, Worker};
+use super::{Progress, Worker, WorkerSet};
 use crate::error::Error;
 
 /// What a scripted worker was asked, and what it does at each batch.
 struct Scripted {
     batches: Arc<AtomicUsize>,
     done: Arc<Notify>,
-    script: fn(usize) -> Result<Left, Error>,
+    script: fn(usize) -> Result<Progress, Error>,
 }
 
 #[async_trait]
@@ -31,18 +31,18 @@ impl Worker for Scripted {
         true
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let left = (self.script)(self.batches.fetch_add(1, Ordering::SeqCst));
-        if matches!(left, Ok(Left::Nothing)) {
+        if matches!(left, Ok(Progress::Idle)) {
             self.done.notify_one();
         }
         left
     }
 }
 
-fn crew_of(script: fn(usize) -> Result<Left, Error>) -> (Crew, Arc<AtomicUsize>, Arc<Notify>) {
+fn crew_of(script: fn(usize) -> Result<Progress, Error>) -> (WorkerSet, Arc<AtomicUsize>, Arc<Notify>) {
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    let crew = Crew::new();
+    let crew = WorkerSet::new();
     crew.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script });
     (crew, batches, done)
 }
@@ -51,7 +51,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_worker_goes_on_for_as_long_as_something_is_left() {
-    let (crew, batches, done) = crew_of(|batch| Ok(if batch < 4 { Left::More } else { Left::Nothing }));
+    let (crew, batches, done) = crew_of(|batch| Ok(if batch < 4 { Progress::More } else { Progress::Idle }));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");
     assert_eq!(batches.load(Ordering::SeqCst), 5);
     crew.stop().await;
@@ -62,7 +62,7 @@ async fn a_failure_and_a_panic_are_tried_again() {
     let (crew, batches, done) = crew_of(|batch| match batch {
         0 => Err(Error::NotDurable),
         1 => panic!("a batch that panics"),
-        _ => Ok(Left::Nothing),
+        _ => Ok(Progress::Idle),
     });
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("a batch that succeeds");
     assert_eq!(batches.load(Ordering::SeqCst), 3);
@@ -71,7 +71,8 @@ async fn a_failure_and_a_panic_are_tried_again() {
 
 #[tokio::test]
 async fn a_stop_lets_a_worker_do_what_is_left() {
-    let (crew, batches, done) = crew_of(|batch| Ok(if batch % 4 == 0 { Left::Nothing } else { Left::More }));
+    let (crew, batches, done) =
+        crew_of(|batch| Ok(if batch % 4 == 0 { Progress::Idle } else { Progress::More }));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("a first batch");
     crew.stop().await;
     assert_eq!(batches.load(Ordering::SeqCst), 5, "one batch before the stop, four to finish");
@@ -104,9 +105,9 @@ async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
             self.0.rest()
         }
 
-        async fn activate(&self) -> Result<Left, Error> {
+        async fn activate(&self) -> Result<Progress, Error> {
             let left = self.0.activate().await?;
-            Ok(if left == Left::More { Left::Later(self.1) } else { left })
+            Ok(if left == Progress::More { Progress::Defer(self.1) } else { left })
         }
 
         async fn hurried(&self) {
@@ -117,9 +118,9 @@ async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
     }
 
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    let script: fn(usize) -> _ = |batch| Ok(if batch == 0 { Left::More } else { Left::Nothing });
+    let script: fn(usize) -> _ = |batch| Ok(if batch == 0 { Progress::More } else { Progress::Idle });
     let scripted = Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script };
-    let crew = Crew::new();
+    let crew = WorkerSet::new();
     crew.start(Patient(scripted, pause, hurried));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");
     let batches = batches.load(Ordering::SeqCst);

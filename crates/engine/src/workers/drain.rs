@@ -13,12 +13,12 @@ use seatkeeper_core::{BucketSet, Event, PoolId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use seatkeeper_registry::{JournalEntry, Receipt, Share};
 
+use crate::backend::Backend;
 use crate::endings::Endings;
 use crate::error::Error;
 use crate::failover::EpochLease;
 use crate::metrics::ChangeMetrics;
-use crate::registries::Station;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 use pace::Pace;
 pub(crate) use pace::Rest;
 
@@ -43,7 +43,7 @@ const REST: Duration = Duration::from_secs(5);
 pub type OnRecorded = Arc<dyn Fn(&[Event]) + Send + Sync>;
 
 pub(crate) struct Drain {
-    pub(crate) station: Station,
+    pub(crate) backend: Backend,
     /// Whose events it puts on record.
     pub(crate) share: Share,
     pub(crate) ledger: Ledger,
@@ -71,11 +71,11 @@ impl Worker for Drain {
         true
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
-        if !self.station.serves_any() {
-            return Ok(Left::Nothing);
+    async fn activate(&self) -> Result<Progress, Error> {
+        if !self.backend.serves_any() {
+            return Ok(Progress::Idle);
         }
-        let Station { registry, commits, .. } = &self.station;
+        let Backend { registry, commits, .. } = &self.backend;
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
         let gave_way = self.gives_way.lock().take();
         let max = if gave_way.is_some() { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
@@ -84,7 +84,7 @@ impl Worker for Drain {
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
         if read.entries.is_empty() {
             commits.note_waiting_since(self.share, None);
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         commits.note_waiting_since(self.share, read.entries.iter().map(|entry| entry.event.at).min());
         let (mut receipts, mut events) = split(read.entries);
@@ -98,7 +98,7 @@ impl Worker for Drain {
             events.retain(|event| !refused.contains(event.pool.bucket()));
         }
         if events.is_empty() {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         for receipt in &receipts {
             commits.advance(*receipt);
@@ -117,11 +117,11 @@ impl Worker for Drain {
     }
 
     async fn woken(&self) {
-        self.station.registry.journal_stirred(self.share).await;
+        self.backend.registry.journal_stirred(self.share).await;
     }
 
     async fn hurried(&self) {
-        self.station.commits.awaited(self.share).await;
+        self.backend.commits.awaited(self.share).await;
     }
 }
 
@@ -145,7 +145,7 @@ impl Drain {
             }
             Ok(_) | Err(_) => BucketSet::default(),
         };
-        self.station.commits.tried(applied.is_err() && refused.is_empty());
+        self.backend.commits.tried(applied.is_err() && refused.is_empty());
         if refused.is_empty() {
             applied?;
         }
@@ -155,9 +155,7 @@ impl Drain {
     /// A registry that is rebuilt is rebuilt now. Another one and the ledger are never at odds, unless somebody else wrote
     /// to one of them.
     fn contradicted(&self, pool: &PoolId, epoch: u64) {
-        if self.station.is_rebuilt() {
-            self.lease.suspect(pool.bucket(), epoch);
-        } else {
+        if !self.backend.suspect(&self.lease, pool.bucket(), epoch) {
             tracing::error!(
                 ?pool,
                 bucket = pool.bucket().number(),
@@ -170,17 +168,17 @@ impl Drain {
     /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
     /// most of what the drainer would take of the machine. How fast they come shows while it gives way: beside a batch
     /// they may come slower for no other reason than the batch.
-    fn left(&self, depth_before: usize, batch_took: Duration, is_slower_than_they_come: bool) -> Left {
-        let depth = self.station.registry.journal_depth();
-        let commits = &self.station.commits;
+    fn left(&self, depth_before: usize, batch_took: Duration, is_slower_than_they_come: bool) -> Progress {
+        let depth = self.backend.registry.journal_depth();
+        let commits = &self.backend.commits;
         let gets_on = depth < depth_before && !is_slower_than_they_come;
         if gets_on || commits.are_awaited() || !commits.has_room(depth as u64) {
-            return Left::More;
+            return Progress::More;
         }
         *self.gives_way.lock() = Some(Rest { since: Instant::now(), depth });
         // Two who take turns with requests, each by itself, take twice as much of the machine.
         let readers = if self.share == Share::All { 1 } else { Share::HALVES.len() as u32 };
-        Left::Later((batch_took * GIVES_WAY_BATCHES * readers).min(GIVES_WAY_MAX))
+        Progress::Defer((batch_took * GIVES_WAY_BATCHES * readers).min(GIVES_WAY_MAX))
     }
 }
 

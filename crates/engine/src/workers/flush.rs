@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime};
 use seatkeeper_ledger::Ledger;
 
+use crate::backend::Backend;
 use crate::error::Error;
-use crate::registries::Station;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// Heartbeats that are collected, over as many buckets as it takes, before they are written down.
 const FLUSH_HEARTBEATS_MAX: usize = 4_096;
 
 pub(crate) struct Flush {
-    station: Station,
+    backend: Backend,
     ledger: Ledger,
     interval: Duration,
     /// Heartbeats until then are written down. Nothing awaits while this lock is held.
@@ -24,8 +24,8 @@ pub(crate) struct Flush {
 
 impl Flush {
     /// Writes down the heartbeats after `since`.
-    pub(crate) fn new(station: Station, ledger: Ledger, interval: Duration, since: RegistryTime) -> Self {
-        Self { station, ledger, interval, flushed_until: Mutex::new(since) }
+    pub(crate) fn new(backend: Backend, ledger: Ledger, interval: Duration, since: RegistryTime) -> Self {
+        Self { backend, ledger, interval, flushed_until: Mutex::new(since) }
     }
 }
 
@@ -41,15 +41,15 @@ impl Worker for Flush {
         self.interval
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
-        if !self.station.serves_any() {
-            return Ok(Left::Nothing);
+    async fn activate(&self) -> Result<Progress, Error> {
+        if !self.backend.serves_any() {
+            return Ok(Progress::Idle);
         }
-        let now = self.station.registry.now().await?;
+        let now = self.backend.registry.now().await?;
         let since = *self.flushed_until.lock();
         let mut renewed = Vec::new();
         for bucket in Bucket::all() {
-            renewed.extend(self.station.registry.renewed_since(bucket, since).await?);
+            renewed.extend(self.backend.registry.renewed_since(bucket, since).await?);
             if renewed.len() >= FLUSH_HEARTBEATS_MAX {
                 self.ledger.flush_heartbeats(&renewed).await?;
                 renewed.clear();
@@ -57,6 +57,6 @@ impl Worker for Flush {
         }
         self.ledger.flush_heartbeats(&renewed).await?;
         *self.flushed_until.lock() = now;
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

@@ -8,7 +8,7 @@ use seatkeeper_registry::postgres::PostgresClock;
 
 use crate::error::Error;
 use crate::failover::EpochLease;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// Interval between two looks at the clock.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -31,7 +31,7 @@ impl Worker for KeepClock {
         INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         if self.lease.holds() {
             // A ledger that is away is logged elsewhere. The clock's lease runs out meanwhile, which freezes expiry.
             if let Err(error) = self.clock.keep().await {
@@ -42,6 +42,6 @@ impl Worker for KeepClock {
                 );
             }
         }
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

@@ -15,7 +15,7 @@ use seatkeeper_ledger::Ledger;
 use crate::engine::Engine;
 use crate::error::{Error, with_causes};
 use crate::terms::TermsSource;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// Interval between two looks of a node.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ impl Worker for Reconcile {
         INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let now = self.engine.now().await?;
         let since = match *self.looked.lock() {
             // A look that was dated by a wrong time must not hide the changes until that time comes.
@@ -79,7 +79,7 @@ impl Worker for Reconcile {
         if is_done {
             *self.looked.lock() = Some(now);
         }
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }
 

@@ -7,9 +7,9 @@ use futures_util::{StreamExt as _, stream};
 use rand::seq::SliceRandom as _;
 use seatkeeper_registry::{Error as RegistryError, Registry};
 
+use crate::backend::Backend;
 use crate::error::Error;
-use crate::registries::Station;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// Pools of a bucket that are swept before the next bucket has its turn.
 const SWEEP_POOLS_MAX: usize = 128;
@@ -19,16 +19,16 @@ const SWEEP_POOLS_MAX: usize = 128;
 const BUCKETS_AT_ONCE: usize = 2;
 
 pub(crate) struct Sweep {
-    station: Station,
+    backend: Backend,
     interval: Duration,
 }
 
 impl Sweep {
     /// Looks at every bucket once an interval.
-    pub(crate) fn new(station: Station, interval: Duration) -> Self {
+    pub(crate) fn new(backend: Backend, interval: Duration) -> Self {
         // So that one that never has its way is seen as well.
-        *station.swept.lock() = Some(Instant::now());
-        Self { station, interval }
+        *backend.swept.lock() = Some(Instant::now());
+        Self { backend, interval }
     }
 }
 
@@ -44,14 +44,14 @@ impl Worker for Sweep {
         self.interval
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let began = Instant::now();
-        let left = match self.station.serves_any() {
-            true => sweep_due(&*self.station.registry).await?,
-            false => Left::Nothing,
+        let left = match self.backend.serves_any() {
+            true => sweep_due(&*self.backend.registry).await?,
+            false => Progress::Idle,
         };
-        if left == Left::Nothing {
-            *self.station.swept.lock() = Some(began);
+        if left == Progress::Idle {
+            *self.backend.swept.lock() = Some(began);
         }
         Ok(left)
     }
@@ -59,16 +59,16 @@ impl Worker for Sweep {
 
 /// Sweeps each bucket that is due, and says whether more is due already. A bucket that is not served at
 /// present has its turn later.
-pub async fn sweep_due(registry: &dyn Registry) -> Result<Left, Error> {
+pub async fn sweep_due(registry: &dyn Registry) -> Result<Progress, Error> {
     let mut due = registry.due_buckets().await?;
     // Each node takes them in an order of its own, so that they do not do the same work at the same time.
     due.shuffle(&mut rand::rng());
     let swept = due.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX));
     let mut swept = stream::iter(swept).buffer_unordered(BUCKETS_AT_ONCE);
-    let mut left = Left::Nothing;
+    let mut left = Progress::Idle;
     while let Some(swept) = swept.next().await {
         match swept {
-            Ok(swept) if swept.more => left = Left::More,
+            Ok(swept) if swept.more => left = Progress::More,
             Ok(_) | Err(RegistryError::NotServing { .. }) => {}
             Err(error) => return Err(error.into()),
         }

@@ -9,7 +9,7 @@ use super::own_keys::OwnKeys;
 use super::{Error, KeyError, Refusal};
 use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
-use seatkeeper_engine::Crew;
+use seatkeeper_engine::WorkerSet;
 
 /// The operator's own, or those that an issuer publishes.
 pub(super) enum Keys {
@@ -62,7 +62,7 @@ impl Keys {
     }
 
     /// Starts what keeps them up to date, where they change; who publishes them has been asked once by then.
-    pub(super) async fn keep_up(&self, upkeep: &Crew) {
+    pub(super) async fn keep_up(&self, upkeep: &WorkerSet) {
         match self {
             Self::Own(keys) => {
                 if let Some((files, contents)) = keys.files() {

@@ -13,7 +13,7 @@ use super::keys::{Found, Keys};
 use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};
 use crate::settings::{Algorithm, AuthSettings, Settings};
-use seatkeeper_engine::Crew;
+use seatkeeper_engine::WorkerSet;
 use seatkeeper_engine::wall_clock;
 
 /// How many valid tokens are remembered. An Ed25519 check costs more than all the rest of a heartbeat.
@@ -90,7 +90,7 @@ impl Verifier {
     }
 
     /// Starts what keeps the keys up to date, where they change.
-    pub(crate) async fn keep_up(&self, upkeep: &Crew) {
+    pub(crate) async fn keep_up(&self, upkeep: &WorkerSet) {
         self.keys.keep_up(upkeep).await;
     }
 

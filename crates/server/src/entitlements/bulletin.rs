@@ -22,7 +22,7 @@ use super::{Changed, Entitlements};
 use crate::error::Error;
 pub(crate) use by_postgres::{EndTeller, EndedAbroad, NoticeReader};
 use message::Message;
-use seatkeeper_engine::{Left, Worker};
+use seatkeeper_engine::{Progress, Worker};
 
 const CHANNEL: &str = "sk:entitlements";
 
@@ -112,10 +112,10 @@ impl Worker for Listener {
         Duration::ZERO
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         tokio::select! {
-            () = self.stopping.cancelled() => Ok(Left::Nothing),
-            ended = self.listen() => ended.map(|()| Left::More),
+            () = self.stopping.cancelled() => Ok(Progress::Idle),
+            ended = self.listen() => ended.map(|()| Progress::More),
         }
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::board::Lifetimes;
 use super::{Board, Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
-use seatkeeper_engine::Crew;
+use seatkeeper_engine::WorkerSet;
 
 /// The jobs that this server runs, and a bell for each.
 pub(crate) struct Roster {
@@ -36,7 +36,7 @@ impl Roster {
     pub(crate) async fn start(
         &mut self,
         job: impl Job,
-        crew: &Crew,
+        crew: &WorkerSet,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
         self.ledger.ensure_job(job.name(), job.interval(), now).await?;

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who, session_ended};
 use crate::problem::Problem;
 use crate::times::text_of;
-use seatkeeper_engine::Beat;
+use seatkeeper_engine::HeartbeatOutcome;
 
 /// A session that lives on.
 #[derive(Serialize, ToSchema)]
@@ -49,9 +49,9 @@ pub(super) async fn heartbeat(
     let may_search = || app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
     match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
-        Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
-        Beat::Ended(past) => Ok(session_ended(past).into_response()),
-        Beat::Missing => {
+        HeartbeatOutcome::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
+        HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
+        HeartbeatOutcome::Missing => {
             app.limits.count_unknown_session(kind, &who);
             Err(Error::SessionNotFound)
         }

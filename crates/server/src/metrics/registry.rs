@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::gauges::{gauge, gauges};
 use super::{KINDS, Look, OfKind, Source};
 use crate::error::Error;
-use seatkeeper_engine::{Engine, Station};
+use seatkeeper_engine::{Backend, Engine};
 
 /// How long a registry may take to answer, so that one that hangs does not keep the others from being looked at.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -63,10 +63,10 @@ impl Source for Node {
     async fn look(&self) -> Result<Standing, Error> {
         let is_ready = self.engine.is_ready().await.is_ok();
         let (mut journal_lag, mut due) = (None, None);
-        for station in self.engine.registries().all().filter(|station| station.serves_any()) {
-            let Ok(Ok(lag)) = timeout(ANSWER_MAX, lag(station)).await else { continue };
+        for backend in self.engine.registries().all().filter(|backend| backend.serves_any()) {
+            let Ok(Ok(lag)) = timeout(ANSWER_MAX, lag(backend)).await else { continue };
             journal_lag = journal_lag.max(Some(lag));
-            if let Ok(Ok(buckets)) = timeout(ANSWER_MAX, station.registry.due_buckets()).await {
+            if let Ok(Ok(buckets)) = timeout(ANSWER_MAX, backend.registry.due_buckets()).await {
                 due = Some(due.unwrap_or_default() + buckets.len());
             }
         }
@@ -74,20 +74,20 @@ impl Source for Node {
     }
 }
 
-async fn lag(station: &Station) -> Result<Span, seatkeeper_registry::Error> {
-    let now = station.registry.now().await?;
-    Ok(station.commits.waiting_since().map_or(Span::default(), |since| now.since(since)))
+async fn lag(backend: &Backend) -> Result<Span, seatkeeper_registry::Error> {
+    let now = backend.registry.now().await?;
+    Ok(backend.commits.waiting_since().map_or(Span::default(), |since| now.since(since)))
 }
 
 impl Node {
     /// Events that wait for the ledger, as far as this node knows.
     fn journal_depth(&self) -> u64 {
-        self.engine.registries().all().map(|station| station.registry.journal_depth() as u64).sum()
+        self.engine.registries().all().map(|backend| backend.registry.journal_depth() as u64).sum()
     }
 
     /// How long ago the sweeper of each registry last had nothing left to do, the longest of them; none: it is off.
     fn sweeper_idle(&self) -> Option<f64> {
-        let swept = self.engine.registries().all().filter_map(|station| *station.swept.lock());
+        let swept = self.engine.registries().all().filter_map(|backend| *backend.swept.lock());
         swept.map(|swept| swept.elapsed().as_secs_f64()).reduce(f64::max)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::Jwks;
-use seatkeeper_engine::{Left, Worker};
+use seatkeeper_engine::{Progress, Worker};
 
 pub(crate) struct Refresh(Arc<Jwks>);
 
@@ -34,8 +34,8 @@ impl Worker for Refresh {
         self.0.due_in()
     }
 
-    async fn activate(&self) -> Result<Left, Infallible> {
+    async fn activate(&self) -> Result<Progress, Infallible> {
         self.0.ask_if_due().await;
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

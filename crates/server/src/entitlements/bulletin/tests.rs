@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::entitlements::{Licenses, Subscribers};
-use seatkeeper_engine::Crew;
+use seatkeeper_engine::WorkerSet;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -37,7 +37,7 @@ fn what_cannot_be_read_may_have_been_anything() {
 /// A node of two that share a ledger.
 struct Node {
     entitlements: Arc<Entitlements>,
-    crew: Crew,
+    crew: WorkerSet,
 }
 
 impl Node {
@@ -48,7 +48,7 @@ impl Node {
         let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(others.clone()));
         let entitlements =
             Arc::new(Entitlements { licenses, subscribers, others: Some(Others::ByRedis(others.clone())) });
-        let crew = Crew::new();
+        let crew = WorkerSet::new();
         crew.start(Listener::new(others, Arc::clone(&entitlements), crew.stopping()));
         Self { entitlements, crew }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::drain::split;
+use crate::backend::Backend;
 use crate::error::Error;
-use crate::registries::Station;
-use crate::worker::{Left, Worker};
+use crate::worker::{Progress, Worker};
 
 /// Events in one commit.
 const BATCH_EVENTS_MAX: usize = 1_000;
@@ -19,19 +19,19 @@ const BATCH_EVENTS_MAX: usize = 1_000;
 /// How long it rests if nothing wakes it: a journal's wake-up is never lost.
 const REST: Duration = Duration::from_secs(1);
 
-pub(crate) struct DrainAlone {
-    pub(crate) station: Station,
+pub(crate) struct NodeLocalDrain {
+    pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
     /// This node, as the ledger knows it.
     pub(crate) node: Uuid,
 }
 
 #[async_trait]
-impl Worker for DrainAlone {
+impl Worker for NodeLocalDrain {
     type Error = Error;
 
     fn name(&self) -> &'static str {
-        "drain_alone"
+        "node_local_drain"
     }
 
     fn rest(&self) -> Duration {
@@ -42,15 +42,15 @@ impl Worker for DrainAlone {
         true
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
-        let Station { registry, commits, .. } = &self.station;
+    async fn activate(&self) -> Result<Progress, Error> {
+        let Backend { registry, commits, .. } = &self.backend;
         let (receipts, events) = split(registry.journal_read(Share::All, BATCH_EVENTS_MAX).await?.entries);
         if events.is_empty() {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         self.ledger.record_alone(self.node, &events).await?;
         let (admitted, ended) = (count(&events, is_admission), count(&events, is_end));
-        self.station.lives(admitted, ended);
+        self.backend.count_recorded(admitted, ended);
         if admitted > 0 {
             tracing::warn!(admitted, "admitted by this node alone, as the registry is out of reach");
         }
@@ -58,11 +58,11 @@ impl Worker for DrainAlone {
             commits.advance(*receipt);
         }
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
-        Ok(Left::More)
+        Ok(Progress::More)
     }
 
     async fn woken(&self) {
-        self.station.registry.journal_stirred(Share::All).await;
+        self.backend.registry.journal_stirred(Share::All).await;
     }
 }
 

@@ -5,7 +5,7 @@ use seatkeeper_ledger::BucketMode;
 
 /// What serves a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Route {
     /// The registry that is configured.
     Main,
     /// What takes its place.
@@ -13,19 +13,19 @@ pub(crate) enum Place {
     /// What serves sessions without heartbeats, whatever becomes of the others.
     Lasting,
     /// The memory of whichever node is asked.
-    Alone,
+    NodeLocal,
     /// Nothing.
     Nowhere,
 }
 
 /// What serves pools of this kind in buckets of this mode.
-pub(crate) fn place_of(kind: PoolKind, mode: BucketMode) -> Place {
+pub(crate) fn route_for(kind: PoolKind, mode: BucketMode) -> Route {
     match (kind, mode) {
-        (PoolKind::Capacity, _) => Place::Lasting,
-        (PoolKind::License | PoolKind::Subscriber, BucketMode::Registry) => Place::Main,
-        (PoolKind::License, BucketMode::Ledger | BucketMode::Allow) => Place::Standby,
-        (PoolKind::Subscriber, BucketMode::Allow) => Place::Alone,
+        (PoolKind::Capacity, _) => Route::Lasting,
+        (PoolKind::License | PoolKind::Subscriber, BucketMode::Registry) => Route::Main,
+        (PoolKind::License, BucketMode::Ledger | BucketMode::Allow) => Route::Standby,
+        (PoolKind::Subscriber, BucketMode::Allow) => Route::NodeLocal,
         (PoolKind::Subscriber, BucketMode::Ledger)
-        | (PoolKind::License | PoolKind::Subscriber, BucketMode::Deny) => Place::Nowhere,
+        | (PoolKind::License | PoolKind::Subscriber, BucketMode::Deny) => Route::Nowhere,
     }
 }

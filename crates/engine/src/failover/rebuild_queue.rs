@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// A bucket that must be raised to a new epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Need {
+pub(crate) struct RebuildTask {
     pub(super) bucket: Bucket,
     /// The bucket's epoch in the ledger when the need was seen.
     pub(super) epoch: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Need {
     /// The server that is to serve in mode `registry`; in the others, the one that last did.
     pub(super) identity: Option<Identity>,
     /// Whether the bucket looks well all the same.
-    pub(super) is_hidden: bool,
+    pub(super) is_suspect: bool,
 }
 
 /// What is seen of a bucket from here.
@@ -67,11 +67,18 @@ pub(super) fn is_outdated(row: &BucketRow, condition: &Condition) -> bool {
 
 impl Seen<'_> {
     /// What must be done; `when_down` is the mode of a bucket whose registry is out of reach.
-    pub(super) fn need(&self, when_down: BucketMode) -> Option<Need> {
+    pub(super) fn need(&self, when_down: BucketMode) -> Option<RebuildTask> {
         let Self { row, condition, .. } = *self;
-        let is_hidden = self.is_suspect;
+        let is_suspect = self.is_suspect;
         let to = |mode, identity| {
-            Some(Need { bucket: row.bucket, epoch: row.epoch, from: row.mode, mode, identity, is_hidden })
+            Some(RebuildTask {
+                bucket: row.bucket,
+                epoch: row.epoch,
+                from: row.mode,
+                mode,
+                identity,
+                is_suspect,
+            })
         };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
         // Where most nodes are left with it, it serves again.
@@ -132,7 +139,7 @@ fn is_served(row: &BucketRow, condition: &Condition) -> bool {
     }
 }
 
-impl Need {
+impl RebuildTask {
     /// Whether nobody has seen to it yet, as things stand now: in the registry that is configured and, where somebody
     /// had to look, in the one that takes its place.
     pub(super) fn is_left(
@@ -141,7 +148,7 @@ impl Need {
         condition: &Condition,
         standby: Option<&Condition>,
     ) -> bool {
-        let is_done = row.mode == self.mode && is_in_service(row, condition, standby) && !self.is_hidden;
+        let is_done = row.mode == self.mode && is_in_service(row, condition, standby) && !self.is_suspect;
         row.epoch == self.epoch && !is_done
     }
 }
@@ -166,15 +173,15 @@ pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
 
 /// The latest list of what must be done, from who sees it to who does it.
 #[derive(Default)]
-pub(crate) struct Needs {
-    list: Mutex<Vec<Need>>,
+pub(crate) struct RebuildQueue {
+    list: Mutex<Vec<RebuildTask>>,
     added: Notify,
     are_met: AtomicBool,
 }
 
-impl Needs {
+impl RebuildQueue {
     /// Replaces the list.
-    pub(super) fn set(&self, list: Vec<Need>) {
+    pub(super) fn set(&self, list: Vec<RebuildTask>) {
         let is_empty = list.is_empty();
         self.are_met.store(is_empty, Relaxed);
         *self.list.lock() = list;
@@ -189,7 +196,7 @@ impl Needs {
     }
 
     /// Takes the list.
-    pub(super) fn take(&self) -> Vec<Need> {
+    pub(super) fn take(&self) -> Vec<RebuildTask> {
         std::mem::take(&mut *self.list.lock())
     }
 

@@ -7,14 +7,14 @@ use seatkeeper_core::{Bucket, PoolKind};
 use seatkeeper_ledger::BucketMode;
 use seatkeeper_registry::{Condition, Rebuild, State};
 
-use super::{Place, place_of};
+use super::{Route, route_for};
 
 /// How long a registry may take to tell how it is. Past it, it counts as out of reach.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// The registries of which one serves a bucket.
 #[derive(Clone)]
-pub(crate) struct Rebuilt {
+pub(crate) struct RebuildTargets {
     /// The one that is configured.
     pub(crate) main: Arc<dyn Rebuild>,
     /// Whether it is in the ledger's own database, and so is out of reach only where the ledger is.
@@ -52,10 +52,10 @@ impl Conditions {
     }
 }
 
-impl Rebuilt {
+impl RebuildTargets {
     /// How the buckets are; those of the standby if it may have to serve one.
     pub(super) async fn conditions(&self, mut modes: impl Iterator<Item = BucketMode>) -> Conditions {
-        let is_needed = modes.any(|mode| place_of(PoolKind::License, mode) == Place::Standby);
+        let is_needed = modes.any(|mode| route_for(PoolKind::License, mode) == Route::Standby);
         let standby = self.standby.as_ref().filter(|_| is_needed);
         let standby = async {
             match standby {
@@ -78,10 +78,10 @@ impl Rebuilt {
 
     /// Whether what serves buckets of this mode has pools of this kind.
     pub(super) fn holds(&self, kind: PoolKind, mode: BucketMode) -> bool {
-        match place_of(kind, mode) {
-            Place::Main | Place::Standby => true,
-            Place::Lasting => mode == BucketMode::Registry && !self.has_lasting,
-            Place::Alone | Place::Nowhere => false,
+        match route_for(kind, mode) {
+            Route::Main | Route::Standby => true,
+            Route::Lasting => mode == BucketMode::Registry && !self.has_lasting,
+            Route::NodeLocal | Route::Nowhere => false,
         }
     }
 }

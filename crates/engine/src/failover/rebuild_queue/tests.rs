@@ -3,7 +3,7 @@ use seatkeeper_ledger::{BucketMode, BucketRow, NodeRow};
 use seatkeeper_registry::{Condition, Identity, State};
 use uuid::Uuid;
 
-use super::{Need, Seen, cut, is_in_service, is_superseded, reached};
+use super::{RebuildTask, Seen, cut, is_in_service, is_superseded, reached};
 
 const EPOCH: u64 = 7;
 
@@ -43,16 +43,16 @@ fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> Seen<'a> {
     }
 }
 
-fn need_of(row: &BucketRow, condition: &Condition) -> Option<Need> {
+fn need_of(row: &BucketRow, condition: &Condition) -> Option<RebuildTask> {
     seen(row, condition).need(BucketMode::Deny)
 }
 
-fn to(mode: BucketMode, identity: Option<Identity>) -> Option<Need> {
+fn to(mode: BucketMode, identity: Option<Identity>) -> Option<RebuildTask> {
     from(BucketMode::Registry, mode, identity)
 }
 
-fn from(from: BucketMode, mode: BucketMode, identity: Option<Identity>) -> Option<Need> {
-    Some(Need { bucket: bucket(), epoch: EPOCH, from, mode, identity, is_hidden: false })
+fn from(from: BucketMode, mode: BucketMode, identity: Option<Identity>) -> Option<RebuildTask> {
+    Some(RebuildTask { bucket: bucket(), epoch: EPOCH, from, mode, identity, is_suspect: false })
 }
 
 #[test]

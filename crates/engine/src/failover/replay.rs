@@ -15,7 +15,7 @@ const BATCH_EVENTS_MAX: usize = 1_000;
 impl Rebuilder {
     /// Applies what waits in a bucket's journal and is of the epoch before this one: of each pool as far as it
     /// continues what is on record.
-    pub(super) async fn salvage(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
+    pub(super) async fn replay_old_epoch(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
         let &Raised { bucket, epoch, last_epoch, .. } = raised;
         let (mut after, mut dropped) = (None, BTreeSet::new());
         loop {

@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 /// A thread for those who put events on record: a batch takes several answers of the registry and of the database, and each
 /// of them would wait for its turn behind all the requests that wait for the batch.
-pub(crate) struct Recorder {
+pub(crate) struct CommitRuntime {
     runtime: Handle,
     stop: CancellationToken,
     /// Taken when this is dropped.
     thread: Option<JoinHandle<()>>,
 }
 
-impl Recorder {
+impl CommitRuntime {
     /// Starts it.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -32,7 +32,7 @@ impl Recorder {
     }
 }
 
-impl Drop for Recorder {
+impl Drop for CommitRuntime {
     /// The thread ends, and all that ran in it is gone: a ledger in a directory may be opened by another.
     fn drop(&mut self) {
         self.stop.cancel();
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn nothing_of_what_ran_in_it_is_left_when_it_is_dropped() {
         for _ in 0..100 {
-            let (recorder, held) = (Recorder::start().unwrap(), Arc::new(()));
+            let (recorder, held) = (CommitRuntime::start().unwrap(), Arc::new(()));
             let holds = Arc::clone(&held);
             recorder.runtime().spawn(async move {
                 let _holds = holds;
