@@ -1,4 +1,4 @@
-//! How far the ledger has come with each bucket's journal, and who waits for it.
+//! Group commit: the ledger's progress with each bucket's journal, and the answers that wait for a commit.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 /// not rest on it.
 const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// One entry a bucket, so that a commit wakes those who wait for it and nobody else.
+/// The ledger's progress with each bucket's journal. A commit wakes the answers that wait for it, and no others.
 pub struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
@@ -32,8 +32,7 @@ struct Progress {
     waiting: Vec<(Receipt, oneshot::Sender<()>)>,
 }
 
-/// The bucket's epoch was raised: whether the ledger got what was waited for cannot be told, and it will not
-/// any more.
+/// The bucket's epoch was raised during the wait. The ledger may have the awaited record, and will not get it later.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
@@ -78,23 +77,23 @@ impl Commits {
         depth <= self.depth_max
     }
 
-    /// Whether somebody waits for a commit, and has not given up.
+    /// Returns whether an answer waits for a commit.
     pub(crate) fn are_awaited(&self) -> bool {
         let is_awaited = |progress: &Progress| progress.waiting.iter().any(|(_, waiter)| !waiter.is_closed());
         self.buckets.iter().any(|progress| is_awaited(&progress.lock()))
     }
 
-    /// Returns once somebody waits for a commit of this share. It may return for nothing.
+    /// Waits until an answer waits for a commit of this share. Wake-ups may be spurious.
     pub(crate) async fn awaited(&self, share: Share) {
         self.awaited.notified(share).await;
     }
 
-    /// Notes whether the latest try to bring records to the ledger failed.
+    /// Notes whether the latest commit failed.
     pub(crate) fn tried(&self, failed: bool) {
         self.failing.store(failed, Relaxed);
     }
 
-    /// Whether records do not reach the ledger at present.
+    /// Returns whether the latest commit failed.
     pub(crate) fn are_failing(&self) -> bool {
         self.failing.load(Relaxed)
     }
@@ -106,13 +105,13 @@ impl Commits {
         waiting.extend(since.map(|since| (share, since)));
     }
 
-    /// Since when the oldest of all waits.
+    /// Returns the time of the oldest event that waits for the ledger.
     pub fn waiting_since(&self) -> Option<RegistryTime> {
         self.waiting_since.lock().iter().map(|(_, since)| *since).min()
     }
 
-    /// Notes that all up to `receipt` is in the ledger, and so that its epoch is the bucket's: what was waited for in
-    /// an older one is not to come. Says whether that was not known yet.
+    /// Notes that the ledger has every event up to `receipt`, so that the bucket is in its epoch: waits in an older epoch fail.
+    /// Returns whether the progress is new.
     pub fn advance(&self, receipt: Receipt) -> bool {
         let mut progress = self.of(receipt.bucket).lock();
         progress.enter(receipt.epoch);
@@ -133,7 +132,7 @@ impl Commits {
         is_news
     }
 
-    /// Resolves once all up to `receipt` is in the ledger, or will never be.
+    /// Waits until the ledger has every event up to `receipt`. Returns `Err` if the epoch of the receipt is over.
     pub async fn reached(&self, receipt: Receipt) -> Result<(), Overtaken> {
         let reached = {
             let mut progress = self.of(receipt.bucket).lock();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an answer that changed something waits for.
+/// The wait of an answer that changed something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {

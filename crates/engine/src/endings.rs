@@ -1,4 +1,4 @@
-//! Tells who listens that a session has ended.
+//! Wakes the listeners for ends of sessions.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -9,7 +9,7 @@ use seatkeeper_core::{Bucket, Change, Event, SessionId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The sessions that somebody listens for.
+/// The listeners for ends of sessions.
 #[derive(Default)]
 pub struct Endings(Mutex<Listeners>);
 
@@ -72,8 +72,7 @@ impl Endings {
         }
     }
 
-    /// Tells the listeners of sessions in these buckets that another node has put something on record there, which
-    /// this one has not seen.
+    /// Wakes the listeners of sessions in these buckets: another node has recorded events there, which this node has not seen.
     pub fn tell_of_buckets(&self, buckets: &HashSet<Bucket>) {
         if buckets.is_empty() {
             return;
@@ -85,8 +84,8 @@ impl Endings {
 }
 
 impl Listener {
-    /// Resolves once the session's end is on record, if that came after the listener was made; or may be, but then
-    /// not before `paced`. To drop the future loses nothing.
+    /// Waits until an end of the session is on record that came after the listener was made. Wakes for a possible end as well,
+    /// but not before `paced`. Dropping the future loses no wake-up.
     pub async fn heard(&mut self, paced: Instant) {
         let Self { ended, rumoured, .. } = self;
         // The senders stay for as long as this listener does.

@@ -1,5 +1,4 @@
-//! Joins the registry, which decides, with the ledger, which remembers: an answer is given once what
-//! it rests on is on record.
+//! Joins the registry, which decides, with the ledger, which remembers. An answer is returned once its record is durable.
 
 mod clock;
 mod history;
@@ -27,8 +26,8 @@ use crate::metrics::ClaimMetrics;
 use crate::registries::Registries;
 pub use history::EndedSession;
 
-/// How often a call opens the pool that it found closed. Once is enough, unless the pool is closed
-/// again in between, which takes a minute without a session.
+/// The most times that one call opens a closed pool. Once is enough, unless the pool is closed again in between, after a
+/// minute without a session.
 const OPENINGS_PER_CALL_MAX: usize = 3;
 
 /// The interface for claims, heartbeats and ends.
@@ -51,13 +50,13 @@ pub(crate) struct Parts {
     pub(crate) commit_timeout: Duration,
 }
 
-/// What a heartbeat found.
+/// The outcome of a heartbeat.
 pub enum HeartbeatOutcome {
     /// The session lives on.
     Renewed(Box<Live>),
-    /// It has ended.
+    /// The session has ended.
     Ended(EndedSession),
-    /// It never was, or is not the caller's.
+    /// No session of the caller has this id.
     Missing,
 }
 
@@ -82,8 +81,8 @@ impl Engine {
         self.lease.mode(bucket)
     }
 
-    /// An error unless this server should be asked. One that is alone must be able to put admissions on record. One of
-    /// several must reach the registry; a ledger that is out of reach is so for the others as well, and heartbeats go on.
+    /// Returns `Err` with the reason if this node should not be asked. An embedded engine must be able to put admissions on
+    /// record. A node among others must reach the registry: an unreachable ledger is so for all nodes, and heartbeats go on.
     pub async fn is_ready(&self) -> Result<(), Error> {
         if let Some(readiness) = self.lease.readiness() {
             return readiness.map_err(Error::Unready);
@@ -94,18 +93,18 @@ impl Engine {
         Ok(self.ledger.ping().await?)
     }
 
-    /// Whether the latest try to bring records to the ledger failed.
+    /// Returns whether the latest commit to the ledger failed.
     pub fn are_records_failing(&self) -> bool {
         self.registries.all().any(|backend| backend.commits.are_failing())
     }
 
-    /// The time of what no registry decides.
+    /// Returns the registry's time, for everything that no registry decides.
     pub async fn now(&self) -> Result<RegistryTime, Error> {
         Ok(self.registries.for_capacities().registry.now().await?)
     }
 
-    /// Decides a claim. A seat is granted only once its admission is as durable as asked for; a retry that
-    /// finds it waits for that as well.
+    /// Decides a claim. Returns a granted seat once the admission is as durable as asked for. A retry finds the same session,
+    /// and waits for its record as well.
     pub async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
         let began = Instant::now();
         let span = tracing::debug_span!("claim", pool_kind = request.pool.kind.as_str());
@@ -139,8 +138,8 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Renews a session of a pool of this kind, or tells why the session ended. A session that the registry does not remember
-    /// costs a query of the ledger: `may_search` decides first.
+    /// Renews a session of a pool of this kind, or returns the reason of its end. A session that the registry does not
+    /// remember costs a query of the ledger: the query is made only if `may_search` returns `Ok`.
     pub async fn heartbeat<E: From<Error>>(
         &self,
         kind: PoolKind,
@@ -179,7 +178,7 @@ impl Engine {
         Ok(self.beat_of(heartbeat, backend, id, who, epoch).await?)
     }
 
-    /// Tells what the registry's answer to a heartbeat comes to, once that may be told.
+    /// Waits until the registry's answer to a heartbeat is safe, and returns the outcome.
     async fn beat_of(
         &self,
         heartbeat: Heartbeat,
@@ -206,7 +205,7 @@ impl Engine {
         }
     }
 
-    /// Ends a session; says whether it was live.
+    /// Ends a session. Returns whether the session was live.
     pub async fn end(
         &self,
         id: SessionId,
@@ -244,7 +243,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// Ends every session of a pool; says how many those were.
+    /// Ends every session of a pool. Returns the number of sessions that were live.
     pub async fn end_all(
         &self,
         pool: &PoolId,
@@ -267,8 +266,8 @@ impl Engine {
         }
     }
 
-    /// Lets a pool learn changed terms at once. The pool is opened if need be: a claim that is under
-    /// way with the old terms then finds the new ones.
+    /// Brings changed terms to a pool at once. Opens the pool if need be: a claim that is under way with the old terms then
+    /// finds the new terms.
     pub async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
         for _ in 0..OPENINGS_PER_CALL_MAX {
             let backend = self.backend(pool.kind, pool.bucket())?;
@@ -281,12 +280,12 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Listens for the end of a session, unless as many do as may: `max` in all, and a few for each session.
+    /// Listens for the end of a session. Returns `None` at `max` listeners in all, or at the limit for one session.
     pub fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
         self.endings.listen(id, max)
     }
 
-    /// A live session, if `who` may see it.
+    /// Returns a live session, if `who` may see the session.
     pub async fn live(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         for kind in kinds(who) {
             let backend = self.backend(*kind, id.bucket())?;
@@ -298,7 +297,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// A pool and some of its sessions; none if nobody was in it lately.
+    /// Returns a pool and up to `max` of its sessions; `None` if the pool was not used lately.
     pub async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
         match self.backend(pool.kind, pool.bucket())?.registry.view(pool, max).await {
             Ok(view) => Ok(Some(view)),
@@ -307,13 +306,13 @@ impl Engine {
         }
     }
 
-    /// Returns once the ledger knows all that had happened in a bucket's pools of this kind before this call.
+    /// Waits until the ledger has every earlier event of a bucket's pools of this kind.
     pub async fn on_record(&self, kind: PoolKind, bucket: Bucket) -> Result<(), Error> {
         let backend = self.backend(kind, bucket)?;
         self.durable(backend, backend.registry.journal_end(bucket).await?).await
     }
 
-    /// What serves pools of this kind now.
+    /// Returns the backend that serves pools of this kind now.
     fn backend(&self, kind: PoolKind, bucket: Bucket) -> Result<&Backend, RegistryError> {
         let backend = self.registries.serving(kind, self.lease.mode(bucket));
         backend.ok_or(RegistryError::NotServing { bucket })
@@ -335,7 +334,7 @@ impl Engine {
     }
 }
 
-/// The kinds of pools that a caller may have come for. Those come first that are always served.
+/// Returns the kinds of pools that a caller may use, the always served kind first.
 fn kinds(who: &Authority) -> &[PoolKind] {
     const ANY: [PoolKind; 3] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber];
     who.kind.as_ref().map_or(&ANY, std::slice::from_ref)

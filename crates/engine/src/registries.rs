@@ -13,23 +13,23 @@ use crate::failover::{Route, route_for};
 /// The registries of a server.
 #[derive(Clone)]
 pub struct Registries {
-    /// The one that is configured.
+    /// The configured registry.
     pub main: Backend,
-    /// What serves in its place while it is out of reach, if anything does.
+    /// The registry that serves licenses while `main` is out of reach; `None` if licenses are denied then.
     pub standby: Option<Backend>,
-    /// What serves sessions that last; none: the main one, and nothing while that is out of reach.
+    /// The registry of capacities; `None` if `main` serves capacities as well.
     pub lasting: Option<Backend>,
-    /// This node's memory, where nodes may decide alone while the main one is out of reach.
+    /// The memory of this node, which serves devices while `main` is out of reach; `None` if devices are denied then.
     pub node_local: Option<Backend>,
 }
 
 impl Registries {
-    /// The one registry of a server that has no others beside it.
+    /// A single registry, which serves every kind of pool.
     pub fn only(registry: Arc<dyn Registry>, commits: Commits) -> Self {
         Self { main: Backend::lasting(registry, commits), standby: None, lasting: None, node_local: None }
     }
 
-    /// What serves pools of this kind in buckets of this mode; none: they are denied.
+    /// Returns the backend that serves pools of `kind` in buckets of `mode`; `None` if such pools are denied.
     pub(crate) fn serving(&self, kind: PoolKind, mode: BucketMode) -> Option<&Backend> {
         match route_for(kind, mode) {
             Route::Main => Some(&self.main),
@@ -40,27 +40,27 @@ impl Registries {
         }
     }
 
-    /// What serves capacities, and tells the time to all that is not decided by a registry.
+    /// The backend of capacities. Its clock tells the time to everything that no registry decides.
     pub fn for_capacities(&self) -> &Backend {
         self.lasting.as_ref().unwrap_or(&self.main)
     }
 
-    /// Says that the time comes from this process: no other registry's clock could be set.
+    /// Returns whether the time comes from this process, so that nobody can set the registry's clock.
     pub fn has_own_clock(&self) -> bool {
         self.lasting.is_none() && self.main.always_serves()
     }
 
-    /// Whether a backend of these is that of the registry that is configured.
+    /// Returns whether `backend` is the configured registry.
     pub fn is_main(&self, backend: &Backend) -> bool {
         Arc::ptr_eq(&backend.commits, &self.main.commits)
     }
 
-    /// All whose sessions are those of the ledger.
+    /// Every backend whose sessions are in the ledger.
     pub fn all(&self) -> impl Iterator<Item = &Backend> {
         self.lasting.iter().chain(self.with_heartbeats())
     }
 
-    /// Those of them whose sessions are kept alive by heartbeats.
+    /// Every backend of sessions that live by heartbeats.
     pub fn with_heartbeats(&self) -> impl Iterator<Item = &Backend> {
         self.standby.iter().chain([&self.main])
     }

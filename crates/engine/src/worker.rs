@@ -18,7 +18,7 @@ use crate::error::with_causes;
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// How long a worker may go on with what is left when the server stops.
+/// The longest last round of a worker at the stop.
 const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
 
 /// The state of a worker after a batch.
@@ -41,29 +41,29 @@ pub trait Worker: Send + Sync + 'static {
     /// Returns the name of the worker in the log.
     fn name(&self) -> &'static str;
 
-    /// How long it rests when nothing is left and nothing wakes it.
+    /// Returns the longest rest of an idle worker. A wake-up ends the rest.
     fn rest(&self) -> Duration;
 
-    /// Does at most a batch.
+    /// Does at most one batch.
     async fn activate(&self) -> Result<Progress, Self::Error>;
 
-    /// Whether it must do all that is left before the server stops; else one batch will do.
+    /// Returns whether the worker has to finish all batches at the stop. Otherwise one batch is enough.
     fn must_finish(&self) -> bool {
         false
     }
 
-    /// Returns when there may be something to do before the rest is over.
+    /// Waits for a wake-up during the rest. Wake-ups may be spurious.
     async fn woken(&self) {
         std::future::pending().await
     }
 
-    /// Returns when somebody waits for what was left for later.
+    /// Waits until somebody waits for deferred work.
     async fn hurried(&self) {
         std::future::pending().await
     }
 }
 
-/// Workers that start one by one and stop together.
+/// A set of workers that start one by one and stop together.
 pub struct WorkerSet {
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -76,7 +76,7 @@ impl Default for WorkerSet {
 }
 
 impl WorkerSet {
-    /// Returns a crew without workers.
+    /// Returns a set without workers.
     pub fn new() -> Self {
         Self { tasks: TaskTracker::new(), stop: CancellationToken::new() }
     }
@@ -86,17 +86,17 @@ impl WorkerSet {
         self.tasks.spawn(drive(worker, self.stop.clone()));
     }
 
-    /// Starts a worker in this runtime.
+    /// Starts a worker on `runtime`.
     pub fn start_on(&self, runtime: &Handle, worker: impl Worker) {
         self.tasks.spawn_on(drive(worker, self.stop.clone()), runtime);
     }
 
-    /// Cancelled when the crew is to stop.
+    /// Returns the token that is cancelled at the stop.
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Lets each worker do what is left, and waits for all.
+    /// Stops every worker after its last round, and waits for all of them.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.close();

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::settings::{Flag, Sources, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
-/// Where settings are, and those that have a flag.
+/// The settings file, and the settings that have a flag.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SettingsArgs {
     /// Read settings from this TOML file
@@ -28,7 +28,7 @@ pub(crate) struct SettingsArgs {
     pub ledger: Option<LedgerFlag>,
 }
 
-/// Where records are kept.
+/// The place of the ledger.
 #[derive(Clone, Debug)]
 pub(crate) enum LedgerFlag {
     /// In this directory.
@@ -70,7 +70,7 @@ impl SettingsArgs {
     }
 }
 
-/// Which data directory, and nothing else of the settings.
+/// The data directory, without other settings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DataDirArgs {
     /// Read settings from this TOML file
@@ -89,7 +89,7 @@ impl DataDirArgs {
     }
 }
 
-/// Which ledger, and nothing else of the settings.
+/// The ledger, without other settings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LedgerArgs {
     #[command(flatten)]
@@ -107,7 +107,7 @@ impl LedgerArgs {
     }
 }
 
-/// Which server, as whom, and for whom the answer is.
+/// The server, the caller's token, and the form of the output.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerArgs {
     /// The server to ask

@@ -146,8 +146,7 @@ async fn start_by<C: TimeSource>(
     Ok(serve(app, running, listeners, edges))
 }
 
-/// What the engine is given, and the worker that tells other nodes of ends by PostgreSQL's notices, if they hear of them
-/// so.
+/// Returns the inputs of the engine, and the worker that announces ends by PostgreSQL's notices where nodes share no Redis.
 fn engine_inputs(
     settings: &Settings,
     ledger: &Ledger,
@@ -212,7 +211,7 @@ fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edg
     Ok(Edges { clients, metrics })
 }
 
-/// Takes requests until the server is to stop, and then stops what is behind them.
+/// Takes requests until the shutdown, and then stops the engine.
 fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -> Running {
     let (addr, metrics_addr) = (listeners.addr, listeners.metrics_addr);
     let drain_timeout = Duration::from_secs(app.settings.server.shutdown_timeout_seconds);

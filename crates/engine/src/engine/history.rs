@@ -1,4 +1,4 @@
-//! Sessions that are no longer live: the ledger tells of them.
+//! Looks up sessions that are no longer live, in the ledger.
 
 use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
 use seatkeeper_ledger::{FoundSession, SessionRecord};
@@ -8,7 +8,7 @@ use super::{Engine, HeartbeatOutcome, kinds};
 use crate::error::Error;
 use crate::wall_clock;
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedSession {
     /// The reason of the end.
@@ -97,8 +97,7 @@ impl Engine {
         Ok(found.filter(|found| who.covers(&found.record.pool, &found.record.session)))
     }
 
-    /// What the ledger knows of a session, all that happened to it until now included; none if it never
-    /// was, or is not the caller's.
+    /// Returns the record of a session with every event until now; `None` if no session of the caller has this id.
     pub async fn record(&self, id: SessionId, who: &Authority) -> Result<Option<SessionRecord>, Error> {
         for kind in kinds(who) {
             self.on_record(*kind, id.bucket()).await?;
@@ -107,8 +106,7 @@ impl Engine {
         Ok(record.filter(|record| who.covers(&record.pool, &record.session)))
     }
 
-    /// What the ledger knows of a pool's live sessions, at most `max` of them, all that happened in it until
-    /// now included.
+    /// Returns the records of at most `max` live sessions of a pool, with every event until now.
     pub async fn live_records(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
         self.on_record(pool.kind, pool.bucket()).await?;
         self.ledger.live_sessions_of(pool, max).await.map_err(Error::Ledger)

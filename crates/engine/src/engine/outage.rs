@@ -3,7 +3,7 @@
 use super::Engine;
 
 impl Engine {
-    /// Says that the ledger did not answer lately: the last commit failed, or the last reading of the buckets' rows.
+    /// Returns whether the ledger did not answer lately: the last commit failed, or the last reading of the buckets' rows.
     pub fn is_ledger_away(&self) -> bool {
         self.are_records_failing() || !self.lease.reaches_ledger()
     }

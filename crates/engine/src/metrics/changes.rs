@@ -1,4 +1,4 @@
-//! What came on record: each change is counted once, by the node that put it there.
+//! Counts changes on record. Each change is counted once, by the node that committed the change.
 
 use std::time::Duration;
 

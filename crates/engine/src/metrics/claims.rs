@@ -1,4 +1,4 @@
-//! What clients asked of the engine, and how long it took to decide.
+//! Latencies of claims and heartbeats.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who was in each other's way.
+//! Counts contended locks.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
@@ -17,7 +17,7 @@ impl LockMetrics {
         );
     }
 
-    /// So many were another node's.
+    /// Counts `locks` that another node had.
     pub fn contended(&self, locks: usize) {
         self.0.inc_by(locks as u64);
     }

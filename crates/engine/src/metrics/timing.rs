@@ -1,4 +1,4 @@
-//! How long things took, in buckets.
+//! Histograms of durations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -60,7 +60,7 @@ impl Timing {
         Self(Arc::new(Counts { bounds, buckets, sum_nanos: AtomicU64::new(0) }))
     }
 
-    /// Counts one that took so long.
+    /// Counts a duration.
     pub fn observe(&self, took: Duration) {
         let Counts { bounds, buckets, sum_nanos } = &*self.0;
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! A registry of this process's own: its memory, filled from the ledger at the start.
+//! Fills a registry in the memory of this process from the ledger.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ const BEHIND_TOLERATED: Span = Span::from_secs(60);
 /// The wall clock may be ahead of the record by this much: servers are stopped for a while.
 const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
-/// A registry with every session that the ledger knows as live, each with a full TTL.
+/// Returns a registry with every session that is live in the ledger, each with a full TTL.
 pub(super) async fn filled_registry(
     journal_events_max: usize,
     ledger: &Ledger,

@@ -1,4 +1,4 @@
-//! A registry that several nodes share, and what keeps it in step with the ledger.
+//! Builds the backends of a node among others, and starts the workers of the failover protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
 use crate::worker::WorkerSet;
 use crate::workers::{CommitRuntime, KeepClock};
 
-/// How long a node waits at its start for the buckets to be served. Then it listens all the same, and answers 503.
+/// The longest wait of a starting node for its buckets. Claims are refused as unavailable after this wait.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// How long it waits for a server that may be unfit.
+/// The longest wait for a Redis server to show its settings.
 const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// How often it looks.
+/// Interval between two looks at the buckets during the wait.
 const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The lease of a bucket in Redis. A node that serves clients renews it every half
@@ -38,35 +38,35 @@ const BUCKET_LEASE: Duration = Duration::from_secs(10);
 /// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
 const CONNECTIONS_MAX: u32 = 8;
 
-/// Events that may wait of what this node decides alone.
+/// The most events in the journal of the node-local registry.
 const NODE_LOCAL_EVENTS_MAX: usize = 10_000;
 
-/// Places in that journal are in one epoch as long as the process lives.
+/// The epoch of the node-local journal, for the life of the process.
 const NODE_LOCAL_EPOCH: u64 = 1;
 
-/// What serves, and this node among others.
+/// The parts of a node among others.
 pub(super) struct Shared {
     built: Built,
     membership: Arc<Membership>,
-    /// `None`: no registry is in PostgreSQL.
+    /// The clock of PostgreSQL's server; `None` if no registry is in PostgreSQL.
     postgres_clock: Option<Arc<PostgresClock>>,
     rebuilt: RebuildTargets,
     reach: Arc<Reach>,
     when_down: BucketMode,
 }
 
-/// Where live sessions are.
+/// The registries of live sessions.
 struct Backends {
     main: Arc<dyn Rebuild>,
-    /// None: nothing takes its place.
+    /// The registry that takes the place of `main`, if there is one.
     standby: Option<Arc<dyn Rebuild>>,
-    /// None: it serves all kinds.
+    /// The registry of capacities; `None` if `main` serves all kinds of pools.
     lasting: Option<Arc<dyn Registry>>,
     redis_clock: Option<Arc<ClockSteps>>,
     postgres_clock: Option<Arc<PostgresClock>>,
 }
 
-/// What backends are built with.
+/// Inputs for building the backends.
 struct Building<'a> {
     journal_events_max: usize,
     ledger: &'a Ledger,
@@ -116,7 +116,7 @@ impl Shared {
         })
     }
 
-    /// Starts what keeps registries and ledger in step, and waits until all is served, but not for long.
+    /// Starts the workers of the failover protocol, and waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
     pub(super) async fn start(&self, ledger: &Ledger, upkeep: &WorkerSet, inputs: &Inputs) {
         let Built { registries, lease, .. } = &self.built;
         let needs = Arc::new(RebuildQueue::default());
@@ -149,7 +149,7 @@ impl Shared {
     }
 }
 
-/// Waits until all buckets are served, but not for long.
+/// Waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
 async fn wait_until_served(needs: &RebuildQueue) {
     let served = async {
         while !needs.are_met() {
@@ -246,7 +246,7 @@ impl Backends {
     }
 }
 
-/// This node's own memory, which begins at this time.
+/// The node-local backend, whose clock begins at `now`.
 fn node_local(now: RegistryTime) -> Backend {
     let clock = MonotonicClock::starting_at(now);
     let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, Region::default(), NODE_LOCAL_EVENTS_MAX, clock);

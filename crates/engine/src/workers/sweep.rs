@@ -57,7 +57,7 @@ impl Worker for Sweep {
     }
 }
 
-/// Sweeps each bucket that is due, and says whether more is due already. A bucket that is not served at
+/// Sweeps each due bucket once. Returns [`Progress::More`] if a bucket has more to sweep. A bucket that is not served at
 /// present has its turn later.
 pub async fn sweep_due(registry: &dyn Registry) -> Result<Progress, Error> {
     let mut due = registry.due_buckets().await?;

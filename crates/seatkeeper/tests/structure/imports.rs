@@ -1,4 +1,4 @@
-//! Reads which top modules of a crate import one another. Paths are read as text: `crate::a`, `crate::{a, b}`, `super::a`.
+//! Reads the imports between the top modules of a crate. Paths are read as text: `crate::a`, `crate::{a, b}`, `super::a`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The id of a request, which its answer, its records and its log lines carry.
+//! The id of a request, in its answer, records and log lines.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use seatkeeper_core::{Actor, Origin, RequestId};
 
 use crate::limits::StandingNote;
 
-/// What the server knows of a request besides its content.
+/// Facts about a request besides its content.
 #[derive(Clone)]
 pub(crate) struct Meta {
     pub(crate) id: RequestId,

@@ -19,7 +19,7 @@ use crate::problem::Causes;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What holds for every request that arrives.
+/// The rules for every request that arrives.
 pub(super) struct Arrival {
     pub(super) timeout: Duration,
     pub(super) proxies: Proxies,
