@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use seatkeeper_core::{
     Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
 };
-use seatkeeper_ledger::{BucketMode, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::{
     Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
     Request,

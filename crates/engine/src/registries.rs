@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use seatkeeper_core::PoolKind;
-use seatkeeper_ledger::BucketMode;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::Registry;
 
 use crate::backend::Backend;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use seatkeeper_ledger::{BucketMode, PostgresUrl};
+use seatkeeper_ledger::PostgresUrl;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::redis::Servers;
 
 /// Settings of an engine.

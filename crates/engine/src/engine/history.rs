@@ -1,7 +1,7 @@
 //! Looks up sessions that are no longer live, in the ledger.
 
 use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
-use seatkeeper_ledger::{FoundSession, SessionRecord};
+use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
 use seatkeeper_registry::{Error as RegistryError, Live};
 
 use super::{Engine, HeartbeatOutcome, kinds};

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketRow, KnownNode};
+use seatkeeper_ledger::buckets::BucketRow;
+use seatkeeper_ledger::nodes::KnownNode;
 use seatkeeper_registry::Receipt;
 use tokio::time::error::Elapsed;
 

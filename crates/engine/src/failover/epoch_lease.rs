@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketMode, BucketRow, KnownNode};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
+use seatkeeper_ledger::nodes::KnownNode;
 use seatkeeper_registry::{Epochs, Error as RegistryError};
 use tokio::sync::{Notify, watch};
 

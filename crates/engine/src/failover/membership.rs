@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{BucketRow, Error, KnownNode, Ledger, NodeRow, Reading};
+use seatkeeper_ledger::buckets::BucketRow;
+use seatkeeper_ledger::nodes::{KnownNode, NodeRow, Reading};
+use seatkeeper_ledger::{Error, Ledger};
 use seatkeeper_registry::redis::{RollCall, Sighting};
 use uuid::Uuid;
 

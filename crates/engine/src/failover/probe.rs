@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
-use seatkeeper_ledger::{BucketMode, BucketRow};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_registry::{Condition, State};
 
 use super::breaker::Breaker;

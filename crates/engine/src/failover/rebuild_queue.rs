@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, BucketSet};
-use seatkeeper_ledger::{BucketMode, BucketRow, NodeRow};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
+use seatkeeper_ledger::nodes::NodeRow;
 use seatkeeper_registry::{Condition, Identity, State};
 use tokio::sync::Notify;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::{Bucket, PoolKind};
-use seatkeeper_ledger::BucketMode;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::{Condition, Rebuild, State};
 
 use super::{Route, route_for};

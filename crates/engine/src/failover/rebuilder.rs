@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
-use seatkeeper_ledger::{BucketMode, EpochRaise, Ledger, LivePool};
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
+use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
 use super::rebuild_queue::{RebuildQueue, RebuildTask};

@@ -1,7 +1,7 @@
 //! Which registry serves which kind of pool in which mode: the table of modes in `docs/failover.md`.
 
 use seatkeeper_core::PoolKind;
-use seatkeeper_ledger::BucketMode;
+use seatkeeper_ledger::buckets::BucketMode;
 
 /// What serves a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

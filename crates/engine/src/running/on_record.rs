@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, PoolKind, Reach, SessionId};
-use seatkeeper_ledger::{FoundSession, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::sessions::FoundSession;
 use seatkeeper_registry::redis::{FindSession, Found};
 
 use crate::failover::EpochLease;

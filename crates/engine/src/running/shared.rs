@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::{Region, RegistryTime};
-use seatkeeper_ledger::{BucketMode, Ledger, PostgresUrl};
+use seatkeeper_ledger::buckets::BucketMode;
+use seatkeeper_ledger::{Ledger, PostgresUrl};
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
 use seatkeeper_registry::redis::{self, RedisRegistry, RollCall};

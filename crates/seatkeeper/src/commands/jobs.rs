@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use seatkeeper_ledger::JobName;
+use seatkeeper_ledger::jobs::JobName;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use seatkeeper_ledger::PlanName;
+use seatkeeper_ledger::plans::PlanName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

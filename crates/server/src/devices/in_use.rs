@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use seatkeeper_core::{PoolId, SessionId};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! How a subscriber behaves as a pool of the engine.
 
 use seatkeeper_core::{Origin, Policy, Span, TenantId, UserId, WhenFull, WhenHeld, WhenNamed};
-use seatkeeper_ledger::Entitled;
+use seatkeeper_ledger::subscriptions::Entitled;
 
 use super::pool_of;
 use crate::app::App;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use redis::aio::PubSub;
-use seatkeeper_ledger::Notices;
+use seatkeeper_ledger::notices::Notices;
 use seatkeeper_registry::redis::Servers;
 use tokio_util::sync::CancellationToken;
 

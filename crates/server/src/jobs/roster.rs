@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use seatkeeper_core::RegistryTime;
-use seatkeeper_ledger::{JobName, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::JobName;
 use tokio::sync::Notify;
 use uuid::Uuid;
 

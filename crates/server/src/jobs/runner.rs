@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use seatkeeper_ledger::{Error as LedgerError, Fence, JobRun, Ledger};
+use seatkeeper_ledger::jobs::{Fence, JobRun};
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Fence, JobName};
+use seatkeeper_ledger::jobs::{Fence, JobName};
 
 use super::Job;
 use crate::error::Error;

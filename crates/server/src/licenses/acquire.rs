@@ -7,7 +7,7 @@ use garde::Validate;
 use seatkeeper_core::{
     Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
 };
-use seatkeeper_ledger::{CountPer, License};
+use seatkeeper_ledger::licenses::{CountPer, License};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -8,7 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use seatkeeper_core::{Bucket, PoolKind, Span};
-use seatkeeper_ledger::BucketMode;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::{ClockSteps, Store};
 use tokio::time::timeout;
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{Stream, TryStreamExt, stream};
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{DueBatch, Fence, JobName, Ledger, Settlement};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName};
+use seatkeeper_ledger::usage::{DueBatch, Settlement};
 use seatkeeper_registry::Registry;
 
 use super::sink::Sink;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
-use seatkeeper_ledger::{Fence, JobName, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName};
 
 use crate::error::Error;
 use crate::jobs::{Job, JobClock};

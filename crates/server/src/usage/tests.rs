@@ -4,7 +4,9 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use seatkeeper_core::Region;
-use seatkeeper_ledger::{DueBatch, JobName, Settings};
+use seatkeeper_ledger::Settings;
+use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::usage::DueBatch;
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{ManualClock, Registry};
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketMode, BucketRow};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_registry::Epochs;
 
 use super::super::LEASE;

@@ -1,5 +1,6 @@
 use seatkeeper_core::{Bucket, BucketSet};
-use seatkeeper_ledger::{BucketMode, BucketRow, NodeRow};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
+use seatkeeper_ledger::nodes::NodeRow;
 use seatkeeper_registry::{Condition, Identity, State};
 use uuid::Uuid;
 

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use seatkeeper_ledger::{ClockRepair, Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
+use seatkeeper_ledger::clock_repair::ClockRepair;
+use seatkeeper_ledger::verify::{Finding, Proof, Verdict};
+use seatkeeper_ledger::{Error as LedgerError, Ledger, Location};
 use serde_json::{Value, json};
 
 use crate::args::LedgerArgs;

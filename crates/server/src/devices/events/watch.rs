@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
 use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, UserId};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use tokio::time::Instant;
 
 use super::cursor::Cursor;

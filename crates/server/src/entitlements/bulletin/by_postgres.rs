@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, BucketSet, Change, Event, PoolKind};
-use seatkeeper_ledger::{Notice, NoticeListener, Notices};
+use seatkeeper_ledger::notices::{Notice, NoticeListener, Notices};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

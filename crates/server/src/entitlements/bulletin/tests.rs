@@ -1,7 +1,9 @@
 use std::time::Instant;
 
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, Span, TenantId, UserId};
-use seatkeeper_ledger::{Ledger, LicenseId, NewSubscription, Settings, Write};
+use seatkeeper_ledger::licenses::LicenseId;
+use seatkeeper_ledger::subscriptions::NewSubscription;
+use seatkeeper_ledger::{Ledger, Settings, Write};
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Region, RegistryTime, Span};
-use seatkeeper_ledger::{
-    Fence, JobName, JobOutcome, JobRecord, JobRunRecord, LOCK_TIMEOUT, Ledger, RunsKept, Settings,
-};
+use seatkeeper_ledger::jobs::{Fence, JobName, JobOutcome, JobRecord, JobRunRecord, LOCK_TIMEOUT, RunsKept};
+use seatkeeper_ledger::{Ledger, Settings};
 use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response};
-use seatkeeper_ledger::DueBatch;
+use seatkeeper_ledger::usage::DueBatch;
 
 use super::body::Body;
 use super::{Reply, Sink};
