@@ -10,7 +10,9 @@ use seatkeeper_core::{
     Actor, Change, Event, Holder, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime, Seats,
     Session, SessionId, Span, TenantId, Tier, UserId, Users,
 };
-use seatkeeper_ledger::{JobName, Ledger, Settings, Settlement};
+use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::usage::Settlement;
+use seatkeeper_ledger::{Ledger, Settings};
 use uuid::Uuid;
 
 const TERM: Span = Span::from_secs(30 * 24 * 3_600);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use seatkeeper_core::PoolId;
 
-use crate::StaleBucket;
+use crate::buckets::StaleBucket;
 
 /// There is no answer, and nothing changed, but for [`Error::Unavailable`] in a write: its outcome is
 /// unknown, and the write may be asked for again.

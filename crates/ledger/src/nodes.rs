@@ -6,11 +6,12 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::{BucketSet, Span};
 use uuid::Uuid;
 
+use crate::buckets::BucketRow;
 use crate::buckets::read_buckets;
 use crate::database::{Dialect, Row, Tx};
 use crate::row::{Fields, corrupt};
 use crate::times::later;
-use crate::{BucketRow, Error, Ledger};
+use crate::{Error, Ledger};
 
 /// A node that has not been seen for so long is forgotten.
 const REMEMBERED: Span = Span::from_secs(3_600);

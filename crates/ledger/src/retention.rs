@@ -7,9 +7,10 @@
 use seatkeeper_core::{PoolId, RegistryTime};
 
 use crate::database::{Row, Tx};
+use crate::jobs::Fence;
 use crate::jobs::fence;
 use crate::row::{Fields, stored_whole};
-use crate::{Error, Fence, Ledger, times};
+use crate::{Error, Ledger, times};
 
 /// What a purge deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

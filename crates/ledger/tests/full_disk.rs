@@ -5,7 +5,8 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, TenantId, UserId};
-use seatkeeper_ledger::{CountPer, Error, Ledger, LicenseKey, NewLicense, Settings, Status, Write};
+use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::{Error, Ledger, Settings, Write};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What a process gets that writes beyond its limit; unless it listens, it is ended.

@@ -6,7 +6,7 @@ use seatkeeper_server::auth::{MintError, TokenRequest, mint};
 use serde::Deserialize;
 
 use crate::api_client::{self, ApiClient};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::settings;
 
 /// Licenses.

@@ -1,14 +1,14 @@
-//! The command line: its commands, and the arguments that several of them share.
+//! The command line: its commands, and the dispatch to each.
 
-use std::convert::Infallible;
-use std::path::PathBuf;
+use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
+use crate::args::LedgerArgs;
 use crate::commands::{
-    audit, bench, config, demo, jobs, license, plan, repair, run, serve, sessions, subscription, token, usage,
+    Error, audit, bench, config, demo, jobs, license, migrate, plan, repair, run, serve, sessions,
+    subscription, token, usage,
 };
-use crate::settings::{Flag, Sources, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
 /// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
 /// silent, and can prove who held what.
@@ -68,124 +68,24 @@ pub(crate) enum Command {
     Exec(run::ExecArgs),
 }
 
-/// Where settings are, and those that have a flag.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct SettingsArgs {
-    /// Read settings from this TOML file
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Listen here; port 0 takes a free one [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub listen: Option<String>,
-    /// Keep the ledger and the token key here [default: ./seatkeeper-data]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<String>,
-    /// Keep live sessions here: memory, redis://HOST:PORT, redis+sentinel://HOST:PORT,HOST:PORT/NAME or
-    /// redis+cluster://HOST:PORT,HOST:PORT
-    #[arg(long, value_name = "URL")]
-    pub registry: Option<String>,
-    /// Keep records here: postgres://HOST/DATABASE, or sqlite:DIR, the same as --data-dir DIR
-    #[arg(long, value_name = "URL", value_parser = ledger_flag)]
-    pub ledger: Option<LedgerFlag>,
-}
-
-/// Where records are kept.
-#[derive(Clone, Debug)]
-pub(crate) enum LedgerFlag {
-    /// In this directory.
-    Directory(String),
-    /// In this database.
-    Postgres(String),
-}
-
-/// Anything that is no directory is checked with the settings, where a wrong URL is not repeated: it may hold a password.
-fn ledger_flag(url: &str) -> Result<LedgerFlag, Infallible> {
-    Ok(match url.strip_prefix("sqlite:") {
-        Some(dir) if !dir.is_empty() => LedgerFlag::Directory(dir.to_owned()),
-        Some(_) | None => LedgerFlag::Postgres(url.to_owned()),
-    })
-}
-
-impl SettingsArgs {
-    /// These arguments, above the environment and the file.
-    pub(crate) fn sources(&self) -> Sources {
-        let (ledger_key, ledger) = match &self.ledger {
-            Some(LedgerFlag::Directory(dir)) => ("ledger.data_dir", Some(dir)),
-            Some(LedgerFlag::Postgres(url)) => ("ledger.url", Some(url)),
-            None => ("ledger.url", None),
-        };
-        let flags = [
-            ("--listen", "server.listen", self.listen.as_ref()),
-            ("--data-dir", "ledger.data_dir", self.data_dir.as_ref()),
-            ("--registry", "registry.url", self.registry.as_ref()),
-            ("--ledger", ledger_key, ledger),
-        ];
-        let given = |(name, key, value): (_, _, Option<&String>)| {
-            value.cloned().map(|value| Flag { name, key, value })
-        };
-        Sources {
-            file: self.config.clone(),
-            variables: variables(std::env::vars_os()),
-            flags: flags.into_iter().filter_map(given).collect(),
-        }
+/// Runs one command to its end.
+pub(crate) async fn dispatch(cli: Cli) -> Result<ExitCode, Error> {
+    match cli.command {
+        Command::Serve(args) => serve::run(&args).await,
+        Command::Token(args) => token::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Migrate(args) => migrate::run(&args).await,
+        Command::License(command) => license::run(command).await,
+        Command::Plan(command) => plan::run(command).await,
+        Command::Subscription(command) => subscription::run(command).await,
+        Command::Sessions(command) => sessions::run(command).await,
+        Command::Audit(command) => audit::run(command).await,
+        Command::Jobs(command) => jobs::run(command).await,
+        Command::Usage(command) => usage::run(command).await,
+        Command::Repair(command) => repair::run(command).await,
+        Command::Demo(args) => demo::run(&args).await,
+        Command::Bench(args) => bench::run(&args).await,
+        Command::Run(args) => run::run(args).await,
+        Command::Exec(args) => run::exec(&args),
     }
-}
-
-/// Which data directory, and nothing else of the settings.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct DataDirArgs {
-    /// Read settings from this TOML file
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// The server's data directory [default: ./seatkeeper-data]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<String>,
-}
-
-impl DataDirArgs {
-    /// These arguments, above the environment and the file.
-    pub(crate) fn sources(&self) -> Sources {
-        let Self { config, data_dir } = self.clone();
-        SettingsArgs { config, data_dir, ..SettingsArgs::default() }.sources()
-    }
-}
-
-/// Which ledger, and nothing else of the settings.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct LedgerArgs {
-    #[command(flatten)]
-    data: DataDirArgs,
-    /// The ledger: postgres://HOST/DATABASE, or sqlite:DIR, the same as --data-dir DIR
-    #[arg(long, value_name = "URL", value_parser = ledger_flag)]
-    ledger: Option<LedgerFlag>,
-}
-
-impl LedgerArgs {
-    /// These arguments, above the environment and the file.
-    pub(crate) fn sources(&self) -> Sources {
-        let DataDirArgs { config, data_dir } = self.data.clone();
-        SettingsArgs { config, data_dir, ledger: self.ledger.clone(), ..SettingsArgs::default() }.sources()
-    }
-}
-
-/// Which server, as whom, and for whom the answer is.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ServerArgs {
-    /// The server to ask
-    #[arg(long, value_name = "URL", env = VARIABLE_URL, default_value = "http://127.0.0.1:8080")]
-    pub server: String,
-    /// The certificates, in PEM, that vouch for an https server's; without it, those that the system trusts
-    #[arg(long, value_name = "FILE", env = VARIABLE_CA_FILE)]
-    pub ca_file: Option<PathBuf>,
-    /// An admin's token; without one, the key in the data directory signs one for a minute
-    #[arg(long, value_name = "JWT", env = VARIABLE_TOKEN, hide_env_values = true)]
-    pub token: Option<String>,
-    /// The tenant of the token that the key in the data directory signs
-    #[arg(long, value_name = "TENANT", default_value = "default")]
-    pub tenant: String,
-    #[command(flatten)]
-    pub data: DataDirArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }

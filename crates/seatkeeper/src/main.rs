@@ -2,6 +2,7 @@
 
 mod admin;
 mod api_client;
+mod args;
 mod cli;
 mod commands;
 mod duration;
@@ -22,7 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match runtime_for(&cli.command).map(|runtime| runtime.block_on(commands::run(cli))) {
+    match runtime_for(&cli.command).map(|runtime| runtime.block_on(cli::dispatch(cli))) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => error.report(),
         Err(error) => commands::Error::Runtime(error).report(),

@@ -18,7 +18,7 @@ const NAME: &str = "seatkeeper";
 const ENDPOINT_VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 /// Whose spans are sent. What sends them has spans of its own, which would never end.
-const TARGETS: [&str; 1] = ["seatkeeper_server"];
+const TARGETS: [&str; 2] = ["seatkeeper_engine", "seatkeeper_server"];
 
 /// How long a collector may hold up the end of the program.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);

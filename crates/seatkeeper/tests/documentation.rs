@@ -14,7 +14,7 @@ use std::process::Command;
 
 use house::{BIN, House, run};
 use seatkeeper_core::EndReason;
-use seatkeeper_ledger::Action;
+use seatkeeper_ledger::audit::Action;
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::redis::Redis;

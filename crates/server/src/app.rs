@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Verifier;
-use crate::engine::Engine;
 use crate::entitlements::Entitlements;
 use crate::jobs::Roster;
 use crate::limits::Limits;
 use crate::metrics::{Looks, Metrics, MetricsAccess, MetricsPage};
 use crate::settings::Settings;
+use seatkeeper_engine::Engine;
 
 /// The server's parts, shared by all requests.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
 //! Who is calling: tokens, the keys they are checked with, and what a caller may do.
 
+mod authorization;
 mod caller;
 mod claims;
 mod jwks;
@@ -7,10 +8,13 @@ mod key;
 mod keys;
 mod mint;
 mod own_keys;
+mod refusal;
 mod verifier;
 
+pub(crate) use authorization::bearer_of;
 pub use caller::{Caller, Scopes};
 pub use key::{KEY_FILE_NAME, KeyError};
 pub(crate) use key::{check_key_file, check_secret_file};
 pub use mint::{MintError, TokenRequest, mint};
-pub(crate) use verifier::{Refusal, Verifier};
+pub(crate) use refusal::{Error, Refusal};
+pub(crate) use verifier::Verifier;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::reload::{InFiles, Reload};
-use crate::settings::Secret;
-use crate::workers::Crew;
+use crate::settings::{Secret, is_token};
+use seatkeeper_engine::WorkerSet;
 
 /// A file that gives no token.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ impl BearerToken {
         name: &'static str,
         fixed: Option<&Secret>,
         file: Option<&PathBuf>,
-        upkeep: &Crew,
+        upkeep: &WorkerSet,
     ) -> Result<Option<Self>, TokenFileError> {
         let Some(path) = file else { return Ok(fixed.cloned().map(Self::new)) };
         let token = Self::new(Secret::new(""));
@@ -69,11 +69,6 @@ impl BearerToken {
     pub(crate) fn now(&self) -> Secret {
         self.0.read().clone()
     }
-}
-
-/// Returns `true` if a header can carry this token.
-pub(crate) fn is_token(token: &str) -> bool {
-    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 impl InFiles for TokenFile {

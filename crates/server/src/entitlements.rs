@@ -9,7 +9,9 @@ mod subscribers;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
+use seatkeeper_engine::TermsSource;
 use seatkeeper_ledger::Ledger;
 
 use crate::settings::Settings;
@@ -48,25 +50,33 @@ impl Entitlements {
     }
 }
 
-/// What the entitlement of a pool grants at `now`; none if there is no entitlement on record.
-pub(crate) async fn terms_of_pool(
-    pool: &PoolId,
-    ledger: &Ledger,
-    settings: &Settings,
-    now: RegistryTime,
-) -> Result<Option<Terms>, seatkeeper_ledger::Error> {
-    match pool.kind {
-        PoolKind::License => {
-            let Ok(id) = pool.name.parse() else { return Ok(None) };
-            let license = ledger.license(&pool.tenant, id).await?;
-            Ok(license.map(|license| terms_of(&license, &settings.licenses)))
+/// The entitlements of pools on record, with the defaults of the settings.
+pub(crate) struct PoolTerms {
+    pub(crate) ledger: Ledger,
+    pub(crate) settings: Settings,
+}
+
+#[async_trait]
+impl TermsSource for PoolTerms {
+    async fn terms(
+        &self,
+        pool: &PoolId,
+        now: RegistryTime,
+    ) -> Result<Option<Terms>, seatkeeper_ledger::Error> {
+        let Self { ledger, settings } = self;
+        match pool.kind {
+            PoolKind::License => {
+                let Ok(id) = pool.name.parse() else { return Ok(None) };
+                let license = ledger.license(&pool.tenant, id).await?;
+                Ok(license.map(|license| terms_of(&license, &settings.licenses)))
+            }
+            PoolKind::Subscriber => {
+                let user = UserId::new(Arc::clone(&pool.name));
+                let subscriber = ledger.subscriber(&pool.tenant, &user).await?;
+                let ttl_default = Span::from_secs(settings.devices.ttl_seconds);
+                Ok(Some(subscriber.entitled(now, ttl_default).terms))
+            }
+            PoolKind::Capacity => Ok(Some(capacity_terms(&settings.capacities))),
         }
-        PoolKind::Subscriber => {
-            let user = UserId::new(Arc::clone(&pool.name));
-            let subscriber = ledger.subscriber(&pool.tenant, &user).await?;
-            let ttl_default = Span::from_secs(settings.devices.ttl_seconds);
-            Ok(Some(subscriber.entitled(now, ttl_default).terms))
-        }
-        PoolKind::Capacity => Ok(Some(capacity_terms(&settings.capacities))),
     }
 }

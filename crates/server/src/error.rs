@@ -1,9 +1,8 @@
 //! Why a request has no good answer. `problem` maps each of these to its status, once.
 
-use std::error::Error as _;
+use seatkeeper_engine::Unready;
 
-use crate::auth::Refusal;
-use crate::failover::Unready;
+use crate::auth::{self, Refusal};
 
 /// One field of a request that cannot be taken as it is.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
@@ -112,14 +111,7 @@ pub(crate) enum Error {
 impl Error {
     /// The error and the chain of its causes, for the log.
     pub(crate) fn with_causes(&self) -> String {
-        let mut text = self.to_string();
-        let mut next = self.source();
-        while let Some(cause) = next {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            next = cause.source();
-        }
-        text
+        seatkeeper_engine::with_causes(self)
     }
 
     /// What a write to a license, plan or subscription can be refused for; `missing` is what it is when
@@ -148,5 +140,27 @@ impl Error {
     /// One field that is not as it must be.
     pub(crate) fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
+    }
+}
+
+impl From<auth::Error> for Error {
+    fn from(error: auth::Error) -> Self {
+        match error {
+            auth::Error::Refused(refusal) => Self::Unauthenticated(refusal),
+            auth::Error::NoKeys => Self::NoKeys,
+            auth::Error::CutOff(error) => Self::CutOff(error),
+        }
+    }
+}
+
+impl From<seatkeeper_engine::Error> for Error {
+    fn from(error: seatkeeper_engine::Error) -> Self {
+        use seatkeeper_engine::Error as Engine;
+        match error {
+            Engine::Unready(unready) => Self::Unready(unready),
+            Engine::Registry(error) => Self::Registry(error),
+            Engine::Ledger(error) => Self::Ledger(error),
+            Engine::NotDurable => Self::NotDurable,
+        }
     }
 }

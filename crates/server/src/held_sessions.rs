@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use seatkeeper_core::{Authority, PoolId, SessionId};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 
 use crate::app::App;

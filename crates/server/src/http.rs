@@ -1,18 +1,12 @@
-//! HTTP: the front page of routes, and what all handlers share.
+//! Extractors and answers that the handlers of every API share.
 
 mod answers;
 mod body;
-mod client_address;
-mod description;
 mod fields;
-mod front;
-mod headers;
 mod page;
 mod problem_sets;
 mod query;
 mod request_id;
-mod room;
-mod router;
 mod session_path;
 mod who;
 
@@ -24,8 +18,6 @@ pub(crate) use fields::{
 pub(crate) use page::{Page, cursor_of, page_limit};
 pub(crate) use problem_sets::{AdminProblems, BodyProblems, ParameterProblems, Problems};
 pub(crate) use query::{IdPath, Query};
-pub(crate) use request_id::{Meta, UNKNOWN_ROUTE};
-pub use router::openapi;
-pub(crate) use router::{metrics_router, router};
+pub(crate) use request_id::Meta;
 pub(crate) use session_path::SessionPath;
-pub(crate) use who::{Admin, Who, bearer_of};
+pub(crate) use who::{Admin, Who};

@@ -18,21 +18,25 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName};
+use seatkeeper_ledger::retention::Keep;
 
-use crate::engine::Registries;
 use crate::error::Error;
 use crate::metrics::JobMetrics;
 use crate::settings::Settings;
-use crate::usage::DELIVERY_INTERVAL;
-use crate::workers::Crew;
 use board::Board;
 pub(crate) use clock::JobClock;
 use housekeeping::Housekeeping;
 use retention::Retention;
 pub(crate) use roster::Roster;
 use runner::{Pace, Runner};
+use seatkeeper_engine::Registries;
+use seatkeeper_engine::WorkerSet;
 use session_expiry::SessionExpiry;
+
+/// Interval between two looks for batches of usage to be tried again. An emission asks for a run by itself.
+pub(crate) const USAGE_DELIVERY_INTERVAL: Span = Span::from_secs(5);
 
 /// One kind of periodic work.
 #[async_trait]
@@ -56,7 +60,7 @@ pub(crate) trait Job: Send + Sync + 'static {
 pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
     match name {
         JobName::UsageEmission => Span::from_secs(settings.usage.emission_interval_seconds),
-        JobName::UsageDelivery => DELIVERY_INTERVAL,
+        JobName::UsageDelivery => USAGE_DELIVERY_INTERVAL,
         JobName::SessionExpiry => session_expiry::INTERVAL,
         JobName::Retention => retention::INTERVAL,
         JobName::Housekeeping => housekeeping::INTERVAL,
@@ -68,19 +72,19 @@ pub(crate) async fn start(
     settings: &Settings,
     registries: &Registries,
     ledger: &Ledger,
-    crew: &Crew,
+    crew: &WorkerSet,
     metrics: &JobMetrics,
     now: RegistryTime,
 ) -> Result<Roster, seatkeeper_ledger::Error> {
-    let station = registries.for_capacities();
-    let registry = Arc::clone(&station.registry);
+    let backend = registries.for_capacities();
+    let registry = Arc::clone(&backend.registry);
     let clock = match registries.has_own_clock() {
         true => JobClock::of_process(registry),
         false => JobClock::of_server(registry),
     };
     let clock = Arc::new(clock);
     let mut roster = Roster::new(Arc::clone(&clock), ledger.clone(), metrics.clone());
-    roster.start(SessionExpiry { stations: registries.all().cloned().collect() }, crew, now).await?;
+    roster.start(SessionExpiry { backends: registries.all().cloned().collect() }, crew, now).await?;
     let housekeeping = Housekeeping { clock: Arc::clone(&clock), ledger: ledger.clone() };
     roster.start(housekeeping, crew, now).await?;
     if let Some(keep) = settings.ledger.keep() {

@@ -1,8 +1,8 @@
 //! The server: the HTTP APIs, who may use them, and the work that goes on behind them.
 //!
-//! [`start`] builds it from [`Settings`]; it alone names a concrete registry and ledger. A request goes
-//! through `http` (extractors, problems, routes) to one API (`licenses`, `admin`), and from there to the
-//! `engine`, which joins the registry that decides with the ledger that remembers.
+//! [`start`] builds it from [`Settings`]. A request goes through the `router` to one API (`licenses`, `devices`,
+//! `capacities`, `admin`), and from there to `seatkeeper-engine`, which joins the registry that decides with the ledger that
+//! remembers. `http` holds what the handlers of every API share.
 
 mod admin;
 mod app;
@@ -11,10 +11,9 @@ mod bearer;
 mod capacities;
 mod devices;
 mod edge;
-mod engine;
 mod entitlements;
 mod error;
-mod failover;
+mod files;
 mod hash;
 mod held_sessions;
 mod http;
@@ -26,20 +25,21 @@ mod operations;
 mod outbound;
 mod problem;
 mod reload;
+mod router;
 mod session_answer;
 mod settings;
 mod start;
 mod times;
 mod usage;
-pub mod wall_clock;
-mod workers;
 
 pub use bearer::TokenFileError;
 pub use edge::CertificateError;
-pub use http::openapi;
+pub use files::FileFault;
 pub use problem::{PROBLEMS, ProblemKind};
+pub use router::openapi;
+pub use seatkeeper_engine::wall_clock;
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability, FileFault,
+    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
     LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, MetricsSettings, Misfit,
     Network, Networks, NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, SectionReference,
     ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,

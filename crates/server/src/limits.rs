@@ -11,13 +11,13 @@ use seatkeeper_registry::redis::Servers;
 
 use crate::auth::Caller;
 use crate::error::Error;
-use crate::http::Meta;
 use crate::settings::{LimitsSettings, WhenRedisDown};
 use key::Key;
 use local::Local;
 use rate::{Rate, Verdict};
 use shared::Shared;
-pub(crate) use standing::Standing;
+use standing::Standing;
+pub(crate) use standing::StandingNote;
 
 /// The limits of all callers.
 pub(crate) struct Limits {
@@ -53,9 +53,14 @@ impl Limits {
     }
 
     /// An error if the caller asks for seats too often.
-    pub(crate) async fn acquire(&self, kind: PoolKind, who: &Caller, meta: &Meta) -> Result<(), Error> {
+    pub(crate) async fn acquire(
+        &self,
+        kind: PoolKind,
+        who: &Caller,
+        note: &StandingNote,
+    ) -> Result<(), Error> {
         let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
-        self.count(Key::of_acquires(kind, who), rate, meta).await
+        self.count(Key::of_acquires(kind, who), rate, note).await
     }
 
     /// What a heartbeat comes to, or an error if the session has too many. Where nodes share a Redis it is asked for both at
@@ -64,11 +69,11 @@ impl Limits {
         &self,
         (kind, id): (PoolKind, SessionId),
         who: &Caller,
-        meta: &Meta,
+        note: &StandingNote,
         beat: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let Some(rate) = self.rates.of_caller(kind, who).heartbeats else { return beat.await };
-        let counted = self.count(Key::of_heartbeats(id, who), rate, meta);
+        let counted = self.count(Key::of_heartbeats(id, who), rate, note);
         if self.shared.is_none() {
             counted.await?;
             return beat.await;
@@ -94,11 +99,11 @@ impl Limits {
         }
     }
 
-    async fn count(&self, key: Key, rate: Rate, meta: &Meta) -> Result<(), Error> {
+    async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {
         let verdict = self.verdict(key, rate).await?;
         let standing = Standing::of(rate, verdict);
         let wait_seconds = standing.wait_seconds;
-        meta.note(standing);
+        note.write(standing);
         if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
     }
 

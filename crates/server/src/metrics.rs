@@ -4,54 +4,35 @@
 //! moment. What must be looked up is a [`Look`]: at a scrape, at most so often, and no scrape waits long for it.
 
 mod access;
-mod changes;
-mod claims;
+mod acquires;
 mod gauges;
 mod http;
 mod jobs;
 mod ledger;
-mod locks;
 mod look;
 mod redis;
 mod registry;
-mod timing;
 mod usage;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
-use seatkeeper_core::PoolKind;
+use seatkeeper_engine::metrics::{KINDS, LockMetrics, Metrics as EngineMetrics, OfKind, Timing};
 
 use crate::error::Error;
 pub(crate) use access::{MetricsAccess, Series};
-pub(crate) use changes::ChangeMetrics;
-pub(crate) use claims::{AcquireFailure, ClaimMetrics};
-pub(crate) use http::HttpMetrics;
+pub(crate) use acquires::{AcquireFailure, AcquireMetrics};
+pub(crate) use http::{HttpMetrics, UNKNOWN_ROUTE};
 pub(crate) use jobs::{JobMetrics, RunOutcome};
 use ledger::LicenseSeries;
 pub(crate) use ledger::{Books, LedgerPulse};
-pub(crate) use locks::LockMetrics;
 pub(crate) use look::Look;
 use look::Source;
 pub(crate) use redis::Redis;
 pub(crate) use registry::Node;
-use timing::Timing;
 pub(crate) use usage::{Emitted, UsageMetrics};
-
-const KINDS: [PoolKind; 3] = [PoolKind::License, PoolKind::Subscriber, PoolKind::Capacity];
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
-    pool_kind: &'static str,
-}
-
-impl From<PoolKind> for OfKind {
-    fn from(kind: PoolKind) -> Self {
-        Self { pool_kind: kind.as_str() }
-    }
-}
 
 /// The longest wait of a page for look-ups: half of the shortest scrape time-out that is in use.
 const LOOK_PATIENCE: Duration = Duration::from_millis(500);
@@ -64,24 +45,22 @@ const PULSE_PATIENCE: Duration = Duration::from_secs(2);
 /// What is counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
-    pub(crate) changes: ChangeMetrics,
-    pub(crate) claims: ClaimMetrics,
+    pub(crate) acquires: AcquireMetrics,
+    pub(crate) engine: EngineMetrics,
     pub(crate) http: HttpMetrics,
     pub(crate) jobs: JobMetrics,
-    pub(crate) locks: LockMetrics,
     pub(crate) usage: UsageMetrics,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let locks = LockMetrics::default();
+        let engine = EngineMetrics::default();
         Self {
-            changes: ChangeMetrics::default(),
-            claims: ClaimMetrics::default(),
+            acquires: AcquireMetrics::default(),
             http: HttpMetrics::default(),
-            jobs: JobMetrics::new(locks.clone()),
-            locks,
+            jobs: JobMetrics::new(engine.locks.clone()),
             usage: UsageMetrics::default(),
+            engine,
         }
     }
 }
@@ -119,10 +98,11 @@ impl MetricsPage {
     /// The page of what is counted and of what is looked up.
     pub(crate) fn new(metrics: &Metrics, looks: Arc<Looks>) -> Self {
         let mut counted = Registry::default();
-        metrics.claims.register(&mut counted);
-        metrics.changes.register(&mut counted);
+        metrics.acquires.register(&mut counted);
+        metrics.engine.claims.register(&mut counted);
+        metrics.engine.changes.register(&mut counted);
         metrics.jobs.register(&mut counted);
-        metrics.locks.register(&mut counted);
+        metrics.engine.locks.register(&mut counted);
         metrics.usage.register(&mut counted);
         metrics.http.register(&mut counted);
         counted.register_collector(Box::new(looks.node.clone()));

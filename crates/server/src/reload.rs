@@ -1,13 +1,13 @@
 //! What stands in files that may be replaced while this runs: a certificate, keys, a secret.
 
+use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use crate::error::Error;
-use crate::workers::{Left, Worker};
+use seatkeeper_engine::{Progress, Worker};
 
 /// How often it is looked whether the files are other ones.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -88,6 +88,8 @@ impl<F: InFiles> Reload<F> {
 
 #[async_trait]
 impl<F: InFiles> Worker for Reload<F> {
+    type Error = Infallible;
+
     fn name(&self) -> &'static str {
         self.files.name()
     }
@@ -96,8 +98,8 @@ impl<F: InFiles> Worker for Reload<F> {
         LOOK_INTERVAL
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Infallible> {
         self.look();
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

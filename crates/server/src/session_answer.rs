@@ -1,7 +1,7 @@
 //! A session of any kind, as license clients and operators see it.
 
 use seatkeeper_core::PoolKind;
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -3,8 +3,6 @@
 mod auth;
 mod capacities;
 mod devices;
-mod durability;
-mod files;
 mod ledger;
 mod licenses;
 mod limits;
@@ -23,15 +21,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bearer::is_token;
 use crate::outbound::{self, BadAddress};
 
 pub(crate) use auth::SECRET_BYTES_MIN;
 pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
 pub use devices::{DevicesSettings, DevicesWhenDown};
-pub use durability::Durability;
-pub use files::FileFault;
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;
 pub(crate) use licenses::{CACHE_SECONDS_MAX, TTL_SECONDS_MAX, TTL_SECONDS_MIN};
@@ -42,7 +37,9 @@ pub use networks::{Network, Networks, NoNetwork};
 pub use reference::SectionReference;
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
+pub use seatkeeper_engine::Durability;
 pub use secret::Secret;
+pub(crate) use secret::is_token;
 pub use server::{ProxyHeader, ServerSettings};
 pub use tracing::TracingSettings;
 pub use usage::{SinkFormat, UsageSettings};

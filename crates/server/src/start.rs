@@ -1,18 +1,17 @@
-//! Builds the server. Only here is a backend of the registry named.
+//! Builds the server: the engine, what stands before it, and the work behind the requests.
 
-mod embedded;
-mod on_record;
-mod shared;
+mod engine_settings;
+mod listeners;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
-use seatkeeper_ledger::{Ledger, Notices};
+use seatkeeper_engine::{Endings, Inputs, RunningEngine, WorkerSet};
+use seatkeeper_ledger::Ledger;
 use seatkeeper_registry::redis::Servers;
-use seatkeeper_registry::{MonotonicClock, Share, TimeSource};
-use tokio::net::TcpListener;
+use seatkeeper_registry::{MonotonicClock, TimeSource};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,23 +20,18 @@ use tokio_util::task::TaskTracker;
 use crate::app::{App, Parts};
 use crate::auth::{KeyError, Verifier};
 use crate::bearer::{BearerToken, TokenFileError};
-use crate::edge::{self, CertificateError, Edge, Files};
-use crate::engine::{Commits, Endings, Engine, Registries};
+use crate::edge::{CertificateError, Edge, Files};
 use crate::entitlements::{
-    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, Subscribers,
+    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PoolTerms, Subscribers,
 };
-use crate::failover::EpochLease;
-use crate::http::{metrics_router, router};
-use crate::jobs;
+use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
+use crate::router::{metrics_router, router};
 use crate::settings::{MetricsSettings, Misfit, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
-use crate::workers::{Crew, Drain, DrainAlone, Flush, Reconcile, Recorder, Sweep};
-use shared::Shared;
-
-/// How often it is looked whose time is over of those whom this node admitted alone.
-const ALONE_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+use engine_settings::engine_settings;
+use listeners::Listeners;
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -48,21 +42,15 @@ pub enum StartError {
     /// The ledger cannot be used.
     #[error("the ledger cannot be used")]
     Ledger(#[from] seatkeeper_ledger::Error),
-    /// The registry cannot be filled.
-    #[error("the live sessions could not be put back")]
-    Registry(#[from] seatkeeper_registry::Error),
-    /// What nodes share cannot be used.
-    #[error("the Redis that nodes share cannot be used: {0}")]
-    Unfit(String),
+    /// The engine did not start.
+    #[error(transparent)]
+    Engine(#[from] seatkeeper_engine::StartError),
     /// There is no key to check tokens with.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
     /// No client can be made that brings usage to the sink.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] SinkError),
-    /// The thread that puts events on record cannot be started.
-    #[error("there is no thread to put events on record with")]
-    Recorder(#[source] std::io::Error),
     /// There is no token that scrapes of metrics must show.
     #[error("the token of metrics.token_file cannot be used")]
     MetricsToken(#[from] TokenFileError),
@@ -123,147 +111,129 @@ async fn start_by<C: TimeSource>(
     settings.check()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(settings.ledger.location()?)).await?;
     let verifier = Verifier::new(&settings)?;
-    let (listener, addr) = listening(settings.server.listen)?;
-    let (metrics_listener, metrics_addr) = settings.metrics.listen.map(listening).transpose()?.unzip();
-
-    let commits = Commits::new(settings.registry.journal_events_max);
-    let upkeep = Crew::new();
+    let listeners = Listeners::bind(&settings)?;
     let metrics = Metrics::default();
     let servers = settings.registry.shared()?.map(Servers::new);
-    let recorder = Recorder::start().map_err(StartError::Recorder)?;
-    let shared = Shared::of(&settings, servers.clone(), &ledger, &recorder).await?;
-    let (registries, lease) = match &shared {
-        Some(shared) => {
-            shared.start(&settings, &ledger, &upkeep, &metrics).await;
-            (shared.registries.clone(), Arc::clone(&shared.lease))
-        }
-        None => {
-            let recorded = ledger.last_time().await?.unwrap_or_default();
-            let clock = clock(embedded::first_time(recorded));
-            let registry = embedded::filled_registry(&settings, &ledger, clock).await?;
-            (Registries::only(registry, commits), Arc::new(EpochLease::unshared()))
-        }
-    };
-    let endings = Arc::new(Endings::default());
     let others = others(&settings, servers.clone(), &ledger);
-    let ended_abroad = match &others {
-        Some(Others::ByPostgres(notices)) => Some(tell_of_ends(notices, &upkeep)),
-        Some(Others::ByRedis(_)) | None => None,
-    };
-    let now = registries.for_capacities().registry.now().await?;
-    let (drainage, written) = (Crew::new(), ledger.apart());
-    let readers = registries.all().flat_map(|station| {
-        // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
-        let is_redis = servers.is_some() && registries.is_main(station);
-        let are_two = is_redis && written.commits_at_once() > 1;
-        let shares = if are_two { &Share::HALVES[..] } else { &[Share::All] };
-        shares.iter().map(move |share| (station, *share))
-    });
-    for (station, share) in readers {
-        let drain = Drain {
-            station: station.clone(),
-            share,
-            ledger: written.clone(),
-            endings: Arc::clone(&endings),
-            ended_abroad: ended_abroad.clone(),
-            lease: Arc::clone(&lease),
-            metrics: metrics.changes.clone(),
-            gives_way: Default::default(),
-        };
-        drainage.start_on(recorder.runtime(), drain);
+    let engine_settings = engine_settings(&settings, servers.clone())?;
+    let (inputs, teller) = engine_inputs(&settings, &ledger, &metrics, others.as_ref());
+    let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;
+    let crew = running.crew();
+    if let Some(teller) = teller {
+        crew.start(teller);
     }
-    if let Some((station, shared)) = registries.alone.as_ref().zip(shared.as_ref()) {
-        let (station, ledger, node) = (station.clone(), ledger.clone(), shared.membership.id());
-        upkeep.start(Sweep::new(station.clone(), ALONE_SWEEP_INTERVAL));
-        drainage.start(DrainAlone { station, ledger, node });
-    }
-    workers(&settings, &registries, &ledger, &upkeep, now);
-    verifier.keep_up(&upkeep).await;
-    let mut jobs = jobs::start(&settings, &registries, &ledger, &upkeep, &metrics.jobs, now).await?;
-    if let Some(sink) = HttpSink::of(&settings.usage, &upkeep)? {
-        let metering = Metering {
-            sink,
-            settings: settings.usage.clone(),
-            station: registries.for_capacities().clone(),
-            ledger: ledger.clone(),
-            metrics: metrics.usage.clone(),
-        };
-        metering.start(&upkeep, &mut jobs, now).await?;
-    }
-    let commit_timeout = Duration::from_millis(settings.ledger.commit_timeout_milliseconds);
-    let drain_timeout = Duration::from_secs(settings.server.shutdown_timeout_seconds);
-    let writes = TaskTracker::new();
-    let limits = Limits::new(&settings.limits, servers.clone());
-    let entitlements = entitlements(&settings, others, &ledger, &endings, &upkeep);
-    let claims = metrics.claims.clone();
-    let engine =
-        Engine::new(registries.clone(), ledger.clone(), endings, Arc::clone(&lease), claims, commit_timeout);
-    let engine = Arc::new(engine);
-    upkeep.start(Reconcile {
-        engine: Arc::clone(&engine),
-        ledger: ledger.clone(),
-        settings: settings.clone(),
-        looked: Default::default(),
-    });
-    let clocks = shared.as_ref().map(|shared| shared.clocks.clone()).unwrap_or_default();
-    let node = Node { engine: Arc::clone(&engine), registries, lease, clocks };
-    let looks = Arc::new(looks(&settings.metrics, node, &ledger, servers));
+    verifier.keep_up(crew).await;
+    let jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
+    let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), crew);
+    let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
-        engine,
+        engine: Arc::clone(running.engine()),
         entitlements,
         jobs,
-        limits,
+        limits: Limits::new(&settings.limits, servers),
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
-        metrics_access: metrics_access(&settings.metrics, &upkeep)?,
+        metrics_access: metrics_access(&settings.metrics, crew)?,
         looks,
         metrics,
         reconciliation: Semaphore::new(1),
-        ledger: ledger.clone(),
+        ledger,
         stopping: shutdown.clone(),
-        writes: writes.clone(),
+        writes: TaskTracker::new(),
         settings,
     });
-    let mut edge = Edge::new(router(app.clone()), &app.settings.server, shutdown);
-    if let Some(files) = app.settings.server.tls_files() {
-        let (secured, reload) = edge.secured(Files::of(files))?;
-        edge = secured;
-        upkeep.start(reload);
+    let edges = edges(&app, shutdown, crew)?;
+    Ok(serve(app, running, listeners, edges))
+}
+
+/// Returns the inputs of the engine, and the worker that announces ends by PostgreSQL's notices where nodes share no Redis.
+fn engine_inputs(
+    settings: &Settings,
+    ledger: &Ledger,
+    metrics: &Metrics,
+    others: Option<&Others>,
+) -> (Inputs, Option<EndTeller>) {
+    let teller = match others {
+        Some(Others::ByPostgres(notices)) => {
+            Some(EndTeller { notices: notices.clone(), ended: Arc::new(EndedAbroad::default()) })
+        }
+        Some(Others::ByRedis(_)) | None => None,
+    };
+    let inputs = Inputs {
+        terms: Arc::new(PoolTerms { ledger: ledger.clone(), settings: settings.clone() }),
+        metrics: metrics.engine.clone(),
+        on_recorded: teller.as_ref().map(|teller| {
+            let ended = Arc::clone(&teller.ended);
+            Arc::new(move |events: &[_]| ended.note(events)) as _
+        }),
+    };
+    (inputs, teller)
+}
+
+/// Starts all jobs, those of usage included if there is a sink.
+async fn all_jobs(
+    settings: &Settings,
+    running: &RunningEngine,
+    ledger: &Ledger,
+    metrics: &Metrics,
+) -> Result<Roster, StartError> {
+    let (crew, now, registries) = (running.crew(), running.started_at(), running.engine().registries());
+    let mut jobs = jobs::start(settings, registries, ledger, crew, &metrics.jobs, now).await?;
+    if let Some(sink) = HttpSink::of(&settings.usage, crew)? {
+        let metering = Metering {
+            sink,
+            settings: settings.usage.clone(),
+            backend: registries.for_capacities().clone(),
+            ledger: ledger.clone(),
+            metrics: metrics.usage.clone(),
+        };
+        metering.start(crew, &mut jobs, now).await?;
     }
-    let metrics_edge = edge.with_router(metrics_router(app.clone()));
+    Ok(jobs)
+}
+
+/// The edges of a server: for clients, and for metrics where these have an address of their own.
+struct Edges {
+    clients: Edge,
+    metrics: Edge,
+}
+
+/// Builds the edges, by TLS if there is a certificate.
+fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edges, StartError> {
+    let server = &app.settings.server;
+    let mut clients = Edge::new(router(app.clone()), server, shutdown);
+    if let Some(files) = server.tls_files() {
+        let (secured, reload) = clients.secured(Files::of(files))?;
+        clients = secured;
+        crew.start(reload);
+    }
+    let metrics = clients.with_router(metrics_router(app.clone()));
+    Ok(Edges { clients, metrics })
+}
+
+/// Takes requests until the shutdown, and then stops the engine.
+fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -> Running {
+    let (addr, metrics_addr) = (listeners.addr, listeners.metrics_addr);
+    let drain_timeout = Duration::from_secs(app.settings.server.shutdown_timeout_seconds);
+    let writes = app.writes.clone();
     drop(app);
     let served = tokio::spawn(async move {
         let metrics_served = async {
-            if let Some(listener) = metrics_listener {
-                metrics_edge.serve(listener, drain_timeout).await;
+            if let Some(listener) = listeners.metrics {
+                edges.metrics.serve(listener, drain_timeout).await;
             }
         };
-        tokio::join!(edge.serve(listener, drain_timeout), metrics_served);
-        // What writes and upkeep still do must reach the ledger as well.
+        tokio::join!(edges.clients.serve(listeners.clients, drain_timeout), metrics_served);
+        // What writes and workers still do must reach the ledger as well.
         writes.close();
         writes.wait().await;
-        upkeep.stop().await;
-        drainage.stop().await;
-        if let Some(shared) = shared {
-            shared.membership.left().await;
-        }
-        written.close().await;
-        ledger.close().await;
-        drop(recorder);
+        running.stop().await;
     });
-    Ok(Running { addr, metrics_addr, served })
-}
-
-/// Listens at an address. Returns the listener, and the address with the port that the system chose.
-fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let failed = |source| StartError::Listen { address, source };
-    let listener = edge::listen(address).map_err(failed)?;
-    let addr = listener.local_addr().map_err(failed)?;
-    Ok((listener, addr))
+    Running { addr, metrics_addr, served }
 }
 
 /// The rule for scrapes of metrics.
-fn metrics_access(settings: &MetricsSettings, upkeep: &Crew) -> Result<MetricsAccess, TokenFileError> {
+fn metrics_access(settings: &MetricsSettings, upkeep: &WorkerSet) -> Result<MetricsAccess, TokenFileError> {
     let MetricsSettings { token, token_file, .. } = settings;
     let name = "token of metrics";
     let token = BearerToken::from_settings(name, token.as_ref(), token_file.as_ref(), upkeep)?;
@@ -271,7 +241,13 @@ fn metrics_access(settings: &MetricsSettings, upkeep: &Crew) -> Result<MetricsAc
 }
 
 /// What is looked up for operators.
-fn looks(settings: &MetricsSettings, node: Node, ledger: &Ledger, servers: Option<Servers>) -> Looks {
+fn looks(
+    settings: &MetricsSettings,
+    running: &RunningEngine,
+    ledger: &Ledger,
+    servers: Option<Servers>,
+) -> Looks {
+    let node = Node { engine: Arc::clone(running.engine()), clocks: running.clock_steps().to_vec() };
     let license_series_max = u32::try_from(settings.license_series_max).unwrap_or(u32::MAX);
     let books = Books { ledger: ledger.clone(), license_series_max };
     let refresh = Duration::from_secs(settings.refresh_seconds);
@@ -287,20 +263,13 @@ fn others(settings: &Settings, servers: Option<Servers>, ledger: &Ledger) -> Opt
     }
 }
 
-/// Starts to tell other nodes of ends by PostgreSQL's notices.
-fn tell_of_ends(notices: &Notices, upkeep: &Crew) -> Arc<EndedAbroad> {
-    let ended = Arc::new(EndedAbroad::default());
-    upkeep.start(EndTeller { notices: notices.clone(), ended: Arc::clone(&ended) });
-    ended
-}
-
 /// What is remembered of entitlements, and what nodes tell one another of them if there are several.
 fn entitlements(
     settings: &Settings,
     others: Option<Others>,
     ledger: &Ledger,
     endings: &Arc<Endings>,
-    upkeep: &Crew,
+    upkeep: &WorkerSet,
 ) -> Arc<Entitlements> {
     let licenses = Licenses::new(ledger.clone(), Duration::from_secs(settings.licenses.cache_seconds));
     let remember_for = Duration::from_secs(settings.devices.plan_cache_seconds);
@@ -323,20 +292,4 @@ fn entitlements(
         None => {}
     }
     entitlements
-}
-
-/// The workers that look after sessions and history from `now` on.
-fn workers(settings: &Settings, registries: &Registries, ledger: &Ledger, upkeep: &Crew, now: RegistryTime) {
-    let flush_interval = Duration::from_secs(settings.ledger.heartbeat_flush_seconds);
-    for station in registries.with_heartbeats() {
-        // Where nodes share the sessions, each knows only of its own heartbeats, and begins with none.
-        let since = if station.is_rebuilt() { RegistryTime::default() } else { now };
-        upkeep.start(Flush::new(station.clone(), ledger.clone(), flush_interval, since));
-    }
-    if settings.registry.sweep_interval_milliseconds > 0 {
-        let interval = Duration::from_millis(settings.registry.sweep_interval_milliseconds);
-        for station in registries.all() {
-            upkeep.start(Sweep::new(station.clone(), interval));
-        }
-    }
 }

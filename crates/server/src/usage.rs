@@ -17,14 +17,13 @@ use std::sync::Arc;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
 
-use crate::engine::Station;
 use crate::jobs::Roster;
 use crate::metrics::UsageMetrics;
 use crate::settings::UsageSettings;
-use crate::workers::Crew;
 use delivery::Delivery;
-pub(crate) use delivery::INTERVAL as DELIVERY_INTERVAL;
 use emission::Emission;
+use seatkeeper_engine::Backend;
+use seatkeeper_engine::WorkerSet;
 use sink::Sink;
 
 /// What the two jobs work with. Without a sink there is no need of them, and nothing is lost: what was used
@@ -33,7 +32,7 @@ pub(crate) struct Metering<S> {
     pub(crate) sink: S,
     pub(crate) settings: UsageSettings,
     /// What serves capacities.
-    pub(crate) station: Station,
+    pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
     pub(crate) metrics: UsageMetrics,
 }
@@ -42,13 +41,13 @@ impl<S: Sink> Metering<S> {
     /// Starts both jobs.
     pub(crate) async fn start(
         self,
-        crew: &Crew,
+        crew: &WorkerSet,
         jobs: &mut Roster,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
-        let Self { sink, settings, station, ledger, metrics } = self;
+        let Self { sink, settings, backend, ledger, metrics } = self;
         let delivery = Delivery {
-            registry: Arc::clone(&station.registry),
+            registry: Arc::clone(&backend.registry),
             ledger: ledger.clone(),
             sink: Box::new(sink),
             duplicate_statuses: settings.duplicate_statuses,
@@ -58,7 +57,7 @@ impl<S: Sink> Metering<S> {
         jobs.start(delivery, crew, now).await?;
         let emission = Emission {
             clock: jobs.clock(),
-            station,
+            backend,
             ledger,
             interval: Span::from_secs(settings.emission_interval_seconds),
             batch_records: usize::try_from(settings.batch_records).unwrap_or(usize::MAX),

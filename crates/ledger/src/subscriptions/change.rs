@@ -3,7 +3,7 @@
 use seatkeeper_core::RegistryTime;
 
 use super::{Subscription, SubscriptionStatus};
-use crate::PlanName;
+use crate::plans::PlanName;
 
 /// What to change of a subscription that is not over. Members that are none stay as they are;
 /// `Some(None)` takes the end away.

@@ -5,7 +5,8 @@ use seatkeeper_core::{RegistryTime, TenantId, UserId};
 use super::{Subscription, SubscriptionId, SubscriptionStatus, read, write as rows};
 use crate::audit::Action;
 use crate::database::Tx;
-use crate::{Effect, Error, Ledger, PlanName, PlanStatus, Write, Written, ids, plans, tenants};
+use crate::plans::{PlanName, PlanStatus};
+use crate::{Effect, Error, Ledger, Write, Written, ids, plans, tenants};
 
 /// A subscription to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]

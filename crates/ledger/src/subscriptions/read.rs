@@ -6,7 +6,8 @@ use seatkeeper_core::{RegistryTime, TenantId, UserId};
 use super::{Held, Subscriber, Subscription, SubscriptionId, SubscriptionStatus};
 use crate::database::Tx;
 use crate::page::{Page, rows_for};
-use crate::{Error, Ledger, PlanName, times};
+use crate::plans::PlanName;
+use crate::{Error, Ledger, times};
 
 const COLUMNS: [&str; 10] = [
     "id",

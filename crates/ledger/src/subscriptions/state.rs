@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::terms::Phase;
 use super::{Subscription, SubscriptionId, SubscriptionStatus};
-use crate::{PlanName, times};
+use crate::plans::PlanName;
+use crate::times;
 
 /// A subscription's state after a change.
 #[derive(Serialize, Deserialize)]

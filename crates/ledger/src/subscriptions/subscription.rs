@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::terms::Phase;
+use crate::Error;
 use crate::database::Row;
+use crate::plans::PlanName;
 use crate::row::Fields;
-use crate::{Error, PlanName};
 
 /// A subscription's name: a UUID of version 7, so that ids sort by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

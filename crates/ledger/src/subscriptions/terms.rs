@@ -8,8 +8,8 @@ use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms, WhenFull};
 
 use super::SubscriptionStatus;
 use crate::Error;
-use crate::PlanName;
 use crate::database::Row;
+use crate::plans::PlanName;
 use crate::row::Fields;
 
 /// The limit of who has no active subscription: the most restrictive there is.

@@ -4,7 +4,8 @@ use seatkeeper_core::TenantId;
 
 use super::{Subscription, SubscriptionChange, SubscriptionId, SubscriptionStatus, read, write as rows};
 use crate::audit::Action;
-use crate::{Effect, Error, Ledger, PlanStatus, Write, Written, plans, tenants};
+use crate::plans::PlanStatus;
+use crate::{Effect, Error, Ledger, Write, Written, plans, tenants};
 
 impl Ledger {
     /// Changes a subscription, which gives it the next version, and puts that on record. A change that

@@ -7,8 +7,9 @@ use super::{Held, Subscriber, Subscription};
 use crate::audit::{Action, EntitlementChange, Stream, next_seq};
 use crate::database::Tx;
 use crate::idempotency::{self, Answered, Entity};
+use crate::plans::Plan;
 use crate::row::{stored_json, stored_whole};
-use crate::{Effect, Error, Plan, Write, Written, times};
+use crate::{Effect, Error, Write, Written, times};
 
 /// The subscription as the same write was answered before, if it was.
 pub(super) async fn answered(

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Breach;
 use super::grants::Grants;
-use crate::{Action, AuditRecord};
+use crate::audit::{Action, AuditRecord};
 
 /// The sessions that each node had, as its records tell. Its size is that of the pool's kept history.
 #[derive(Debug, Default)]

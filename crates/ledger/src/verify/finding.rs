@@ -4,7 +4,7 @@ use std::fmt;
 
 use seatkeeper_core::{Holder, PoolId, SessionId};
 
-use crate::Stream;
+use crate::audit::Stream;
 
 /// The first thing that a replay found wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

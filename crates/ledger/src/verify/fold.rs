@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use seatkeeper_core::{Holder, RegistryTime, SessionId};
 
 use super::Breach;
-use crate::{SessionEnd, SessionRecord};
+use crate::sessions::{SessionEnd, SessionRecord};
 
 /// Every session of a pool that its records tell of. Its size is that of the pool's kept history.
 #[derive(Debug, Default)]

@@ -3,8 +3,9 @@
 use seatkeeper_core::{PoolKind, RegistryTime};
 
 use super::{Breach, PlanHistory};
+use crate::audit::{Action, AuditRecord};
+use crate::subscriptions::SubscriptionStatus;
 use crate::subscriptions::{Granted, NamedVersion, Phase};
-use crate::{Action, AuditRecord, SubscriptionStatus};
 
 /// The limit where no terms are known, where there is no active subscription, and of a capacity.
 const LIMIT_LEAST: u32 = 1;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Breach;
+use crate::audit::{Action, AuditRecord};
 use crate::plans::BUILT_IN;
-use crate::{Action, AuditRecord};
 
 /// What each plan of one tenant granted at each of its versions, the built-in ones' first included.
 /// Its size is that of the records of the tenant's plans.

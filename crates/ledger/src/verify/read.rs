@@ -4,9 +4,12 @@ use futures_util::TryStreamExt as _;
 use seatkeeper_core::{PoolId, PoolKind, TenantId};
 
 use super::{Cut, Finding, PlanHistory, Proof, Replay};
+use crate::audit::{AuditRecord, Stream};
+use crate::clock_repair::ClockRepair;
 use crate::database::{Query, Row, Tx};
 use crate::row::Fields;
-use crate::{AuditRecord, ClockRepair, Error, Ledger, SessionRecord, Stream};
+use crate::sessions::SessionRecord;
+use crate::{Error, Ledger};
 
 /// What verification came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

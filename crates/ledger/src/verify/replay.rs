@@ -9,7 +9,8 @@ use super::fold::Fold;
 use super::grants::Grants;
 use super::plans::PlanStream;
 use super::{Breach, Finding, Place, PlanHistory};
-use crate::{Action, AuditRecord, SessionEnd, SessionRecord, Stream};
+use crate::audit::{Action, AuditRecord, Stream};
+use crate::sessions::{SessionEnd, SessionRecord};
 
 /// How far retention has deleted a pool's session stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

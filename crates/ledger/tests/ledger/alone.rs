@@ -1,7 +1,8 @@
 //! What nodes decided alone: on record beside the chain of sessions, each once, and within the limit by each node.
 
 use seatkeeper_core::{EndReason, Event, Span};
-use seatkeeper_ledger::{Breach, Keep, Purged, Verdict};
+use seatkeeper_ledger::retention::{Keep, Purged};
+use seatkeeper_ledger::verify::{Breach, Verdict};
 use uuid::Uuid;
 
 use crate::retaining::{proof, run};

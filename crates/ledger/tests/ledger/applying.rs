@@ -2,7 +2,9 @@
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{EndReason, Event, Span};
-use seatkeeper_ledger::{Action, AuditFilter, Error, Ledger, SessionFilter};
+use seatkeeper_ledger::audit::{Action, AuditFilter};
+use seatkeeper_ledger::sessions::SessionFilter;
+use seatkeeper_ledger::{Error, Ledger};
 
 use crate::story::{START, Story, ledger, licensed, tenant};
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use seatkeeper_core::{Bucket, Event, Span};
-use seatkeeper_ledger::{BucketMode, EpochRaise, Error, Ledger, StaleBucket};
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, StaleBucket};
+use seatkeeper_ledger::{Error, Ledger};
 use tokio::sync::watch;
 use uuid::Uuid;
 

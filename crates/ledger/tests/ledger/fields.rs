@@ -4,7 +4,8 @@
 use seatkeeper_core::{
     Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars, Seats, Session, Tier,
 };
-use seatkeeper_ledger::{Action, AuditFilter, AuditRecord, SessionRecord, Stream};
+use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
+use seatkeeper_ledger::sessions::SessionRecord;
 
 use crate::story::{EPOCH, Story, ledger, tenant};
 

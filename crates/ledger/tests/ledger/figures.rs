@@ -30,7 +30,7 @@ async fn of_many_licenses_those_are_told_that_are_used_most() {
         let events: Vec<_> = (0..holders).map(|holder| story.admit(&holder.to_string()).1).collect();
         ledger.apply(&events).await.unwrap();
     }
-    let seats = |license: &seatkeeper_ledger::License, used| LicenseSeats {
+    let seats = |license: &seatkeeper_ledger::licenses::License, used| LicenseSeats {
         license: license.id,
         used,
         total: license.max_seats.0,

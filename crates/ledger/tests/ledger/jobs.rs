@@ -5,7 +5,8 @@ mod schedule;
 mod takeover;
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{JobName, JobRecord, JobRun, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{JobName, JobRecord, JobRun};
 use sqlx::Row as _;
 
 use crate::place::{self, Place};

@@ -1,10 +1,9 @@
 //! Licenses: written, looked up, listed.
 
 use seatkeeper_core::{Seats, Span, Standing, TenantId};
-use seatkeeper_ledger::{
-    Action, AuditFilter, AuditRecord, CountPer, Effect, Error, Idempotency, Ledger, License, LicenseChange,
-    LicenseKey, NewLicense, Status, Write,
-};
+use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord};
+use seatkeeper_ledger::licenses::{CountPer, License, LicenseChange, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
 use crate::story::{START, Story, admin, by, ledger, licensed, new_license, subscribed, tenant};
 

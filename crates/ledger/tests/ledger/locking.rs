@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::poll;
 use seatkeeper_core::Bucket;
-use seatkeeper_ledger::{BucketMode, EpochRaise, Error};
+use seatkeeper_ledger::Error;
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 use uuid::Uuid;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use seatkeeper_core::{Bucket, BucketSet};
-use seatkeeper_ledger::{KnownNode, Ledger, NodeRow};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::nodes::{KnownNode, NodeRow};
 use uuid::Uuid;
 
 use crate::story::ledger;

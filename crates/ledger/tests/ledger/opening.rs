@@ -2,7 +2,8 @@
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::EndReason;
-use seatkeeper_ledger::{Error, Ledger, Settings, Verdict};
+use seatkeeper_ledger::verify::Verdict;
+use seatkeeper_ledger::{Error, Ledger, Settings};
 
 use crate::story::{START, Story, ledger, licensed, new_license};
 

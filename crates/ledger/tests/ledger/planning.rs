@@ -1,6 +1,8 @@
 //! What PostgreSQL reads for a list: what is on it, and not what others have or what is long over.
 
-use seatkeeper_ledger::{Action, AuditFilter, Ledger, SessionFilter};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::audit::{Action, AuditFilter};
+use seatkeeper_ledger::sessions::SessionFilter;
 use sqlx::Executor as _;
 
 use crate::place::Connection;

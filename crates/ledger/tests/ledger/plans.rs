@@ -1,10 +1,9 @@
 //! Plans: built in, written, looked up, listed.
 
 use seatkeeper_core::{PoolKind, Seats, TenantId, WhenFull};
-use seatkeeper_ledger::{
-    Action, AuditFilter, AuditRecord, Effect, Error, Idempotency, Ledger, NewPlan, Plan, PlanChange,
-    PlanStatus, Stream, Write,
-};
+use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
+use seatkeeper_ledger::plans::{NewPlan, Plan, PlanChange, PlanStatus};
+use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
 use crate::story::{
     START, admin, by, ledger, licensed, named, new_license, new_plan, planned, subscribed, tenant,

@@ -1,7 +1,10 @@
 //! The whole ledger, proven or not.
 
 use seatkeeper_core::{EndReason, Seats};
-use seatkeeper_ledger::{Breach, Ledger, LicenseChange, Stream, Verdict};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::audit::Stream;
+use seatkeeper_ledger::licenses::LicenseChange;
+use seatkeeper_ledger::verify::{Breach, Verdict};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::place::{LIVE_MISTAKEN, Place};

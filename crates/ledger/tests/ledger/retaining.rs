@@ -1,9 +1,10 @@
 //! Old history goes, and what stays is still proven.
 
 use seatkeeper_core::{EndReason, Event, Seats, Span};
-use seatkeeper_ledger::{
-    Error, Fence, Idempotency, JobName, Keep, LOCK_TIMEOUT, Ledger, Proof, Purged, RunsKept, Verdict, Write,
-};
+use seatkeeper_ledger::jobs::{Fence, JobName, LOCK_TIMEOUT, RunsKept};
+use seatkeeper_ledger::retention::{Keep, Purged};
+use seatkeeper_ledger::verify::{Proof, Verdict};
+use seatkeeper_ledger::{Error, Idempotency, Ledger, Write};
 
 use crate::story::{START, Story, admin, by, ledger, licensed, new_license, planned, subscribed};
 

@@ -1,7 +1,9 @@
 //! Sessions and records, found by what is known of them.
 
 use seatkeeper_core::{EndReason, Holder, PoolKind, Span, TenantId};
-use seatkeeper_ledger::{Action, AuditFilter, Ledger, SessionFilter};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::audit::{Action, AuditFilter};
+use seatkeeper_ledger::sessions::SessionFilter;
 
 use crate::story::{START, Story, ledger, licensed, tenant};
 

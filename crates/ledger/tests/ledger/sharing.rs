@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{Change, EndReason, Event, RegistryTime, Seats, SessionId, Span};
-use seatkeeper_ledger::{Effect, Error, Idempotency, LicenseChange, Verdict, Write};
+use seatkeeper_ledger::licenses::LicenseChange;
+use seatkeeper_ledger::verify::Verdict;
+use seatkeeper_ledger::{Effect, Error, Idempotency, Write};
 
 use crate::story::{START, Story, admin, by, ledger, licensed, named, new_license, new_plan, tenant};
 
@@ -185,7 +187,8 @@ async fn changes_of_many_nodes_have_a_version_each() {
                 let seats = Some(Seats(100 * n + node));
                 let change = LicenseChange { max_seats: seats, ..LicenseChange::default() };
                 ledger.update_license(&tenant(), id, &change, None, by(&origin)).await.unwrap();
-                let change = seatkeeper_ledger::PlanChange { device_limit: seats, ..Default::default() };
+                let change =
+                    seatkeeper_ledger::plans::PlanChange { device_limit: seats, ..Default::default() };
                 ledger.update_plan(&tenant(), &named("family"), change, by(&origin)).await.unwrap();
             }
         }));

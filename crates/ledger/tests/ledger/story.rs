@@ -7,10 +7,10 @@ use seatkeeper_core::{
     Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind,
     Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users, WhenFull,
 };
-use seatkeeper_ledger::{
-    CountPer, Ledger, License, LicenseKey, NewLicense, NewPlan, NewSubscription, Plan, PlanName, Settings,
-    Status, Subscription, Write,
-};
+use seatkeeper_ledger::licenses::{CountPer, License, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::plans::{NewPlan, Plan, PlanName};
+use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription};
+use seatkeeper_ledger::{Ledger, Settings, Write};
 
 use crate::place::Place;
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use seatkeeper_core::{RegistryTime, Seats, Span, Terms, UserId, WhenFull};
-use seatkeeper_ledger::{
-    Error, Ledger, NewPlan, NewSubscription, PlanChange, Subscription, SubscriptionChange, Verdict, Write,
-    Written,
-};
+use seatkeeper_ledger::plans::{NewPlan, PlanChange};
+use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription, SubscriptionChange};
+use seatkeeper_ledger::verify::Verdict;
+use seatkeeper_ledger::{Error, Ledger, Write, Written};
 
 use crate::story::{
     START, Story, TTL, admin, by, ledger, named, new_plan, new_subscription, planned, tenant,

@@ -1,11 +1,12 @@
 //! Subscriptions: written, looked up, listed.
 
 use seatkeeper_core::{RegistryTime, Span, TenantId, UserId};
-use seatkeeper_ledger::{
-    Action, AuditFilter, AuditRecord, Effect, Error, Idempotency, Ledger, NewSubscription, PlanChange,
-    PlanStatus, Stream, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionId,
-    SubscriptionStatus, Write, Written,
+use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
+use seatkeeper_ledger::plans::{PlanChange, PlanStatus};
+use seatkeeper_ledger::subscriptions::{
+    NewSubscription, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionId, SubscriptionStatus,
 };
+use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write, Written};
 
 use crate::story::{START, admin, by, ledger, named, new_subscription, planned, subscribed, tenant};
 

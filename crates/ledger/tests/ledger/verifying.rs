@@ -1,10 +1,10 @@
 //! A log that is not as it should be, and what the replay says of it.
 
 use seatkeeper_core::{EndReason, Holder, Seats, SessionId, Span};
-use seatkeeper_ledger::{
-    Action, AuditFilter, AuditRecord, Breach, Cut, Finding, LicenseChange, Place, PlanHistory, Proof, Replay,
-    SessionFilter, SessionRecord, Stream,
-};
+use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
+use seatkeeper_ledger::licenses::LicenseChange;
+use seatkeeper_ledger::sessions::{SessionFilter, SessionRecord};
+use seatkeeper_ledger::verify::{Breach, Cut, Finding, Place, PlanHistory, Proof, Replay};
 
 use crate::story::{Story, admin, by, ledger, licensed, tenant};
 

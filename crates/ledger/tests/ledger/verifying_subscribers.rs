@@ -1,7 +1,11 @@
 //! A log of plans and subscriptions that is not as it should be, and what the replay says of it.
 
 use seatkeeper_core::{PoolId, PoolKind, Seats, Span, UserId};
-use seatkeeper_ledger::{Breach, NewSubscription, PlanChange, Stream, SubscriptionChange, Verdict, Write};
+use seatkeeper_ledger::Write;
+use seatkeeper_ledger::audit::Stream;
+use seatkeeper_ledger::plans::PlanChange;
+use seatkeeper_ledger::subscriptions::{NewSubscription, SubscriptionChange};
+use seatkeeper_ledger::verify::{Breach, Verdict};
 use sqlx::Executor as _;
 
 use crate::story::{

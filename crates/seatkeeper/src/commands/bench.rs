@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{EXIT_FAILED, Error};
 use crate::admin::{self, LICENSES, License};
 use crate::api_client::ApiClient;
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 
 /// Preparation and an end that waits for answers under way come on top of the run itself.

@@ -8,7 +8,7 @@ use seatkeeper_server::SectionReference;
 
 use super::error::sentence;
 use super::{EXIT_FAILED, Error};
-use crate::cli::SettingsArgs;
+use crate::args::SettingsArgs;
 use crate::{output, settings};
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ enum What {
     Reference,
 }
 
-pub(super) fn run(args: &ConfigArgs) -> Result<ExitCode, Error> {
+pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, Error> {
     match &args.what {
         None => {
             let settings = settings::load(&args.settings.sources())?;

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use seatkeeper_ledger::JobName;
+use seatkeeper_ledger::jobs::JobName;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Error;
 use crate::admin::{self, JOBS};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]

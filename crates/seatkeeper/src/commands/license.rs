@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Error;
 use crate::admin::{self, LICENSES, License};
 use crate::api_client::ApiClient;
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]

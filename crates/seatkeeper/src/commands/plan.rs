@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use seatkeeper_ledger::PlanName;
+use seatkeeper_ledger::plans::PlanName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Error;
 use crate::admin::{self, PLANS};
 use crate::api_client::ApiClient;
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 
 #[derive(Debug, Subcommand)]

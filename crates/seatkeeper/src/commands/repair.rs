@@ -14,7 +14,7 @@ pub(crate) enum RepairCommand {
     Clock(clock::ClockArgs),
 }
 
-pub(super) async fn run(command: RepairCommand) -> Result<ExitCode, Error> {
+pub(crate) async fn run(command: RepairCommand) -> Result<ExitCode, Error> {
     match command {
         RepairCommand::Clock(args) => clock::run(&args).await,
     }

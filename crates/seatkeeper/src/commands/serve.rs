@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
-use crate::cli::SettingsArgs;
+use crate::args::SettingsArgs;
 use crate::settings::Sources;
 use crate::{logging, output, settings};
 

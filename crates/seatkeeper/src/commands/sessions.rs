@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Error;
 use crate::admin::{self, SESSIONS};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::output;
 use pool::PoolArgs;
 

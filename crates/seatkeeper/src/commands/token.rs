@@ -7,7 +7,7 @@ use clap::Args;
 use seatkeeper_server::auth::{TokenRequest, mint};
 
 use super::Error;
-use crate::cli::DataDirArgs;
+use crate::args::DataDirArgs;
 use crate::{duration, output, settings};
 
 #[derive(Debug, Args)]

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{Actor, Origin, RegistryTime};
-use seatkeeper_ledger::{Ledger, LicenseChange, LicenseId, Settings, Status, Write};
+use seatkeeper_ledger::licenses::{LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::{Ledger, Settings, Write};
 use seatkeeper_server::wall_clock;
 use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};

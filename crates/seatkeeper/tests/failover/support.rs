@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use seatkeeper_core::epoch_counter;
-use seatkeeper_ledger::{BucketMode, Ledger, Location, PostgresUrl};
+use seatkeeper_ledger::buckets::BucketMode;
+use seatkeeper_ledger::{Ledger, Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};

@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use seatkeeper_ledger::{Location, Proof};
+use seatkeeper_ledger::Location;
+use seatkeeper_ledger::verify::Proof;
 use seatkeeper_load::storm::{Door, Operator, Pool, Statistics, Storm};
 use seatkeeper_load::{FixedRequest, Target};
 use serde_json::{Value, json};

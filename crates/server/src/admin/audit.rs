@@ -9,7 +9,7 @@ use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use seatkeeper_core::SessionId;
-use seatkeeper_ledger::{Action, AuditFilter};
+use seatkeeper_ledger::audit::{Action, AuditFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
 
-use crate::wall_clock;
+use seatkeeper_engine::wall_clock;
 
 /// Who a valid token speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,8 +14,7 @@ use reqwest::{Client, StatusCode};
 use tokio::sync::Mutex;
 
 use super::keys::Found;
-use super::{KeyError, Refusal};
-use crate::error::Error;
+use super::{Error, KeyError, Refusal};
 use crate::outbound::{self, ANSWER_BYTES_MAX};
 use crate::settings::{Algorithm, AuthSettings};
 use key_set::{KeySet, NotKeys};

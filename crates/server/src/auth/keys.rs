@@ -6,11 +6,10 @@ use jsonwebtoken::DecodingKey;
 
 use super::jwks::{Jwks, Refresh};
 use super::own_keys::OwnKeys;
-use super::{KeyError, Refusal};
-use crate::error::Error;
+use super::{Error, KeyError, Refusal};
 use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
-use crate::workers::Crew;
+use seatkeeper_engine::WorkerSet;
 
 /// The operator's own, or those that an issuer publishes.
 pub(super) enum Keys {
@@ -63,7 +62,7 @@ impl Keys {
     }
 
     /// Starts what keeps them up to date, where they change; who publishes them has been asked once by then.
-    pub(super) async fn keep_up(&self, upkeep: &Crew) {
+    pub(super) async fn keep_up(&self, upkeep: &WorkerSet) {
         match self {
             Self::Own(keys) => {
                 if let Some((files, contents)) = keys.files() {

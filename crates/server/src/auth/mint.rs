@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::KeyError;
 use super::key;
 use crate::settings::Settings;
-use crate::wall_clock;
+use seatkeeper_engine::wall_clock;
 
 /// Whom a token speaks for.
 #[derive(Clone, Debug)]

@@ -10,47 +10,14 @@ use uuid::Uuid;
 
 use super::claims::Claims;
 use super::keys::{Found, Keys};
+use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};
-use crate::error::Error;
 use crate::settings::{Algorithm, AuthSettings, Settings};
-use crate::wall_clock;
-use crate::workers::Crew;
+use seatkeeper_engine::WorkerSet;
+use seatkeeper_engine::wall_clock;
 
 /// How many valid tokens are remembered. An Ed25519 check costs more than all the rest of a heartbeat.
 const TOKENS_REMEMBERED_MAX: usize = 20_000;
-
-/// The longest token that is looked at.
-const TOKEN_BYTES_MAX: usize = 8 * 1024;
-
-/// The longest tenant or user.
-const NAME_CHARS_MAX: usize = 255;
-
-/// Why a token is not believed, in words for the log; the caller is told no more than that it is not.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error("no bearer token was sent")]
-    Missing,
-    #[error("the token is not the one of the settings")]
-    OtherToken,
-    #[error("more than one Authorization header was sent")]
-    Several,
-    #[error("the token is longer than {TOKEN_BYTES_MAX} bytes")]
-    TooLong,
-    #[error("the token is not valid")]
-    Invalid(#[from] jsonwebtoken::errors::Error),
-    #[error("the token is not signed by the algorithm that is believed")]
-    OtherAlgorithm,
-    #[error("the token names a key that is not known")]
-    UnknownKey,
-    #[error("the token demands that a part of it is understood which is not (crit)")]
-    Critical,
-    #[error("the token is not of the issuer whose tokens are believed")]
-    OtherIssuer,
-    #[error("the token has expired")]
-    Expired,
-    #[error("the token names no tenant or user of 1 to {NAME_CHARS_MAX} printable characters")]
-    Nameless,
-}
 
 /// Believes tokens that its keys signed.
 pub(crate) struct Verifier {
@@ -123,7 +90,7 @@ impl Verifier {
     }
 
     /// Starts what keeps the keys up to date, where they change.
-    pub(crate) async fn keep_up(&self, upkeep: &Crew) {
+    pub(crate) async fn keep_up(&self, upkeep: &WorkerSet) {
         self.keys.keep_up(upkeep).await;
     }
 

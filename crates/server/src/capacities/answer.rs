@@ -1,7 +1,7 @@
 //! A capacity's session, as clients see it.
 
 use seatkeeper_core::{PoolId, Session};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;

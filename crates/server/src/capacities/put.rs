@@ -88,7 +88,7 @@ pub(super) async fn put(
     body: Unread,
 ) -> Result<Response, Error> {
     // Before the body is read: who asks too often costs no more than this.
-    app.limits.acquire(PoolKind::Capacity, &who, &meta).await?;
+    app.limits.acquire(PoolKind::Capacity, &who, &meta.standing).await?;
     let ask: PutSession = body.read(&app).await?;
     let capacity = ask.capacity();
     let pool = capacity.pool();

@@ -115,7 +115,7 @@ pub(super) async fn admit(
     body: Unread,
 ) -> Result<Response, Error> {
     // Before the body is read: who asks too often costs no more than this.
-    app.limits.acquire(PoolKind::Subscriber, &who, &meta).await?;
+    app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing).await?;
     let ask: Admit = body.read(&app).await?;
     let pool = pool_of(&who.tenant, &who.user);
     let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();

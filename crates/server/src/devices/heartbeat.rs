@@ -10,10 +10,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::engine::Beat;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
 use crate::problem::Problem;
+use seatkeeper_engine::HeartbeatOutcome;
 
 /// A device that is still there.
 #[derive(Deserialize, Validate, ToSchema)]
@@ -44,10 +44,10 @@ pub(super) async fn heartbeat(
     let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
     let may_search = || app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
-    match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
-        Beat::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
-        Beat::Ended(past) => Ok(session_ended(past).into_response()),
-        Beat::Missing => {
+    match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
+        HeartbeatOutcome::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
+        HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
+        HeartbeatOutcome::Missing => {
             app.limits.count_unknown_session(kind, &who);
             Err(Error::SessionNotFound)
         }

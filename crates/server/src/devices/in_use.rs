@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use seatkeeper_core::{PoolId, SessionId};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -61,11 +61,12 @@ pub(super) async fn in_use(
 /// The sessions as they are on record. While the ledger is known to be away it is asked for a short time only.
 async fn records(app: &App, pool: &PoolId) -> Result<Vec<SessionRecord>, Error> {
     let records = app.engine.live_records(pool, LISTED_MAX);
-    if app.engine.is_ledger_away() {
+    let records = if app.engine.is_ledger_away() {
         tokio::time::timeout(NAMES_WAIT_MAX, records).await.map_err(|_| Error::TimedOut)?
     } else {
         records.await
-    }
+    };
+    Ok(records?)
 }
 
 impl DeviceSession {

@@ -1,7 +1,7 @@
 //! How a subscriber behaves as a pool of the engine.
 
 use seatkeeper_core::{Origin, Policy, Span, TenantId, UserId, WhenFull, WhenHeld, WhenNamed};
-use seatkeeper_ledger::Entitled;
+use seatkeeper_ledger::subscriptions::Entitled;
 
 use super::pool_of;
 use crate::app::App;
@@ -42,7 +42,7 @@ pub(crate) async fn learn_terms(
     origin: &Origin,
 ) -> Result<(), Error> {
     let terms = entitled(app, tenant, user).await?.terms;
-    app.engine.revise(&pool_of(tenant, user), terms, origin).await
+    Ok(app.engine.revise(&pool_of(tenant, user), terms, origin).await?)
 }
 
 fn ttl_default(app: &App) -> Span {

@@ -1,7 +1,7 @@
 //! Who is told that entitlements have changed.
 
 use seatkeeper_core::{TenantId, UserId};
-use seatkeeper_ledger::LicenseId;
+use seatkeeper_ledger::licenses::LicenseId;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 /// Changes that may wait for a listener: one that is further behind is told that something changed.

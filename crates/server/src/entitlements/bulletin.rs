@@ -14,15 +14,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use redis::aio::PubSub;
-use seatkeeper_ledger::Notices;
+use seatkeeper_ledger::notices::Notices;
 use seatkeeper_registry::redis::Servers;
 use tokio_util::sync::CancellationToken;
 
 use super::{Changed, Entitlements};
 use crate::error::Error;
-use crate::workers::{Left, Worker};
 pub(crate) use by_postgres::{EndTeller, EndedAbroad, NoticeReader};
 use message::Message;
+use seatkeeper_engine::{Progress, Worker};
 
 const CHANNEL: &str = "sk:entitlements";
 
@@ -102,6 +102,8 @@ impl Listener {
 
 #[async_trait]
 impl Worker for Listener {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "bulletin"
     }
@@ -110,10 +112,10 @@ impl Worker for Listener {
         Duration::ZERO
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         tokio::select! {
-            () = self.stopping.cancelled() => Ok(Left::Nothing),
-            ended = self.listen() => ended.map(|()| Left::More),
+            () = self.stopping.cancelled() => Ok(Progress::Idle),
+            ended = self.listen() => ended.map(|()| Progress::More),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use quick_cache::Equivalent;
 use seatkeeper_core::{Span, TenantId, Terms};
-use seatkeeper_ledger::{Ledger, License, LicenseKey};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::licenses::{License, LicenseKey};
 
 use super::announcements::Changed;
 use super::memory::Memory;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use quick_cache::Equivalent;
 use seatkeeper_core::{TenantId, UserId};
-use seatkeeper_ledger::{Ledger, Subscriber};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::subscriptions::Subscriber;
 use seatkeeper_registry::redis::Servers;
 
 use super::announcements::{Announcements, Changed, Listening};

@@ -2,9 +2,9 @@
 
 use seatkeeper_core::{EndReason, Span};
 
-use crate::engine::Past;
 use crate::problem::{self, Problem};
 use crate::times::text_of;
+use seatkeeper_engine::EndedSession;
 
 /// The longest wait that a denial asks for, before it is spread by up to a quarter: a seat may be given
 /// back long before a TTL is over.
@@ -25,7 +25,7 @@ pub(crate) fn wait_seconds(free_in: Option<Span>) -> u64 {
 
 /// The answer to a heartbeat of a session that has ended. Older clients compare the text of `expired`, and acquire anew: no
 /// other reason may have it.
-pub(crate) fn session_ended(past: Past) -> Problem {
+pub(crate) fn session_ended(past: EndedSession) -> Problem {
     let kind = match past.reason {
         EndReason::Expired => &problem::SESSION_EXPIRED,
         EndReason::EntitlementEnded => &problem::SESSION_ENTITLEMENT_ENDED,

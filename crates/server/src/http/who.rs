@@ -4,11 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, HeaderMap};
 use axum::http::request::Parts;
 
 use crate::app::App;
-use crate::auth::{Caller, Refusal};
+use crate::auth::{Caller, bearer_of};
 use crate::error::Error;
 
 /// Any caller with a valid token.
@@ -22,22 +21,6 @@ impl FromRequestParts<App> for Who {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         Ok(Self(app.verifier.caller(bearer_of(&parts.headers)?).await?))
     }
-}
-
-/// Returns the bearer token of a request.
-pub(crate) fn bearer_of(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let mut given = headers.get_all(AUTHORIZATION).iter();
-    let (header, further) = (given.next(), given.next());
-    if further.is_some() {
-        // A proxy in front may have looked at the other one.
-        return Err(Refusal::Several);
-    }
-    header
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim())
-        .ok_or(Refusal::Missing)
 }
 
 impl FromRequestParts<App> for Admin {

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{JobName, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::JobName;
 use tokio::sync::Mutex;
 
 use super::clock::JobTime;

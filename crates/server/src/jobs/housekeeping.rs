@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Fence, JobName, Ledger, RunsKept};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName, RunsKept};
 
 use super::{Job, JobClock};
 use crate::error::Error;

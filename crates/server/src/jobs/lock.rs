@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use seatkeeper_ledger::{Error as LedgerError, Fence, Ledger};
+use seatkeeper_ledger::jobs::Fence;
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
 
 use super::JobClock;
 use crate::error::Error;

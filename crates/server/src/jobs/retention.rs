@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Fence, JobName, Keep, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName};
+use seatkeeper_ledger::retention::Keep;
 
 use super::{Job, JobClock};
 use crate::error::Error;

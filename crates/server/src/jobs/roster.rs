@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use seatkeeper_core::RegistryTime;
-use seatkeeper_ledger::{JobName, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::JobName;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::board::Lifetimes;
 use super::{Board, Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
-use crate::workers::Crew;
+use seatkeeper_engine::WorkerSet;
 
 /// The jobs that this server runs, and a bell for each.
 pub(crate) struct Roster {
@@ -36,7 +37,7 @@ impl Roster {
     pub(crate) async fn start(
         &mut self,
         job: impl Job,
-        crew: &Crew,
+        crew: &WorkerSet,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
         self.ledger.ensure_job(job.name(), job.interval(), now).await?;

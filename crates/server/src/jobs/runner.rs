@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use seatkeeper_ledger::{Error as LedgerError, Fence, JobRun, Ledger};
+use seatkeeper_ledger::jobs::{Fence, JobRun};
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,7 @@ use super::lock::{self, Broken};
 use super::{Board, Job, JobClock};
 use crate::error::Error;
 use crate::metrics::{JobMetrics, RunOutcome};
-use crate::workers::{Left, Worker};
+use seatkeeper_engine::{Progress, Worker};
 
 /// How often a runner looks and its lock is extended, and how long its work may go on at a stop.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +61,8 @@ enum Ended {
 
 #[async_trait]
 impl<J: Job> Worker for Runner<J> {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         self.job.name().as_str()
     }
@@ -72,16 +75,16 @@ impl<J: Job> Worker for Runner<J> {
         self.bell.notified().await;
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         if self.stop.is_cancelled() {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         if !self.board.may_be_due(&self.job).await? {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         let time = self.clock.read().await?;
         if !time.allows(&self.job) {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         let taken =
             self.ledger.take_job(self.job.name(), &self.worker, time.now).await.map_err(Error::Ledger)?;
@@ -92,7 +95,7 @@ impl<J: Job> Worker for Runner<J> {
             let outcome = self.settle(&run.fence, ended).await?;
             self.metrics.ran(self.job.name(), outcome, began.elapsed());
         }
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }
 

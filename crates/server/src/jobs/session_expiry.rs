@@ -4,18 +4,18 @@
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Fence, JobName};
+use seatkeeper_ledger::jobs::{Fence, JobName};
 
 use super::Job;
-use crate::engine::Station;
 use crate::error::Error;
-use crate::workers::{Left, sweep_due};
+use seatkeeper_engine::Backend;
+use seatkeeper_engine::{Progress, sweep_due};
 
 /// Interval between two runs of the job.
 pub(super) const INTERVAL: Span = Span::from_secs(600);
 
 pub(crate) struct SessionExpiry {
-    pub(crate) stations: Vec<Station>,
+    pub(crate) backends: Vec<Backend>,
 }
 
 #[async_trait]
@@ -29,8 +29,8 @@ impl Job for SessionExpiry {
     }
 
     async fn run(&self, _: &Fence) -> Result<(), Error> {
-        for station in self.stations.iter().filter(|station| station.serves_any()) {
-            while sweep_due(&*station.registry).await? == Left::More {
+        for backend in self.backends.iter().filter(|backend| backend.serves_any()) {
+            while sweep_due(&*backend.registry).await? == Progress::More {
                 tokio::task::yield_now().await;
             }
         }

@@ -7,7 +7,7 @@ use garde::Validate;
 use seatkeeper_core::{
     Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
 };
-use seatkeeper_ledger::{CountPer, License};
+use seatkeeper_ledger::licenses::{CountPer, License};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -97,15 +97,15 @@ pub(super) async fn acquire(
     body: Unread,
 ) -> Result<Response, Error> {
     // Before the body is read: who asks too often costs no more than this.
-    app.limits.acquire(PoolKind::License, &who, &meta).await?;
+    app.limits.acquire(PoolKind::License, &who, &meta.standing).await?;
     let ask: Acquire = body.read(&app).await?;
-    let metrics = &app.metrics.claims;
-    metrics.acquire_asked();
+    let metrics = &app.metrics.acquires;
+    metrics.asked();
     let decided = decide(&app, &who, &meta, &ask).await;
     match &decided {
-        Ok(Decided { failure: Some(failure), .. }) => metrics.acquire_failed(*failure),
+        Ok(Decided { failure: Some(failure), .. }) => metrics.failed(*failure),
         Ok(Decided { failure: None, .. }) => {}
-        Err(error) => metrics.acquire_failed(error.into()),
+        Err(error) => metrics.failed(error.into()),
     }
     decided.map(|decided| decided.answer)
 }

@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::engine::Beat;
 use crate::error::Error;
 use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who, session_ended};
 use crate::problem::Problem;
 use crate::times::text_of;
+use seatkeeper_engine::HeartbeatOutcome;
 
 /// A session that lives on.
 #[derive(Serialize, ToSchema)]
@@ -48,10 +48,10 @@ pub(super) async fn heartbeat(
     let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
     let may_search = || app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
-    match app.limits.heartbeat((kind, id), &who, &meta, beat).await? {
-        Beat::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
-        Beat::Ended(past) => Ok(session_ended(past).into_response()),
-        Beat::Missing => {
+    match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
+        HeartbeatOutcome::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
+        HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
+        HeartbeatOutcome::Missing => {
             app.limits.count_unknown_session(kind, &who);
             Err(Error::SessionNotFound)
         }

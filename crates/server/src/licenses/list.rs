@@ -2,7 +2,8 @@
 
 use axum::extract::State;
 use seatkeeper_core::{PoolId, PoolKind, Reach};
-use seatkeeper_ledger::{LicenseId, SessionFilter};
+use seatkeeper_ledger::licenses::LicenseId;
+use seatkeeper_ledger::sessions::SessionFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

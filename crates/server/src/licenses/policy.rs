@@ -1,7 +1,7 @@
 //! How a license behaves as a pool of the engine.
 
 use seatkeeper_core::{Policy, Span, WhenFull, WhenHeld, WhenNamed};
-use seatkeeper_ledger::License;
+use seatkeeper_ledger::licenses::License;
 
 use crate::entitlements::terms_of;
 use crate::settings::LicensesSettings;

@@ -1,5 +1,7 @@
 //! How a caller stands, as the answer's headers tell it.
 
+use std::sync::{Arc, OnceLock};
+
 use axum::http::{HeaderMap, HeaderName};
 
 use super::rate::{Rate, Verdict};
@@ -12,7 +14,7 @@ const MICROS_PER_SECOND: u64 = 1_000_000;
 
 /// How a caller stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(super) struct Standing {
     limit: u64,
     remaining: u64,
     reset_seconds: u64,
@@ -31,9 +33,27 @@ impl Standing {
     }
 
     /// Tells it: how many may come at once, how many of those are left, and in how many seconds all of them are again.
-    pub(crate) fn tell(self, headers: &mut HeaderMap) {
+    fn tell(self, headers: &mut HeaderMap) {
         headers.insert(LIMIT, self.limit.into());
         headers.insert(REMAINING, self.remaining.into());
         headers.insert(RESET, self.reset_seconds.into());
+    }
+}
+
+/// A note of how the caller of one request stands. A clone shares the note.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StandingNote(Arc<OnceLock<Standing>>);
+
+impl StandingNote {
+    /// Notes how the caller stands. A request is counted once, so a second note is ignored.
+    pub(super) fn write(&self, standing: Standing) {
+        let _ = self.0.set(standing);
+    }
+
+    /// Writes the headers of the noted standing; no header if the request was not counted.
+    pub(crate) fn tell(&self, headers: &mut HeaderMap) {
+        if let Some(standing) = self.0.get() {
+            standing.tell(headers);
+        }
     }
 }

@@ -3,9 +3,8 @@
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::http::HeaderMap;
 
-use crate::auth::Refusal;
+use crate::auth::{Refusal, bearer_of};
 use crate::bearer::BearerToken;
-use crate::http::bearer_of;
 
 /// The series that a scrape is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

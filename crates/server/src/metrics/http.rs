@@ -11,7 +11,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use super::Timing;
-use crate::http::UNKNOWN_ROUTE;
+
+/// The route of what is at no address of the server's.
+pub(crate) const UNKNOWN_ROUTE: &str = "unknown";
 
 /// The method of what has none of the usual ones.
 const OTHER_METHOD: &str = "OTHER";

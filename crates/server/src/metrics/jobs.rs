@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use seatkeeper_ledger::JobName;
+use seatkeeper_ledger::jobs::JobName;
 
 use super::{LockMetrics, Timing};
 

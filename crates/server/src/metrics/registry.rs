@@ -8,15 +8,14 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use seatkeeper_core::{Bucket, PoolKind, Span};
-use seatkeeper_ledger::BucketMode;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::{ClockSteps, Store};
 use tokio::time::timeout;
 
 use super::gauges::{gauge, gauges};
 use super::{KINDS, Look, OfKind, Source};
-use crate::engine::{Engine, Registries, Station};
 use crate::error::Error;
-use crate::failover::EpochLease;
+use seatkeeper_engine::{Backend, Engine};
 
 /// How long a registry may take to answer, so that one that hangs does not keep the others from being looked at.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -24,8 +23,6 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// This node.
 pub(crate) struct Node {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) registries: Registries,
-    pub(crate) lease: Arc<EpochLease>,
     pub(crate) clocks: Vec<(Store, Arc<ClockSteps>)>,
 }
 
@@ -66,10 +63,10 @@ impl Source for Node {
     async fn look(&self) -> Result<Standing, Error> {
         let is_ready = self.engine.is_ready().await.is_ok();
         let (mut journal_lag, mut due) = (None, None);
-        for station in self.registries.all().filter(|station| station.serves_any()) {
-            let Ok(Ok(lag)) = timeout(ANSWER_MAX, lag(station)).await else { continue };
+        for backend in self.engine.registries().all().filter(|backend| backend.serves_any()) {
+            let Ok(Ok(lag)) = timeout(ANSWER_MAX, lag(backend)).await else { continue };
             journal_lag = journal_lag.max(Some(lag));
-            if let Ok(Ok(buckets)) = timeout(ANSWER_MAX, station.registry.due_buckets()).await {
+            if let Ok(Ok(buckets)) = timeout(ANSWER_MAX, backend.registry.due_buckets()).await {
                 due = Some(due.unwrap_or_default() + buckets.len());
             }
         }
@@ -77,20 +74,20 @@ impl Source for Node {
     }
 }
 
-async fn lag(station: &Station) -> Result<Span, seatkeeper_registry::Error> {
-    let now = station.registry.now().await?;
-    Ok(station.commits.waiting_since().map_or(Span::default(), |since| now.since(since)))
+async fn lag(backend: &Backend) -> Result<Span, seatkeeper_registry::Error> {
+    let now = backend.registry.now().await?;
+    Ok(backend.commits.waiting_since().map_or(Span::default(), |since| now.since(since)))
 }
 
 impl Node {
     /// Events that wait for the ledger, as far as this node knows.
     fn journal_depth(&self) -> u64 {
-        self.registries.all().map(|station| station.registry.journal_depth() as u64).sum()
+        self.engine.registries().all().map(|backend| backend.registry.journal_depth() as u64).sum()
     }
 
     /// How long ago the sweeper of each registry last had nothing left to do, the longest of them; none: it is off.
     fn sweeper_idle(&self) -> Option<f64> {
-        let swept = self.registries.all().filter_map(|station| *station.swept.lock());
+        let swept = self.engine.registries().all().filter_map(|backend| *backend.swept.lock());
         swept.map(|swept| swept.elapsed().as_secs_f64()).reduce(f64::max)
     }
 
@@ -113,8 +110,8 @@ impl Node {
     /// What serves pools of this kind: the worst over all buckets.
     fn mode(&self, kind: PoolKind) -> u64 {
         // Capacities are served alike in every mode, where they have a registry of their own.
-        let lasts = kind == PoolKind::Capacity && self.registries.lasting.is_some();
-        let modes = Bucket::all().map(|bucket| self.lease.mode(bucket));
+        let lasts = kind == PoolKind::Capacity && self.engine.registries().lasting.is_some();
+        let modes = Bucket::all().map(|bucket| self.engine.mode(bucket));
         if lasts { 0 } else { modes.map(number_of).max().unwrap_or_default() }
     }
 }

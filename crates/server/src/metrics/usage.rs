@@ -4,7 +4,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use seatkeeper_ledger::Settlement;
+use seatkeeper_ledger::usage::Settlement;
 
 /// Windows and batches of usage that this node had to do with.
 #[derive(Clone, Debug)]

@@ -37,3 +37,8 @@ impl Serialize for Secret {
         serializer.serialize_str(MASK)
     }
 }
+
+/// Returns `true` if a header can carry this token.
+pub(crate) fn is_token(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic())
+}

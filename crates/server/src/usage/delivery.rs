@@ -5,17 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{Stream, TryStreamExt, stream};
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{DueBatch, Fence, JobName, Ledger, Settlement};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName};
+use seatkeeper_ledger::usage::{DueBatch, Settlement};
 use seatkeeper_registry::Registry;
 
 use super::sink::Sink;
 use super::verdict::settlement;
 use crate::error::Error;
-use crate::jobs::Job;
+use crate::jobs::{Job, USAGE_DELIVERY_INTERVAL};
 use crate::metrics::{Emitted, UsageMetrics};
 
-/// How often batches are looked for that are to be tried again; an emission asks for a run by itself.
-pub(crate) const INTERVAL: Span = Span::from_secs(5);
 /// Batches that are on their way to the sink at the same time.
 const BATCHES_AT_ONCE_MAX: usize = 4;
 
@@ -34,7 +34,7 @@ impl Job for Delivery {
     }
 
     fn interval(&self) -> Span {
-        INTERVAL
+        USAGE_DELIVERY_INTERVAL
     }
 
     /// Tries each batch that is due now, once.

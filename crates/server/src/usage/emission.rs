@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
-use seatkeeper_ledger::{Fence, JobName, Ledger};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName};
 
-use crate::engine::{Overtaken, Station};
 use crate::error::Error;
 use crate::jobs::{Job, JobClock};
 use crate::metrics::{Emitted, UsageMetrics};
+use seatkeeper_engine::{Backend, Overtaken};
 
 pub(crate) struct Emission {
     pub(crate) clock: Arc<JobClock>,
-    pub(crate) station: Station,
+    pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
     pub(crate) interval: Span,
     pub(crate) batch_records: usize,
@@ -63,8 +64,8 @@ impl Emission {
         // The time first: whatever comes into a journal after its end was read happens at this time or later.
         let now = self.clock.read_to_schedule().await?;
         for bucket in Bucket::all() {
-            let end = self.station.registry.journal_end(bucket).await?;
-            self.station.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;
+            let end = self.backend.registry.journal_end(bucket).await?;
+            self.backend.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;
         }
         Ok(now)
     }

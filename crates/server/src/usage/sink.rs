@@ -6,7 +6,7 @@ mod http;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_ledger::DueBatch;
+use seatkeeper_ledger::usage::DueBatch;
 
 pub(crate) use http::HttpSink;
 pub use http::SinkError;

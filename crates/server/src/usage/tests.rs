@@ -4,15 +4,17 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use seatkeeper_core::Region;
-use seatkeeper_ledger::{DueBatch, JobName, Settings};
+use seatkeeper_ledger::Settings;
+use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::usage::DueBatch;
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{ManualClock, Registry};
 
 use super::sink::Reply;
 use super::*;
-use crate::engine::Commits;
 use crate::jobs::JobClock;
 use crate::metrics::JobMetrics;
+use seatkeeper_engine::Commits;
 
 const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 
@@ -49,12 +51,12 @@ async fn at_no_moment_is_there_an_emission_without_a_delivery_that_it_can_ask_fo
         let metering = Metering {
             sink: NoSink,
             settings: UsageSettings::default(),
-            station: Station::lasting(Arc::clone(&registry), Commits::new(1_000)),
+            backend: Backend::lasting(Arc::clone(&registry), Commits::new(1_000)),
             ledger: ledger.clone(),
             metrics: UsageMetrics::default(),
         };
         let clock = Arc::new(JobClock::of_process(registry));
-        let (crew, mut jobs) = (Crew::new(), Roster::new(clock, ledger.clone(), JobMetrics::default()));
+        let (crew, mut jobs) = (WorkerSet::new(), Roster::new(clock, ledger.clone(), JobMetrics::default()));
         let done = steps_of(steps, metering.start(&crew, &mut jobs, NOW)).await;
         let known: Vec<_> = ledger.list_jobs().await.unwrap().into_iter().map(|job| job.name).collect();
         let has = |name| known.contains(&name);

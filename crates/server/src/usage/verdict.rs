@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::Settlement;
+use seatkeeper_ledger::usage::Settlement;
 
 use super::sink::Reply;
 

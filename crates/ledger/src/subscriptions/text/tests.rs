@@ -1,7 +1,7 @@
 use seatkeeper_core::WhenFull;
 
 use super::*;
-use crate::SubscriptionStatus;
+use crate::subscriptions::SubscriptionStatus;
 
 fn held() -> Held {
     Held {

@@ -1,7 +1,8 @@
 //! What is on record of a job's runs.
 
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Fence, JobName, JobOutcome, Ledger, RunsKept};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::jobs::{Fence, JobName, JobOutcome, RunsKept};
 
 use super::{JOB, take, with_job};
 use crate::story::START;

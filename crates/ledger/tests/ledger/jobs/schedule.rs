@@ -1,7 +1,8 @@
 //! When a job is due.
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{Error, JobName, JobState};
+use seatkeeper_ledger::Error;
+use seatkeeper_ledger::jobs::{JobName, JobState};
 
 use super::{INTERVAL, JOB, job, tables, take, with_job};
 use crate::story::{START, ledger};

@@ -1,7 +1,8 @@
 //! I8: a job's effects belong to one run at a time, and a stale run changes nothing.
 
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{Error, JobOutcome, LOCK_TIMEOUT};
+use seatkeeper_ledger::Error;
+use seatkeeper_ledger::jobs::{JobOutcome, LOCK_TIMEOUT};
 
 use super::{JOB, job, tables, take, with_job};
 use crate::story::START;

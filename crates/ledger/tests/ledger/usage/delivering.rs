@@ -1,5 +1,7 @@
 use seatkeeper_core::{EndReason, Span};
-use seatkeeper_ledger::{BatchState, JobName, Keep, Settlement};
+use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::retention::Keep;
+use seatkeeper_ledger::usage::{BatchState, Settlement};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 

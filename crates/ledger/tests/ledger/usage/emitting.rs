@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use seatkeeper_core::{EndReason, Span, Usage, Window};
-use seatkeeper_ledger::JobName;
+use seatkeeper_ledger::jobs::JobName;
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 use crate::story::START;

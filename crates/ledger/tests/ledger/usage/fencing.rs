@@ -4,7 +4,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use seatkeeper_core::{RegistryTime, Window};
-use seatkeeper_ledger::{BatchState, Error, JobName, Settlement, UsageBatch};
+use seatkeeper_ledger::Error;
+use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::usage::{BatchState, Settlement, UsageBatch};
 
 use super::meter::{MINUTE, Meter, tenant};
 use crate::story::START;

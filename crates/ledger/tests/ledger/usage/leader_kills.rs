@@ -7,7 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use seatkeeper_core::{EndReason, RegistryTime, SessionId, Span, Usage, Window};
-use seatkeeper_ledger::{DueBatch, Error, Fence, JobName, Ledger, Settlement, UsageRecord};
+use seatkeeper_ledger::jobs::{Fence, JobName};
+use seatkeeper_ledger::usage::{DueBatch, Settlement, UsageRecord};
+use seatkeeper_ledger::{Error, Ledger};
 use uuid::Uuid;
 
 use super::meter::{MINUTE, Meter, tenant};

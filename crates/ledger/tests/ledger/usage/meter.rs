@@ -6,7 +6,9 @@ use seatkeeper_core::{
     Actor, Change, EndReason, Event, Holder, Metered, Origin, Particulars, PoolId, PoolKind, Region,
     RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
 };
-use seatkeeper_ledger::{DueBatch, Emitted, Error, Fence, JobName, LOCK_TIMEOUT, Ledger, Settlement};
+use seatkeeper_ledger::jobs::{Fence, JobName, LOCK_TIMEOUT};
+use seatkeeper_ledger::usage::{DueBatch, Emitted, Settlement};
+use seatkeeper_ledger::{Error, Ledger};
 use uuid::Uuid;
 
 use crate::place::Place;

@@ -1,5 +1,6 @@
 use seatkeeper_core::{EndReason, Span, Usage, Window};
-use seatkeeper_ledger::{JobName, Settlement, UsageBooks};
+use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::usage::{Settlement, UsageBooks};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};

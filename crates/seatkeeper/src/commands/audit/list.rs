@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::admin::{self, AUDIT};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::commands::Error;
 use crate::output;
 

@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use seatkeeper_ledger::{ClockRepair, Error as LedgerError, Finding, Ledger, Location, Proof, Verdict};
+use seatkeeper_ledger::clock_repair::ClockRepair;
+use seatkeeper_ledger::verify::{Finding, Proof, Verdict};
+use seatkeeper_ledger::{Error as LedgerError, Ledger, Location};
 use serde_json::{Value, json};
 
-use crate::cli::LedgerArgs;
+use crate::args::LedgerArgs;
 use crate::commands::{EXIT_FAILED, Error};
 use crate::{output, settings};
 

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::{ClockRepair, Ledger, Location, Settings};
+use seatkeeper_ledger::clock_repair::ClockRepair;
+use seatkeeper_ledger::{Ledger, Location, Settings};
 use seatkeeper_registry::postgres::{RegistryRepair, repair_clock};
 use seatkeeper_server::wall_clock;
 
-use crate::cli::LedgerArgs;
+use crate::args::LedgerArgs;
 use crate::commands::{EXIT_FAILED, Error};
 use crate::{output, settings};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use seatkeeper_client::Wait;
 
-use crate::cli::DataDirArgs;
+use crate::args::DataDirArgs;
 use crate::duration;
 use crate::settings::{VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL};
 

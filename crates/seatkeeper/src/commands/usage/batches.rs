@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Amount;
 use crate::admin::{self, USAGE_BATCHES};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::commands::Error;
 use crate::output;
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Amount;
 use crate::admin::{self, USAGE};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::commands::Error;
 use crate::output;
 

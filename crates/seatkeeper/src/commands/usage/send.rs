@@ -5,7 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::admin::{self, USAGE_BATCHES};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::commands::Error;
 use crate::output;
 

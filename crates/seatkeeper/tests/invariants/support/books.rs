@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use seatkeeper_core::TenantId;
-use seatkeeper_ledger::{Action, AuditFilter, AuditRecord, Ledger, Location, Proof, Stream, Verdict};
+use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
+use seatkeeper_ledger::verify::{Proof, Verdict};
+use seatkeeper_ledger::{Ledger, Location};
 
 use crate::house::TENANT;
 

@@ -1,5 +1,5 @@
 use seatkeeper_core::{Holder, PoolKind, UserId};
-use seatkeeper_ledger::AuditRecord;
+use seatkeeper_ledger::audit::AuditRecord;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

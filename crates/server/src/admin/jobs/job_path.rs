@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use seatkeeper_ledger::JobName;
+use seatkeeper_ledger::jobs::JobName;
 
 use crate::app::App;
 use crate::error::Error;

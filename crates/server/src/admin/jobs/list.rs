@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use seatkeeper_core::Span;
-use seatkeeper_ledger::{JobName, JobRecord};
+use seatkeeper_ledger::jobs::{JobName, JobRecord};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_ledger::JobRunRecord;
+use seatkeeper_ledger::jobs::JobRunRecord;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 

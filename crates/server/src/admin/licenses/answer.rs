@@ -1,4 +1,4 @@
-use seatkeeper_ledger::{CountPer, License, Status};
+use seatkeeper_ledger::licenses::{CountPer, License, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;

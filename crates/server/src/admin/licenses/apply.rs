@@ -1,7 +1,8 @@
 //! Carries a change of a license through: ledger, what is remembered of it, live sessions.
 
 use seatkeeper_core::{Origin, TenantId};
-use seatkeeper_ledger::{Effect, Idempotency, License, LicenseChange, LicenseId, Write, Written};
+use seatkeeper_ledger::licenses::{License, LicenseChange, LicenseId};
+use seatkeeper_ledger::{Effect, Idempotency, Write, Written};
 
 use crate::app::App;
 use crate::entitlements::{Changed, terms_of};

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use garde::Validate;
 use rand::distr::{Alphanumeric, SampleString};
 use seatkeeper_core::{Seats, TenantId};
-use seatkeeper_ledger::{CountPer, LicenseKey, NewLicense, Status, Write};
+use seatkeeper_ledger::Write;
+use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

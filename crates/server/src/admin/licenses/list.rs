@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_ledger::Status;
+use seatkeeper_ledger::licenses::Status;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_ledger::LicenseId;
+use seatkeeper_ledger::licenses::LicenseId;
 
 use super::answer::LicenseAnswer;
 use crate::app::App;

@@ -1,6 +1,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
-use seatkeeper_ledger::{LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::licenses::{LicenseChange, LicenseId, Status};
 
 use super::apply::Apply;
 use crate::app::App;

@@ -2,7 +2,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
 use seatkeeper_core::Seats;
-use seatkeeper_ledger::{CountPer, LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::licenses::{CountPer, LicenseChange, LicenseId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -1,4 +1,4 @@
-use seatkeeper_ledger::{Plan, PlanName, PlanStatus};
+use seatkeeper_ledger::plans::{Plan, PlanName, PlanStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 

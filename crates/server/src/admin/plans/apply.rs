@@ -1,7 +1,8 @@
 //! Carries a change of a plan through: the ledger, and what is remembered of subscribers.
 
 use seatkeeper_core::{Origin, TenantId};
-use seatkeeper_ledger::{Idempotency, Plan, PlanChange, PlanName, Write};
+use seatkeeper_ledger::plans::{Plan, PlanChange, PlanName};
+use seatkeeper_ledger::{Idempotency, Write};
 
 use crate::app::App;
 use crate::entitlements::Changed;

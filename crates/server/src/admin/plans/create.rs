@@ -2,7 +2,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use garde::Validate;
 use seatkeeper_core::{Seats, TenantId, WhenFull};
-use seatkeeper_ledger::{NewPlan, PlanName, Write};
+use seatkeeper_ledger::Write;
+use seatkeeper_ledger::plans::{NewPlan, PlanName};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

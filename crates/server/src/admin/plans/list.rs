@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_ledger::PlanStatus;
+use seatkeeper_ledger::plans::PlanStatus;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

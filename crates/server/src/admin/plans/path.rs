@@ -1,6 +1,6 @@
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use seatkeeper_ledger::PlanName;
+use seatkeeper_ledger::plans::PlanName;
 
 use crate::error::Error;
 

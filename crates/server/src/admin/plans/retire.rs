@@ -1,6 +1,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
-use seatkeeper_ledger::{PlanChange, PlanStatus};
+use seatkeeper_ledger::plans::{PlanChange, PlanStatus};
 
 use super::apply::Apply;
 use super::path::PlanPath;

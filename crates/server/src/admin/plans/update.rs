@@ -1,7 +1,7 @@
 use axum::extract::State;
 use garde::Validate;
 use seatkeeper_core::{Seats, WhenFull};
-use seatkeeper_ledger::{PlanChange, PlanStatus};
+use seatkeeper_ledger::plans::{PlanChange, PlanStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

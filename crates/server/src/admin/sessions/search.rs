@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use seatkeeper_core::{Authority, Holder, PoolId, PoolKind, TenantId, UserId};
-use seatkeeper_ledger::{SessionFilter, SessionRecord};
+use seatkeeper_ledger::sessions::{SessionFilter, SessionRecord};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,5 +1,6 @@
 use seatkeeper_core::RegistryTime;
-use seatkeeper_ledger::{PlanName, Subscription, SubscriptionStatus};
+use seatkeeper_ledger::plans::PlanName;
+use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
-use seatkeeper_ledger::{SubscriptionChange, SubscriptionId};
+use seatkeeper_ledger::subscriptions::{SubscriptionChange, SubscriptionId};
 
 use super::write::{Wanted, WriteThrough};
 use crate::app::App;

@@ -3,7 +3,8 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use garde::Validate;
 use seatkeeper_core::{TenantId, UserId};
-use seatkeeper_ledger::{NewSubscription, PlanName};
+use seatkeeper_ledger::plans::PlanName;
+use seatkeeper_ledger::subscriptions::NewSubscription;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

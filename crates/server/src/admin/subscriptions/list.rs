@@ -1,6 +1,7 @@
 use axum::extract::State;
 use seatkeeper_core::UserId;
-use seatkeeper_ledger::{PlanName, SubscriptionFilter, SubscriptionStatus};
+use seatkeeper_ledger::plans::PlanName;
+use seatkeeper_ledger::subscriptions::{SubscriptionFilter, SubscriptionStatus};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_ledger::SubscriptionId;
+use seatkeeper_ledger::subscriptions::SubscriptionId;
 
 use super::answer::SubscriptionAnswer;
 use crate::app::App;

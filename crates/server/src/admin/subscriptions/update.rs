@@ -1,7 +1,8 @@
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
-use seatkeeper_ledger::{PlanName, SubscriptionChange, SubscriptionId};
+use seatkeeper_ledger::plans::PlanName;
+use seatkeeper_ledger::subscriptions::{SubscriptionChange, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

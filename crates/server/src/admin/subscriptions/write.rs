@@ -2,9 +2,8 @@
 //! sessions, which end when the subscription does: a new end counts for those that are live.
 
 use seatkeeper_core::{Origin, RegistryTime, TenantId};
-use seatkeeper_ledger::{
-    Idempotency, NewSubscription, Subscription, SubscriptionChange, SubscriptionId, Write,
-};
+use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription, SubscriptionChange, SubscriptionId};
+use seatkeeper_ledger::{Idempotency, Write};
 
 use super::answer::SubscriptionAnswer;
 use crate::app::App;

@@ -1,4 +1,4 @@
-use seatkeeper_ledger::{Recorded, UsageBatch, UsageBooks, UsageWindow, WindowBooks};
+use seatkeeper_ledger::usage::{Recorded, UsageBatch, UsageBooks, UsageWindow, WindowBooks};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -107,7 +107,7 @@ impl WindowAnswer {
 
 impl BatchAnswer {
     pub(super) fn of(batch: UsageBatch) -> Self {
-        let is_pending = batch.state == seatkeeper_ledger::BatchState::Pending;
+        let is_pending = batch.state == seatkeeper_ledger::usage::BatchState::Pending;
         Self {
             batch_id: batch.id,
             window_start: text_of(batch.window.starts()),

@@ -1,5 +1,5 @@
 use axum::extract::State;
-use seatkeeper_ledger::BatchState;
+use seatkeeper_ledger::usage::BatchState;
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,7 +1,7 @@
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Window};
-use seatkeeper_ledger::{TALLY_MAX, WINDOWS_RECONCILED_MAX};
+use seatkeeper_ledger::usage::{TALLY_MAX, WINDOWS_RECONCILED_MAX};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -1,5 +1,6 @@
 use axum::extract::State;
-use seatkeeper_ledger::{Error as LedgerError, JobName};
+use seatkeeper_ledger::Error as LedgerError;
+use seatkeeper_ledger::jobs::JobName;
 
 use super::answer::BatchAnswer;
 use crate::app::App;

@@ -1,13 +1,13 @@
 //! Looks at an issuer's keys every so often.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::Jwks;
-use crate::error::Error;
-use crate::workers::{Left, Worker};
+use seatkeeper_engine::{Progress, Worker};
 
 pub(crate) struct Refresh(Arc<Jwks>);
 
@@ -24,6 +24,8 @@ impl Refresh {
 
 #[async_trait]
 impl Worker for Refresh {
+    type Error = Infallible;
+
     fn name(&self) -> &'static str {
         "keys"
     }
@@ -32,8 +34,8 @@ impl Worker for Refresh {
         self.0.due_in()
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Infallible> {
         self.0.ask_if_due().await;
-        Ok(Left::Nothing)
+        Ok(Progress::Idle)
     }
 }

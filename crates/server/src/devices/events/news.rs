@@ -2,7 +2,8 @@
 
 use axum::response::sse::Event;
 use seatkeeper_core::{Device, EndReason, RegistryTime, SessionId};
-use seatkeeper_ledger::{Entitled, Successor};
+use seatkeeper_ledger::sessions::Successor;
+use seatkeeper_ledger::subscriptions::Entitled;
 use serde::Serialize;
 use uuid::Uuid;
 

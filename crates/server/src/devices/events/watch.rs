@@ -7,16 +7,16 @@ use std::time::Duration;
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
 use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, UserId};
-use seatkeeper_ledger::SessionRecord;
+use seatkeeper_ledger::sessions::SessionRecord;
 use tokio::time::Instant;
 
 use super::cursor::Cursor;
 use super::news;
 use crate::app::App;
 use crate::devices::policy::entitled;
-use crate::engine::Listener;
 use crate::entitlements::Listening;
 use crate::error::Error;
+use seatkeeper_engine::Listener;
 
 /// How long to wait before looking again when there was no answer.
 const RETRY: Duration = Duration::from_secs(1);

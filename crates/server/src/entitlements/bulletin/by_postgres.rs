@@ -10,17 +10,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, BucketSet, Change, Event, PoolKind};
-use seatkeeper_ledger::{Notice, NoticeListener, Notices};
+use seatkeeper_ledger::notices::{Notice, NoticeListener, Notices};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::message::Message;
 use super::{ANSWER_TIMEOUT, STILL_THERE};
-use crate::engine::Endings;
 use crate::entitlements::{Changed, Entitlements};
 use crate::error::Error;
-use crate::workers::{Left, Worker};
+use seatkeeper_engine::Endings;
+use seatkeeper_engine::{Progress, Worker};
 
 pub(super) const ENTITLEMENTS: &str = "seatkeeper_entitlements";
 const ENDINGS: &str = "seatkeeper_endings";
@@ -58,6 +58,8 @@ pub(crate) struct EndTeller {
 
 #[async_trait]
 impl Worker for EndTeller {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "end_teller"
     }
@@ -66,17 +68,17 @@ impl Worker for EndTeller {
         Duration::from_secs(1)
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         let buckets = std::mem::take(&mut *self.ended.buckets.lock());
         if buckets.is_empty() {
-            return Ok(Left::Nothing);
+            return Ok(Progress::Idle);
         }
         if let Err(error) = self.notices.tell(ENDINGS, &text_of(&buckets)).await {
             let mut untold = self.ended.buckets.lock();
             buckets.iter().for_each(|bucket| untold.insert(bucket));
             return Err(Error::Ledger(error));
         }
-        Ok(Left::Later(COLLECTED_FOR))
+        Ok(Progress::Defer(COLLECTED_FOR))
     }
 
     async fn woken(&self) {
@@ -123,6 +125,8 @@ impl NoticeReader {
 
 #[async_trait]
 impl Worker for NoticeReader {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "notices"
     }
@@ -131,10 +135,10 @@ impl Worker for NoticeReader {
         Duration::ZERO
     }
 
-    async fn activate(&self) -> Result<Left, Error> {
+    async fn activate(&self) -> Result<Progress, Error> {
         tokio::select! {
-            () = self.stopping.cancelled() => Ok(Left::Nothing),
-            lost = self.read() => lost.map(|()| Left::More),
+            () = self.stopping.cancelled() => Ok(Progress::Idle),
+            lost = self.read() => lost.map(|()| Progress::More),
         }
     }
 }

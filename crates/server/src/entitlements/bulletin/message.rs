@@ -1,7 +1,7 @@
 //! A change as nodes tell it.
 
 use seatkeeper_core::TenantId;
-use seatkeeper_ledger::LicenseId;
+use seatkeeper_ledger::licenses::LicenseId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -1,14 +1,16 @@
 use std::time::Instant;
 
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, Span, TenantId, UserId};
-use seatkeeper_ledger::{Ledger, LicenseId, NewSubscription, Settings, Write};
+use seatkeeper_ledger::licenses::LicenseId;
+use seatkeeper_ledger::subscriptions::NewSubscription;
+use seatkeeper_ledger::{Ledger, Settings, Write};
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
 
 use super::*;
 use crate::entitlements::{Licenses, Subscribers};
-use crate::workers::Crew;
+use seatkeeper_engine::WorkerSet;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -37,7 +39,7 @@ fn what_cannot_be_read_may_have_been_anything() {
 /// A node of two that share a ledger.
 struct Node {
     entitlements: Arc<Entitlements>,
-    crew: Crew,
+    crew: WorkerSet,
 }
 
 impl Node {
@@ -48,7 +50,7 @@ impl Node {
         let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(others.clone()));
         let entitlements =
             Arc::new(Entitlements { licenses, subscribers, others: Some(Others::ByRedis(others.clone())) });
-        let crew = Crew::new();
+        let crew = WorkerSet::new();
         crew.start(Listener::new(others, Arc::clone(&entitlements), crew.stopping()));
         Self { entitlements, crew }
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use seatkeeper_core::{TenantId, UserId};
-use seatkeeper_ledger::{Ledger, Subscriber};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::subscriptions::Subscriber;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 

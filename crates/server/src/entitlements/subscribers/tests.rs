@@ -1,6 +1,8 @@
 use futures_util::FutureExt as _;
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, Span};
-use seatkeeper_ledger::{NewSubscription, PlanChange, Settings, Write};
+use seatkeeper_ledger::plans::PlanChange;
+use seatkeeper_ledger::subscriptions::NewSubscription;
+use seatkeeper_ledger::{Settings, Write};
 
 use super::*;
 

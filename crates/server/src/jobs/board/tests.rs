@@ -3,7 +3,8 @@
 #![allow(clippy::expect_used, reason = "a failed expectation fails the test")]
 
 use seatkeeper_core::Region;
-use seatkeeper_ledger::{Fence, Settings};
+use seatkeeper_ledger::Settings;
+use seatkeeper_ledger::jobs::Fence;
 use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
 

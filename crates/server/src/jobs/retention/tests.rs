@@ -1,5 +1,6 @@
 use seatkeeper_core::{Change, Denial, Denied, Event, Origin, PoolId, PoolKind, Region, RegistryTime, Seats};
-use seatkeeper_ledger::{AuditFilter, Settings};
+use seatkeeper_ledger::Settings;
+use seatkeeper_ledger::audit::AuditFilter;
 use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
 

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Region, RegistryTime, Span};
-use seatkeeper_ledger::{
-    Fence, JobName, JobOutcome, JobRecord, JobRunRecord, LOCK_TIMEOUT, Ledger, RunsKept, Settings,
-};
+use seatkeeper_ledger::jobs::{Fence, JobName, JobOutcome, JobRecord, JobRunRecord, LOCK_TIMEOUT, RunsKept};
+use seatkeeper_ledger::{Ledger, Settings};
 use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
 use tempfile::TempDir;
@@ -20,7 +19,7 @@ use crate::error::Error;
 use crate::jobs::board::Lifetimes;
 use crate::jobs::{Board, Job, JobClock};
 use crate::metrics::JobMetrics;
-use crate::workers::{Crew, Worker};
+use seatkeeper_engine::{Worker, WorkerSet};
 
 const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 const INTERVAL: Span = Span::from_secs(600);
@@ -328,7 +327,7 @@ async fn a_failure_and_a_panic_are_on_record_and_tried_again_after_a_pause() {
 async fn at_a_stop_nothing_is_taken_and_work_that_is_not_done_in_time_is_another_workers_at_once() {
     let scene = Scene::set().await;
     let stopped = scene.runner("a", Script::WaitAndWrite, Pace { grace: Duration::from_millis(50), ..STILL });
-    let (seen, crew) = (Arc::clone(&stopped.job.seen), Crew::new());
+    let (seen, crew) = (Arc::clone(&stopped.job.seen), WorkerSet::new());
     crew.start(Runner { stop: crew.stopping(), ..stopped });
     seen.until(|seen| seen.begun() == 1).await;
     tokio::time::timeout(DEADLINE, crew.stop()).await.expect("a stop");
@@ -348,7 +347,7 @@ async fn at_a_stop_nothing_is_taken_and_work_that_is_not_done_in_time_is_another
 async fn work_under_way_at_a_stop_may_end_well() {
     let scene = Scene::set().await;
     let runner = scene.runner("a", Script::WaitAndWrite, STILL);
-    let (seen, gate, crew) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.job.gate), Crew::new());
+    let (seen, gate, crew) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.job.gate), WorkerSet::new());
     crew.start(Runner { stop: crew.stopping(), ..runner });
     seen.until(|seen| seen.begun() == 1).await;
     let (stopping, ()) = tokio::join!(tokio::time::timeout(DEADLINE, crew.stop()), async {
@@ -363,7 +362,7 @@ async fn work_under_way_at_a_stop_may_end_well() {
 async fn a_job_that_is_asked_for_does_not_wait_for_the_next_look() {
     let scene = Scene::set().await;
     let runner = scene.runner("a", Script::Succeed, STILL);
-    let (seen, bell, crew) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.bell), Crew::new());
+    let (seen, bell, crew) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.bell), WorkerSet::new());
     crew.start(runner);
     seen.until(|seen| seen.begun() == 1).await;
     let settled = async {

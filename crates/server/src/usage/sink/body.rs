@@ -1,6 +1,6 @@
 //! A batch as a sink reads it.
 
-use seatkeeper_ledger::{DueBatch, UsageRecord};
+use seatkeeper_ledger::usage::{DueBatch, UsageRecord};
 use serde::Serialize;
 use uuid::Uuid;
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client, Response};
-use seatkeeper_ledger::DueBatch;
+use seatkeeper_ledger::usage::DueBatch;
 
 use super::body::Body;
 use super::{Reply, Sink};
 use crate::bearer::{BearerToken, TokenFileError};
 use crate::outbound;
 use crate::settings::{Secret, SinkFormat, UsageSettings};
-use crate::workers::Crew;
+use seatkeeper_engine::WorkerSet;
 
 /// How much of what went wrong is kept.
 const SAID_CHARS_MAX: usize = 300;
@@ -39,7 +39,7 @@ pub enum SinkError {
 
 impl HttpSink {
     /// The sink that the settings name, if they name one. `upkeep` sees to it that it goes on with a newer token.
-    pub(crate) fn of(settings: &UsageSettings, upkeep: &Crew) -> Result<Option<Self>, SinkError> {
+    pub(crate) fn of(settings: &UsageSettings, upkeep: &WorkerSet) -> Result<Option<Self>, SinkError> {
         let Some(url) = &settings.sink_url else { return Ok(None) };
         let (fixed, file) = (settings.sink_token.as_ref(), settings.sink_token_file.as_ref());
         let token = BearerToken::from_settings("token of the sink", fixed, file, upkeep)?;

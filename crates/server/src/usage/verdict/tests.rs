@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::Settlement;
+use seatkeeper_ledger::usage::Settlement;
 
 use super::super::sink::Reply;
 use super::settlement;

@@ -1,0 +1,342 @@
+//! Joins the registry, which decides, with the ledger, which remembers. An answer is returned once its record is durable.
+
+mod clock;
+mod history;
+mod outage;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{
+    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
+};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::buckets::BucketMode;
+use seatkeeper_registry::{
+    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
+    Request,
+};
+use tracing::Instrument as _;
+
+use crate::backend::Backend;
+use crate::durability::Durability;
+use crate::endings::{Endings, Listener};
+use crate::error::Error;
+use crate::failover::EpochLease;
+use crate::metrics::ClaimMetrics;
+use crate::registries::Registries;
+pub use history::EndedSession;
+
+/// The most times that one call opens a closed pool. Once is enough, unless the pool is closed again in between, after a
+/// minute without a session.
+const OPENINGS_PER_CALL_MAX: usize = 3;
+
+/// The interface for claims, heartbeats and ends.
+pub struct Engine {
+    registries: Registries,
+    ledger: Ledger,
+    endings: Arc<Endings>,
+    lease: Arc<EpochLease>,
+    metrics: ClaimMetrics,
+    commit_timeout: Duration,
+}
+
+/// The parts of an engine.
+pub(crate) struct Parts {
+    pub(crate) registries: Registries,
+    pub(crate) ledger: Ledger,
+    pub(crate) endings: Arc<Endings>,
+    pub(crate) lease: Arc<EpochLease>,
+    pub(crate) metrics: ClaimMetrics,
+    pub(crate) commit_timeout: Duration,
+}
+
+/// The outcome of a heartbeat.
+pub enum HeartbeatOutcome {
+    /// The session lives on.
+    Renewed(Box<Live>),
+    /// The session has ended.
+    Ended(EndedSession),
+    /// No session of the caller has this id.
+    Missing,
+}
+
+impl Engine {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { registries, ledger, endings, lease, metrics, commit_timeout } = parts;
+        Self { registries, ledger, endings, lease, metrics, commit_timeout }
+    }
+
+    /// The registries that serve.
+    pub fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
+    /// The listeners for ends of sessions.
+    pub fn endings(&self) -> &Arc<Endings> {
+        &self.endings
+    }
+
+    /// The mode of a bucket, which says what serves the bucket's pools.
+    pub fn mode(&self, bucket: Bucket) -> BucketMode {
+        self.lease.mode(bucket)
+    }
+
+    /// Returns `Err` with the reason if this node should not be asked. An embedded engine must be able to put admissions on
+    /// record. A node among others must reach the registry: an unreachable ledger is so for all nodes, and heartbeats go on.
+    pub async fn is_ready(&self) -> Result<(), Error> {
+        if let Some(readiness) = self.lease.readiness() {
+            return readiness.map_err(Error::Unready);
+        }
+        if self.registries.main.commits.are_failing() {
+            return Err(Error::NotDurable);
+        }
+        Ok(self.ledger.ping().await?)
+    }
+
+    /// Returns whether the latest commit to the ledger failed.
+    pub fn are_records_failing(&self) -> bool {
+        self.registries.all().any(|backend| backend.commits.are_failing())
+    }
+
+    /// Returns the registry's time, for everything that no registry decides.
+    pub async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.registries.for_capacities().registry.now().await?)
+    }
+
+    /// Decides a claim. Returns a granted seat once the admission is as durable as asked for. A retry finds the same session,
+    /// and waits for its record as well.
+    pub async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
+        let began = Instant::now();
+        let span = tracing::debug_span!("claim", pool_kind = request.pool.kind.as_str());
+        let decided = self.decide(request, durability).instrument(span).await;
+        self.metrics.claimed(request.pool.kind, &decided, began.elapsed());
+        decided
+    }
+
+    async fn decide(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
+        let bucket = request.pool.bucket();
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            let epoch = self.lease.epoch(bucket);
+            let backend = self.backend(request.pool.kind, bucket)?;
+            backend.check_room(bucket)?;
+            match backend.registry.claim(request).await {
+                Ok(claimed) => {
+                    if let Answer::Granted { how, .. } = claimed.answer {
+                        self.settled(backend, claimed.receipt, durability).await?;
+                        // A seat that was held already may be none by now.
+                        let is_recorded = (how, durability) == (Granted::Admitted, Durability::Ledger);
+                        backend.check_answer(&self.lease, (bucket, epoch), is_recorded).await?;
+                    }
+                    return Ok(claimed);
+                }
+                Err(RegistryError::PoolNotOpen) => {
+                    backend.open(&self.ledger, request.pool, request.policy.terms).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Renews a session of a pool of this kind, or returns the reason of its end. A session that the registry does not
+    /// remember costs a query of the ledger: the query is made only if `may_search` returns `Ok`.
+    pub async fn heartbeat<E: From<Error>>(
+        &self,
+        kind: PoolKind,
+        id: SessionId,
+        who: Authority,
+        origin: &Origin,
+        may_search: impl FnOnce() -> Result<(), E> + Send,
+    ) -> Result<HeartbeatOutcome, E> {
+        let began = Instant::now();
+        let beat = self.beat(kind, id, who, origin, may_search).await;
+        self.metrics.beat(began.elapsed());
+        beat
+    }
+
+    async fn beat<E: From<Error>>(
+        &self,
+        kind: PoolKind,
+        id: SessionId,
+        who: Authority,
+        origin: &Origin,
+        may_search: impl FnOnce() -> Result<(), E> + Send,
+    ) -> Result<HeartbeatOutcome, E> {
+        let (bucket, who) = (id.bucket(), &who.through(kind));
+        let epoch = self.lease.epoch(bucket);
+        let Some(backend) = self.registries.serving(kind, self.lease.mode(bucket)) else {
+            return Ok(self.beat_on_record(id, who).await?);
+        };
+        let remembered = backend.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
+        let heartbeat = match remembered {
+            Some(heartbeat) => heartbeat,
+            None => {
+                may_search()?;
+                backend.registry.heartbeat(id, who, origin).await.map_err(Error::from)?
+            }
+        };
+        Ok(self.beat_of(heartbeat, backend, id, who, epoch).await?)
+    }
+
+    /// Waits until the registry's answer to a heartbeat is safe, and returns the outcome.
+    async fn beat_of(
+        &self,
+        heartbeat: Heartbeat,
+        backend: &Backend,
+        id: SessionId,
+        who: &Authority,
+        epoch: u64,
+    ) -> Result<HeartbeatOutcome, Error> {
+        match heartbeat {
+            Heartbeat::Renewed(live) => {
+                backend.check_answer(&self.lease, (id.bucket(), epoch), false).await?;
+                Ok(HeartbeatOutcome::Renewed(live))
+            }
+            Heartbeat::Over { last_heartbeat, receipt } => {
+                self.durable(backend, receipt).await?;
+                Ok(HeartbeatOutcome::Ended(EndedSession::expired(last_heartbeat)))
+            }
+            Heartbeat::Missing if backend.is_partial() => self.beat_on_record(id, who).await,
+            Heartbeat::NeverWas => Ok(HeartbeatOutcome::Missing),
+            Heartbeat::Missing => {
+                let past = self.past(id, who).await?;
+                Ok(past.map_or(HeartbeatOutcome::Missing, HeartbeatOutcome::Ended))
+            }
+        }
+    }
+
+    /// Ends a session. Returns whether the session was live.
+    pub async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+        durability: Durability,
+    ) -> Result<bool, Error> {
+        for kind in kinds(who) {
+            let backend = self.backend(*kind, id.bucket())?;
+            match backend.registry.end(id, who, reason, origin).await? {
+                Ended::Now { reason: ended_for, receipt } => {
+                    self.settled(backend, receipt, durability).await?;
+                    return Ok(ended_for == reason);
+                }
+                Ended::Left => return Ok(true),
+                // It may be live elsewhere, and cannot be ended there.
+                Ended::Missing if backend.is_partial() => {
+                    return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+                }
+                Ended::Missing => {}
+            }
+        }
+        // What ended it must be on record before anyone is told that it is over.
+        match durability {
+            Durability::Ledger => self.past(id, who).await.map(drop)?,
+            Durability::Journal => {
+                for kind in kinds(who) {
+                    let backend = self.backend(*kind, id.bucket())?;
+                    let end = backend.registry.journal_end(id.bucket()).await?;
+                    self.settled(backend, end, durability).await?;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends every session of a pool. Returns the number of sessions that were live.
+    pub async fn end_all(
+        &self,
+        pool: &PoolId,
+        reason: EndReason,
+        origin: &Origin,
+        durability: Durability,
+    ) -> Result<usize, Error> {
+        let backend = self.backend(pool.kind, pool.bucket())?;
+        if backend.is_partial() {
+            return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
+        }
+        match backend.registry.end_all(pool, reason, origin).await {
+            Ok(EndedAll { count, receipt }) => {
+                self.settled(backend, receipt, durability).await?;
+                Ok(count)
+            }
+            // Every pool with a live session is open.
+            Err(RegistryError::PoolNotOpen) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Brings changed terms to a pool at once. Opens the pool if need be: a claim that is under way with the old terms then
+    /// finds the new terms.
+    pub async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            let backend = self.backend(pool.kind, pool.bucket())?;
+            match backend.registry.revise(pool, terms, origin).await {
+                Ok(EndedAll { receipt, .. }) => return self.durable(backend, receipt).await,
+                Err(RegistryError::PoolNotOpen) => backend.open(&self.ledger, pool, Some(terms)).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Listens for the end of a session. Returns `None` at `max` listeners in all, or at the limit for one session.
+    pub fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
+        self.endings.listen(id, max)
+    }
+
+    /// Returns a live session, if `who` may see the session.
+    pub async fn live(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        for kind in kinds(who) {
+            let backend = self.backend(*kind, id.bucket())?;
+            let live = backend.registry.session(id, who).await?;
+            if live.is_some() {
+                return Ok(live);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a pool and up to `max` of its sessions; `None` if the pool was not used lately.
+    pub async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
+        match self.backend(pool.kind, pool.bucket())?.registry.view(pool, max).await {
+            Ok(view) => Ok(Some(view)),
+            Err(RegistryError::PoolNotOpen) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the ledger has every earlier event of a bucket's pools of this kind.
+    pub async fn on_record(&self, kind: PoolKind, bucket: Bucket) -> Result<(), Error> {
+        let backend = self.backend(kind, bucket)?;
+        self.durable(backend, backend.registry.journal_end(bucket).await?).await
+    }
+
+    /// Returns the backend that serves pools of this kind now.
+    fn backend(&self, kind: PoolKind, bucket: Bucket) -> Result<&Backend, RegistryError> {
+        let backend = self.registries.serving(kind, self.lease.mode(bucket));
+        backend.ok_or(RegistryError::NotServing { bucket })
+    }
+
+    /// Waits for the record that an answer of this durability rests on.
+    async fn settled(
+        &self,
+        backend: &Backend,
+        receipt: Receipt,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        backend.settled(receipt, durability, self.commit_timeout).await
+    }
+
+    /// Waits until the ledger has all up to `receipt`.
+    async fn durable(&self, backend: &Backend, receipt: Receipt) -> Result<(), Error> {
+        backend.durable(receipt, self.commit_timeout).await
+    }
+}
+
+/// Returns the kinds of pools that a caller may use, the always served kind first.
+fn kinds(who: &Authority) -> &[PoolKind] {
+    const ANY: [PoolKind; 3] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber];
+    who.kind.as_ref().map_or(&ANY, std::slice::from_ref)
+}

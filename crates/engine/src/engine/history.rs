@@ -1,0 +1,114 @@
+//! Looks up sessions that are no longer live, in the ledger.
+
+use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
+use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
+use seatkeeper_registry::{Error as RegistryError, Live};
+
+use super::{Engine, HeartbeatOutcome, kinds};
+use crate::error::Error;
+use crate::wall_clock;
+
+/// The end of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedSession {
+    /// The reason of the end.
+    pub reason: EndReason,
+    /// The time of the last heartbeat, or of the admission if none followed.
+    pub last_heartbeat: RegistryTime,
+}
+
+impl EndedSession {
+    fn of(record: &SessionRecord) -> Option<Self> {
+        let reason = record.ended.as_ref()?.reason;
+        Some(Self { reason, last_heartbeat: record.session.last_heartbeat })
+    }
+
+    pub(super) fn expired(last_heartbeat: RegistryTime) -> Self {
+        Self { reason: EndReason::Expired, last_heartbeat }
+    }
+}
+
+impl Engine {
+    /// How a session ended that the registry does not have for this caller; none if it never was, or is not the
+    /// caller's. A registry that has not what is live on record has lost it, and then there is no answer.
+    pub(super) async fn past(&self, id: SessionId, who: &Authority) -> Result<Option<EndedSession>, Error> {
+        // Of the look at the registry below, unless it is raised in between.
+        let epoch = self.lease.epoch(id.bucket());
+        let Some(FoundSession { record, is_alone }) = self.found(id, who).await? else { return Ok(None) };
+        if let Some(past) = EndedSession::of(&record) {
+            return Ok(Some(past));
+        }
+        if is_alone {
+            // With the return of the registry it is over.
+            return Ok(Some(EndedSession::expired(record.session.last_heartbeat)));
+        }
+        let kind = record.pool.kind;
+        let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);
+        if let Some(live) = self.live(id, &anyone).await? {
+            if who.covers(&live.pool, &live.session) {
+                // The registry found it only now.
+                return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+            }
+            // The caller is no longer one of those who share it.
+            return Ok(None);
+        }
+        // It may have ended since the record was read.
+        if let Some(past) = self.record(id, who).await?.as_ref().and_then(EndedSession::of) {
+            return Ok(Some(past));
+        }
+        let backend = self.backend(kind, id.bucket())?;
+        if !backend.suspect(&self.lease, id.bucket(), epoch) {
+            backend.open(&self.ledger, &record.pool, None).await?;
+        }
+        Err(RegistryError::NotServing { bucket: id.bucket() }.into())
+    }
+
+    /// A heartbeat while no registry serves the session's bucket: whoever is live on record is, for nothing ends
+    /// before one serves again, and then each has a full TTL.
+    pub(super) async fn beat_on_record(
+        &self,
+        id: SessionId,
+        who: &Authority,
+    ) -> Result<HeartbeatOutcome, Error> {
+        let found = self.ledger.find_session(id).await?;
+        let Some(record) =
+            found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
+        else {
+            // It may be in a journal that cannot be read now.
+            return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+        };
+        if let Some(past) = EndedSession::of(&record) {
+            return Ok(HeartbeatOutcome::Ended(past));
+        }
+        let (session, pool) = (record.session, record.pool);
+        // No registry tells the time; nothing is decided by this one.
+        let now = wall_clock::registry_now();
+        let (expires, expires_in) = (now + session.ttl, session.ttl);
+        let session = Session { last_heartbeat: now, ..session };
+        Ok(HeartbeatOutcome::Renewed(Box::new(Live { session, pool, expires, expires_in })))
+    }
+
+    /// Finds a session, all that happened to it until now included; `None` if it never was, or is not the caller's.
+    async fn found(&self, id: SessionId, who: &Authority) -> Result<Option<FoundSession>, Error> {
+        for kind in kinds(who) {
+            self.on_record(*kind, id.bucket()).await?;
+        }
+        let found = self.ledger.find_session(id).await?;
+        Ok(found.filter(|found| who.covers(&found.record.pool, &found.record.session)))
+    }
+
+    /// Returns the record of a session with every event until now; `None` if no session of the caller has this id.
+    pub async fn record(&self, id: SessionId, who: &Authority) -> Result<Option<SessionRecord>, Error> {
+        for kind in kinds(who) {
+            self.on_record(*kind, id.bucket()).await?;
+        }
+        let record = self.ledger.session(id).await?;
+        Ok(record.filter(|record| who.covers(&record.pool, &record.session)))
+    }
+
+    /// Returns the records of at most `max` live sessions of a pool, with every event until now.
+    pub async fn live_records(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
+        self.on_record(pool.kind, pool.bucket()).await?;
+        self.ledger.live_sessions_of(pool, max).await.map_err(Error::Ledger)
+    }
+}

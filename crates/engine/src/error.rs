@@ -1,0 +1,42 @@
+//! The error of the engine, and the text of an error with its causes.
+
+/// Why the engine has no answer. Except for [`Error::Ledger`] with a defect, the same call may succeed later.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// This node should not be asked at present: another one may have the answer.
+    #[error("this node should not be asked at present")]
+    Unready(#[from] Unready),
+    /// The registry has no answer.
+    #[error("the registry has no answer")]
+    Registry(#[from] seatkeeper_registry::Error),
+    /// The ledger has no answer.
+    #[error("the ledger has no answer")]
+    Ledger(#[from] seatkeeper_ledger::Error),
+    /// The answer's record was not committed within [`Settings::commit_timeout`](crate::Settings::commit_timeout). The
+    /// change may be committed later; the same claim asked again finds its session.
+    #[error("the record was not on disk in time")]
+    NotDurable,
+}
+
+/// The reason for which a node should not be asked at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unready {
+    /// Its lease is over: neither the ledger nor all other nodes vouch for the epochs.
+    #[error("this one has lost the ledger, which another node may reach")]
+    NoLease,
+    /// The node needs the ledger, which is out of reach.
+    #[error("this one has lost the ledger")]
+    NoLedger,
+    /// A registry that other nodes use is out of reach, or refuses writes.
+    #[error("Redis is out of reach from this one, or refuses its writes")]
+    NoRegistry,
+    /// More than half of the buckets are not served.
+    #[error("more than half of the buckets are not served by this one")]
+    NotServed,
+}
+
+/// Returns the text of `error` and of the chain of its causes, for the log.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

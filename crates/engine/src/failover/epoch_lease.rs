@@ -1,0 +1,303 @@
+//! The lease on the epochs: which epoch and mode each bucket has, and until when this node may answer by that.
+//!
+//! Invariant: a node answers by an epoch only within [`LEASE`] of an instant at which nobody can have raised it. The
+//! ledger vouches for that when it is read ([`EpochLease::confirm`]). While the ledger is out of reach, the other nodes
+//! do ([`EpochLease::vouch`]): nobody raises an epoch without the ledger. A lease that is over is given back only by
+//! the ledger, since an epoch may have been raised meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use seatkeeper_core::Bucket;
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
+use seatkeeper_ledger::nodes::KnownNode;
+use seatkeeper_registry::{Epochs, Error as RegistryError};
+use tokio::sync::{Notify, watch};
+
+use super::{LEASE, Reach};
+use crate::error::Unready;
+
+/// The longest wait of an answer for a renewal of the lease.
+const RENEWAL_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// The epochs and modes of all buckets by the latest reading of the ledger, with a lease on them.
+pub(crate) struct EpochLease {
+    /// `None` on a server that is the only one: no other node ever changes anything.
+    shared: Option<Shared>,
+}
+
+/// The epochs that the registries of a node demand of each bucket.
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    /// The epochs in which the configured registry serves.
+    pub(crate) main: Arc<Epochs>,
+    /// The epochs in which the standby serves in its place.
+    pub(crate) standby: Arc<Epochs>,
+    /// The epochs of all buckets in every mode.
+    pub(crate) all: Arc<Epochs>,
+}
+
+struct Shared {
+    known: Known,
+    reach: Arc<Reach>,
+    needs_ledger: bool,
+    rows: Mutex<Arc<[BucketRow]>>,
+    nodes: Mutex<Arc<[KnownNode]>>,
+    term: watch::Sender<Term>,
+    reading_wanted: Notify,
+    /// Suspected buckets, each with the epoch in which it was suspected.
+    suspects: Mutex<BTreeMap<Bucket, u64>>,
+}
+
+/// The state of the lease.
+#[derive(Clone, Copy, Debug, Default)]
+struct Term {
+    /// The latest instant at which the ledger, or all other nodes, vouched for the epochs.
+    vouched: Option<Instant>,
+    /// The latest reading of the ledger failed.
+    is_without_ledger: bool,
+    /// The ledger has not answered the present reading for a while.
+    is_ledger_late: bool,
+    /// The lease was over, and the ledger has not been read since.
+    has_lapsed: bool,
+}
+
+impl Term {
+    fn holds(self, now: Instant) -> bool {
+        !self.has_lapsed && self.vouched.is_some_and(|vouched| now.duration_since(vouched) < LEASE)
+    }
+}
+
+impl EpochLease {
+    /// The lease of a server that is the only one: it never ends.
+    pub(crate) fn unshared() -> Self {
+        Self { shared: None }
+    }
+
+    /// The lease of a node among others. `known` holds the epochs that the registries demand, and starts empty. With
+    /// `needs_ledger`, nothing is served where the ledger is out of reach.
+    pub(crate) fn shared(known: Known, reach: Arc<Reach>, needs_ledger: bool) -> Self {
+        let shared = Shared {
+            known,
+            reach,
+            needs_ledger,
+            rows: Mutex::new(Arc::new([])),
+            nodes: Mutex::new(Arc::new([])),
+            term: watch::Sender::new(Term::default()),
+            reading_wanted: Notify::new(),
+            suspects: Mutex::default(),
+        };
+        Self { shared: Some(shared) }
+    }
+
+    /// The epoch in which calls on a bucket are made now; [`Epochs::NONE`] if it is not served or the lease is over.
+    pub(crate) fn epoch(&self, bucket: Bucket) -> u64 {
+        self.shared.as_ref().map_or(Epochs::NONE, |shared| shared.known.served(bucket))
+    }
+
+    /// Checks that the lease covers `epoch`, in which a call on the bucket was answered. Waits until the lease is renewed
+    /// if need be, up to [`RENEWAL_WAIT_MAX`].
+    pub(crate) async fn check(&self, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        if !shared.term.borrow().holds(Instant::now()) {
+            shared.renewed().await.map_err(|_| RegistryError::NotServing { bucket })?;
+        }
+        if shared.known.served(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
+    }
+
+    /// Notes that a registry has lost memory of a bucket in this epoch, or contradicts the ledger: the bucket is rebuilt,
+    /// unless it has left the epoch.
+    pub(crate) fn suspect(&self, bucket: Bucket, epoch: u64) {
+        if let Some(shared) = &self.shared {
+            tracing::warn!(
+                bucket = bucket.number(),
+                "registry and ledger disagree on a bucket: it is rebuilt from the ledger"
+            );
+            shared.suspects.lock().insert(bucket, epoch);
+        }
+    }
+
+    /// Asks for the rows to be read again, because one of them has changed.
+    pub(crate) fn read_again(&self) {
+        if let Some(shared) = &self.shared {
+            shared.reading_wanted.notify_one();
+        }
+    }
+
+    /// Returns `Err` with the reason if this node should not be asked at present; `None` on a server that is the only one.
+    pub(crate) fn readiness(&self) -> Option<Result<(), Unready>> {
+        let shared = self.shared.as_ref()?;
+        let (rows, unreachable) = (self.rows(), shared.reach.unreachable());
+        let is_cut_off =
+            |row: &BucketRow| row.mode == BucketMode::Registry && unreachable.contains(row.bucket);
+        Some(if shared.needs_ledger && !self.reaches_ledger() {
+            Err(Unready::NoLedger)
+        } else if rows.is_empty() || !self.holds() {
+            Err(Unready::NoLease)
+        } else if rows.iter().any(is_cut_off) {
+            Err(Unready::NoRegistry)
+        } else if shared.reach.is_mostly_unserved() {
+            Err(Unready::NotServed)
+        } else {
+            Ok(())
+        })
+    }
+
+    /// Returns whether the lease holds now.
+    pub(crate) fn holds(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.term.borrow().holds(Instant::now()))
+    }
+
+    /// Returns whether the latest try to read the rows succeeded.
+    pub(crate) fn reaches_ledger(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| !shared.term.borrow().is_without_ledger)
+    }
+
+    /// Returns whether this node reports the ledger as lost on the roll: the latest reading failed, or the present reading takes
+    /// long. The report comes earlier than [`reaches_ledger`](Self::reaches_ledger) changes, so that every node has reported
+    /// before a lease is over.
+    pub(super) fn misses_ledger(&self) -> bool {
+        let Some(shared) = &self.shared else { return false };
+        let term = shared.term.borrow();
+        term.is_without_ledger || term.is_ledger_late
+    }
+
+    /// Notes that the ledger has not answered a reading for a while.
+    pub(super) fn ledger_is_late(&self) {
+        if let Some(shared) = &self.shared {
+            shared.term.send_modify(|term| term.is_ledger_late = true);
+        }
+    }
+
+    /// The mode of a bucket.
+    pub(crate) fn mode(&self, bucket: Bucket) -> BucketMode {
+        let Some(shared) = &self.shared else { return BucketMode::Registry };
+        let mode = shared.rows.lock().get(usize::from(bucket.number())).map(|row| row.mode);
+        mode.unwrap_or(BucketMode::Registry)
+    }
+
+    /// The rows as they were last read, in the order of buckets; none yet.
+    pub(super) fn rows(&self) -> Arc<[BucketRow]> {
+        self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.rows.lock()))
+    }
+
+    /// Returns all nodes by the latest reading of the ledger.
+    pub(super) fn nodes(&self) -> Arc<[KnownNode]> {
+        self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
+    }
+
+    /// Takes the buckets that were suspected since the last call, each with the epoch in which it was suspected.
+    pub(super) fn take_suspects(&self) -> BTreeMap<Bucket, u64> {
+        self.shared
+            .as_ref()
+            .map_or_else(BTreeMap::default, |shared| std::mem::take(&mut *shared.suspects.lock()))
+    }
+
+    /// Takes a reading of the ledger that began at `began`: it renews the lease.
+    pub(super) fn confirm(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
+        let Some(shared) = &self.shared else { return };
+        for row in &rows {
+            shared.known.note(row);
+        }
+        *shared.rows.lock() = rows.into();
+        *shared.nodes.lock() = nodes.into();
+        // Last: a reader of the new term must find the epochs of the same reading.
+        shared.term.send_replace(Term { vouched: Some(began), ..Term::default() });
+    }
+
+    /// Notes that the ledger could not be read; says whether the reading before had succeeded.
+    pub(super) fn not_confirmed(&self) -> bool {
+        let Some(shared) = &self.shared else { return false };
+        let mut is_first = false;
+        shared.term.send_modify(|term| {
+            is_first = !term.is_without_ledger;
+            term.is_without_ledger = true;
+        });
+        is_first
+    }
+
+    /// Extends a lease that is not over: no node reached the ledger at `at`, by the roll.
+    pub(super) fn vouch(&self, at: Instant) {
+        let Some(shared) = &self.shared else { return };
+        shared.term.send_if_modified(|term| {
+            let renews = term.holds(Instant::now()) && term.vouched.is_none_or(|vouched| vouched < at);
+            if renews {
+                term.vouched = Some(at);
+            }
+            renews
+        });
+    }
+
+    /// Lets a lease lapse that is over: nothing is served until the ledger is read. Says whether it lapsed now.
+    pub(super) fn lapse_if_over(&self) -> bool {
+        let Some(shared) = &self.shared else { return false };
+        shared.term.send_if_modified(|term| {
+            let lapses = term.vouched.is_some() && !term.has_lapsed && !term.holds(Instant::now());
+            if lapses && term.is_without_ledger {
+                term.has_lapsed = true;
+                shared.known.forget();
+                return true;
+            }
+            false
+        })
+    }
+
+    /// Waits until the rows are wanted before it is time.
+    pub(super) async fn reading_wanted(&self) {
+        match &self.shared {
+            Some(shared) => shared.reading_wanted.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Known {
+    /// The epoch in which a bucket is served, by whichever registry.
+    fn served(&self, bucket: Bucket) -> u64 {
+        self.main.of(bucket).max(self.standby.of(bucket))
+    }
+
+    fn note(&self, row: &BucketRow) {
+        let (main, standby) = match row.mode {
+            BucketMode::Registry => (row.epoch, Epochs::NONE),
+            BucketMode::Ledger | BucketMode::Allow => (Epochs::NONE, row.epoch),
+            BucketMode::Deny => (Epochs::NONE, Epochs::NONE),
+        };
+        self.main.set(row.bucket, main);
+        self.standby.set(row.bucket, standby);
+        self.all.set(row.bucket, row.epoch);
+    }
+
+    /// Serves nothing.
+    fn forget(&self) {
+        for bucket in Bucket::all() {
+            self.main.set(bucket, Epochs::NONE);
+            self.standby.set(bucket, Epochs::NONE);
+        }
+    }
+}
+
+/// The lease was not renewed in time.
+struct NotRenewed;
+
+impl Shared {
+    /// Waits until the lease is renewed.
+    async fn renewed(&self) -> Result<(), NotRenewed> {
+        let mut terms = self.term.subscribe();
+        let renewed = async {
+            loop {
+                self.reading_wanted.notify_one();
+                // The sender is as old as this.
+                if terms.changed().await.is_err() || terms.borrow_and_update().holds(Instant::now()) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(RENEWAL_WAIT_MAX, renewed).await.map_err(|_| NotRenewed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

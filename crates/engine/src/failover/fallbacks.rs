@@ -1,0 +1,60 @@
+//! Buckets that leave their registry again and again.
+//!
+//! Each fallback and each return raises the bucket's epoch and fills a registry. A registry that takes the writes of a probe
+//! and fails under the load of a return would be filled all the time. So a bucket that falls back right after its return
+//! stays away for longer.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
+
+/// A fallback within this time after the return from the last one is a repeated fallback. A circuit breaker takes 3 s of it
+/// to open.
+const REPEATED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The latest fallback of each bucket, as far as this node has seen.
+pub(super) struct Fallbacks(Box<[Fallback]>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Fallback {
+    returned: Option<Instant>,
+    is_under_way: bool,
+    is_repeated: bool,
+}
+
+impl Default for Fallbacks {
+    fn default() -> Self {
+        Self((0..BUCKETS).map(|_| Fallback::default()).collect())
+    }
+}
+
+impl Fallbacks {
+    /// Notes the modes of the buckets at `now`. Returns the buckets whose latest fallback is a repeated one.
+    pub(super) fn note(&mut self, rows: &[BucketRow], now: Instant) -> BucketSet {
+        for row in rows {
+            if let Some(fallback) = self.0.get_mut(usize::from(row.bucket.number())) {
+                fallback.note(row.mode != BucketMode::Registry, now);
+            }
+        }
+        Bucket::all()
+            .zip(&self.0)
+            .filter_map(|(bucket, latest)| latest.is_repeated.then_some(bucket))
+            .collect()
+    }
+}
+
+impl Fallback {
+    fn note(&mut self, is_under_way: bool, now: Instant) {
+        if is_under_way && !self.is_under_way {
+            let is_recent = |returned: Instant| now.duration_since(returned) < REPEATED_WITHIN;
+            self.is_repeated = self.returned.is_some_and(is_recent);
+        } else if self.is_under_way && !is_under_way {
+            self.returned = Some(now);
+        }
+        self.is_under_way = is_under_way;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Looks how the buckets are in the registry, and what must be done about it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
+use seatkeeper_registry::{Condition, State};
+
+use super::breaker::Breaker;
+use super::fallbacks::Fallbacks;
+use super::membership::live;
+use super::rebuild_queue::{self, RebuildQueue, RebuildTask, Seen, is_in_service, is_superseded};
+use super::rebuild_targets::{Conditions, RebuildTargets};
+use super::{EpochLease, POLL_INTERVAL};
+use crate::error::Error;
+use crate::worker::{Progress, Worker};
+
+/// For how long more than half of the nodes must have reached a registry again before a bucket that fell back right
+/// after its last return goes back to it. Any other bucket returns at once, because nobody admits devices during a fallback.
+const BACK_AFTER: Duration = Duration::from_secs(10);
+
+/// For how long more than half of them have not reached it when it counts as lost. Those who reach it, if there are
+/// any, had their turn by then.
+const LOST_AFTER: Duration = Duration::from_secs(20);
+
+/// A node takes itself out after more than half of the buckets were not served for this time. A rebuild on an
+/// idle machine is over before.
+const UNSERVED_AFTER: Duration = Duration::from_secs(3);
+
+/// Which buckets' registry this node reaches, and how many buckets are served.
+pub(crate) struct Reach {
+    breakers: Mutex<Box<[Breaker]>>,
+    /// Since when more than half of the buckets are not served.
+    mostly_unserved_since: Mutex<Option<Instant>>,
+}
+
+impl Default for Reach {
+    /// All, until it is known better.
+    fn default() -> Self {
+        let breakers = (0..BUCKETS).map(|_| Breaker::default()).collect();
+        Self { breakers: Mutex::new(breakers), mostly_unserved_since: Mutex::default() }
+    }
+}
+
+impl Reach {
+    /// Those that it does not reach.
+    pub(crate) fn unreachable(&self) -> BucketSet {
+        let breakers = self.breakers.lock();
+        Bucket::all()
+            .zip(breakers.iter())
+            .filter(|(_, breaker)| breaker.is_open())
+            .map(|(bucket, _)| bucket)
+            .collect()
+    }
+
+    /// Returns whether more than half of the buckets have not been served for [`UNSERVED_AFTER`].
+    pub(crate) fn is_mostly_unserved(&self) -> bool {
+        self.mostly_unserved_since.lock().is_some_and(|since| since.elapsed() >= UNSERVED_AFTER)
+    }
+
+    /// Notes how many buckets are not served.
+    fn note_unserved(&self, unserved: usize, now: Instant) {
+        let mut since = self.mostly_unserved_since.lock();
+        *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
+    }
+
+    /// Notes which buckets are reached; says how many went out of reach now, and how many came back.
+    fn note(&self, reached: BucketSet, now: Instant) -> (usize, usize) {
+        let mut breakers = self.breakers.lock();
+        let (mut lost, mut back) = (0, 0);
+        for (bucket, breaker) in Bucket::all().zip(breakers.iter_mut()) {
+            if breaker.note(reached.contains(bucket), now) {
+                *(if breaker.is_open() { &mut lost } else { &mut back }) += 1;
+            }
+        }
+        (lost, back)
+    }
+}
+
+pub(crate) struct Probe {
+    rebuilt: RebuildTargets,
+    lease: Arc<EpochLease>,
+    reach: Arc<Reach>,
+    needs: Arc<RebuildQueue>,
+    when_down: BucketMode,
+    fallbacks: Mutex<Fallbacks>,
+    /// Of which buckets more than half of the nodes reach the registry, and of which they do not.
+    reached: Mutex<Lasting>,
+    cut: Mutex<Lasting>,
+}
+
+/// Since when each bucket is in a set without a break.
+struct Lasting(Box<[Option<Instant>]>);
+
+impl Lasting {
+    fn new() -> Self {
+        Self((0..BUCKETS).map(|_| None).collect())
+    }
+
+    /// Those of `now_in` that have been in for so long.
+    fn note(&mut self, now_in: BucketSet, now: Instant, time: Duration) -> BucketSet {
+        let lasts = |(bucket, since): (Bucket, &mut Option<Instant>)| {
+            if !now_in.contains(bucket) {
+                *since = None;
+                return None;
+            }
+            (now.duration_since(*since.get_or_insert(now)) >= time).then_some(bucket)
+        };
+        Bucket::all().zip(self.0.iter_mut()).filter_map(lasts).collect()
+    }
+}
+
+#[async_trait]
+impl Worker for Probe {
+    type Error = Error;
+
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn rest(&self) -> Duration {
+        POLL_INTERVAL
+    }
+
+    async fn activate(&self) -> Result<Progress, Error> {
+        let modes = self.lease.rows();
+        let conditions = self.rebuilt.conditions(modes.iter().map(|row| row.mode)).await;
+        let now = Instant::now();
+        let reached = if self.rebuilt.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
+        let (lost, back) = self.reach.note(reached, now);
+        if lost > 0 {
+            tracing::error!(
+                buckets = lost,
+                "Redis is out of reach or refuses writes: this node answers 503 for its buckets unless most nodes agree"
+            );
+        }
+        if back > 0 {
+            tracing::info!(buckets = back, "Redis can be reached and written again");
+        }
+        let unserved = modes.iter().zip(&conditions.main).filter(|(row, condition)| {
+            !is_in_service(row, condition, conditions.standby_of(condition.bucket))
+        });
+        self.reach.note_unserved(unserved.count(), now);
+        if let Some(needs) = self.needs(&conditions, now) {
+            self.needs.set(needs);
+        }
+        if self.lease.holds() {
+            // Clients can heartbeat at this node, so silent sessions may expire. Without a renewal the bucket lease runs out.
+            if let Err(error) = self.rebuilt.main.renew_leases().await {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "leases of buckets were not renewed"
+                );
+            }
+        }
+        Ok(Progress::Idle)
+    }
+}
+
+impl Probe {
+    /// `when_down` is the mode of buckets whose registry is out of reach.
+    pub(crate) fn new(
+        rebuilt: RebuildTargets,
+        lease: Arc<EpochLease>,
+        reach: Arc<Reach>,
+        needs: Arc<RebuildQueue>,
+        when_down: BucketMode,
+    ) -> Self {
+        let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
+        Self { rebuilt, lease, reach, needs, when_down, fallbacks: Mutex::default(), reached, cut }
+    }
+
+    /// The buckets whose registry this node reaches, and not one that the others have left.
+    fn reached(&self, conditions: &[Condition]) -> BucketSet {
+        let rows = self.lease.rows();
+        let is_reached = |condition: &&Condition| {
+            let row = rows.get(usize::from(condition.bucket.number()));
+            condition.state != State::Unreachable && !row.is_some_and(|row| is_superseded(row, condition))
+        };
+        conditions.iter().filter(is_reached).map(|condition| condition.bucket).collect()
+    }
+
+    /// What must be done; none if that cannot be told, for the ledger is out of reach.
+    fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
+        let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
+        let nodes = live(&nodes);
+        if rows.is_empty() || !self.lease.reaches_ledger() {
+            return None;
+        }
+        let cut = rebuild_queue::cut(&nodes);
+        let reached = rebuild_queue::reached(&nodes);
+        let reached_for_long = self.reached.lock().note(reached, now, BACK_AFTER);
+        let repeated = self.fallbacks.lock().note(&rows, now);
+        let lost = self.cut.lock().note(cut, now, LOST_AFTER);
+        let suspects = self.lease.take_suspects();
+        let tripped = self.reach.unreachable();
+        let need = |(row, condition): (&BucketRow, &Condition)| {
+            let bucket = condition.bucket;
+            let seen = Seen {
+                row,
+                condition,
+                standby: conditions.standby_of(bucket),
+                is_cut: cut.contains(bucket),
+                is_back: if repeated.contains(bucket) { &reached_for_long } else { &reached }
+                    .contains(bucket),
+                is_lost: lost.contains(bucket),
+                is_suspect: suspects.get(&bucket) == Some(&row.epoch),
+                is_tripped: tripped.contains(bucket),
+            };
+            seen.need(self.when_down)
+        };
+        Some(rows.iter().zip(&conditions.main).filter_map(need).collect())
+    }
+}

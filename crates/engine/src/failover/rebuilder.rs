@@ -1,0 +1,279 @@
+//! Rebuilds buckets: the steps of `docs/failover.md`, by their numbers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
+use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
+
+use super::rebuild_queue::{RebuildQueue, RebuildTask};
+use super::rebuild_targets::{Conditions, RebuildTargets};
+use super::{EpochLease, LEASE, Membership, POLL_INTERVAL};
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::terms::TermsSource;
+use crate::worker::{Progress, Worker};
+
+/// For how long a bucket is locked at a time. A node that dies in a rebuild holds the others up for as long.
+const LOCK_TIME: Span = Span::from_secs(30);
+
+/// Buckets that are filled between two prolongations of the locks.
+const BUCKETS_PER_TURN: usize = 32;
+
+/// Buckets whose rebuild is begun at the same time. The calls share round trips to Redis.
+const BEGUN_AT_ONCE: usize = 32;
+
+/// Buckets that are filled at the same time.
+const BUCKETS_AT_ONCE: usize = 4;
+
+pub(crate) struct Rebuilder {
+    pub(crate) rebuilt: RebuildTargets,
+    pub(crate) ledger: Ledger,
+    pub(crate) lease: Arc<EpochLease>,
+    pub(crate) needs: Arc<RebuildQueue>,
+    pub(crate) terms: Arc<dyn TermsSource>,
+    pub(crate) membership: Arc<Membership>,
+    pub(crate) metrics: Metrics,
+}
+
+/// A bucket on its way to a new epoch, which is this rebuild's own.
+#[derive(Clone, Debug)]
+pub(super) struct Raised {
+    pub(super) bucket: Bucket,
+    pub(super) epoch: u64,
+    /// The bucket's epoch in the ledger before the raise.
+    pub(super) last_epoch: u64,
+    from: BucketMode,
+    to: BucketMode,
+    identity: Option<Identity>,
+}
+
+#[async_trait]
+impl Worker for Rebuilder {
+    type Error = Error;
+
+    fn name(&self) -> &'static str {
+        "rebuild"
+    }
+
+    fn rest(&self) -> Duration {
+        POLL_INTERVAL
+    }
+
+    async fn woken(&self) {
+        self.needs.added().await;
+    }
+
+    async fn activate(&self) -> Result<Progress, Error> {
+        let needs = self.needs.take();
+        if needs.is_empty() {
+            return Ok(Progress::Idle);
+        }
+        let buckets: Vec<_> = needs.iter().map(|need| need.bucket).collect();
+        let locked = self.lock(&buckets).await?;
+        self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
+        let rebuilt = self.see_to(needs, &locked).await;
+        self.lease.read_again();
+        // If this fails as well, the locks run out.
+        self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
+        rebuilt.map(|()| Progress::Idle)
+    }
+}
+
+impl Rebuilder {
+    /// 1: those of these buckets that nobody else is at.
+    async fn lock(&self, buckets: &[Bucket]) -> Result<Vec<Bucket>, Error> {
+        self.ledger.lock_buckets(self.membership.id(), buckets, LOCK_TIME).await.map_err(Error::Ledger)
+    }
+
+    /// Rebuilds those that are locked, but for those that somebody has seen to before they were.
+    async fn see_to(&self, mut needs: Vec<RebuildTask>, locked: &[Bucket]) -> Result<(), Error> {
+        if locked.is_empty() {
+            return Ok(());
+        }
+        let rows = self.ledger.buckets().await?;
+        let modes = rows.iter().map(|row| row.mode).chain(needs.iter().map(|need| need.mode));
+        let conditions = self.rebuilt.conditions(modes).await;
+        needs.retain_mut(|need| {
+            let number = usize::from(need.bucket.number());
+            let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
+            if need.mode == BucketMode::Registry {
+                // Redis may have been replaced since the need was seen.
+                need.identity.clone_from(&main.server);
+            }
+            let standby = conditions.standby_of(need.bucket);
+            locked.contains(&need.bucket) && need.is_left(row, main, standby)
+        });
+        if needs.is_empty() {
+            return Ok(());
+        }
+        self.membership.raise_begins().await;
+        let rebuilt = self.rebuild(needs, &conditions).await;
+        self.membership.raise_ends();
+        rebuilt
+    }
+
+    async fn rebuild(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<(), Error> {
+        let began = Instant::now();
+        let raised = self.raise(needs, conditions).await?;
+        let raised_at = Instant::now();
+        // One after another they would take longer on a slow machine than the locks last.
+        let begun: Vec<_> =
+            raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
+        let begun: Vec<_> = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).try_collect().await?;
+        let is_left = |(raised, source): &(Raised, Option<_>)| {
+            source.is_some() || self.rebuilt.in_mode(raised.to).is_some()
+        };
+        let begun: Vec<_> = begun.into_iter().filter(is_left).collect();
+        if begun.is_empty() {
+            return Ok(());
+        }
+        if !self.membership.is_only_node().await? {
+            tokio::time::sleep_until((raised_at + LEASE).into()).await;
+        }
+        let not_before = self.ledger.last_time().await?.unwrap_or_default();
+        let (buckets, mut sessions) = (begun.len(), 0);
+        let mut left = &*begun;
+        while !left.is_empty() {
+            // Of all that are left: on a slow machine another node would take the locks of the last ones, and begin anew.
+            let locked: Vec<_> = left.iter().map(|(raised, _)| raised.bucket).collect();
+            self.lock(&locked).await?;
+            let (turn, rest) = left.split_at(left.len().min(BUCKETS_PER_TURN));
+            let filled: Vec<_> = turn
+                .iter()
+                .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
+                .collect();
+            let filled: Vec<usize> =
+                stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).try_collect().await?;
+            sessions += filled.iter().sum::<usize>();
+            left = rest;
+        }
+        tracing::warn!(
+            buckets,
+            sessions,
+            took_ms = began.elapsed().as_millis() as u64,
+            "buckets were rebuilt"
+        );
+        Ok(())
+    }
+
+    /// 2: raises the epochs beyond those of ledger and registry, and returns the buckets that this node raised.
+    async fn raise(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
+        let mut alike: BTreeMap<_, Vec<RebuildTask>> = BTreeMap::new();
+        for need in needs {
+            let identity = need.identity.as_ref().map(|Identity(text)| text.clone());
+            alike.entry((need.mode.as_str(), identity)).or_default().push(need);
+        }
+        let mut own = Vec::new();
+        for ((mode_name, identity), needs) in alike {
+            let Some(mode) = needs.first().map(|need| need.mode) else { continue };
+            let raise = |&RebuildTask { bucket, epoch: seen, .. }: &RebuildTask| {
+                let last = seen.max(conditions.main_epoch_of(bucket));
+                EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
+            };
+            let raises: Vec<_> = needs.iter().map(raise).collect();
+            let raised = self.ledger.raise(&raises, mode, identity.as_deref()).await?;
+            if raised.is_empty() {
+                continue;
+            }
+            tracing::warn!(buckets = raised.len(), mode = mode_name, "buckets begin a new epoch");
+            let own_ones = needs.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
+            own.extend(own_ones.map(|(RebuildTask { from, mode, identity, .. }, raise)| Raised {
+                bucket: raise.bucket,
+                epoch: raise.next,
+                last_epoch: raise.seen,
+                from,
+                to: mode,
+                identity,
+            }));
+        }
+        Ok(own)
+    }
+
+    /// Begins like [`begin`](Self::begin), and returns the bucket with its source.
+    async fn begin_raised(
+        &self,
+        raised: Raised,
+        conditions: &Conditions,
+    ) -> Result<(Raised, Option<Arc<dyn Rebuild>>), Error> {
+        let source = self.begin(&raised, conditions).await?;
+        Ok((raised, source))
+    }
+
+    /// 3: nobody serves the bucket any more, neither where it was nor where it will be. Returns where it was, if that can
+    /// be reached.
+    async fn begin(
+        &self,
+        raised: &Raised,
+        conditions: &Conditions,
+    ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
+        let &Raised { bucket, epoch, from, to, .. } = raised;
+        let (source, target) = (self.rebuilt.in_mode(from), self.rebuilt.in_mode(to));
+        if let Some(target) = target {
+            target.rebuild_begin(bucket, epoch).await?;
+        }
+        let Some(source) = source else { return Ok(None) };
+        if target.is_some_and(|target| Arc::ptr_eq(source, target)) {
+            return Ok(Some(Arc::clone(source)));
+        }
+        let is_reached = *conditions.main_state_of(bucket) != State::Unreachable;
+        if from == BucketMode::Registry && !is_reached {
+            return Ok(None);
+        }
+        match source.rebuild_begin(bucket, epoch).await {
+            Ok(()) => Ok(Some(Arc::clone(source))),
+            // What it knows alone is lost with it, and nobody goes by it: its epoch is over.
+            Err(RegistryError::Unavailable(_) | RegistryError::TimedOut) if from == BucketMode::Registry => {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// 5 to 7. Returns how many sessions were put back.
+    async fn renew(
+        &self,
+        raised: &Raised,
+        source: Option<&Arc<dyn Rebuild>>,
+        not_before: RegistryTime,
+    ) -> Result<usize, Error> {
+        if let Some(source) = source {
+            self.replay_old_epoch(&**source, raised).await?;
+        }
+        match self.rebuilt.in_mode(raised.to) {
+            Some(target) => self.fill(&**target, raised, not_before).await,
+            None => Ok(0),
+        }
+    }
+
+    /// 6 and 7.
+    async fn fill(
+        &self,
+        target: &dyn Rebuild,
+        raised: &Raised,
+        not_before: RegistryTime,
+    ) -> Result<usize, Error> {
+        let &Raised { bucket, epoch, to, ref identity, .. } = raised;
+        target.rebuild_clear(bucket, epoch).await?;
+        let mut sessions = 0;
+        let mut pools = std::pin::pin!(self.ledger.live_sessions_in(bucket));
+        while let Some(pool) = pools.try_next().await? {
+            let LivePool { pool, seq, sessions: live } = pool;
+            if !self.rebuilt.holds(pool.kind, to) {
+                continue;
+            }
+            let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
+            let terms = self.terms.terms(&pool, heard).await?;
+            let filling = Filling { pool: &pool, seq, terms, live: &live };
+            target.rebuild_fill(epoch, not_before, filling).await?;
+            sessions += live.len();
+        }
+        target.rebuild_finish(bucket, epoch, identity.as_ref()).await?;
+        Ok(sessions)
+    }
+}

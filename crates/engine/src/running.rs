@@ -1,0 +1,258 @@
+//! Starts an engine with its workers, and stops both. A backend of the registry is named only here.
+
+mod embedded;
+mod on_record;
+mod shared;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_core::RegistryTime;
+use seatkeeper_ledger::Ledger;
+use seatkeeper_registry::{ClockSteps, MonotonicClock, Share, Store, TimeSource};
+
+use crate::commits::Commits;
+use crate::endings::Endings;
+use crate::engine::{Engine, Parts};
+use crate::failover::{EpochLease, Membership};
+use crate::metrics::Metrics;
+use crate::registries::Registries;
+use crate::settings::{Settings, Topology};
+use crate::terms::TermsSource;
+use crate::worker::WorkerSet;
+use crate::workers::{CommitRuntime, Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
+use shared::Shared;
+
+/// Interval between two sweeps of the sessions that this node admitted alone.
+const NODE_LOCAL_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why an engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The ledger cannot be used.
+    #[error("the ledger cannot be used")]
+    Ledger(#[from] seatkeeper_ledger::Error),
+    /// The registry cannot be filled.
+    #[error("the live sessions could not be put back")]
+    Registry(#[from] seatkeeper_registry::Error),
+    /// A server of Redis has settings by which sessions could be lost.
+    #[error("the Redis that nodes share cannot be used: {0}")]
+    Unfit(String),
+    /// The thread that puts events on record cannot be started.
+    #[error("there is no thread to put events on record with")]
+    CommitRuntime(#[source] std::io::Error),
+}
+
+/// Inputs that the program supplies to its engine.
+pub struct Inputs {
+    /// The entitlements of pools.
+    pub terms: Arc<dyn TermsSource>,
+    /// The metrics that the engine fills.
+    pub metrics: Metrics,
+    /// The callback for events that this node has put on record; `None` if nobody else has to know.
+    pub on_recorded: Option<OnRecorded>,
+}
+
+/// An engine with the workers behind it.
+pub struct RunningEngine {
+    engine: Arc<Engine>,
+    started_at: RegistryTime,
+    clocks: Vec<(Store, Arc<ClockSteps>)>,
+    upkeep: WorkerSet,
+    drainage: WorkerSet,
+    membership: Option<Arc<Membership>>,
+    ledger: Ledger,
+    /// The connections of the drains.
+    written: Ledger,
+    /// Dropped last: the drains run in its thread.
+    _recorder: CommitRuntime,
+}
+
+/// The parts of an engine that are built before its workers start.
+struct Built {
+    registries: Registries,
+    lease: Arc<EpochLease>,
+    membership: Option<Arc<Membership>>,
+    clocks: Vec<(Store, Arc<ClockSteps>)>,
+}
+
+impl RunningEngine {
+    /// Starts an engine over `ledger`: puts back the sessions that the ledger knows as live, each with a full TTL, and starts
+    /// the workers. The time of an embedded engine is the clock of this process, never before the latest time on record.
+    pub async fn start(ledger: Ledger, settings: &Settings, inputs: Inputs) -> Result<Self, StartError> {
+        Self::start_with_clock(ledger, settings, inputs, MonotonicClock::starting_at).await
+    }
+
+    /// Starts an engine as [`start`](Self::start) does. An embedded engine takes its time from the clock that `clock` makes
+    /// for the given start: a simulation turns that clock by hand.
+    pub async fn start_with_clock<C: TimeSource>(
+        ledger: Ledger,
+        settings: &Settings,
+        inputs: Inputs,
+        clock: impl FnOnce(RegistryTime) -> C,
+    ) -> Result<Self, StartError> {
+        let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
+        let recorder = CommitRuntime::start().map_err(StartError::CommitRuntime)?;
+        let built = match &settings.topology {
+            Topology::Embedded => embedded(settings, &ledger, &inputs, clock).await?,
+            Topology::Shared(sharing) => {
+                let shared = Shared::new(settings, sharing, &ledger, &recorder).await?;
+                shared.start(&ledger, &upkeep, &inputs).await;
+                shared.built()
+            }
+        };
+        let started_at = built.registries.for_capacities().registry.now().await?;
+        let written = ledger.apart();
+        let starting = Starting { settings, ledger: &ledger, built: &built, inputs: &inputs };
+        let endings = Arc::new(Endings::default());
+        starting.drains(&drainage, &written, &endings, &recorder);
+        starting.flushes(&upkeep, started_at);
+        starting.sweeps(&upkeep);
+        let engine = starting.engine(endings, &upkeep);
+        let Built { membership, clocks, .. } = built;
+        Ok(Self {
+            engine,
+            started_at,
+            clocks,
+            upkeep,
+            drainage,
+            membership,
+            ledger,
+            written,
+            _recorder: recorder,
+        })
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The registry's time at the start.
+    pub fn started_at(&self) -> RegistryTime {
+        self.started_at
+    }
+
+    /// The steps of the clock of each store that tells the time; empty if this process tells the time.
+    pub fn clock_steps(&self) -> &[(Store, Arc<ClockSteps>)] {
+        &self.clocks
+    }
+
+    /// The crew for further workers of the program, which stop before the drains do.
+    pub fn crew(&self) -> &WorkerSet {
+        &self.upkeep
+    }
+
+    /// Stops the workers, puts on record what was decided, and closes the ledger.
+    pub async fn stop(self) {
+        self.upkeep.stop().await;
+        self.drainage.stop().await;
+        if let Some(membership) = &self.membership {
+            membership.left().await;
+        }
+        self.written.close().await;
+        self.ledger.close().await;
+    }
+}
+
+/// Builds an engine whose sessions are in the memory of this process.
+async fn embedded<C: TimeSource>(
+    settings: &Settings,
+    ledger: &Ledger,
+    inputs: &Inputs,
+    clock: impl FnOnce(RegistryTime) -> C,
+) -> Result<Built, StartError> {
+    let recorded = ledger.last_time().await?.unwrap_or_default();
+    let clock = clock(embedded::first_time(recorded));
+    let registry = embedded::filled_registry(settings.journal_size(), ledger, &*inputs.terms, clock).await?;
+    Ok(Built {
+        registries: Registries::only(registry, Commits::new(settings.journal_events_max)),
+        lease: Arc::new(EpochLease::unshared()),
+        membership: None,
+        clocks: Vec::new(),
+    })
+}
+
+/// An engine whose workers are being started.
+struct Starting<'a> {
+    settings: &'a Settings,
+    ledger: &'a Ledger,
+    built: &'a Built,
+    inputs: &'a Inputs,
+}
+
+impl Starting<'_> {
+    /// Starts the drains, which commit events over the connections of `written`.
+    fn drains(
+        &self,
+        drainage: &WorkerSet,
+        written: &Ledger,
+        endings: &Arc<Endings>,
+        recorder: &CommitRuntime,
+    ) {
+        let registries = &self.built.registries;
+        for backend in registries.all() {
+            // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
+            let is_redis = self.settings.is_over_redis() && registries.is_main(backend);
+            let are_two = is_redis && written.commits_at_once() > 1;
+            for share in if are_two { &Share::HALVES[..] } else { &[Share::All] } {
+                let drain = Drain {
+                    backend: backend.clone(),
+                    share: *share,
+                    ledger: written.clone(),
+                    endings: Arc::clone(endings),
+                    on_recorded: self.inputs.on_recorded.clone(),
+                    lease: Arc::clone(&self.built.lease),
+                    metrics: self.inputs.metrics.changes.clone(),
+                    gives_way: Default::default(),
+                };
+                drainage.start_on(recorder.runtime(), drain);
+            }
+        }
+        if let Some((backend, membership)) =
+            registries.node_local.as_ref().zip(self.built.membership.as_ref())
+        {
+            let (backend, ledger, node) = (backend.clone(), self.ledger.clone(), membership.id());
+            drainage.start(NodeLocalDrain { backend, ledger, node });
+        }
+    }
+
+    /// Starts the workers that write heartbeats down from `now` on.
+    fn flushes(&self, upkeep: &WorkerSet, now: RegistryTime) {
+        for backend in self.built.registries.with_heartbeats() {
+            let (since, interval) = (backend.flushes_since(now), self.settings.heartbeat_flush_interval);
+            upkeep.start(Flush::new(backend.clone(), self.ledger.clone(), interval, since));
+        }
+    }
+
+    /// Starts the sweepers.
+    fn sweeps(&self, upkeep: &WorkerSet) {
+        if let Some(backend) = &self.built.registries.node_local {
+            upkeep.start(Sweep::new(backend.clone(), NODE_LOCAL_SWEEP_INTERVAL));
+        }
+        if let Some(interval) = self.settings.sweep_interval {
+            for backend in self.built.registries.all() {
+                upkeep.start(Sweep::new(backend.clone(), interval));
+            }
+        }
+    }
+
+    /// Builds the engine, and starts the worker that brings changed entitlements to live sessions.
+    fn engine(&self, endings: Arc<Endings>, upkeep: &WorkerSet) -> Arc<Engine> {
+        let engine = Arc::new(Engine::new(Parts {
+            registries: self.built.registries.clone(),
+            ledger: self.ledger.clone(),
+            endings,
+            lease: Arc::clone(&self.built.lease),
+            metrics: self.inputs.metrics.claims.clone(),
+            commit_timeout: self.settings.commit_timeout,
+        }));
+        upkeep.start(Reconcile {
+            engine: Arc::clone(&engine),
+            ledger: self.ledger.clone(),
+            terms: Arc::clone(&self.inputs.terms),
+            looked: Default::default(),
+        });
+        engine
+    }
+}

@@ -1,0 +1,69 @@
+//! Fills a registry in the memory of this process from the ledger.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::TryStreamExt;
+use seatkeeper_core::{Region, RegistryTime, Span};
+use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_registry::{Registry, TimeSource};
+
+use super::StartError;
+use crate::terms::TermsSource;
+use crate::wall_clock;
+
+/// The record may be ahead of the wall clock by this much: healthy clocks are set back by less.
+const BEHIND_TOLERATED: Span = Span::from_secs(60);
+
+/// The wall clock may be ahead of the record by this much: servers are stopped for a while.
+const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
+
+/// Returns a registry with every session that is live in the ledger, each with a full TTL.
+pub(super) async fn filled_registry(
+    journal_events_max: usize,
+    ledger: &Ledger,
+    entitlements: &dyn TermsSource,
+    clock: impl TimeSource,
+) -> Result<Arc<dyn Registry>, StartError> {
+    let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
+    let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
+    let (began, mut sessions) = (Instant::now(), 0);
+    let mut pools = std::pin::pin!(ledger.live_sessions());
+    while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
+        sessions += live.len();
+        // As they were when it was last heard of: what ended since then, while nobody served, ends its
+        // sessions as it would have done. Whoever came after that end was heard of after it.
+        let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
+        let terms = entitlements.terms(&pool, heard).await?;
+        registry.open(&pool, seq, terms, live).await?;
+    }
+    tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
+    Ok(Arc::new(registry))
+}
+
+/// Returns the start of the registry's clock: the wall clock, but never before the latest time on record.
+pub(super) fn first_time(recorded: RegistryTime) -> RegistryTime {
+    let wall = wall_clock::registry_now();
+    tell_of_wrong_time(wall, recorded);
+    wall.max(recorded)
+}
+
+/// Logs an error if wall clock and record are too far apart for both to be right.
+fn tell_of_wrong_time(wall: RegistryTime, recorded: RegistryTime) {
+    if recorded > wall + BEHIND_TOLERATED {
+        tracing::error!(
+            ahead_ms = recorded.since(wall).as_millis(),
+            "the ledger's latest record is dated after this host's time: registry time goes on from the record; if the \
+             host's time is wrong, synchronise it by NTP and start again; if the record is wrong, stop the server and \
+             run `seatkeeper repair clock`"
+        );
+    } else if recorded > RegistryTime::default() && wall > recorded + AHEAD_TOLERATED {
+        tracing::error!(
+            ahead_ms = wall.since(recorded).as_millis(),
+            "this host's time is more than 30 days after the ledger's latest record: registry time goes on from the \
+             host's; unless no server ran for that long, stop the server, synchronise the host's time by NTP, and run \
+             `seatkeeper repair clock`"
+        );
+    }
+}

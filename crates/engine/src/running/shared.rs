@@ -1,0 +1,255 @@
+//! Builds the backends of a node among others, and starts the workers of the failover protocol.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_core::{Region, RegistryTime};
+use seatkeeper_ledger::buckets::BucketMode;
+use seatkeeper_ledger::{Ledger, PostgresUrl};
+use seatkeeper_registry::memory::MemoryRegistry;
+use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
+use seatkeeper_registry::redis::{self, RedisRegistry, RollCall};
+use seatkeeper_registry::{ClockSteps, Epochs, MonotonicClock, Rebuild, Registry, Store};
+
+use super::on_record::OnRecord;
+use super::{Built, Inputs, StartError};
+use crate::backend::Backend;
+use crate::commits::Commits;
+use crate::failover::{
+    Confirm, EpochLease, Known, Membership, Probe, Reach, RebuildQueue, RebuildTargets, Rebuilder, Roll,
+};
+use crate::registries::Registries;
+use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
+use crate::worker::WorkerSet;
+use crate::workers::{CommitRuntime, KeepClock};
+
+/// The longest wait of a starting node for its buckets. Claims are refused as unavailable after this wait.
+const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The longest wait for a Redis server to show its settings.
+const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Interval between two looks at the buckets during the wait.
+const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The lease of a bucket in Redis. A node that serves clients renews it every half
+/// second where half of it is over.
+const BUCKET_LEASE: Duration = Duration::from_secs(10);
+
+/// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
+const CONNECTIONS_MAX: u32 = 8;
+
+/// The most events in the journal of the node-local registry.
+const NODE_LOCAL_EVENTS_MAX: usize = 10_000;
+
+/// The epoch of the node-local journal, for the life of the process.
+const NODE_LOCAL_EPOCH: u64 = 1;
+
+/// The parts of a node among others.
+pub(super) struct Shared {
+    built: Built,
+    membership: Arc<Membership>,
+    /// The clock of PostgreSQL's server; `None` if no registry is in PostgreSQL.
+    postgres_clock: Option<Arc<PostgresClock>>,
+    rebuilt: RebuildTargets,
+    reach: Arc<Reach>,
+    when_down: BucketMode,
+}
+
+/// The registries of live sessions.
+struct Backends {
+    main: Arc<dyn Rebuild>,
+    /// The registry that takes the place of `main`, if there is one.
+    standby: Option<Arc<dyn Rebuild>>,
+    /// The registry of capacities; `None` if `main` serves all kinds of pools.
+    lasting: Option<Arc<dyn Registry>>,
+    redis_clock: Option<Arc<ClockSteps>>,
+    postgres_clock: Option<Arc<PostgresClock>>,
+}
+
+/// Inputs for building the backends.
+struct Building<'a> {
+    journal_events_max: usize,
+    ledger: &'a Ledger,
+    recorder: &'a CommitRuntime,
+    known: &'a Known,
+    lease: &'a Arc<EpochLease>,
+}
+
+impl Shared {
+    /// Connects to the store that nodes share. Redis servers must be fit for it; those that cannot be reached are given the
+    /// benefit of the doubt.
+    pub(super) async fn new(
+        settings: &Settings,
+        sharing: &SharedSettings,
+        ledger: &Ledger,
+        recorder: &CommitRuntime,
+    ) -> Result<Self, StartError> {
+        let (known, reach) = (Known::default(), Arc::new(Reach::default()));
+        let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
+        let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
+        let journal_events_max = settings.journal_size();
+        let building = Building { journal_events_max, ledger, recorder, known: &known, lease: &lease };
+        let backends = building.backends(&sharing.store).await?;
+        let registries = backends.registries(&known, settings.journal_events_max).await?;
+        let Backends { main, standby, lasting, redis_clock, postgres_clock } = backends;
+        let of_postgres = postgres_clock.as_ref().map(|clock| (Store::PostgreSql, Arc::clone(clock.steps())));
+        let of_redis = redis_clock.map(|steps| (Store::Redis, steps));
+        let roll = match &sharing.store {
+            SharedStore::Redis(redis) => Some(RollCall::new(redis.servers.clone())),
+            SharedStore::Postgres(_) => None,
+        };
+        let name = sharing.node_name.clone();
+        let membership = Arc::new(Membership::new(name, ledger.clone(), Arc::clone(&reach), roll));
+        let when_down = if standby.is_some() { sharing.when_down } else { BucketMode::Deny };
+        Ok(Self {
+            built: Built {
+                registries,
+                lease,
+                membership: Some(Arc::clone(&membership)),
+                clocks: of_postgres.into_iter().chain(of_redis).collect(),
+            },
+            membership,
+            postgres_clock,
+            rebuilt: RebuildTargets { main, is_ledgers, standby, has_lasting: lasting.is_some() },
+            reach,
+            when_down,
+        })
+    }
+
+    /// Starts the workers of the failover protocol, and waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
+    pub(super) async fn start(&self, ledger: &Ledger, upkeep: &WorkerSet, inputs: &Inputs) {
+        let Built { registries, lease, .. } = &self.built;
+        let needs = Arc::new(RebuildQueue::default());
+        upkeep.start(Confirm {
+            lease: Arc::clone(lease),
+            commits: registries.with_heartbeats().map(|backend| Arc::clone(&backend.commits)).collect(),
+            membership: Arc::clone(&self.membership),
+        });
+        upkeep.start(Roll { lease: Arc::clone(lease), membership: Arc::clone(&self.membership) });
+        let (reach, rebuilt) = (Arc::clone(&self.reach), self.rebuilt.clone());
+        upkeep.start(Probe::new(rebuilt, Arc::clone(lease), reach, Arc::clone(&needs), self.when_down));
+        upkeep.start(Rebuilder {
+            rebuilt: self.rebuilt.clone(),
+            ledger: ledger.clone(),
+            lease: Arc::clone(lease),
+            needs: Arc::clone(&needs),
+            terms: Arc::clone(&inputs.terms),
+            membership: Arc::clone(&self.membership),
+            metrics: inputs.metrics.clone(),
+        });
+        if let Some(clock) = &self.postgres_clock {
+            upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });
+        }
+        wait_until_served(&needs).await;
+    }
+
+    /// The parts that the engine is built of.
+    pub(super) fn built(self) -> Built {
+        self.built
+    }
+}
+
+/// Waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
+async fn wait_until_served(needs: &RebuildQueue) {
+    let served = async {
+        while !needs.are_met() {
+            tokio::time::sleep(SERVED_LOOK_INTERVAL).await;
+        }
+    };
+    if tokio::time::timeout(SERVED_WAIT_MAX, served).await.is_err() {
+        tracing::error!("not all buckets are served yet; requests are answered 503 until they are");
+    }
+}
+
+impl Building<'_> {
+    async fn backends(&self, store: &SharedStore) -> Result<Backends, StartError> {
+        match store {
+            SharedStore::Redis(redis) => self.in_redis(redis).await,
+            SharedStore::Postgres(url) => {
+                let main = self.in_postgres(url, &self.known.main).await?;
+                Ok(Backends {
+                    redis_clock: None,
+                    postgres_clock: Some(Arc::clone(main.clock())),
+                    lasting: Some(self.lasting(&main)),
+                    main: Arc::new(main),
+                    standby: None,
+                })
+            }
+        }
+    }
+
+    async fn in_redis(&self, settings: &RedisSettings) -> Result<Backends, StartError> {
+        let servers = &settings.servers;
+        if let Some(why) = servers.unfit(FITNESS_WAIT_MAX).await.into_iter().next() {
+            return Err(StartError::Unfit(why));
+        }
+        let kept = redis::Settings {
+            journal_events_max: self.journal_events_max,
+            wait_replicas: settings.wait_replicas,
+            lease: Some(BUCKET_LEASE),
+            sessions_remembered_max: settings.sessions_remembered_max,
+            ..redis::Settings::default()
+        };
+        let finder = Arc::new(OnRecord { ledger: self.ledger.clone(), lease: Arc::clone(self.lease) });
+        let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&self.known.main), finder);
+        let main = {
+            let _there = self.recorder.runtime().enter();
+            main.with_journals_over(servers.anew())
+        };
+        let standby = match &settings.standby {
+            Some(url) => Some(self.in_postgres(url, &self.known.standby).await?),
+            None => None,
+        };
+        Ok(Backends {
+            redis_clock: Some(Arc::clone(main.clock_steps())),
+            postgres_clock: standby.as_ref().map(|standby| Arc::clone(standby.clock())),
+            main: Arc::new(main),
+            lasting: standby.as_ref().map(|standby| self.lasting(standby)),
+            standby: standby.map(|standby| Arc::new(standby) as _),
+        })
+    }
+
+    /// A registry in the ledger's database.
+    async fn in_postgres(
+        &self,
+        url: &PostgresUrl,
+        epochs: &Arc<Epochs>,
+    ) -> Result<PostgresRegistry, StartError> {
+        let (epochs, events_max) = (Arc::clone(epochs), self.journal_events_max);
+        let region = Region::default();
+        Ok(PostgresRegistry::connect(url, CONNECTIONS_MAX, epochs, region, events_max).await?)
+    }
+
+    /// The registry of sessions that last, over the connections of `beside`.
+    fn lasting(&self, beside: &PostgresRegistry) -> Arc<dyn Registry> {
+        Arc::new(beside.lasting(Arc::clone(&self.known.all)))
+    }
+}
+
+impl Backends {
+    /// The registries of a node over these backends.
+    async fn registries(&self, known: &Known, journal_events_max: u64) -> Result<Registries, StartError> {
+        let commits = || Commits::new(journal_events_max);
+        let backend = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
+            Backend::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
+        };
+        let node_local = match self.lasting.as_ref().filter(|_| self.standby.is_some()) {
+            Some(lasting) => Some(node_local(lasting.now().await?)),
+            None => None,
+        };
+        Ok(Registries {
+            main: backend(&self.main, &known.main),
+            standby: self.standby.as_ref().map(|standby| backend(standby, &known.standby)),
+            node_local,
+            lasting: self.lasting.clone().map(|lasting| Backend::lasting(lasting, commits())),
+        })
+    }
+}
+
+/// The node-local backend, whose clock begins at `now`.
+fn node_local(now: RegistryTime) -> Backend {
+    let clock = MonotonicClock::starting_at(now);
+    let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, Region::default(), NODE_LOCAL_EVENTS_MAX, clock);
+    Backend::node_local(Arc::new(registry), Commits::new(NODE_LOCAL_EVENTS_MAX as u64))
+}

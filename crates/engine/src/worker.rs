@@ -1,0 +1,180 @@
+//! Background work: the driver of all workers, with timers, wake-ups, failures and shutdown.
+//!
+//! A worker reads the state as it is, does at most a batch, and says whether more is left. A notification and the timer run
+//! the same code.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::with_causes;
+
+/// The first pause after a failure; it doubles with each, up to [`RETRY_PAUSE_MAX`].
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// The longest last round of a worker at the stop.
+const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
+
+/// The state of a worker after a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing is left.
+    Idle,
+    /// More is left: the next batch follows at once.
+    More,
+    /// More is left, and other work goes first for so long, unless the worker is hurried.
+    Defer(Duration),
+}
+
+/// One kind of background work.
+#[async_trait]
+pub trait Worker: Send + Sync + 'static {
+    /// The reason for which a batch fails. The driver logs the error and tries again.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Returns the name of the worker in the log.
+    fn name(&self) -> &'static str;
+
+    /// Returns the longest rest of an idle worker. A wake-up ends the rest.
+    fn rest(&self) -> Duration;
+
+    /// Does at most one batch.
+    async fn activate(&self) -> Result<Progress, Self::Error>;
+
+    /// Returns whether the worker has to finish all batches at the stop. Otherwise one batch is enough.
+    fn must_finish(&self) -> bool {
+        false
+    }
+
+    /// Waits for a wake-up during the rest. Wake-ups may be spurious.
+    async fn woken(&self) {
+        std::future::pending().await
+    }
+
+    /// Waits until somebody waits for deferred work.
+    async fn hurried(&self) {
+        std::future::pending().await
+    }
+}
+
+/// A set of workers that start one by one and stop together.
+pub struct WorkerSet {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Default for WorkerSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WorkerSet {
+    /// Returns a set without workers.
+    pub fn new() -> Self {
+        Self { tasks: TaskTracker::new(), stop: CancellationToken::new() }
+    }
+
+    /// Starts a worker.
+    pub fn start(&self, worker: impl Worker) {
+        self.tasks.spawn(drive(worker, self.stop.clone()));
+    }
+
+    /// Starts a worker on `runtime`.
+    pub fn start_on(&self, runtime: &Handle, worker: impl Worker) {
+        self.tasks.spawn_on(drive(worker, self.stop.clone()), runtime);
+    }
+
+    /// Returns the token that is cancelled at the stop.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Stops every worker after its last round, and waits for all of them.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+async fn drive(worker: impl Worker, stop: CancellationToken) {
+    let (mut retry_pause, mut is_failing) = (RETRY_PAUSE_MIN, false);
+    while !stop.is_cancelled() {
+        let attempted = attempt(&worker, is_failing).await;
+        if attempted.is_some() {
+            if is_failing {
+                tracing::info!(worker = worker.name(), "a worker that failed works again");
+            }
+            (retry_pause, is_failing) = (RETRY_PAUSE_MIN, false);
+        }
+        match attempted {
+            Some(Progress::More) => tokio::task::yield_now().await,
+            Some(Progress::Defer(pause)) => {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = worker.hurried() => {}
+                    () = stop.cancelled() => {}
+                }
+            }
+            Some(Progress::Idle) => {
+                tokio::select! {
+                    () = tokio::time::sleep(worker.rest()) => {}
+                    () = worker.woken() => {}
+                    () = stop.cancelled() => {}
+                }
+            }
+            None => {
+                is_failing = true;
+                tokio::select! {
+                    () = tokio::time::sleep(retry_pause) => {}
+                    () = stop.cancelled() => {}
+                }
+                retry_pause = (retry_pause * 2).min(RETRY_PAUSE_MAX);
+            }
+        }
+    }
+    if tokio::time::timeout(LAST_ROUND_MAX, finish(&worker)).await.is_err() {
+        tracing::error!(worker = worker.name(), "a worker did not finish in time");
+    }
+}
+
+async fn finish(worker: &impl Worker) {
+    loop {
+        match attempt(worker, false).await {
+            Some(Progress::More | Progress::Defer(_)) if worker.must_finish() => {}
+            Some(Progress::More | Progress::Defer(_) | Progress::Idle) => return,
+            None => tokio::time::sleep(RETRY_PAUSE_MIN).await,
+        }
+    }
+}
+
+/// Does one batch; none if it failed. A panic fails a batch and not the worker. The log tells of the first failure, and of
+/// those that follow it (`was_failing`) at the level `debug`.
+async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Progress> {
+    match AssertUnwindSafe(worker.activate()).catch_unwind().await {
+        Ok(Ok(left)) => Some(left),
+        Ok(Err(error)) => {
+            let causes = with_causes(&error);
+            if was_failing {
+                tracing::debug!(worker = worker.name(), %causes, "a worker failed again");
+            } else {
+                tracing::error!(worker = worker.name(), %causes, "a worker failed: it tries again until it works");
+            }
+            None
+        }
+        Err(_) => {
+            tracing::error!(worker = worker.name(), "a worker panicked: it tries again until it works");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

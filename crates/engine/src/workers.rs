@@ -1,0 +1,20 @@
+//! Work that goes on behind the requests: one file for each task. To add a worker, implement [`Worker`](crate::Worker) and
+//! start it in `running`.
+
+mod commit_runtime;
+mod drain;
+mod flush;
+mod keep_clock;
+mod node_local_drain;
+mod reconcile;
+mod sweep;
+
+pub(crate) use commit_runtime::CommitRuntime;
+pub(crate) use drain::Drain;
+pub use drain::OnRecorded;
+pub(crate) use flush::Flush;
+pub(crate) use keep_clock::KeepClock;
+pub(crate) use node_local_drain::NodeLocalDrain;
+pub(crate) use reconcile::Reconcile;
+pub(crate) use sweep::Sweep;
+pub use sweep::sweep_due;

@@ -1,0 +1,21 @@
+//! Reads the bearer token from the headers of a request.
+
+use axum::http::header::{AUTHORIZATION, HeaderMap};
+
+use super::Refusal;
+
+/// Returns the bearer token of a request.
+pub(crate) fn bearer_of(headers: &HeaderMap) -> Result<&str, Refusal> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let (header, further) = (given.next(), given.next());
+    if further.is_some() {
+        // A proxy in front may have looked at the other one.
+        return Err(Refusal::Several);
+    }
+    header
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim())
+        .ok_or(Refusal::Missing)
+}

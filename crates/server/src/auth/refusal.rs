@@ -1,0 +1,47 @@
+//! Reasons for which a caller is not known.
+
+use tokio::task::JoinError;
+
+/// The longest token that is looked at.
+pub(super) const TOKEN_BYTES_MAX: usize = 8 * 1024;
+
+/// The longest tenant or user.
+pub(super) const NAME_CHARS_MAX: usize = 255;
+
+/// Why a token is not believed, in words for the log; the caller is told no more than that it is not.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("no bearer token was sent")]
+    Missing,
+    #[error("the token is not the one of the settings")]
+    OtherToken,
+    #[error("more than one Authorization header was sent")]
+    Several,
+    #[error("the token is longer than {TOKEN_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("the token is not valid")]
+    Invalid(#[from] jsonwebtoken::errors::Error),
+    #[error("the token is not signed by the algorithm that is believed")]
+    OtherAlgorithm,
+    #[error("the token names a key that is not known")]
+    UnknownKey,
+    #[error("the token demands that a part of it is understood which is not (crit)")]
+    Critical,
+    #[error("the token is not of the issuer whose tokens are believed")]
+    OtherIssuer,
+    #[error("the token has expired")]
+    Expired,
+    #[error("the token names no tenant or user of 1 to {NAME_CHARS_MAX} printable characters")]
+    Nameless,
+}
+
+/// Why a token could not be checked, or was not believed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the keys that tokens are checked with are not there yet")]
+    NoKeys,
+    #[error("the look-up of a key was cut off")]
+    CutOff(#[from] JoinError),
+}

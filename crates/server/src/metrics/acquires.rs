@@ -1,0 +1,95 @@
+//! Requests for a seat of a license, and the reasons of those that got none.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use crate::error::Error;
+
+/// Requests for a seat of a license, as this node answered them.
+#[derive(Clone, Debug)]
+pub(crate) struct AcquireMetrics {
+    acquires: Counter,
+    failures: Family<Failed, Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Failed {
+    reason: &'static str,
+}
+
+/// Why a request for a seat of a license got none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AcquireFailure {
+    /// Every seat is in use.
+    Full,
+    /// The license is past its date.
+    Expired,
+    /// There is no such license, or it is not active.
+    NotFound,
+    /// The license needs a field that the request lacks.
+    Invalid,
+    /// It could not be decided, or not put on record.
+    Unavailable,
+}
+
+impl AcquireFailure {
+    const ALL: [Self; 5] = [Self::Full, Self::Expired, Self::NotFound, Self::Invalid, Self::Unavailable];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Expired => "expired",
+            Self::NotFound => "not_found",
+            Self::Invalid => "invalid",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+impl From<&Error> for AcquireFailure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else it is, there was no decision")]
+    fn from(error: &Error) -> Self {
+        match error {
+            Error::LicenseNotFound => Self::NotFound,
+            Error::Invalid(_) => Self::Invalid,
+            _ => Self::Unavailable,
+        }
+    }
+}
+
+impl Default for AcquireMetrics {
+    fn default() -> Self {
+        let failures = Family::<Failed, Counter>::default();
+        for failure in AcquireFailure::ALL {
+            drop(failures.get_or_create(&Failed { reason: failure.as_str() }));
+        }
+        Self { acquires: Counter::default(), failures }
+    }
+}
+
+impl AcquireMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "license_acquire_requests",
+            "Requests for a seat of a license that were understood",
+            self.acquires.clone(),
+        );
+        registry.register(
+            "license_acquire_failures",
+            "Requests for a seat of a license that got none, by the reason",
+            self.failures.clone(),
+        );
+    }
+
+    /// Counts a request that was understood.
+    pub(crate) fn asked(&self) {
+        self.acquires.inc();
+    }
+
+    /// Counts a request that got no seat.
+    pub(crate) fn failed(&self, failure: AcquireFailure) {
+        self.failures.get_or_create(&Failed { reason: failure.as_str() }).inc();
+    }
+}

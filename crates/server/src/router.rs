@@ -1,0 +1,80 @@
+//! The router: every route of the product, behind what each request goes through.
+
+mod arrival;
+mod client_address;
+mod description;
+mod front;
+mod headers;
+mod room;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::{Router, middleware};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::{admin, capacities, devices, licenses, operations};
+use arrival::Arrival;
+use client_address::Proxies;
+use front::Front;
+use headers::DOCS;
+use room::Room;
+
+fn routes() -> OpenApiRouter<App> {
+    let mut routes = OpenApiRouter::with_openapi(description::without_routes())
+        .nest("/api/v1/licenses", licenses::routes())
+        .nest("/api/v1/devices", devices::routes())
+        .nest("/api/v1/capacities", capacities::routes())
+        .nest("/api/v1/admin", admin::routes())
+        .merge(operations::routes());
+    description::name_problems(routes.get_openapi_mut());
+    routes
+}
+
+/// The description of the whole API, as `/openapi.json` serves it.
+pub fn openapi() -> OpenApi {
+    routes().into_openapi()
+}
+
+/// The server's router, with `/metrics` unless `metrics.listen` is set.
+pub(crate) fn router(app: App) -> Router {
+    let (routes, description) = routes().split_for_parts();
+    let routes = routes.merge(operations::pages()).merge(docs(description));
+    match app.settings.metrics.listen {
+        Some(_) => fronted(routes, app),
+        None => fronted(routes.merge(operations::metrics_page()), app),
+    }
+}
+
+/// The browsable description of the API. It asks no validator on the network.
+fn docs(description: OpenApi) -> SwaggerUi {
+    SwaggerUi::new(DOCS).url("/openapi.json", description).config(Config::default().validator_url("none"))
+}
+
+/// The router of an address that serves metrics alone.
+pub(crate) fn metrics_router(app: App) -> Router {
+    fronted(operations::metrics_page(), app)
+}
+
+/// These routes, behind what every request goes through.
+fn fronted(routes: Router<App>, app: App) -> Router {
+    let server = &app.settings.server;
+    let front = Front {
+        metrics: app.metrics.http.clone(),
+        arrival: Arrival {
+            timeout: Duration::from_secs(server.request_timeout_seconds),
+            proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
+        },
+        room: Room::for_requests(server.requests_max),
+    };
+    routes
+        .fallback(async || Error::NoSuchRoute)
+        .method_not_allowed_fallback(async || Error::NoSuchMethod)
+        // One layer for all of it: each is made anew, and moves the request, every time.
+        .layer(middleware::from_fn_with_state(Arc::new(front), front::pass))
+        .with_state(app)
+}

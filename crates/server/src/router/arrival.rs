@@ -1,0 +1,87 @@
+//! Names each request, bounds the time of its answer, and logs how the request went.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use axum::extract::{ConnectInfo, MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use seatkeeper_core::RequestId;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
+
+use super::client_address::Proxies;
+use crate::error::Error;
+use crate::http::Meta;
+use crate::limits::StandingNote;
+use crate::metrics::UNKNOWN_ROUTE;
+use crate::problem::Causes;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The rules for every request that arrives.
+pub(super) struct Arrival {
+    pub(super) timeout: Duration,
+    pub(super) proxies: Proxies,
+}
+
+impl Arrival {
+    /// Names a request, bounds the time that `answer` has for it, and puts its name on the answer.
+    pub(super) async fn named(
+        &self,
+        mut request: Request,
+        answer: impl AsyncFnOnce(Request) -> Response,
+    ) -> Response {
+        let text = uuid::Builder::from_random_bytes(rand::random()).into_uuid().simple().to_string();
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+        let ip = peer.map(|ConnectInfo(address)| self.proxies.client(address.ip(), request.headers()));
+        let standing = StandingNote::default();
+        let meta = Meta { id: RequestId::new(text.as_str()), ip, standing: standing.clone() };
+        request.extensions_mut().insert(meta);
+        let route = request.extensions().get::<MatchedPath>().cloned();
+        let route = route.as_ref().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
+        // Whatever is logged on the way has it.
+        let span = tracing::info_span!(
+            "request",
+            request.id = text.as_str(),
+            method = %request.method(),
+            route,
+            status = Empty,
+            otel.status_code = Empty,
+        );
+        let began = Instant::now();
+        let answered = tokio::time::timeout(self.timeout, answer(request)).instrument(span.clone()).await;
+        let mut response = answered.unwrap_or_else(|_| Error::TimedOut.into_response());
+        let causes = response.extensions_mut().remove();
+        span.in_scope(|| log(&span, response.status(), causes, began.elapsed()));
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            response.headers_mut().insert(X_REQUEST_ID, value);
+        }
+        standing.tell(response.headers_mut());
+        response
+    }
+}
+
+/// One answer, one line.
+fn log(span: &Span, status: StatusCode, causes: Option<Causes>, took: Duration) {
+    let (status, took_us) = (status.as_u16(), took.as_micros() as u64);
+    if status >= 400 {
+        // The others are too many to note of each that it went well.
+        span.record("status", status);
+    }
+    let Some(Causes(causes)) = causes else {
+        tracing::debug!(status, took_us, "a request was answered");
+        return;
+    };
+    if status >= 500 {
+        span.record("otel.status_code", "ERROR");
+    }
+    if status == 503 {
+        // The caller will come again; if somebody should get up, whatever is in the way says so.
+        tracing::warn!(status, took_us, causes, "a request could not be answered now");
+    } else if status >= 500 {
+        tracing::error!(status, took_us, causes, "a request failed");
+    } else {
+        tracing::debug!(status, took_us, causes, "a request was refused");
+    }
+}

@@ -1,0 +1,51 @@
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Router, middleware};
+use tower_service::Service as _;
+
+use super::*;
+use crate::router::client_address::Proxies;
+use crate::settings::{Networks, ProxyHeader};
+
+/// A server with room for so many requests, with one route that panics and two that answer.
+fn router(requests_max: usize) -> Router {
+    let front = Front {
+        metrics: HttpMetrics::default(),
+        arrival: Arrival {
+            timeout: Duration::from_secs(60),
+            proxies: Proxies::new(Networks::default(), ProxyHeader::default()),
+        },
+        room: Room::for_requests(requests_max),
+    };
+    Router::new()
+        .route("/api/panics", get(async || -> StatusCode { panic!("as it was told to") }))
+        .route("/api/answers", get(async || StatusCode::NO_CONTENT))
+        .route("/healthz", get(async || StatusCode::NO_CONTENT))
+        .layer(middleware::from_fn_with_state(Arc::new(front), pass))
+}
+
+async fn asked(router: &mut Router, path: &str) -> Response {
+    let request = Request::builder().uri(path).body(Body::empty()).expect("a request");
+    router.call(request).await.expect("an answer")
+}
+
+#[tokio::test]
+async fn a_panic_is_one_answer_and_takes_no_room() {
+    let mut router = router(1);
+    for _ in 0..3 {
+        let answer = asked(&mut router, "/api/panics").await;
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(answer.headers().contains_key("x-request-id"), "{:?}", answer.headers());
+    }
+    assert_eq!(asked(&mut router, "/api/answers").await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn what_is_not_of_the_api_has_room_always() {
+    let mut router = router(0);
+    assert_eq!(asked(&mut router, "/api/answers").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(asked(&mut router, "/healthz").await.status(), StatusCode::NO_CONTENT);
+}

@@ -1,0 +1,49 @@
+//! Reads the engine's settings out of the server's.
+
+use std::time::Duration;
+
+use seatkeeper_engine::{RedisSettings, Settings as EngineSettings, SharedSettings, SharedStore, Topology};
+use seatkeeper_ledger::buckets::BucketMode;
+use seatkeeper_registry::redis::Servers;
+
+use crate::settings::{DevicesWhenDown, Misfit, Settings, WhenDown};
+
+/// Returns the engine's settings; `servers` are the Redis that nodes share, if they do.
+pub(super) fn engine_settings(
+    settings: &Settings,
+    servers: Option<Servers>,
+) -> Result<EngineSettings, Misfit> {
+    let sweep_milliseconds = settings.registry.sweep_interval_milliseconds;
+    Ok(EngineSettings {
+        topology: topology(settings, servers)?,
+        journal_events_max: settings.registry.journal_events_max,
+        commit_timeout: Duration::from_millis(settings.ledger.commit_timeout_milliseconds),
+        heartbeat_flush_interval: Duration::from_secs(settings.ledger.heartbeat_flush_seconds),
+        sweep_interval: (sweep_milliseconds > 0).then(|| Duration::from_millis(sweep_milliseconds)),
+    })
+}
+
+fn topology(settings: &Settings, servers: Option<Servers>) -> Result<Topology, Misfit> {
+    let store = match (servers, settings.ledger.postgres()?) {
+        (Some(servers), standby) => SharedStore::Redis(RedisSettings {
+            servers,
+            standby,
+            wait_replicas: settings.registry.wait_replicas,
+            sessions_remembered_max: usize::try_from(settings.registry.sessions_remembered_max)
+                .unwrap_or(usize::MAX),
+        }),
+        (None, Some(url)) if settings.registry.is_ledgers() => SharedStore::Postgres(url),
+        (None, _) => return Ok(Topology::Embedded),
+    };
+    let node_name = settings.server.listen.to_string();
+    Ok(Topology::Shared(SharedSettings { node_name, store, when_down: when_down(settings) }))
+}
+
+/// The mode of buckets whose registry is out of reach.
+fn when_down(settings: &Settings) -> BucketMode {
+    match (settings.registry.when_down, settings.devices.when_down) {
+        (WhenDown::Ledger, DevicesWhenDown::Deny) => BucketMode::Ledger,
+        (WhenDown::Ledger, DevicesWhenDown::Allow) => BucketMode::Allow,
+        (WhenDown::Deny, _) => BucketMode::Deny,
+    }
+}
