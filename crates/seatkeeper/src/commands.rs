@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod config;
 pub(crate) mod demo;
+mod entry;
 mod error;
 pub(crate) mod jobs;
 pub(crate) mod license;

@@ -50,7 +50,7 @@ pub(crate) fn table<const N: usize>(
 }
 
 /// Prints one thing: a name and a value a line.
-pub(crate) fn pairs<const N: usize>(pairs: [(&str, String); N]) -> io::Result<()> {
+pub(crate) fn pairs<'n>(pairs: impl IntoIterator<Item = (&'n str, String)>) -> io::Result<()> {
     let mut table = plain();
     for (name, value) in pairs {
         table.add_row([name, &value]);

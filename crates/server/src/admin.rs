@@ -10,6 +10,7 @@ mod plans;
 mod sessions;
 mod subscriptions;
 mod usage;
+mod write;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Error;
+use super::entry::{self, Entry};
 use crate::admin::{self, LICENSES, License};
-use crate::api_client::ApiClient;
 use crate::args::ServerArgs;
 use crate::output;
 
@@ -153,19 +153,17 @@ pub(crate) async fn run(command: LicenseCommand) -> Result<ExitCode, Error> {
     match command {
         LicenseCommand::Create(args) => create(args).await?,
         LicenseCommand::List(args) => list(&args).await?,
-        LicenseCommand::Show(args) => show(&args).await?,
+        LicenseCommand::Show(args) => entry::show::<License>(&args.server, &args.id.to_string()).await?,
         LicenseCommand::Update(args) => update(args).await?,
         LicenseCommand::Suspend(args) => set_status(&args, "suspended").await?,
         LicenseCommand::Resume(args) => set_status(&args, "active").await?,
-        LicenseCommand::Revoke(args) => revoke(&args).await?,
+        LicenseCommand::Revoke(args) => entry::end::<License>(&args.server, &args.id.to_string()).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn create(args: CreateArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    let answer = api.post(LICENSES, args.terms.change(args.key, Some(args.seats))).await?;
-    print(&api, answer, args.server.json)
+    entry::create::<License>(&args.server, args.terms.change(args.key, Some(args.seats))).await
 }
 
 async fn list(args: &ListArgs) -> Result<(), Error> {
@@ -190,56 +188,34 @@ fn row(license: License) -> [String; 7] {
     ]
 }
 
-async fn show(args: &OneArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    let answer = api.get(&path_of(args.id)).await?;
-    print(&api, answer, args.server.json)
-}
-
 async fn update(args: UpdateArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
     let mut change = args.terms.change(None, args.seats);
     for unset in args.unset {
         change[unset.field()] = Value::Null;
     }
-    let answer = api.patch(&path_of(args.id), Some(change)).await?;
-    print(&api, answer, args.server.json)
+    entry::update::<License>(&args.server, &args.id.to_string(), change).await
 }
 
 async fn set_status(args: &OneArgs, status: &str) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    let answer = api.patch(&path_of(args.id), Some(json!({ "status": status }))).await?;
-    print(&api, answer, args.server.json)
+    entry::update::<License>(&args.server, &args.id.to_string(), json!({ "status": status })).await
 }
 
-async fn revoke(args: &OneArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    api.delete(&path_of(args.id), &[]).await?;
-    let answer = api.get(&path_of(args.id)).await?;
-    print(&api, answer, args.server.json)
-}
+impl Entry for License {
+    const PATH: &'static str = LICENSES;
 
-fn path_of(id: Uuid) -> String {
-    format!("{LICENSES}/{id}")
-}
-
-fn print(api: &ApiClient, answer: Value, as_json: bool) -> Result<(), Error> {
-    if as_json {
-        return Ok(output::json(&answer)?);
+    fn pairs(self) -> Vec<(&'static str, String)> {
+        vec![
+            ("license id", self.license_id),
+            ("key", self.license_key),
+            ("seats", format!("{} of {} in use", self.seats_used, self.max_seats)),
+            ("status", self.status),
+            ("expires", output::cell(self.expires_at)),
+            ("counts per", self.count_per),
+            ("ttl seconds", output::cell(self.ttl_seconds)),
+            ("contact", output::cell(self.contact)),
+            ("version", self.version.to_string()),
+            ("created", self.created_at),
+            ("updated", self.updated_at),
+        ]
     }
-    let license: License = api.read(LICENSES, answer)?;
-    let pairs = [
-        ("license id", license.license_id),
-        ("key", license.license_key),
-        ("seats", format!("{} of {} in use", license.seats_used, license.max_seats)),
-        ("status", license.status),
-        ("expires", output::cell(license.expires_at)),
-        ("counts per", license.count_per),
-        ("ttl seconds", output::cell(license.ttl_seconds)),
-        ("contact", output::cell(license.contact)),
-        ("version", license.version.to_string()),
-        ("created", license.created_at),
-        ("updated", license.updated_at),
-    ];
-    Ok(output::pairs(pairs)?)
 }

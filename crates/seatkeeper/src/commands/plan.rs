@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Error;
+use super::entry::{self, Entry};
 use crate::admin::{self, PLANS};
-use crate::api_client::ApiClient;
 use crate::args::ServerArgs;
 use crate::output;
 
@@ -147,9 +147,9 @@ pub(crate) async fn run(command: PlanCommand) -> Result<ExitCode, Error> {
     match command {
         PlanCommand::List(args) => list(&args).await?,
         PlanCommand::Create(args) => create(args).await?,
-        PlanCommand::Show(args) => show(&args).await?,
+        PlanCommand::Show(args) => entry::show::<Plan>(&args.server, &args.name.to_string()).await?,
         PlanCommand::Update(args) => update(args).await?,
-        PlanCommand::Retire(args) => retire(&args).await?,
+        PlanCommand::Retire(args) => entry::end::<Plan>(&args.server, &args.name.to_string()).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -176,54 +176,32 @@ fn row(plan: Plan) -> [String; 6] {
 }
 
 async fn create(args: CreateArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
     let new = Change { name: Some(args.name), ..args.terms.change(Some(args.devices)) };
-    let answer = api.post(PLANS, json!(new)).await?;
-    print(&api, answer, args.server.json)
-}
-
-async fn show(args: &OneArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    let answer = api.get(&path_of(&args.name)).await?;
-    print(&api, answer, args.server.json)
+    entry::create::<Plan>(&args.server, json!(new)).await
 }
 
 async fn update(args: UpdateArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
     let mut change = json!(Change { status: args.status, ..args.terms.change(args.devices) });
     if args.unset_ttl {
         change["ttl_seconds"] = Value::Null;
     }
-    let answer = api.patch(&path_of(&args.name), Some(change)).await?;
-    print(&api, answer, args.server.json)
+    entry::update::<Plan>(&args.server, &args.name.to_string(), change).await
 }
 
-async fn retire(args: &OneArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    api.delete(&path_of(&args.name), &[]).await?;
-    let answer = api.get(&path_of(&args.name)).await?;
-    print(&api, answer, args.server.json)
-}
+impl Entry for Plan {
+    const PATH: &'static str = PLANS;
 
-fn path_of(name: &PlanName) -> String {
-    format!("{PLANS}/{name}")
-}
-
-fn print(api: &ApiClient, answer: Value, as_json: bool) -> Result<(), Error> {
-    if as_json {
-        return Ok(output::json(&answer)?);
+    fn pairs(self) -> Vec<(&'static str, String)> {
+        vec![
+            ("plan", self.name),
+            ("devices", self.device_limit.to_string()),
+            ("when full", self.when_full),
+            ("ttl seconds", output::cell(self.ttl_seconds)),
+            ("price in cents", self.price_cents.to_string()),
+            ("status", self.status),
+            ("version", self.version.to_string()),
+            ("created", self.created_at),
+            ("updated", self.updated_at),
+        ]
     }
-    let plan: Plan = api.read(PLANS, answer)?;
-    let pairs = [
-        ("plan", plan.name),
-        ("devices", plan.device_limit.to_string()),
-        ("when full", plan.when_full),
-        ("ttl seconds", output::cell(plan.ttl_seconds)),
-        ("price in cents", plan.price_cents.to_string()),
-        ("status", plan.status),
-        ("version", plan.version.to_string()),
-        ("created", plan.created_at),
-        ("updated", plan.updated_at),
-    ];
-    Ok(output::pairs(pairs)?)
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Error;
+use super::entry::{self, Entry};
 use crate::admin::{self, SUBSCRIPTIONS};
-use crate::api_client::ApiClient;
 use crate::args::ServerArgs;
 use crate::output;
 
@@ -133,9 +133,13 @@ pub(crate) async fn run(command: SubscriptionCommand) -> Result<ExitCode, Error>
     match command {
         SubscriptionCommand::List(args) => list(&args).await?,
         SubscriptionCommand::Create(args) => create(args).await?,
-        SubscriptionCommand::Show(args) => show(&args).await?,
+        SubscriptionCommand::Show(args) => {
+            entry::show::<Subscription>(&args.server, &args.id.to_string()).await?
+        }
         SubscriptionCommand::Update(args) => update(args).await?,
-        SubscriptionCommand::Cancel(args) => cancel(&args).await?,
+        SubscriptionCommand::Cancel(args) => {
+            entry::end::<Subscription>(&args.server, &args.id.to_string()).await?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,53 +167,31 @@ fn row(subscription: Subscription) -> [String; 6] {
 }
 
 async fn create(args: CreateArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    let answer = api.post(SUBSCRIPTIONS, args.dates.change(Some(args.user), Some(args.plan))).await?;
-    print(&api, answer, args.server.json)
-}
-
-async fn show(args: &OneArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    let answer = api.get(&path_of(args.id)).await?;
-    print(&api, answer, args.server.json)
+    entry::create::<Subscription>(&args.server, args.dates.change(Some(args.user), Some(args.plan))).await
 }
 
 async fn update(args: UpdateArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
     let mut change = args.dates.change(None, args.plan);
     if args.unset_end {
         change["ends_at"] = Value::Null;
     }
-    let answer = api.patch(&path_of(args.id), Some(change)).await?;
-    print(&api, answer, args.server.json)
+    entry::update::<Subscription>(&args.server, &args.id.to_string(), change).await
 }
 
-async fn cancel(args: &OneArgs) -> Result<(), Error> {
-    let api = admin::connect(&args.server)?;
-    api.delete(&path_of(args.id), &[]).await?;
-    let answer = api.get(&path_of(args.id)).await?;
-    print(&api, answer, args.server.json)
-}
+impl Entry for Subscription {
+    const PATH: &'static str = SUBSCRIPTIONS;
 
-fn path_of(id: Uuid) -> String {
-    format!("{SUBSCRIPTIONS}/{id}")
-}
-
-fn print(api: &ApiClient, answer: Value, as_json: bool) -> Result<(), Error> {
-    if as_json {
-        return Ok(output::json(&answer)?);
+    fn pairs(self) -> Vec<(&'static str, String)> {
+        vec![
+            ("subscription id", self.subscription_id),
+            ("user", self.user),
+            ("plan", self.plan),
+            ("status", self.status),
+            ("starts", self.starts_at),
+            ("ends", output::cell(self.ends_at)),
+            ("version", self.version.to_string()),
+            ("created", self.created_at),
+            ("updated", self.updated_at),
+        ]
     }
-    let subscription: Subscription = api.read(SUBSCRIPTIONS, answer)?;
-    let pairs = [
-        ("subscription id", subscription.subscription_id),
-        ("user", subscription.user),
-        ("plan", subscription.plan),
-        ("status", subscription.status),
-        ("starts", subscription.starts_at),
-        ("ends", output::cell(subscription.ends_at)),
-        ("version", subscription.version.to_string()),
-        ("created", subscription.created_at),
-        ("updated", subscription.updated_at),
-    ];
-    Ok(output::pairs(pairs)?)
 }

@@ -1,47 +1,41 @@
 //! Carries a change of a license through: ledger, what is remembered of it, live sessions.
 
-use seatkeeper_core::{Origin, TenantId};
 use seatkeeper_ledger::licenses::{License, LicenseChange, LicenseId};
-use seatkeeper_ledger::{Effect, Idempotency, Write, Written};
+use seatkeeper_ledger::{Effect, Written};
 
+use crate::admin::write::{AdminWrite, carried_through};
 use crate::app::App;
 use crate::entitlements::{Changed, terms_of};
 use crate::error::Error;
 
 /// One change of one license.
 pub(super) struct Apply {
-    pub(super) tenant: TenantId,
+    pub(super) write: AdminWrite,
     pub(super) id: LicenseId,
     pub(super) change: LicenseChange,
-    pub(super) idempotency: Option<Idempotency>,
-    pub(super) origin: Origin,
 }
 
 impl Apply {
     /// Carries the change through, also if the caller goes away meanwhile.
     pub(super) async fn run(self, app: App) -> Result<Written<License>, Error> {
-        let tasks = app.writes.clone();
-        tasks.spawn(async move { self.carry_through(&app).await }).await?
+        carried_through(app, |app| async move { self.carry_through(&app).await }).await
     }
 
     async fn carry_through(&self, app: &App) -> Result<Written<License>, Error> {
-        let write = Write {
-            origin: &self.origin,
-            at: app.engine.now().await?,
-            idempotency: self.idempotency.as_ref(),
-        };
-        let updated = app.ledger.update_license(&self.tenant, self.id, &self.change, None, write).await;
+        let AdminWrite { tenant, origin, .. } = &self.write;
+        let write = self.write.at(app.engine.now().await?);
+        let updated = app.ledger.update_license(tenant, self.id, &self.change, None, write).await;
         // Also when it failed, for then it may have been written all the same.
-        app.entitlements.changed(Changed::License(self.tenant.clone(), self.id)).await;
+        app.entitlements.changed(Changed::License(tenant.clone(), self.id)).await;
         let written = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?;
         // A repeated request is told what it was told then; what binds is the license as it is now.
         let current = match written.effect {
             Effect::Changed | Effect::Unchanged => Some(written.value.clone()),
-            Effect::Replayed => app.ledger.license(&self.tenant, self.id).await.map_err(Error::Ledger)?,
+            Effect::Replayed => app.ledger.license(tenant, self.id).await.map_err(Error::Ledger)?,
         };
         if let Some(license) = current {
             let (pool, terms) = (license.pool(), terms_of(&license, &app.settings.licenses));
-            app.engine.revise(&pool, terms, &self.origin).await?;
+            app.engine.revise(&pool, terms, origin).await?;
         }
         Ok(written)
     }

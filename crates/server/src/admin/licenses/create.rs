@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use garde::Validate;
 use rand::distr::{Alphanumeric, SampleString};
 use seatkeeper_core::{Seats, TenantId};
-use seatkeeper_ledger::Write;
 use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,6 +11,7 @@ use utoipa::ToSchema;
 use super::answer::LicenseAnswer;
 use crate::admin::fields::{SEATS_MAX, date_field, named, time_of, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, optional_name_field};
@@ -65,13 +65,9 @@ pub(crate) async fn create(
     key: IdempotencyKey,
     Body(ask): Body<Create>,
 ) -> Result<(StatusCode, axum::Json<LicenseAnswer>), Error> {
-    let idempotency = key.for_request(&who.user, "create license", &ask)?;
-    let write = Write {
-        origin: &meta.origin(who.as_admin()),
-        at: app.engine.now().await?,
-        idempotency: idempotency.as_ref(),
-    };
-    let written = app.ledger.create_license(ask.license(&who.tenant), write).await;
+    let write = AdminWrite::with_key(&who, &meta, key, "create license", &ask)?;
+    let now = app.engine.now().await?;
+    let written = app.ledger.create_license(ask.license(&who.tenant), write.at(now)).await;
     let license = written.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?.value;
     Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::of(&app, &license).await?)))
 }

@@ -3,6 +3,7 @@ use axum::http::StatusCode;
 use seatkeeper_ledger::licenses::{LicenseChange, LicenseId, Status};
 
 use super::apply::Apply;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, Meta, ParameterProblems, Problems};
@@ -25,11 +26,9 @@ pub(crate) async fn revoke(
     IdPath(id): IdPath,
 ) -> Result<StatusCode, Error> {
     let apply = Apply {
-        tenant: who.tenant.clone(),
+        write: AdminWrite::new(&who, &meta),
         id: LicenseId(id),
         change: LicenseChange { status: Some(Status::Revoked), ..LicenseChange::default() },
-        idempotency: None,
-        origin: meta.origin(who.as_admin()),
     };
     apply.run(app).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -12,6 +12,7 @@ use crate::admin::fields::{
     SEATS_MAX, date_change_field, name_change_field, named, present, time_of, ttl_change_field,
 };
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
@@ -76,11 +77,9 @@ pub(crate) async fn update(
     Body(ask): Body<Update>,
 ) -> Result<axum::Json<LicenseAnswer>, Error> {
     let apply = Apply {
-        tenant: who.tenant.clone(),
+        write: AdminWrite::with_key(&who, &meta, key, &format!("update license {id}"), &ask)?,
         id: LicenseId(id),
-        idempotency: key.for_request(&who.user, &format!("update license {id}"), &ask)?,
         change: ask.change(),
-        origin: meta.origin(who.as_admin()),
     };
     let written = apply.run(app.clone()).await?;
     Ok(axum::Json(LicenseAnswer::of(&app, &written.value).await?))

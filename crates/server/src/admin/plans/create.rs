@@ -2,7 +2,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use garde::Validate;
 use seatkeeper_core::{Seats, TenantId, WhenFull};
-use seatkeeper_ledger::Write;
 use seatkeeper_ledger::plans::{NewPlan, PlanName};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,6 +9,7 @@ use utoipa::ToSchema;
 use super::answer::PlanAnswer;
 use crate::admin::fields::{PRICE_CENTS_MAX, name_of, named, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
@@ -61,13 +61,9 @@ pub(crate) async fn create(
     key: IdempotencyKey,
     Body(ask): Body<CreatePlan>,
 ) -> Result<(StatusCode, axum::Json<PlanAnswer>), Error> {
-    let idempotency = key.for_request(&who.user, "create plan", &ask)?;
-    let write = Write {
-        origin: &meta.origin(who.as_admin()),
-        at: app.engine.now().await?,
-        idempotency: idempotency.as_ref(),
-    };
-    let written = app.ledger.create_plan(ask.plan(&who.tenant), write).await;
+    let write = AdminWrite::with_key(&who, &meta, key, "create plan", &ask)?;
+    let now = app.engine.now().await?;
+    let written = app.ledger.create_plan(ask.plan(&who.tenant), write.at(now)).await;
     let plan = written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value;
     Ok((StatusCode::CREATED, axum::Json(PlanAnswer::of(&plan))))
 }

@@ -4,6 +4,7 @@ use seatkeeper_ledger::plans::{PlanChange, PlanStatus};
 
 use super::apply::Apply;
 use super::path::PlanPath;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems};
@@ -26,11 +27,9 @@ pub(crate) async fn retire(
     PlanPath(name): PlanPath,
 ) -> Result<StatusCode, Error> {
     let apply = Apply {
-        tenant: who.tenant.clone(),
+        write: AdminWrite::new(&who, &meta),
         name,
         change: PlanChange { status: Some(PlanStatus::Retired), ..PlanChange::default() },
-        idempotency: None,
-        origin: meta.origin(who.as_admin()),
     };
     apply.run(app).await?;
     Ok(StatusCode::NO_CONTENT)

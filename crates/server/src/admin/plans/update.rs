@@ -10,6 +10,7 @@ use super::apply::Apply;
 use super::path::PlanPath;
 use crate::admin::fields::{PRICE_CENTS_MAX, name_of, named, present, ttl_change_field};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
@@ -68,11 +69,9 @@ pub(crate) async fn update(
     Body(ask): Body<UpdatePlan>,
 ) -> Result<axum::Json<PlanAnswer>, Error> {
     let apply = Apply {
-        tenant: who.tenant.clone(),
-        idempotency: key.for_request(&who.user, &format!("update plan {name}"), &ask)?,
+        write: AdminWrite::with_key(&who, &meta, key, &format!("update plan {name}"), &ask)?,
         name,
         change: ask.change(),
-        origin: meta.origin(who.as_admin()),
     };
     Ok(axum::Json(PlanAnswer::of(&apply.run(app).await?)))
 }

@@ -3,6 +3,7 @@ use axum::http::StatusCode;
 use seatkeeper_ledger::subscriptions::{SubscriptionChange, SubscriptionId};
 
 use super::write::{Wanted, WriteThrough};
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, Meta, ParameterProblems, Problems};
@@ -28,10 +29,8 @@ pub(crate) async fn cancel(
 ) -> Result<StatusCode, Error> {
     let change = SubscriptionChange { cancel: true, ..SubscriptionChange::default() };
     let write = WriteThrough {
-        tenant: who.tenant.clone(),
+        write: AdminWrite::new(&who, &meta),
         wanted: Wanted::Change(SubscriptionId(id), change),
-        idempotency: None,
-        origin: meta.origin(who.as_admin()),
     };
     write.run(app).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -12,6 +12,7 @@ use super::answer::SubscriptionAnswer;
 use super::write::{Wanted, WriteThrough};
 use crate::admin::fields::{date_field, time_of};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, name_field};
@@ -56,10 +57,8 @@ pub(crate) async fn create(
     Body(ask): Body<CreateSubscription>,
 ) -> Result<(StatusCode, axum::Json<SubscriptionAnswer>), Error> {
     let write = WriteThrough {
-        tenant: who.tenant.clone(),
-        idempotency: key.for_request(&who.user, "create subscription", &ask)?,
+        write: AdminWrite::with_key(&who, &meta, key, "create subscription", &ask)?,
         wanted: Wanted::New(ask.subscription(&who.tenant)),
-        origin: meta.origin(who.as_admin()),
     };
     Ok((StatusCode::CREATED, axum::Json(write.run(app).await?)))
 }

@@ -10,6 +10,7 @@ use super::answer::SubscriptionAnswer;
 use super::write::{Wanted, WriteThrough};
 use crate::admin::fields::{date_change_field, date_field, present, time_of};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
@@ -58,10 +59,8 @@ pub(crate) async fn update(
     Body(ask): Body<UpdateSubscription>,
 ) -> Result<axum::Json<SubscriptionAnswer>, Error> {
     let write = WriteThrough {
-        tenant: who.tenant.clone(),
-        idempotency: key.for_request(&who.user, &format!("update subscription {id}"), &ask)?,
+        write: AdminWrite::with_key(&who, &meta, key, &format!("update subscription {id}"), &ask)?,
         wanted: Wanted::Change(SubscriptionId(id), ask.change()),
-        origin: meta.origin(who.as_admin()),
     };
     Ok(axum::Json(write.run(app).await?))
 }

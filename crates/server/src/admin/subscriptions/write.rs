@@ -1,11 +1,11 @@
 //! Carries a write of a subscription through: the ledger, what is remembered of its user, and the user's
 //! sessions, which end when the subscription does: a new end counts for those that are live.
 
-use seatkeeper_core::{Origin, RegistryTime, TenantId};
+use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription, SubscriptionChange, SubscriptionId};
-use seatkeeper_ledger::{Idempotency, Write};
 
 use super::answer::SubscriptionAnswer;
+use crate::admin::write::{AdminWrite, carried_through};
 use crate::app::App;
 use crate::devices;
 use crate::entitlements::Changed;
@@ -19,40 +19,38 @@ pub(super) enum Wanted {
 
 /// One write of one subscription.
 pub(super) struct WriteThrough {
-    pub(super) tenant: TenantId,
+    pub(super) write: AdminWrite,
     pub(super) wanted: Wanted,
-    pub(super) idempotency: Option<Idempotency>,
-    pub(super) origin: Origin,
 }
 
 impl WriteThrough {
     /// Carries the write through, also if the caller goes away meanwhile.
     pub(super) async fn run(self, app: App) -> Result<SubscriptionAnswer, Error> {
-        let tasks = app.writes.clone();
-        tasks.spawn(async move { self.carry_through(&app).await }).await?
+        carried_through(app, |app| async move { self.carry_through(&app).await }).await
     }
 
     async fn carry_through(self, app: &App) -> Result<SubscriptionAnswer, Error> {
-        let (tenant, origin) = (self.tenant.clone(), self.origin.clone());
+        let Self { write, wanted } = self;
         let at = app.engine.now().await?;
-        let written = self.write(app, at).await;
+        let written = wanted.write(&write, app, at).await;
         let changed = match &written {
-            Ok(subscription) => Changed::Subscriber(tenant.clone(), subscription.user.clone()),
+            Ok(subscription) => Changed::Subscriber(write.tenant.clone(), subscription.user.clone()),
             // It may have been written all the same.
-            Err(_) => Changed::Tenant(tenant.clone()),
+            Err(_) => Changed::Tenant(write.tenant.clone()),
         };
         app.entitlements.changed(changed).await;
         let subscription = written?;
-        devices::learn_terms(app, &tenant, &subscription.user, &origin).await?;
+        devices::learn_terms(app, &write.tenant, &subscription.user, &write.origin).await?;
         Ok(SubscriptionAnswer::at(at, &subscription))
     }
+}
 
-    async fn write(self, app: &App, at: RegistryTime) -> Result<Subscription, Error> {
-        let write = Write { origin: &self.origin, at, idempotency: self.idempotency.as_ref() };
-        let written = match self.wanted {
-            Wanted::New(new) => app.ledger.create_subscription(new, write).await,
-            Wanted::Change(id, change) => {
-                app.ledger.update_subscription(&self.tenant, id, &change, write).await
+impl Wanted {
+    async fn write(self, write: &AdminWrite, app: &App, at: RegistryTime) -> Result<Subscription, Error> {
+        let written = match self {
+            Self::New(new) => app.ledger.create_subscription(new, write.at(at)).await,
+            Self::Change(id, change) => {
+                app.ledger.update_subscription(&write.tenant, id, &change, write.at(at)).await
             }
         };
         Ok(written.map_err(|error| Error::of_write(error, Error::SubscriptionNotFound))?.value)

@@ -1,0 +1,61 @@
+//! Commands on one entry of the admin API: a license, a plan or a subscription.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Error;
+use crate::admin;
+use crate::api_client::ApiClient;
+use crate::args::ServerArgs;
+use crate::output;
+
+/// An entry of the admin API, as far as the terminal shows it.
+pub(super) trait Entry: DeserializeOwned {
+    /// The path of all entries.
+    const PATH: &'static str;
+
+    /// Names and values, in the order of the output.
+    fn pairs(self) -> Vec<(&'static str, String)>;
+}
+
+/// Creates an entry, and prints it.
+pub(super) async fn create<E: Entry>(server: &ServerArgs, new: Value) -> Result<(), Error> {
+    let api = admin::connect(server)?;
+    let answer = api.post(E::PATH, new).await?;
+    print::<E>(&api, answer, server.json)
+}
+
+/// Prints the entry of this id.
+pub(super) async fn show<E: Entry>(server: &ServerArgs, id: &str) -> Result<(), Error> {
+    let api = admin::connect(server)?;
+    let answer = api.get(&path_of::<E>(id)).await?;
+    print::<E>(&api, answer, server.json)
+}
+
+/// Changes the entry of this id, and prints it.
+pub(super) async fn update<E: Entry>(server: &ServerArgs, id: &str, change: Value) -> Result<(), Error> {
+    let api = admin::connect(server)?;
+    let answer = api.patch(&path_of::<E>(id), Some(change)).await?;
+    print::<E>(&api, answer, server.json)
+}
+
+/// Ends the entry of this id, and prints it as it is then.
+pub(super) async fn end<E: Entry>(server: &ServerArgs, id: &str) -> Result<(), Error> {
+    let api = admin::connect(server)?;
+    let path = path_of::<E>(id);
+    api.delete(&path, &[]).await?;
+    let answer = api.get(&path).await?;
+    print::<E>(&api, answer, server.json)
+}
+
+fn path_of<E: Entry>(id: &str) -> String {
+    format!("{}/{id}", E::PATH)
+}
+
+fn print<E: Entry>(api: &ApiClient, answer: Value, as_json: bool) -> Result<(), Error> {
+    if as_json {
+        return Ok(output::json(&answer)?);
+    }
+    let entry: E = api.read(E::PATH, answer)?;
+    Ok(output::pairs(entry.pairs())?)
+}
