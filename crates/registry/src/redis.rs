@@ -11,33 +11,24 @@
 mod backlog;
 mod call;
 mod claim;
-mod cluster;
 mod codec;
-mod connect;
 mod expire;
-mod figures;
 mod find;
 mod journal;
 mod keys;
 mod lease;
-mod link;
 mod pools;
 mod rebuild;
 mod renewals;
-mod replicas;
 mod reply;
 mod roll_call;
-mod script;
 mod scripts;
-mod servers;
 mod sessions;
 mod settings;
-mod slot;
+mod slots;
 mod survey;
 mod sweep;
-mod target;
 mod together;
-mod url;
 mod whereabouts;
 
 use std::sync::Arc;
@@ -47,6 +38,7 @@ use parking_lot::Mutex;
 use seatkeeper_core::{
     Authority, Bucket, EndReason, Origin, PoolId, RegistryTime, Session, SessionId, Terms,
 };
+use seatkeeper_redis::{Script, Servers};
 use tokio::time::Instant;
 
 use crate::contract::{
@@ -55,16 +47,13 @@ use crate::contract::{
 use crate::reckoning::{Known, Reckoning};
 use crate::{ClockSteps, Epochs, Error, Share};
 use backlog::Backlog;
-pub use figures::ServerFigures;
 use find::Searches;
 use keys::AllKeys;
 use renewals::Renewals;
 pub use roll_call::{RollCall, Sighting};
-pub use script::Script;
 use scripts::SCRIPTS;
-pub use servers::Servers;
-pub use settings::{Address, Deployment, Login, Password, ServerSettings, Settings, Tls};
-use slot::BucketSlots;
+pub use settings::Settings;
+use slots::BucketSlots;
 use survey::Surveys;
 use together::Way;
 use whereabouts::Remembered;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::{Ledger, Notices};
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 use seatkeeper_registry::{MonotonicClock, Share, TimeSource};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;

@@ -3,19 +3,21 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use redis::{Arg, Cmd, RedisResult, ToRedisArgs, Value};
+use redis::{Arg, Cmd, RedisError, RedisResult, ToRedisArgs, Value};
 use seatkeeper_core::{Bucket, PoolId, RegistryTime, Span};
+use seatkeeper_redis::{Answer, Connection, Retry, Script};
 
 use super::RedisRegistry;
 use super::codec::{Garbled, Reader};
 use super::keys::{BucketKeys, PoolKeys};
-use super::link::{Up, failed};
 use super::reply::{Preamble, Reply};
-use super::script::{ARGS_USUAL, CALL_BYTES_USUAL, Script};
 use super::scripts::{FORMAT, HEAD_NUMBERS_BYTES, JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
-use super::servers::Again;
-use super::together::{Stamped, Told, send_each};
+use super::together::{Stamped, send_each};
 use crate::{Epochs, Error, Identity};
+
+/// Words and bytes that a call has room for before it allocates again.
+const WORDS: usize = 32;
+const WORDS_BYTES: usize = 1_024;
 
 /// A step back of the clock of more than this is worth a line in the log.
 const STEP_NOTABLE: Span = Span::from_secs(1);
@@ -29,19 +31,19 @@ pub(super) enum Stage {
 
 impl Stage {
     /// A repeated call takes no second seat and ends nothing twice. A bucket is filled but once.
-    pub(super) fn again(self) -> Again {
+    pub(super) fn retry(self) -> Retry {
         match self {
-            Self::Rebuilding => Again::Never,
-            Self::Serving => Again::WhenCutOff,
+            Self::Rebuilding => Retry::Never,
+            Self::Serving => Retry::WhenCutOff,
         }
     }
 }
 
 /// What the head of a bucket begins with: see `lib/bucket.lua`.
-pub(super) fn stamp(stage: Stage, epoch: u64, identity: &Identity) -> Vec<u8> {
+pub(super) fn stamp(stage: Stage, epoch: u64, identity: &str) -> Vec<u8> {
     let (stage, identity) = match stage {
         Stage::Rebuilding => (0, ""),
-        Stage::Serving => (1, &*identity.0),
+        Stage::Serving => (1, identity),
     };
     let mut bytes = vec![FORMAT, stage];
     bytes.extend_from_slice(&epoch.to_be_bytes()[2..]);
@@ -100,7 +102,7 @@ pub(super) struct Call {
 /// A call that was answered.
 pub(super) struct Asked {
     /// By whom.
-    pub(super) up: Arc<Up>,
+    pub(super) up: Arc<Connection>,
     pub(super) answered: Answered,
     /// It was sent more than once: what it found may have been done by itself.
     pub(super) is_repeated: bool,
@@ -136,7 +138,7 @@ impl Call {
         bucket: Bucket,
         keys: impl ExactSizeIterator<Item = &'k String>,
     ) -> Self {
-        let words = Cmd::with_capacity(ARGS_USUAL, CALL_BYTES_USUAL);
+        let words = Cmd::with_capacity(WORDS, WORDS_BYTES);
         let mut call = Self { script, bucket, keys: keys.len(), words };
         for key in keys {
             call.words.arg(key);
@@ -230,10 +232,10 @@ impl RedisRegistry {
         bucket: Bucket,
         stage: Stage,
         epoch: u64,
-        told: RedisResult<Told>,
+        told: RedisResult<Answer>,
     ) -> Result<Asked, Error> {
-        let Told { up, reply, is_repeated } = told.map_err(failed)?;
-        let mut reply = Reply::of(reply)?;
+        let Answer { value, connection: up, is_repeated } = told.map_err(failed)?;
+        let mut reply = Reply::of(value)?;
         match reply.signed()? {
             NOT_SERVING => {
                 up.doubt_identity();
@@ -257,8 +259,8 @@ impl RedisRegistry {
     pub(super) async fn run(&self, call: &Call) -> Result<Value, Error> {
         let (slot, command) = (self.slots.of(call.bucket), call.command());
         let asked =
-            self.way.servers.ask(slot, Some(call.script), Again::Never, |_| Cow::Borrowed(&command)).await;
-        asked.map(|(_, value)| value).map_err(failed)
+            self.way.servers.call(slot, Some(call.script), Retry::Never, |_| Cow::Borrowed(&command)).await;
+        asked.map(|answer| answer.value).map_err(failed)
     }
 
     /// A call of a script on a pool that is known by its name.
@@ -276,6 +278,11 @@ impl Answered {
             Self::KeyNeeded => Err(Garbled("a script asks for a key that it has no use for").into()),
         }
     }
+}
+
+/// Returns the registry's error: of a call that timed out, the outcome is unknown.
+pub(super) fn failed(error: RedisError) -> Error {
+    if error.is_timeout() { Error::TimedOut } else { Error::Unavailable(Box::new(error)) }
 }
 
 /// Says so if the server's clock went back.

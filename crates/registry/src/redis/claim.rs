@@ -5,6 +5,7 @@ use std::sync::Arc;
 use seatkeeper_core::{
     Claim, PoolId, RegistryTime, Seats, Session, SessionId, Span, Users, WhenFull, WhenHeld, WhenNamed,
 };
+use seatkeeper_redis::Connection;
 
 use super::RedisRegistry;
 use super::call::{Answered, Asked, Call};
@@ -13,7 +14,6 @@ use super::codec::{
     user_text,
 };
 use super::keys::{holder_key, mark_key};
-use super::link::Up;
 use super::reply::{Preamble, Reply};
 use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS};
 use super::whereabouts::{Clue, Whereabouts};
@@ -39,13 +39,16 @@ impl RedisRegistry {
         };
         let wanted = self.settings.wait_replicas;
         if wanted > 0 && matches!(claimed.answer, Answer::Granted { .. }) {
-            up.replicas.have_all(wanted, mark_key(request.pool.bucket())).await?;
+            let have_all = up.replicas().have_all(wanted, mark_key(request.pool.bucket())).await;
+            if !have_all {
+                return Err(Error::TimedOut);
+            }
         }
         Ok(claimed)
     }
 
     /// Takes one step of a claim; `None` for `MAKING_ROOM`.
-    async fn decided(&self, request: Request<'_>) -> Result<(Arc<Up>, Option<Claimed>), Error> {
+    async fn decided(&self, request: Request<'_>) -> Result<(Arc<Connection>, Option<Claimed>), Error> {
         let Claim { session, replace, .. } = *request.claim;
         let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
         let clues = Clues { session: known(session), replace: known(replace) };

@@ -2,6 +2,7 @@
 //! much: so it is found here, and Redis has only to see that nothing has happened since, and to write.
 
 use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_redis::Script;
 
 mod expiring;
 
@@ -9,7 +10,6 @@ use self::expiring::Expiring;
 use super::RedisRegistry;
 use super::call::Call;
 use super::keys::{BucketKeys, PoolKeys};
-use super::script::Script;
 use super::scripts::SCRIPTS;
 use crate::Error;
 

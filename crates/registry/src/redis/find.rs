@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use seatkeeper_core::{Authority, Bucket, Change, Event, PoolId, Session, SessionId};
+use seatkeeper_redis::Retry;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::RedisRegistry;
+use super::call::failed;
 use super::codec::{Garbled, KeptPool, id_of};
 use super::keys::{Key, PoolKeys};
-use super::link::failed;
-use super::servers::Again;
 use super::whereabouts::{Clue, Found, Whereabouts};
 use crate::Error;
 
@@ -239,10 +239,10 @@ impl RedisRegistry {
         let asked = self
             .way
             .servers
-            .ask(self.slots.of(bucket), None, Again::WhenCutOff, |_| Cow::Borrowed(command))
+            .call(self.slots.of(bucket), None, Retry::WhenCutOff, |_| Cow::Borrowed(command))
             .await;
-        let (_, value) = asked.map_err(failed)?;
-        T::from_redis_value(value).map_err(|_| Garbled("an answer is of another kind").into())
+        let answer = asked.map_err(failed)?;
+        T::from_redis_value(answer.value).map_err(|_| Garbled("an answer is of another kind").into())
     }
 }
 

@@ -7,10 +7,9 @@ use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Session, Span};
 
 use super::RedisRegistry;
-use super::call::{Call, Head, Stage, stamp};
+use super::call::{Call, Head, Stage, failed, stamp};
 use super::codec::Garbled;
 use super::keys::{Key, PoolKeys};
-use super::link::failed;
 use super::pools::{in_order, with_what_is_known};
 use super::reply::Reply;
 use super::scripts::{NEVER_MILLIS, NOT_SERVING, SCRIPTS};
@@ -40,7 +39,7 @@ impl Rebuild for RedisRegistry {
 
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
         let call = Call::on(&SCRIPTS.rebuild_begin, bucket, [&self.keys.of(bucket).head].into_iter())
-            .arg(stamp(Stage::Rebuilding, epoch, &Identity("".into())))
+            .arg(stamp(Stage::Rebuilding, epoch, ""))
             .arg(self.clock_not_after(bucket).await.as_millis())
             .arg(self.settings.lease.map_or(NEVER_MILLIS, |_| REBUILD_MAX.as_millis() as u64));
         match Reply::of(self.run(&call).await?)?.signed()? {
@@ -112,7 +111,7 @@ impl Rebuild for RedisRegistry {
     ) -> Result<(), Error> {
         let link = self.way.servers.link(self.slots.of(bucket)).await.map_err(failed)?;
         let server = link.identity_now().await.map_err(failed)?;
-        if identity.is_some_and(|identity| *identity != server) {
+        if identity.is_some_and(|identity| *identity.0 != *server) {
             return Err(Error::NotServing { bucket });
         }
         let served = stamp(Stage::Serving, epoch, &server);

@@ -1,13 +1,13 @@
 //! What happens to one session.
 
 use seatkeeper_core::{Authority, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId};
+use seatkeeper_redis::Script;
 
 use super::RedisRegistry;
 use super::call::{Answered, Asked, Call};
 use super::codec::{Garbled, end_reason_of, origin_bytes, user_text};
 use super::find::Search;
 use super::reply::{Preamble, Reply};
-use super::script::Script;
 use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, reason_number};
 use super::whereabouts::{Clue, Whereabouts};
 use crate::Error;

@@ -13,13 +13,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::{FromRedisValue, RedisResult, Value};
 use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_redis::{Connection, Link, Slot, not_reached};
 use tokio::time::Instant;
 
 use super::RedisRegistry;
 use super::call::{Head, Stage, head_of};
 use super::keys::mark_key;
-use super::link::{Link, Up, not_reached};
-use super::slot::Slot;
 use crate::clock_trust::ClockTrust;
 use crate::{ClockSteps, Epochs, Error, Identity, Store};
 
@@ -161,7 +160,7 @@ impl RedisRegistry {
         let heads = self.read_heads(link, &up, buckets);
         let asked = Instant::now();
         let (written, time, heads) =
-            tokio::join!(link.run(&up, None, &write), link.run(&up, None, &time), heads);
+            tokio::join!(link.send(&up, None, &write), link.send(&up, None, &time), heads);
         link.note_write(&written);
         written.map_err(why)?;
         let clock = clock_of(time.map_err(why)?).ok_or("TIME has no time")?;
@@ -172,7 +171,7 @@ impl RedisRegistry {
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;
             let head = head_of(bytes.as_deref()).map_err(why)?;
-            Ok(BucketSurvey { server: up.identity.clone(), clock, head })
+            Ok(BucketSurvey { server: Identity(up.identity().into()), clock, head })
         };
         Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
     }
@@ -181,13 +180,13 @@ impl RedisRegistry {
     async fn read_heads(
         &self,
         link: &Link,
-        up: &Arc<Up>,
+        up: &Arc<Connection>,
         buckets: &[Bucket],
     ) -> Vec<(Bucket, RedisResult<Value>)> {
         let groups = self.by_command(buckets.iter().copied());
         let reads = groups.into_iter().map(|group| async move {
             let heads: Vec<_> = group.iter().map(|bucket| &self.keys.of(*bucket).head).collect();
-            let read = match link.run(up, None, redis::cmd("MGET").arg(heads)).await {
+            let read = match link.send(up, None, redis::cmd("MGET").arg(heads)).await {
                 Ok(Value::Array(heads)) if heads.len() == group.len() => heads.into_iter().map(Ok).collect(),
                 Ok(_) => vec![Err(not_reached("MGET has another number of values")); group.len()],
                 Err(error) => vec![Err(error); group.len()],

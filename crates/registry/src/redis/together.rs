@@ -6,17 +6,13 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis::{Cmd, ErrorKind, RedisResult, Value};
+use seatkeeper_redis::{Answer, Connection, Retry, Script, Servers, Slot, not_reached};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::call::{Call, Stage, stamp};
-use super::link::{Up, not_reached};
-use super::script::Script;
 use super::scripts::{ASK_ALONE, SCRIPTS, Scripts};
-use super::servers::{Again, Servers};
-use super::slot::Slot;
 
 /// What goes with one command at most: Redis does nothing else meanwhile.
 const CALLS_MAX: usize = 32;
@@ -35,15 +31,6 @@ pub(super) struct Stamped {
     pub(super) epoch: u64,
 }
 
-/// The reply to a call.
-pub(super) struct Told {
-    /// By whom.
-    pub(super) up: Arc<Up>,
-    pub(super) reply: Value,
-    /// The call was sent more than once: what it found may have been done by itself.
-    pub(super) is_repeated: bool,
-}
-
 /// A way to the servers, on which calls go together where they can.
 #[derive(Debug)]
 pub(super) struct Way {
@@ -59,55 +46,51 @@ impl Way {
     }
 
     /// Sends a call, and again if its answer did not come and its stage allows it.
-    pub(super) async fn send(&self, call: Stamped) -> RedisResult<Told> {
+    pub(super) async fn send(&self, call: Stamped) -> RedisResult<Answer> {
         let lanes = self.lanes.as_ref().filter(|_| call.stage == Stage::Serving);
         match lanes.and_then(|lanes| lanes.of(call.call.script)) {
             Some(lane) => lane.ask(call).await,
-            None => send_alone(&self.servers, call.stage.again(), &call).await,
+            None => send_alone(&self.servers, call.stage.retry(), &call).await,
         }
     }
 }
 
 /// Sends one call.
-async fn send_alone(servers: &Servers, again: Again, call: &Stamped) -> RedisResult<Told> {
-    let (sent, mut replies) = send(servers, again, std::slice::from_ref(call)).await?;
+async fn send_alone(servers: &Servers, retry: Retry, call: &Stamped) -> RedisResult<Answer> {
+    let (sent, mut replies) = send(servers, retry, std::slice::from_ref(call)).await?;
     let reply = replies.pop().ok_or((ErrorKind::UnexpectedReturnType, "a reply is missing"))?;
     Ok(sent.told(reply))
 }
 
 /// What all replies to one command have in common.
 struct Sent {
-    up: Arc<Up>,
+    connection: Arc<Connection>,
     is_repeated: bool,
 }
 
 impl Sent {
-    fn told(&self, reply: Value) -> Told {
-        Told { up: Arc::clone(&self.up), reply, is_repeated: self.is_repeated }
+    fn told(&self, value: Value) -> Answer {
+        Answer { connection: Arc::clone(&self.connection), value, is_repeated: self.is_repeated }
     }
 }
 
 /// Sends calls of one script, all in one slot or to the only server, and gives the reply to each.
-async fn send(servers: &Servers, again: Again, calls: &[Stamped]) -> RedisResult<(Sent, Vec<Value>)> {
+async fn send(servers: &Servers, retry: Retry, calls: &[Stamped]) -> RedisResult<(Sent, Vec<Value>)> {
     let Some(Stamped { call: Call { script, .. }, slot, .. }) = calls.first() else {
         return Err((ErrorKind::InvalidClientConfig, "nothing is called").into());
     };
-    let times = AtomicUsize::new(0);
-    let command = |up: &Up| {
-        times.fetch_add(1, Ordering::Relaxed);
-        Cow::Owned(command(script, calls, up))
-    };
-    let (up, answer) = servers.ask(*slot, Some(script), again, command).await?;
-    if let Value::Array(replies) = answer
+    let command = |up: &Connection| Cow::Owned(command(script, calls, up));
+    let Answer { value, connection, is_repeated } = servers.call(*slot, Some(script), retry, command).await?;
+    if let Value::Array(replies) = value
         && replies.len() == calls.len()
     {
-        return Ok((Sent { up, is_repeated: times.into_inner() > 1 }, replies));
+        return Ok((Sent { connection, is_repeated }, replies));
     }
     Err((ErrorKind::UnexpectedReturnType, "a script does not reply to each call").into())
 }
 
 /// The command that is all these calls: see `scripts/lib/each.lua`.
-fn command(script: &Script, calls: &[Stamped], up: &Up) -> Cmd {
+fn command(script: &Script, calls: &[Stamped], up: &Connection) -> Cmd {
     let keys: Vec<&[u8]> = calls.iter().flat_map(|Stamped { call, .. }| call.keys()).collect();
     let mut command = script.call(keys.into_iter());
     command.arg(calls.len());
@@ -115,7 +98,7 @@ fn command(script: &Script, calls: &[Stamped], up: &Up) -> Cmd {
         for argument in call.args() {
             command.arg(argument);
         }
-        command.arg(stamp(*stage, *epoch, &up.identity));
+        command.arg(stamp(*stage, *epoch, up.identity()));
     }
     command
 }
@@ -145,7 +128,7 @@ struct Lane {
 
 struct Waiting {
     call: Stamped,
-    told: oneshot::Sender<RedisResult<Told>>,
+    told: oneshot::Sender<RedisResult<Answer>>,
 }
 
 impl Lane {
@@ -159,7 +142,7 @@ impl Lane {
     }
 
     /// Sends a call with others. It may be sent again if its answer did not come.
-    async fn ask(&self, call: Stamped) -> RedisResult<Told> {
+    async fn ask(&self, call: Stamped) -> RedisResult<Answer> {
         let (told, reply) = oneshot::channel();
         let is_under_way = self.waiting.send(Waiting { call, told }).await.is_ok();
         let reply = if is_under_way { reply.await.ok() } else { None };
@@ -182,16 +165,16 @@ async fn run(servers: Servers, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
 
 /// Sends calls of one script on served buckets in one command, and again those that fail so: each is answered as if it had
 /// come alone. All are in one slot or to the only server.
-pub(super) async fn send_each(servers: &Servers, calls: &[Stamped]) -> Vec<RedisResult<Told>> {
-    let (sent, replies) = match send(servers, Again::WhenCutOff, calls).await {
+pub(super) async fn send_each(servers: &Servers, calls: &[Stamped]) -> Vec<RedisResult<Answer>> {
+    let (sent, replies) = match send(servers, Retry::WhenCutOff, calls).await {
         Ok(sent) => sent,
         Err(error) => return calls.iter().map(|_| Err(error.clone())).collect(),
     };
     let mut each = Vec::with_capacity(calls.len());
     for (call, reply) in calls.iter().zip(replies) {
         each.push(if must_ask_alone(&reply) {
-            let told = send_alone(servers, Again::WhenCutOff, call).await;
-            told.map(|told| Told { is_repeated: true, ..told })
+            let told = send_alone(servers, Retry::WhenCutOff, call).await;
+            told.map(|told| Answer { is_repeated: true, ..told })
         } else {
             Ok(sent.told(reply))
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 use quick_cache::Equivalent;
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::{Ledger, Subscriber};
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 
 use super::announcements::{Announcements, Changed, Listening};
 use super::memory::Memory;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use redis::{Cmd, RedisResult};
-use seatkeeper_registry::redis::{Script, Servers};
+use seatkeeper_redis::{Script, Servers};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 

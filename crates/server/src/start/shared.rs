@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_ledger::{BucketMode, Ledger};
+use seatkeeper_redis::Servers;
 use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
-use seatkeeper_registry::redis::{self, RedisRegistry, RollCall, Servers};
+use seatkeeper_registry::redis::{self, RedisRegistry, RollCall};
 use seatkeeper_registry::{ClockSteps, Epochs, MonotonicClock, Rebuild, Registry, Store};
 
 use super::StartError;
