@@ -1,9 +1,11 @@
 //! The client of Redis and Valkey: a standalone server, the primary behind Sentinels, or a cluster.
 //!
-//! [`Servers`] keeps one multiplexed connection to each server and reconnects for ever. A [`Script`] is loaded on a server at its
-//! first call. [`Connection::identity`] tells whether a server's memory is still the one that was filled.
+//! [`Servers`] keeps one multiplexed connection to each server and reconnects for ever. A [`Script`] is loaded on a server
+//! at its first call. A [`Batcher`] puts calls that wait at the same time into one command. [`Connection::identity`] tells
+//! whether a server's memory is still the one that was filled.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod cluster;
 mod connect;
 mod error;
@@ -17,6 +19,7 @@ mod slot;
 mod target;
 mod url;
 
+pub use batch::{Batcher, SendBatch};
 pub use error::not_reached;
 pub use figures::ServerFigures;
 pub use link::{Connection, Link};
