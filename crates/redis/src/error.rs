@@ -7,7 +7,7 @@ pub fn not_reached(why: &str) -> RedisError {
     (ErrorKind::Io, "Redis cannot be reached", why.to_owned()).into()
 }
 
-/// Returns whether a connection is of no more use: it broke, it hangs, or its server became a replica.
+/// Returns whether a connection is of no more use: a broken connection, a server that hangs, or a server that became a replica.
 pub(crate) fn is_end_of_connection(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_connection_dropped()

@@ -21,7 +21,7 @@ use crate::target::Target;
 /// How long a call waits for a connection that is being made.
 pub(crate) const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The link to one server. The connection is given up when the last owner drops the link.
+/// The link to one server. Dropping the link ends its connection.
 #[derive(Debug)]
 pub struct Link {
     settings: Arc<ServerSettings>,
@@ -157,15 +157,20 @@ impl Link {
         script: Option<&Script>,
         command: &Cmd,
     ) -> RedisResult<Value> {
-        let mut answer = answer_to(up, command).await;
-        if let (Err(error), Some(script)) = (&answer, script)
-            && is_not_loaded(error)
-        {
-            answer = match answer_to(up, redis::cmd("SCRIPT").arg("LOAD").arg(&script.source)).await {
-                Ok(_) => answer_to(up, command).await,
-                Err(error) => Err(error),
-            };
-        }
+        let mut to_load = script;
+        let answer = loop {
+            let answer = up.multiplexed().send_packed_command(command).await.and_then(Value::extract_error);
+            match (answer, to_load.take()) {
+                (Err(error), Some(script)) if is_not_loaded(&error) => {
+                    let mut load = redis::cmd("SCRIPT");
+                    load.arg("LOAD").arg(&script.source);
+                    if let Err(error) = load.query_async::<()>(&mut up.multiplexed()).await {
+                        break Err(error);
+                    }
+                }
+                (answer, _) => break answer,
+            }
+        };
         if let Err(error) = &answer
             && is_end_of_connection(error)
         {
@@ -188,11 +193,7 @@ impl Drop for Link {
     }
 }
 
-async fn answer_to(up: &Connection, command: &Cmd) -> RedisResult<Value> {
-    up.multiplexed().send_packed_command(command).await.and_then(Value::extract_error)
-}
-
-/// Gives a connection up, so that another is made.
+/// Gives up a connection, so that the keeper makes another.
 fn lose(state: &watch::Sender<State>, up: &Arc<Connection>, why: &dyn std::fmt::Display) {
     state.send_if_modified(|state| {
         let is_current = matches!(state, State::Up(current) if Arc::ptr_eq(current, up));

@@ -1,8 +1,8 @@
 //! Waits until replicas have what their primary was told.
 //!
-//! `WAIT` blocks its connection, so a connection of its own sends it, and concurrent callers share one `WAIT`. `WAIT` covers
-//! the latest write of its own connection, so a key is written on that connection first: a replica applies its primary's
-//! writes in order, and a replica that has the key has every write before it.
+//! `WAIT` blocks its connection, so it has a connection of its own, and concurrent callers share a `WAIT`. `WAIT` covers the
+//! latest write of its own connection, so a key is written there first. A replica applies its primary's writes in order:
+//! with the key it has every earlier write.
 
 use std::sync::Arc;
 use std::time::Duration;

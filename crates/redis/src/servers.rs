@@ -16,7 +16,7 @@ use crate::settings::{Deployment, ServerSettings};
 use crate::slot::Slot;
 use crate::target::Target;
 
-/// How often a call follows its slot to another master.
+/// Redirections that a call follows when its slot moves.
 const MOVES_MAX: usize = 3;
 
 /// Whether a call is sent again after its connection was lost before the reply.
@@ -35,12 +35,11 @@ pub struct Answer {
     pub value: Value,
     /// The connection that the reply came over.
     pub connection: Arc<Connection>,
-    /// The call was sent more than once: what it found may be its own work.
+    /// The call was sent more than once, so it may have met the effect of its own first try.
     pub is_repeated: bool,
 }
 
-/// The servers, and this node's links to them, which clones share: one connection to each server, which all callers use at
-/// once.
+/// The servers, and this node's links to them. Clones share the links: a single connection to each server carries all calls.
 #[derive(Clone, Debug)]
 pub struct Servers {
     settings: Arc<ServerSettings>,

@@ -1,4 +1,4 @@
-//! The hash slots of a cluster: each key is in one slot, and each slot on one master.
+//! The hash slots of a cluster: a key belongs to a slot, and a slot to a master.
 
 /// The number of slots of a cluster.
 pub const SLOTS: u16 = 16_384;

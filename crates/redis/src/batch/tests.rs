@@ -62,7 +62,7 @@ async fn a_full_queue_refuses_who_does_not_wait() {
     let others = async {
         sizes.recv().await;
         let refused = async {
-            // The queue has its one call once that was polled.
+            // The other future was polled, so the queue is full.
             tokio::task::yield_now().await;
             let refused = batcher.try_call(3).await;
             (0..2).for_each(|_| allow.send(()).expect("the sender waits"));

@@ -11,7 +11,10 @@ use seatkeeper_core::{
 };
 use seatkeeper_redis::Servers;
 use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Settings};
-use seatkeeper_registry::{Answer, Claimed, Epochs, Heartbeat, Rebuild as _, Registry as _, Request, Share};
+use seatkeeper_registry::{
+    Admission as _, Answer, Claimed, Epochs, Heartbeat, Journal as _, Rebuild as _, Request, Sessions as _,
+    Share,
+};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
 

@@ -9,8 +9,8 @@ use seatkeeper_core::Bucket;
 use seatkeeper_redis::{Answer, Connection, Retry};
 
 use super::RedisRegistry;
-use super::call::{Stage, failed, stamp};
 use super::codec::Garbled;
+use super::head::{Stage, stamp};
 use super::scripts::SCRIPTS;
 use super::survey::BucketSurvey;
 use crate::Error;
@@ -51,8 +51,9 @@ impl RedisRegistry {
             }
             Cow::Owned(call)
         };
-        let asked = self.way.servers.call(self.slots.of(*first), Some(script), Retry::WhenCutOff, call).await;
-        let Answer { value, connection, .. } = asked.map_err(failed)?;
+        let answer =
+            self.requests.servers.call(self.slots.of(*first), Some(script), Retry::WhenCutOff, call).await;
+        let Answer { value, connection, .. } = answer?;
         let renewed = usize::from_redis_value(value).map_err(|_| Garbled("how many leases were renewed"))?;
         if renewed < buckets.len() {
             connection.doubt_identity();

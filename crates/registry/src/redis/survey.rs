@@ -17,7 +17,7 @@ use seatkeeper_redis::{Connection, Link, Slot, not_reached};
 use tokio::time::Instant;
 
 use super::RedisRegistry;
-use super::call::{Head, Stage, head_of};
+use super::head::{Head, Stage};
 use super::keys::mark_key;
 use crate::clock_trust::ClockTrust;
 use crate::{ClockSteps, Epochs, Error, Identity, Store};
@@ -107,7 +107,7 @@ impl RedisRegistry {
     /// Groups buckets for multi-key commands: a single server takes all buckets in one command, a cluster the buckets of one
     /// slot.
     pub(super) fn by_command(&self, buckets: impl Iterator<Item = Bucket>) -> Vec<Vec<Bucket>> {
-        let is_one = self.way.servers.is_one();
+        let is_one = self.requests.servers.is_one();
         let mut groups = BTreeMap::<Option<Slot>, Vec<Bucket>>::new();
         for bucket in buckets {
             groups.entry((!is_one).then(|| self.slots.of(bucket))).or_default().push(bucket);
@@ -121,7 +121,7 @@ impl RedisRegistry {
         let mut buckets: Vec<_> =
             Bucket::all().map(|_| Err(Arc::from("nobody says which server has the slot"))).collect();
         for bucket in Bucket::all() {
-            if let Some(link) = self.way.servers.link_now(self.slots.of(bucket)) {
+            if let Some(link) = self.requests.servers.link_now(self.slots.of(bucket)) {
                 let server = servers.entry(Arc::as_ptr(&link).addr());
                 server.or_insert_with(|| (link, Vec::new())).1.push(bucket);
             }
@@ -170,7 +170,7 @@ impl RedisRegistry {
         }
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;
-            let head = head_of(bytes.as_deref()).map_err(why)?;
+            let head = bytes.as_deref().map(Head::read).transpose().map_err(why)?;
             Ok(BucketSurvey { server: Identity(up.identity().into()), clock, head })
         };
         Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())

@@ -11,7 +11,7 @@ use seatkeeper_core::{
 use seatkeeper_redis::{ServerSettings, Servers};
 use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, Settings};
 use seatkeeper_registry::{
-    Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request,
+    Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Request, Sessions as _,
 };
 use seatkeeper_testbed::redis::Redis;
 

@@ -1,4 +1,4 @@
-//! Rates that all nodes count as one, in Redis. One command is under way at a time (see [`Batcher`]).
+//! Rates that all nodes count together, in Redis. A [`Batcher`] has a single command under way.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CALLS_MAX: usize = 64;
 /// Calls that wait for a command at most: more than arrive while Redis has to answer.
 const WAITING_MAX: usize = 64 * 1024;
 
-/// All keys are in one slot of a cluster, so that one command can have any of them.
+/// The keys share a hash tag, hence a slot of a cluster, so that a command can name any keys.
 const SLOT_OF: &str = "sk:rate:{rate}";
 
 /// Rates in Redis.
@@ -45,7 +45,7 @@ impl Shared {
         Self { batcher: Batcher::new(CALLS_MAX, WAITING_MAX, [counter]) }
     }
 
-    /// Decides whether something may happen now, and counts it if so. `None` if Redis does not answer.
+    /// Decides whether a request passes, and counts a request that passes. `None` if Redis does not answer.
     pub(super) async fn count(&self, key: Key, rate: Rate) -> Option<Verdict> {
         self.batcher.try_call((key, rate)).await
     }
