@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seatkeeper_ledger::PostgresUrl;
 use seatkeeper_ledger::buckets::BucketMode;
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 
 /// Settings of an engine.
 pub struct Settings {

@@ -15,17 +15,13 @@ use crate::{Error, Share};
 /// its events are in the journal when it returns: no crash separates a seat from its record. Changes
 /// of one pool are numbered without a gap in the order in which they were made. A call that was
 /// repeated, or whose answer was lost, takes no second seat.
+pub trait Registry: Admission + Sessions + Pools + Expiry + Journal {}
+
+impl<R: Admission + Sessions + Pools + Expiry + Journal + ?Sized> Registry for R {}
+
+/// Opens pools and decides claims.
 #[async_trait]
-pub trait Registry: Send + Sync + 'static {
-    /// The registry's time now.
-    async fn now(&self) -> Result<RegistryTime, Error>;
-
-    /// The registry's time as far as it is known without asking for it each time: not behind it unless the clock has
-    /// just been set, and ahead of it by a fraction of a second at most.
-    async fn about_now(&self) -> Result<RegistryTime, Error> {
-        self.now().await
-    }
-
+pub trait Admission: Send + Sync + 'static {
     /// Opens a pool whose last event on record has number `seq`, with the sessions that the ledger
     /// knows as live. Each gets one full TTL from now, or keeps its end if its kind of pool has no
     /// heartbeats; what is over, or what the terms say has ended, ends. Does nothing to a pool that is open.
@@ -39,7 +35,11 @@ pub trait Registry: Send + Sync + 'static {
 
     /// Decides a claim and carries it out.
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error>;
+}
 
+/// Renews, ends and shows single sessions.
+#[async_trait]
+pub trait Sessions: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
@@ -64,18 +64,42 @@ pub trait Registry: Send + Sync + 'static {
         origin: &Origin,
     ) -> Result<Ended, Error>;
 
+    /// A live session, if `who` may see it. One that is over ends first, and is not live.
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
+
+    /// The latest heartbeats of the bucket's sessions that were renewed after `since`.
+    async fn renewed_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
+}
+
+/// Ends, revises and shows whole pools.
+#[async_trait]
+pub trait Pools: Send + Sync + 'static {
     /// Ends every session of a pool.
     async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error>;
 
     /// Lets a pool learn newer terms at once; closed terms end its sessions. Older terms change nothing.
     async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error>;
 
-    /// A live session, if `who` may see it. One that is over ends first, and is not live.
-    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
-
     /// A pool and at most `max` of its live sessions, the stalest first. What is over ends first, as in
     /// a sweep.
     async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error>;
+}
+
+/// Tells the registry's time, and ends what is over by it.
+#[async_trait]
+pub trait Expiry: Send + Sync + 'static {
+    /// The registry's time now.
+    async fn now(&self) -> Result<RegistryTime, Error>;
+
+    /// The registry's time as far as it is known without asking for it each time: not behind it unless the clock has
+    /// just been set, and ahead of it by a fraction of a second at most.
+    async fn about_now(&self) -> Result<RegistryTime, Error> {
+        self.now().await
+    }
 
     /// Ends what is over in one bucket, and records denials that were only counted: at most `max`
     /// pools a call. Any node may sweep any bucket at any time.
@@ -91,14 +115,11 @@ pub trait Registry: Send + Sync + 'static {
         let due: Vec<_> = stream::iter(looks).buffer_unordered(BUCKETS_AT_ONCE).try_collect().await?;
         Ok(due.into_iter().flatten().collect())
     }
+}
 
-    /// The latest heartbeats of the bucket's sessions that were renewed after `since`.
-    async fn renewed_since(
-        &self,
-        bucket: Bucket,
-        since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
-
+/// Reads and acknowledges the journals of the buckets.
+#[async_trait]
+pub trait Journal: Send + Sync + 'static {
     /// The oldest events of a share of the buckets that are not acknowledged, at most about `max`, those of a bucket in
     /// order. Reading them again gives them again. Events that other nodes wrote behind this node's own may come with the
     /// next read only: [`journal_end`](Self::journal_end) says how far a bucket's journal goes.
@@ -123,7 +144,7 @@ pub trait Registry: Send + Sync + 'static {
 /// Buckets that are looked at in one go.
 const BUCKETS_AT_ONCE: usize = 16;
 
-async fn is_due<R: Registry + ?Sized>(
+async fn is_due<R: Expiry + ?Sized>(
     registry: &R,
     bucket: Bucket,
     now: RegistryTime,

@@ -6,7 +6,7 @@ use seatkeeper_core::Bucket;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The pool is not open: read its head from the ledger, call [`open`](crate::Registry::open), and ask again.
+    /// The pool is not open: read its head from the ledger, call [`open`](crate::Admission::open), and ask again.
     #[error("the pool is not open in this registry")]
     PoolNotOpen,
     /// The journal holds as many events as it may. Admissions wait until the ledger has caught up;

@@ -22,8 +22,8 @@ mod share;
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use clock_trust::{ClockSteps, Store};
 pub use contract::{
-    Answer, Claimed, Ended, EndedAll, Granted, Heartbeat, JournalEntry, JournalRead, Live, PoolView, Receipt,
-    Registry, Request, Swept,
+    Admission, Answer, Claimed, Ended, EndedAll, Expiry, Granted, Heartbeat, Journal, JournalEntry,
+    JournalRead, Live, PoolView, Pools, Receipt, Registry, Request, Sessions, Swept,
 };
 pub use epochs::Epochs;
 pub use error::Error;

@@ -3,7 +3,7 @@
 //! Pools are spread over buckets, each behind a lock of its own that is held for one decision and never
 //! across an await. A bucket's journal is part of it, so a seat and its record change together. What
 //! the process loses with its memory comes back from the ledger, pool by pool, through
-//! [`open`](crate::Registry::open).
+//! [`open`](crate::Admission::open).
 
 mod bucket;
 mod clocked;
@@ -16,7 +16,8 @@ use seatkeeper_core::{
 };
 
 use crate::contract::{
-    Claimed, Ended, EndedAll, Heartbeat, JournalRead, Live, PoolView, Receipt, Registry, Request, Swept,
+    Admission, Claimed, Ended, EndedAll, Expiry, Heartbeat, Journal, JournalRead, Live, PoolView, Pools,
+    Receipt, Request, Sessions, Swept,
 };
 use crate::open_pool::Record as _;
 use crate::{Error, Share, TimeSource};
@@ -68,11 +69,7 @@ impl<C: TimeSource> MemoryRegistry<C> {
 }
 
 #[async_trait]
-impl<C: TimeSource> Registry for MemoryRegistry<C> {
-    async fn now(&self) -> Result<RegistryTime, Error> {
-        Ok(self.clock.read())
-    }
-
+impl<C: TimeSource> Admission for MemoryRegistry<C> {
     async fn open(
         &self,
         pool: &PoolId,
@@ -97,7 +94,10 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
             }
         }
     }
+}
 
+#[async_trait]
+impl<C: TimeSource> Sessions for MemoryRegistry<C> {
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
         Ok(self.step(id.bucket(), |state, now| state.heartbeat(id, who, now)))
     }
@@ -112,28 +112,8 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
         Ok(self.step(id.bucket(), |state, now| state.end(id, who, reason, origin, now)))
     }
 
-    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
-        self.step(pool.bucket(), |state, now| state.end_all(pool, reason, origin, now))
-    }
-
-    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
-        self.step(pool.bucket(), |state, now| state.revise(pool, terms, origin, now))
-    }
-
     async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         Ok(self.step(id.bucket(), |state, now| state.session(id, who, now)))
-    }
-
-    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
-        self.step(pool.bucket(), |state, now| state.view(pool, max, now))
-    }
-
-    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
-        Ok(self.step(bucket, |state, now| state.sweep(max, now)))
-    }
-
-    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
-        Ok(self.lock(bucket).due())
     }
 
     async fn renewed_since(
@@ -143,7 +123,40 @@ impl<C: TimeSource> Registry for MemoryRegistry<C> {
     ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
         Ok(self.lock(bucket).renewed_since(since))
     }
+}
 
+#[async_trait]
+impl<C: TimeSource> Pools for MemoryRegistry<C> {
+    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
+        self.step(pool.bucket(), |state, now| state.end_all(pool, reason, origin, now))
+    }
+
+    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
+        self.step(pool.bucket(), |state, now| state.revise(pool, terms, origin, now))
+    }
+
+    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
+        self.step(pool.bucket(), |state, now| state.view(pool, max, now))
+    }
+}
+
+#[async_trait]
+impl<C: TimeSource> Expiry for MemoryRegistry<C> {
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.clock.read())
+    }
+
+    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
+        Ok(self.step(bucket, |state, now| state.sweep(max, now)))
+    }
+
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        Ok(self.lock(bucket).due())
+    }
+}
+
+#[async_trait]
+impl<C: TimeSource> Journal for MemoryRegistry<C> {
     async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
         let waiting: Vec<_> = self.backlog.waiting().filter(|&bucket| share.has(bucket)).collect();
         // As many of each, so that a bucket with a hundred thousand ends holds up no other's admission.

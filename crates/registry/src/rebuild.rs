@@ -78,7 +78,7 @@ pub trait Rebuild: Registry {
     /// Empties the bucket, its journal as well. The high-water mark of its clock stays. May take several steps.
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error>;
 
-    /// Opens a pool as [`Registry::open`] does, at a time not before `not_before`. A large pool may take several steps.
+    /// Opens a pool as [`Admission::open`](crate::Admission::open) does, at a time not before `not_before`. A large pool may take several steps.
     async fn rebuild_fill(
         &self,
         epoch: u64,

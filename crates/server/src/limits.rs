@@ -7,7 +7,7 @@ mod shared;
 mod standing;
 
 use seatkeeper_core::{PoolKind, SessionId};
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 
 use crate::auth::Caller;
 use crate::error::Error;

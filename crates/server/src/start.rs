@@ -10,7 +10,7 @@ use std::time::Duration;
 use seatkeeper_core::RegistryTime;
 use seatkeeper_engine::{Endings, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 use seatkeeper_registry::{MonotonicClock, TimeSource};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;

@@ -7,7 +7,7 @@ use futures_util::TryStreamExt;
 use seatkeeper_core::{Region, RegistryTime, Span};
 use seatkeeper_ledger::{Ledger, LivePool};
 use seatkeeper_registry::memory::MemoryRegistry;
-use seatkeeper_registry::{Registry, TimeSource};
+use seatkeeper_registry::{Admission as _, Registry, TimeSource};
 
 use super::StartError;
 use crate::terms::TermsSource;

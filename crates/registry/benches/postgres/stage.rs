@@ -7,7 +7,10 @@ use seatkeeper_core::{
     Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_registry::{Answer, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry, Request, Share};
+use seatkeeper_registry::{
+    Admission as _, Answer, Ended, Epochs, Error, Expiry as _, Heartbeat, Journal as _, Rebuild as _,
+    Request, Sessions as _, Share,
+};
 use seatkeeper_testbed::postgres::Postgres;
 
 const EPOCH: u64 = 1;

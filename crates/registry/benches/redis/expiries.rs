@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use seatkeeper_core::{Bucket, Span};
-use seatkeeper_registry::Registry as _;
 
 use crate::stage::{Kind, Stage};
+use seatkeeper_registry::Expiry as _;
 
 const TASKS: usize = 64;
 const PER_POOL: usize = 4;

@@ -9,8 +9,12 @@ use seatkeeper_core::{
     Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach,
     RegistryTime, RequestId, Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
-use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Servers, Settings};
-use seatkeeper_registry::{Answer, Claimed, Epochs, Heartbeat, Rebuild as _, Registry as _, Request, Share};
+use seatkeeper_redis::Servers;
+use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Settings};
+use seatkeeper_registry::{
+    Admission as _, Answer, Claimed, Epochs, Heartbeat, Journal as _, Rebuild as _, Request, Sessions as _,
+    Share,
+};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
 

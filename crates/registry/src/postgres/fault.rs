@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 
 use seatkeeper_core::Bucket;
+use tokio::time::error::Elapsed;
 
 use super::unreadable::Unreadable;
 use crate::Error;
@@ -22,7 +23,7 @@ pub(super) enum Fault {
     #[error("the bucket is not served in the epoch that is known here")]
     NotServing(Bucket),
     #[error("no answer came in time")]
-    TimedOut(#[from] tokio::time::error::Elapsed),
+    TimedOut(#[from] Elapsed),
     #[error("what is stored cannot be read")]
     Unreadable(#[from] Unreadable),
     #[error("the database holds what it never should: {0}")]
@@ -77,5 +78,23 @@ impl From<Fault> for Error {
                 Self::Unavailable(Box::new(fault))
             }
         }
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Fault::from(error).into()
+    }
+}
+
+impl From<Elapsed> for Error {
+    fn from(error: Elapsed) -> Self {
+        Fault::from(error).into()
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(error: Unreadable) -> Self {
+        Fault::from(error).into()
     }
 }

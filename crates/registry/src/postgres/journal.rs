@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use async_trait::async_trait;
 use seatkeeper_core::{Bucket, Event};
 
 use super::PostgresRegistry;
@@ -10,7 +11,7 @@ use super::from_row::from_row;
 use super::row::{signed, unsigned};
 use super::section::Section;
 use super::unreadable::Unreadable;
-use crate::contract::{JournalEntry, JournalRead, Receipt};
+use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
 use crate::{Error, Share};
 
 /// No reader takes more at once.
@@ -42,21 +43,9 @@ from_row! {
     }
 }
 
-impl PostgresRegistry {
-    /// An error if no admission may be made, for too many events wait.
-    pub(super) async fn room_in_journal(&self) -> Result<(), Error> {
-        if self.backlog.wants_reading() {
-            let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))
-                .bind(self.section.first())
-                .fetch_one(&mut *self.connection().await?)
-                .await;
-            self.backlog.is(depth.map_err(Fault::from)?);
-        }
-        let depth = self.backlog.depth();
-        if depth < self.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
-    }
-
-    pub(super) async fn read_journal(&self, share: Share, max: usize) -> Result<JournalRead, Fault> {
+#[async_trait]
+impl Journal for PostgresRegistry {
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
         let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
@@ -79,6 +68,53 @@ impl PostgresRegistry {
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
     }
 
+    async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        let forgotten: i64 = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
+            .bind(self.section.number_of(through.bucket))
+            .bind(signed(through.epoch))
+            .bind(signed(through.position))
+            .fetch_one(&mut *self.connection().await?)
+            .await?;
+        self.backlog.acknowledged(through);
+        self.backlog.shrank(forgotten);
+        Ok(())
+    }
+
+    fn journal_depth(&self) -> usize {
+        self.backlog.depth()
+    }
+
+    async fn journal_stirred(&self, share: Share) {
+        self.backlog.stirred(share).await;
+    }
+
+    async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
+            .bind(self.section.number_of(bucket))
+            .fetch_one(&mut *self.connection().await?)
+            .await?;
+        let epoch = unsigned(end.epoch);
+        self.serves(bucket, epoch, end.serving)?;
+        let receipt = Receipt { bucket, epoch, position: unsigned(end.position) };
+        self.backlog.told(receipt, 0);
+        Ok(receipt)
+    }
+}
+
+impl PostgresRegistry {
+    /// An error if no admission may be made, for too many events wait.
+    pub(super) async fn room_in_journal(&self) -> Result<(), Error> {
+        if self.backlog.wants_reading() {
+            let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))
+                .bind(self.section.first())
+                .fetch_one(&mut *self.connection().await?)
+                .await;
+            self.backlog.is(depth.map_err(Fault::from)?);
+        }
+        let depth = self.backlog.depth();
+        if depth < self.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
+    }
+
     async fn acknowledged(&self, buckets: Vec<i16>) -> Result<Vec<Receipt>, Fault> {
         if buckets.is_empty() {
             return Ok(Vec::new());
@@ -91,30 +127,6 @@ impl PostgresRegistry {
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
         Ok(receipts)
-    }
-
-    pub(super) async fn acknowledge(&self, through: Receipt) -> Result<(), Fault> {
-        let forgotten: i64 = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
-            .bind(self.section.number_of(through.bucket))
-            .bind(signed(through.epoch))
-            .bind(signed(through.position))
-            .fetch_one(&mut *self.connection().await?)
-            .await?;
-        self.backlog.acknowledged(through);
-        self.backlog.shrank(forgotten);
-        Ok(())
-    }
-
-    pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Fault> {
-        let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
-            .bind(self.section.number_of(bucket))
-            .fetch_one(&mut *self.connection().await?)
-            .await?;
-        let epoch = unsigned(end.epoch);
-        self.serves(bucket, epoch, end.serving)?;
-        let receipt = Receipt { bucket, epoch, position: unsigned(end.position) };
-        self.backlog.told(receipt, 0);
-        Ok(receipt)
     }
 }
 

@@ -5,12 +5,12 @@ use seatkeeper_core::{Bucket, RegistryTime, Sight};
 use sqlx::SqlSafeStr;
 
 use super::PostgresRegistry;
+use super::claim::open_in;
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::journal::EntryRow;
 use super::look::{Target, Turn, look};
-use super::open::open_in;
 use super::row::{signed, unsigned};
 use super::section::Section;
 use crate::Error;

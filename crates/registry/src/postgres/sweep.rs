@@ -1,9 +1,13 @@
-//! What is over goes on record, many pools in one transaction.
+//! The clock, and the sweep of sessions that are over by it, many pools in one transaction.
 
+use std::time::Instant;
+
+use async_trait::async_trait;
 use seatkeeper_core::{Bucket, PoolId, RegistryTime, Sight};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
+use super::clock::TimeTold;
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
@@ -12,7 +16,9 @@ use super::row::{Served, time, unsigned};
 use super::step::CALL_TIMEOUT;
 use super::unreadable::Unreadable;
 use super::write::{Change, Columns, Events, Fate};
-use crate::contract::{Receipt, Swept};
+use crate::Error;
+use crate::contract::{Expiry, Receipt, Swept};
+use crate::reckoning::Known;
 
 /// Tries, for heartbeats of sessions that are about to end can be in the way.
 const ATTEMPTS_MAX: usize = 4;
@@ -47,8 +53,26 @@ from_row! {
     }
 }
 
-impl PostgresRegistry {
-    pub(super) async fn due_in(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Fault> {
+#[async_trait]
+impl Expiry for PostgresRegistry {
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        let mut connection = self.connection().await?;
+        let asked = Instant::now();
+        let TimeTold { now, runs } = self.clock.tell_time(&mut connection).await?;
+        if runs {
+            self.reckoning.note(now, asked);
+        }
+        Ok(now)
+    }
+
+    async fn about_now(&self) -> Result<RegistryTime, Error> {
+        match self.reckoning.known() {
+            Known::Time(time) => Ok(time),
+            Known::Ask(_turn) => self.now().await,
+        }
+    }
+
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
         let Served { epoch, serving, rest: EarliestRow { due } } =
             sqlx::query_as(include_str!("sql/due.sql"))
                 .bind(self.section.number_of(bucket))
@@ -60,7 +84,7 @@ impl PostgresRegistry {
 
     /// Returns the served buckets with due pools. The same statement reads the depth of the journal, which saves the drain a
     /// statement while the journal is empty.
-    pub(super) async fn all_due(&self) -> Result<Vec<Bucket>, Fault> {
+    async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
         let DueBucketsRow { depth, buckets, epochs } = sqlx::query_as(include_str!("sql/due_buckets.sql"))
             .bind(self.section.first())
             .fetch_one(&mut *self.connection().await?)
@@ -74,7 +98,7 @@ impl PostgresRegistry {
         Ok(due)
     }
 
-    pub(super) async fn sweep_bucket(&self, bucket: Bucket, pools_max: usize) -> Result<Swept, Fault> {
+    async fn sweep(&self, bucket: Bucket, pools_max: usize) -> Result<Swept, Error> {
         let pools_max = pools_max.min(SWEPT_TOGETHER);
         let sweeping = async {
             let _turn = self.turn(bucket).await;
@@ -93,9 +117,11 @@ impl PostgresRegistry {
             }
             Err(Fault::Conflict)
         };
-        tokio::time::timeout(CALL_TIMEOUT, sweeping).await?
+        Ok(tokio::time::timeout(CALL_TIMEOUT, sweeping).await??)
     }
+}
 
+impl PostgresRegistry {
     /// Sweeps, and returns as well how many events that brought for each pool, and where they stand.
     async fn sweep_in(
         &self,

@@ -1,24 +1,25 @@
-//! Claims.
+//! Claims, and the opening of pools for them.
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use seatkeeper_core::{
-    Claim, PoolId, RegistryTime, Seats, Session, SessionId, Span, Users, WhenFull, WhenHeld, WhenNamed,
+    Claim, PoolId, RegistryTime, Seats, Session, SessionId, Span, Terms, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
 use super::RedisRegistry;
-use super::call::{Answered, Asked, Call};
+use super::call::Call;
 use super::codec::{
     Garbled, body_of, denial_of, end_reason_of, id_of, origin_bytes, particulars_bytes, terms_bytes,
     user_text,
 };
 use super::keys::{holder_key, mark_key};
-use super::link::Up;
-use super::reply::{Preamble, Reply};
+use super::pools::{in_order, with_what_is_known};
+use super::reply::Reply;
 use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS};
 use super::whereabouts::{Clue, Whereabouts};
 use crate::Error;
-use crate::contract::{Answer, Claimed, Granted, Request};
+use crate::contract::{Admission, Answer, Claimed, Granted, Request};
 
 /// Bytes of an id that tell when it was made; half of the next does as well.
 const ID_TIME_BYTES: usize = 5;
@@ -29,39 +30,54 @@ struct Clues {
     replace: Clue,
 }
 
-impl RedisRegistry {
-    pub(super) async fn decide(&self, request: Request<'_>) -> Result<Claimed, Error> {
-        let (up, claimed) = loop {
-            self.room_in_journals().await?;
-            if let (up, Some(claimed)) = self.decided(request).await? {
-                break (up, claimed);
-            }
-        };
-        let wanted = self.settings.wait_replicas;
-        if wanted > 0 && matches!(claimed.answer, Answer::Granted { .. }) {
-            up.replicas.have_all(wanted, mark_key(request.pool.bucket())).await?;
-        }
-        Ok(claimed)
+#[async_trait]
+impl Admission for RedisRegistry {
+    async fn open(
+        &self,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        mut live: Vec<Session>,
+    ) -> Result<(), Error> {
+        in_order(&mut live);
+        let call = with_what_is_known(self.on_pool(&SCRIPTS.open, pool), pool, seq, terms, &live);
+        let reply = self.call(call).await?;
+        self.expect(reply.receipt);
+        self.remember_all(pool, &live);
+        Ok(())
     }
 
-    /// Takes one step of a claim; `None` for `MAKING_ROOM`.
-    async fn decided(&self, request: Request<'_>) -> Result<(Arc<Up>, Option<Claimed>), Error> {
+    async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
         let Claim { session, replace, .. } = *request.claim;
         let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
-        let clues = Clues { session: known(session), replace: known(replace) };
-        let Asked { up, answered, .. } = self.ask_whom(self.claim_call(request, &clues)).await?;
-        if let Answered::Reply(preamble, reply) = answered {
-            return Ok((up, self.claimed(request, preamble, reply)?));
+        loop {
+            self.room_in_journals().await?;
+            let clues = Clues { session: known(session), replace: known(replace) };
+            let reply = match self.call_for_session(self.claim_call(request, &clues)).await? {
+                Some(reply) => reply,
+                None => {
+                    let clues = Clues {
+                        session: self.clue_in_pool(request.pool, session).await?,
+                        replace: self.clue_in_pool(request.pool, replace).await?,
+                    };
+                    self.call(self.claim_call(request, &clues)).await?
+                }
+            };
+            let server = Arc::clone(&reply.connection);
+            let Some(claimed) = self.claimed(request, reply)? else { continue };
+            let wanted = self.settings.wait_replicas;
+            if wanted > 0 && matches!(claimed.answer, Answer::Granted { .. }) {
+                let mark = mark_key(request.pool.bucket());
+                if !server.replicas().have_all(wanted, mark).await {
+                    return Err(Error::TimedOut);
+                }
+            }
+            return Ok(claimed);
         }
-        let clues = Clues {
-            session: self.clue_in_pool(request.pool, session).await?,
-            replace: self.clue_in_pool(request.pool, replace).await?,
-        };
-        let Asked { up, answered, .. } = self.ask_whom(self.claim_call(request, &clues)).await?;
-        let (preamble, reply) = answered.told()?;
-        Ok((up, self.claimed(request, preamble, reply)?))
     }
+}
 
+impl RedisRegistry {
     fn claim_call(&self, request: Request<'_>, clues: &Clues) -> Call {
         let Request { pool, claim, policy, origin, particulars } = request;
         let when_named = match policy.when_named {
@@ -100,41 +116,32 @@ impl RedisRegistry {
             .arg(self.settings.journal_events_max)
     }
 
-    fn claimed(
-        &self,
-        request: Request<'_>,
-        preamble: Preamble,
-        mut reply: Reply,
-    ) -> Result<Option<Claimed>, Error> {
-        let receipt = self.expected_with(preamble, request.pool.bucket(), reply.array()?)?;
-        let (live, limit) = (reply.number()? as u32, Seats(reply.number()? as u32));
-        let answer = match reply.signed()? {
+    /// Reads the reply to a claim; `None` for `MAKING_ROOM`, after which the claim goes on.
+    fn claimed(&self, request: Request<'_>, mut reply: Reply) -> Result<Option<Claimed>, Error> {
+        let events = reply.values.array()?;
+        let receipt = self.expect_with(reply.receipt, events)?;
+        let (live, limit) = (reply.values.number()? as u32, Seats(reply.values.number()? as u32));
+        let answer = match reply.values.signed()? {
             MAKING_ROOM => return Ok(None),
-            ADMITTED => self.granted(Granted::Admitted, request.pool, preamble, reply)?,
-            REFRESHED => self.granted(Granted::Refreshed, request.pool, preamble, reply)?,
-            RESUMED => self.granted(Granted::Resumed, request.pool, preamble, reply)?,
-            EXISTING => self.granted(Granted::Existing, request.pool, preamble, reply)?,
-            why => Answer::Denied(denial_of(why, reply.number()?)?),
+            ADMITTED => self.granted(Granted::Admitted, request.pool, reply)?,
+            REFRESHED => self.granted(Granted::Refreshed, request.pool, reply)?,
+            RESUMED => self.granted(Granted::Resumed, request.pool, reply)?,
+            EXISTING => self.granted(Granted::Existing, request.pool, reply)?,
+            why => Answer::Denied(denial_of(why, reply.values.number()?)?),
         };
         Ok(Some(Claimed { answer, live, limit, receipt }))
     }
 
-    fn granted(
-        &self,
-        how: Granted,
-        pool: &PoolId,
-        preamble: Preamble,
-        mut reply: Reply,
-    ) -> Result<Answer, Garbled> {
-        let live = reply.live(pool, preamble.now)?;
+    fn granted(&self, how: Granted, pool: &PoolId, mut reply: Reply) -> Result<Answer, Garbled> {
+        let live = reply.live(pool)?;
         let Session { id, ref holder, last_heartbeat, .. } = live.session;
         self.remembered.note(id, Whereabouts::of(pool.clone(), Some(holder)));
         self.renewals.note(id, last_heartbeat);
-        let mut ended = Vec::new();
-        while !reply.is_at_end() {
-            let id = id_of(&reply.bytes()?)?;
+        let (mut ended, mut values) = (Vec::new(), reply.values);
+        while !values.is_at_end() {
+            let id = id_of(&values.bytes()?)?;
             self.renewals.forget(id);
-            ended.push((id, end_reason_of(reply.signed()?)?));
+            ended.push((id, end_reason_of(values.signed()?)?));
         }
         Ok(Answer::Granted { how, session: Box::new(live), ended })
     }

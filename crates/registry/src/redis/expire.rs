@@ -2,6 +2,7 @@
 //! much: so it is found here, and Redis has only to see that nothing has happened since, and to write.
 
 use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_redis::Script;
 
 mod expiring;
 
@@ -9,7 +10,6 @@ use self::expiring::Expiring;
 use super::RedisRegistry;
 use super::call::Call;
 use super::keys::{BucketKeys, PoolKeys};
-use super::script::Script;
 use super::scripts::SCRIPTS;
 use crate::Error;
 
@@ -32,10 +32,10 @@ impl RedisRegistry {
     /// Looks at pools that are due.
     pub(super) async fn look<'p>(&self, bucket: Bucket, pools: &'p [PoolKeys]) -> Result<Look<'p>, Error> {
         let call = self.on_pools(&SCRIPTS.kept, bucket, pools.iter());
-        let (preamble, mut reply) = self.told(call).await?;
-        let mut look = Look { at: preamble.now, expiring: Vec::new(), others: Vec::new() };
+        let mut reply = self.call(call).await?;
+        let mut look = Look { at: reply.now, expiring: Vec::new(), others: Vec::new() };
         for pool in pools {
-            let kept = reply.bytes_if_any()?;
+            let kept = reply.values.bytes_if_any()?;
             // What cannot be read is the script's to complain of, when the others have been swept.
             let found = kept.as_deref().and_then(|kept| Expiring::of(kept, look.at).ok().flatten());
             match (kept, found) {
@@ -61,11 +61,11 @@ impl RedisRegistry {
             call = call.arg(due.as_millis()).arg(events.len());
             call = events.iter().fold(call, Call::arg);
         }
-        let (preamble, mut reply) = self.told(call).await?;
-        self.expected(preamble, bucket);
+        let mut reply = self.call(call).await?;
+        self.expect(reply.receipt);
         let (mut ended, mut changed) = (0, Vec::new());
         for Overdue { pool, .. } in expiring {
-            match reply.number()? {
+            match reply.values.number()? {
                 0 => changed.push(*pool),
                 some => ended += some as usize,
             }
@@ -82,7 +82,7 @@ impl RedisRegistry {
     ) -> Call {
         let BucketKeys { head, due, journal, .. } = self.keys.of(bucket);
         let keys: Vec<_> = [head, due, journal].into_iter().chain(pools.map(|pool| &pool.pool)).collect();
-        Call::on(script, bucket, keys.into_iter())
+        self.on_keys(script, bucket, keys.into_iter())
     }
 }
 

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use seatkeeper_core::{Authority, Bucket, Change, Event, PoolId, Session, SessionId};
+use seatkeeper_redis::Retry;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::RedisRegistry;
 use super::codec::{Garbled, KeptPool, id_of};
 use super::keys::{Key, PoolKeys};
-use super::link::failed;
-use super::servers::Again;
 use super::whereabouts::{Clue, Found, Whereabouts};
 use crate::Error;
+use crate::contract::Journal;
 
 /// The outcome of a search for a session.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl RedisRegistry {
             return Ok(Search::Found(whereabouts));
         }
         // Acknowledged events are on record. With an empty journal one look at the record is enough.
-        let end = self.end_of_journal(id.bucket()).await?;
+        let end = self.journal_end(id.bucket()).await?;
         let nothing_waits = self.backlog.is_acknowledged(end);
         let search = match self.finder.find(id, who).await {
             Found::In(pool, holder) => Search::Found(Whereabouts::of(pool, holder.as_ref())),
@@ -237,12 +237,11 @@ impl RedisRegistry {
         command: &redis::Cmd,
     ) -> Result<T, Error> {
         let asked = self
-            .way
+            .requests
             .servers
-            .ask(self.slots.of(bucket), None, Again::WhenCutOff, |_| Cow::Borrowed(command))
+            .call(self.slots.of(bucket), None, Retry::WhenCutOff, |_| Cow::Borrowed(command))
             .await;
-        let (_, value) = asked.map_err(failed)?;
-        T::from_redis_value(value).map_err(|_| Garbled("an answer is of another kind").into())
+        T::from_redis_value(asked?.value).map_err(|_| Garbled("an answer is of another kind").into())
     }
 }
 

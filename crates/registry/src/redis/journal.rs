@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use redis::Value;
@@ -9,11 +10,10 @@ use seatkeeper_core::Bucket;
 use tokio::time::Instant;
 
 use super::RedisRegistry;
-use super::call::{Call, Stage};
 use super::codec::{Garbled, event_of};
-use super::reply::Preamble;
+use super::head::Stage;
 use super::scripts::SCRIPTS;
-use crate::contract::{JournalEntry, JournalRead, Receipt};
+use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
 use crate::{Epochs, Error, Share};
 
 /// How old the knowledge of what waits may be when an admission is refused for it.
@@ -26,17 +26,9 @@ const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 /// What part of the journal's room is worth a call to Redis at once.
 const MAKES_ROOM_PART: usize = 8;
 
-impl RedisRegistry {
-    /// An error if more events wait than may, over all buckets.
-    pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
-        if self.backlog.depth() >= self.settings.journal_events_max {
-            self.look_at_journals(FULL_SEEN).await?;
-        }
-        let depth = self.backlog.depth();
-        if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
-    }
-
-    pub(super) async fn read_journals(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+#[async_trait]
+impl Journal for RedisRegistry {
+    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
         self.acknowledge_recorded().await?;
         self.look_at_journals(self.settings.journal_poll).await?;
         let linger = self.settings.journal_linger;
@@ -55,6 +47,41 @@ impl RedisRegistry {
         })
     }
 
+    /// Notes what is on record. Redis is told in time, and at once where that makes room for many.
+    async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        self.backlog.record(through);
+        match self.backlog.untold(through.bucket, self.settings.journal_events_max / MAKES_ROOM_PART) {
+            Some(through) => self.acknowledge(through).await,
+            None => Ok(()),
+        }
+    }
+
+    fn journal_depth(&self) -> usize {
+        self.backlog.depth()
+    }
+
+    /// Returns once this node has written an event, or another node may have.
+    async fn journal_stirred(&self, share: Share) {
+        // The caller reads in either case.
+        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred(share)).await;
+    }
+
+    async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        let reply = self.call(self.on_bucket(&SCRIPTS.journal_end, bucket)).await?;
+        Ok(self.expect(reply.receipt))
+    }
+}
+
+impl RedisRegistry {
+    /// An error if more events wait than may, over all buckets.
+    pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
+        if self.backlog.depth() >= self.settings.journal_events_max {
+            self.look_at_journals(FULL_SEEN).await?;
+        }
+        let depth = self.backlog.depth();
+        if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
+    }
+
     /// The oldest events of a bucket that is served, but for what is known to be on record; none of another.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
         let kept = self.backlog.take_kept(bucket, max);
@@ -63,14 +90,14 @@ impl RedisRegistry {
         }
         let done = self.backlog.done(bucket);
         let done = if done.epoch == self.epochs.of(bucket) { done.position } else { 0 };
-        let read = Call::on_bucket(&SCRIPTS.journal_read, bucket, self.keys.of(bucket)).arg(done);
-        match self.told(read.arg(count(max))).await {
-            Ok((preamble, mut reply)) => {
+        let read = self.on_bucket(&SCRIPTS.journal_read, bucket).arg(done).arg(count(max));
+        match self.call(read).await {
+            Ok(mut reply) => {
                 let mut events = Vec::new();
-                for entry in reply.array()? {
+                for entry in reply.values.array()? {
                     events.extend(events_of(bucket, entry)?);
                 }
-                events.retain(|event| event.receipt.position > done.max(preamble.acknowledged));
+                events.retain(|event| event.receipt.position > done.max(reply.acknowledged));
                 Ok(events)
             }
             Err(Error::NotServing { .. }) => Ok(Vec::new()),
@@ -111,58 +138,31 @@ impl RedisRegistry {
         join_all(untold.map(|through| self.acknowledge(through))).await.into_iter().collect()
     }
 
-    /// Takes in what is on record. Redis is told in time, and at once where that makes room for many.
-    pub(super) async fn take_as_recorded(&self, through: Receipt) -> Result<(), Error> {
-        self.backlog.record(through);
-        match self.backlog.untold(through.bucket, self.settings.journal_events_max / MAKES_ROOM_PART) {
-            Some(through) => self.acknowledge(through).await,
-            None => Ok(()),
-        }
-    }
-
     async fn acknowledge(&self, through: Receipt) -> Result<(), Error> {
         let Receipt { bucket, epoch, position } = through;
-        let call = Call::on_bucket(&SCRIPTS.acknowledge, bucket, self.keys.of(bucket)).arg(position);
-        match self.ask_in(Stage::Serving, epoch, call).await {
+        let call = self.on_bucket(&SCRIPTS.acknowledge, bucket).in_epoch(Stage::Serving, epoch);
+        match self.call(call.arg(position)).await {
             // What was of an epoch that is over is gone, or about to be.
             Ok(_) | Err(Error::NotServing { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    pub(super) async fn end_of_journal(&self, bucket: Bucket) -> Result<Receipt, Error> {
-        let call = Call::on_bucket(&SCRIPTS.journal_end, bucket, self.keys.of(bucket));
-        let (preamble, _) = self.told(call).await?;
-        Ok(self.expected(preamble, bucket))
-    }
-
-    /// Returns once this node has written an event, or another may have.
-    pub(super) async fn stirred(&self, share: Share) {
-        // Whether it was this or that makes no difference.
-        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred(share)).await;
-    }
-
-    /// The place that an answer waits for, or that this node's own work has got to.
-    pub(super) fn expected(&self, preamble: Preamble, bucket: Bucket) -> Receipt {
-        let receipt = preamble.receipt(bucket);
+    /// Notes that an answer waits for the journal up to here, or that this node's own work has got here.
+    pub(super) fn expect(&self, receipt: Receipt) -> Receipt {
         self.backlog.expect(receipt);
         receipt
     }
 
-    /// The same for a call that changed something, and was told the events of it.
-    pub(super) fn expected_with(
-        &self,
-        preamble: Preamble,
-        bucket: Bucket,
-        events: Vec<Value>,
-    ) -> Result<Receipt, Error> {
+    /// Does the same for a call that changed a pool, and keeps the events in its reply for the journal's reader.
+    pub(super) fn expect_with(&self, receipt: Receipt, events: Vec<Value>) -> Result<Receipt, Error> {
         let event = |event| {
             let Value::BulkString(bytes) = event else { return Err(Garbled("an event of a call")) };
-            event_of(&bytes, preamble.epoch)
+            event_of(&bytes, receipt.epoch)
         };
         let events = events.into_iter().map(event).collect::<Result<_, _>>()?;
-        self.backlog.keep(preamble.receipt(bucket), events);
-        Ok(self.expected(preamble, bucket))
+        self.backlog.keep(receipt, events);
+        Ok(self.expect(receipt))
     }
 
     /// Learns how much waits in every bucket that is served, from a survey that is at most so old.

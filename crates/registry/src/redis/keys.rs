@@ -114,7 +114,8 @@ impl AllKeys {
 
 #[cfg(test)]
 mod tests {
-    use super::super::slot::{SLOTS, Slot};
+    use seatkeeper_redis::{SLOTS, Slot};
+
     use super::*;
 
     #[test]
@@ -122,7 +123,7 @@ mod tests {
         for masters in 1..=GROUP_TAGS.len() {
             let mut groups = vec![0; masters];
             for tag in GROUP_TAGS {
-                let Slot(slot) = Slot::of(&format!("{{{tag}}}"));
+                let Slot(slot) = Slot::from_key(&format!("{{{tag}}}"));
                 groups[usize::from(slot) * masters / usize::from(SLOTS)] += 1;
             }
             let (least, most) = (groups.iter().min(), groups.iter().max());
@@ -135,8 +136,11 @@ mod tests {
         let mut heads = std::collections::BTreeMap::<Slot, std::collections::BTreeSet<String>>::new();
         for bucket in Bucket::all() {
             let BucketKeys { head, due, journal } = BucketKeys::of(bucket);
-            let slot = Slot::of(&head);
-            assert_eq!([Slot::of(&due), Slot::of(&journal), Slot::of(&mark_key(bucket))], [slot; 3]);
+            let slot = Slot::from_key(&head);
+            assert_eq!(
+                [Slot::from_key(&due), Slot::from_key(&journal), Slot::from_key(&mark_key(bucket))],
+                [slot; 3]
+            );
             assert!(heads.entry(slot).or_default().insert(head), "two buckets have one head");
         }
         assert!(heads.values().all(|heads| heads.len() == 8), "{heads:?}");

@@ -6,13 +6,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::FromRedisValue as _;
 use seatkeeper_core::Bucket;
+use seatkeeper_redis::{Answer, Connection, Retry};
 
 use super::RedisRegistry;
-use super::call::{Stage, stamp};
 use super::codec::Garbled;
-use super::link::{Up, failed};
+use super::head::{Stage, stamp};
 use super::scripts::SCRIPTS;
-use super::servers::Again;
 use super::survey::BucketSurvey;
 use crate::Error;
 
@@ -44,20 +43,20 @@ impl RedisRegistry {
     async fn renew_leases_of(&self, buckets: &[Bucket], lease: Duration) -> Result<(), Error> {
         let Some(first) = buckets.first() else { return Ok(()) };
         let script = &SCRIPTS.renew_leases;
-        let call = |up: &Up| {
+        let call = |server: &Connection| {
             let mut call = script.call(buckets.iter().map(|bucket| &self.keys.of(*bucket).head));
             call.arg(lease.as_millis());
             for bucket in buckets {
-                call.arg(stamp(Stage::Serving, self.epochs.of(*bucket), &up.identity));
+                call.arg(stamp(Stage::Serving, self.epochs.of(*bucket), server.identity()));
             }
             Cow::Owned(call)
         };
-        let asked = self.way.servers.ask(self.slots.of(*first), Some(script), Again::WhenCutOff, call).await;
-        let (up, renewed) = asked.map_err(failed)?;
-        let renewed =
-            usize::from_redis_value(renewed).map_err(|_| Garbled("how many leases were renewed"))?;
+        let answer =
+            self.requests.servers.call(self.slots.of(*first), Some(script), Retry::WhenCutOff, call).await;
+        let Answer { value, connection, .. } = answer?;
+        let renewed = usize::from_redis_value(value).map_err(|_| Garbled("how many leases were renewed"))?;
         if renewed < buckets.len() {
-            up.doubt_identity();
+            connection.doubt_identity();
         }
         Ok(())
     }

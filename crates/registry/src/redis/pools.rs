@@ -1,5 +1,6 @@
-//! What happens to a pool.
+//! Steps on a whole pool.
 
+use async_trait::async_trait;
 use seatkeeper_core::{EndReason, Origin, PoolId, Session, Terms};
 
 use super::RedisRegistry;
@@ -8,27 +9,35 @@ use super::codec::{known_session_bytes, origin_bytes, pool_id_bytes, terms_bytes
 use super::scripts::{SCRIPTS, reason_number};
 use super::whereabouts::Whereabouts;
 use crate::Error;
-use crate::contract::{EndedAll, PoolView};
+use crate::contract::{EndedAll, PoolView, Pools};
 
-impl RedisRegistry {
-    pub(super) async fn open_pool(
-        &self,
-        pool: &PoolId,
-        seq: u64,
-        terms: Option<Terms>,
-        mut live: Vec<Session>,
-    ) -> Result<(), Error> {
-        in_order(&mut live);
-        let call = self.on_pool(&SCRIPTS.open, pool);
-        let (preamble, _) = self.told(with_what_is_known(call, pool, seq, terms, &live)).await?;
-        self.expected(preamble, pool.bucket());
-        self.remember_all(pool, &live);
-        Ok(())
+#[async_trait]
+impl Pools for RedisRegistry {
+    async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
+        self.end_sessions(pool, Some(reason), None, origin).await
     }
 
+    async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
+        self.end_sessions(pool, None, Some(terms), origin).await
+    }
+
+    async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
+        let max = u32::try_from(max).unwrap_or(u32::MAX);
+        let mut reply = self.call(self.on_pool(&SCRIPTS.view, pool).arg(max)).await?;
+        self.expect(reply.receipt);
+        let (live, terms) = (reply.values.number()? as u32, terms_of(&reply.values.bytes()?)?);
+        let mut sessions = Vec::new();
+        while !reply.values.is_at_end() {
+            sessions.push(reply.live(pool)?);
+        }
+        Ok(PoolView { live, terms, sessions })
+    }
+}
+
+impl RedisRegistry {
     /// Ends every session for a reason, or lets the pool learn terms. A large pool takes several steps; each is
     /// atomic.
-    pub(super) async fn end_sessions(
+    async fn end_sessions(
         &self,
         pool: &PoolId,
         reason: Option<EndReason>,
@@ -42,24 +51,12 @@ impl RedisRegistry {
                 Some(reason) => call.arg(reason_number(reason)),
                 None => call.arg(""),
             };
-            let (preamble, mut reply) = self.told(call.arg(terms_bytes(terms.as_ref()))).await?;
-            count += reply.number()? as usize;
-            if reply.number()? == 0 {
-                return Ok(EndedAll { count, receipt: self.expected(preamble, pool.bucket()) });
+            let mut reply = self.call(call.arg(terms_bytes(terms.as_ref()))).await?;
+            count += reply.values.number()? as usize;
+            if reply.values.number()? == 0 {
+                return Ok(EndedAll { count, receipt: self.expect(reply.receipt) });
             }
         }
-    }
-
-    pub(super) async fn view_pool(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
-        let max = u32::try_from(max).unwrap_or(u32::MAX);
-        let (preamble, mut reply) = self.told(self.on_pool(&SCRIPTS.view, pool).arg(max)).await?;
-        self.expected(preamble, pool.bucket());
-        let (live, terms) = (reply.number()? as u32, terms_of(&reply.bytes()?)?);
-        let mut sessions = Vec::new();
-        while !reply.is_at_end() {
-            sessions.push(reply.live(pool, preamble.now)?);
-        }
-        Ok(PoolView { live, terms, sessions })
     }
 
     /// Remembers where sessions are that were put back.

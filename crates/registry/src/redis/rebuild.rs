@@ -7,12 +7,10 @@ use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Session, Span};
 
 use super::RedisRegistry;
-use super::call::{Call, Head, Stage, stamp};
 use super::codec::Garbled;
+use super::head::{Head, Stage, stamp};
 use super::keys::{Key, PoolKeys};
-use super::link::failed;
 use super::pools::{in_order, with_what_is_known};
-use super::reply::Reply;
 use super::scripts::{NEVER_MILLIS, NOT_SERVING, SCRIPTS};
 use super::survey::BucketSurvey;
 use crate::{Condition, Error, Filling, Identity, JournalEntry, Rebuild, Receipt, State};
@@ -39,14 +37,13 @@ impl Rebuild for RedisRegistry {
     }
 
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        let call = Call::on(&SCRIPTS.rebuild_begin, bucket, [&self.keys.of(bucket).head].into_iter())
-            .arg(stamp(Stage::Rebuilding, epoch, &Identity("".into())))
+        let head = &self.keys.of(bucket).head;
+        let mut call = SCRIPTS.rebuild_begin.call([head].into_iter());
+        call.arg(stamp(Stage::Rebuilding, epoch, ""))
             .arg(self.clock_not_after(bucket).await.as_millis())
             .arg(self.settings.lease.map_or(NEVER_MILLIS, |_| REBUILD_MAX.as_millis() as u64));
-        match Reply::of(self.run(&call).await?)?.signed()? {
-            NOT_SERVING => Err(Error::NotServing { bucket }),
-            _ => Ok(()),
-        }
+        let (begun,): (i64,) = self.requests.servers.run(head, &SCRIPTS.rebuild_begin, &call).await?;
+        if begun == NOT_SERVING { Err(Error::NotServing { bucket }) } else { Ok(()) }
     }
 
     async fn rebuild_journal(
@@ -56,8 +53,8 @@ impl Rebuild for RedisRegistry {
         after: Option<Receipt>,
         max: usize,
     ) -> Result<Vec<JournalEntry>, Error> {
-        let stands = Call::on_bucket(&SCRIPTS.journal_end, bucket, self.keys.of(bucket));
-        self.ask_in(Stage::Rebuilding, epoch, stands).await?;
+        let stands = self.on_bucket(&SCRIPTS.journal_end, bucket);
+        self.call(stands.in_epoch(Stage::Rebuilding, epoch)).await?;
         self.read_journal_after(bucket, after, max).await
     }
 
@@ -74,10 +71,10 @@ impl Rebuild for RedisRegistry {
                 let PoolKeys { pool, sessions, order, .. } = PoolKeys::in_bucket(bucket, reference);
                 all_keys.extend([pool, sessions, order]);
             }
-            let call = Call::on(&SCRIPTS.rebuild_clear, bucket, all_keys.iter());
+            let call = self.on_keys(&SCRIPTS.rebuild_clear, bucket, all_keys.iter());
             let call = some.iter().fold(call, |call, reference| call.arg(reference));
-            let (_, mut reply) = self.ask_in(Stage::Rebuilding, epoch, call).await?.told()?;
-            if reply.number()? == 0 {
+            let mut reply = self.call(call.in_epoch(Stage::Rebuilding, epoch)).await?;
+            if reply.values.number()? == 0 {
                 return Ok(());
             }
         }
@@ -98,7 +95,7 @@ impl Rebuild for RedisRegistry {
         for part in parts {
             let call = self.on_pool(&SCRIPTS.rebuild_fill, pool);
             let call = with_what_is_known(call, pool, seq, terms, part).arg(not_before.as_millis());
-            self.ask_in(Stage::Rebuilding, epoch, call).await?;
+            self.call(call.in_epoch(Stage::Rebuilding, epoch)).await?;
         }
         self.remember_all(pool, &live);
         Ok(())
@@ -110,16 +107,14 @@ impl Rebuild for RedisRegistry {
         epoch: u64,
         identity: Option<&Identity>,
     ) -> Result<(), Error> {
-        let link = self.way.servers.link(self.slots.of(bucket)).await.map_err(failed)?;
-        let server = link.identity_now().await.map_err(failed)?;
-        if identity.is_some_and(|identity| *identity != server) {
+        let link = self.requests.servers.link(self.slots.of(bucket)).await?;
+        let server = link.identity_now().await?;
+        if identity.is_some_and(|identity| *identity.0 != *server) {
             return Err(Error::NotServing { bucket });
         }
         let served = stamp(Stage::Serving, epoch, &server);
-        let call = Call::on_bucket(&SCRIPTS.rebuild_finish, bucket, self.keys.of(bucket))
-            .arg(served)
-            .arg(self.lease_millis());
-        self.ask_in(Stage::Rebuilding, epoch, call).await?;
+        let call = self.on_bucket(&SCRIPTS.rebuild_finish, bucket).in_epoch(Stage::Rebuilding, epoch);
+        self.call(call.arg(served).arg(self.lease_millis())).await?;
         Ok(())
     }
 }

@@ -1,52 +1,88 @@
-//! What a script replies.
+//! The reply of a script.
 
+use std::sync::Arc;
 use std::vec;
 
 use redis::Value;
-use seatkeeper_core::{Bucket, PoolId, RegistryTime, Session, Span};
+use seatkeeper_core::{PoolId, RegistryTime, Session, Span};
+use seatkeeper_redis::{Answer, Connection};
 
+use super::RedisRegistry;
 use super::codec::{Garbled, session_of};
-use crate::{Live, Receipt};
+use super::head::{Demand, Stage};
+use super::scripts::{JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
+use crate::{Error, Live, Receipt};
 
-/// A script's reply: an array of numbers and bytes, read from its start.
+/// A step back of the server's clock by more than this is logged.
+const STEP_NOTABLE: Span = Span::from_secs(1);
+
+/// An array of numbers and bytes, read from its start.
 #[derive(Debug)]
-pub(super) struct Reply(vec::IntoIter<Value>);
+pub(super) struct Values(vec::IntoIter<Value>);
 
-/// What every script on a served bucket says first.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Preamble {
-    pub(super) epoch: u64,
+/// The reply of a script on a bucket.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// The server's time.
     pub(super) now: RegistryTime,
-    /// How far the server's clock is behind that.
-    pub(super) behind: Span,
-    /// The position of the journal's last event.
-    pub(super) last: u64,
-    /// How many events are acknowledged.
+    /// The end of the bucket's journal, which covers the step and everything that the step rests on.
+    pub(super) receipt: Receipt,
+    /// How many events of the journal are acknowledged.
     pub(super) acknowledged: u64,
+    /// The connection to the server that replied.
+    pub(super) connection: Arc<Connection>,
+    /// The call was sent more than once, so the script may have met the effect of its own first run.
+    pub(super) is_repeated: bool,
+    /// The result of the step.
+    pub(super) values: Values,
 }
 
-impl Preamble {
-    /// The place in the journal that covers all that the step did and rests on.
-    pub(super) const fn receipt(&self, bucket: Bucket) -> Receipt {
-        Receipt { bucket, epoch: self.epoch, position: self.last }
+impl RedisRegistry {
+    /// Reads the reply to a call with this demand; `None` if the script looks for a session, and needs the key of the session's
+    /// holder.
+    pub(super) fn read(&self, demand: Demand, answer: Answer) -> Result<Option<Reply>, Error> {
+        let (Demand { bucket, stage, epoch }, Answer { value, connection, is_repeated }) = (demand, answer);
+        let mut values = Values::from_value(value)?;
+        match values.signed()? {
+            NOT_SERVING => {
+                connection.doubt_identity();
+                Err(Error::NotServing { bucket })
+            }
+            NOT_OPEN => Err(Error::PoolNotOpen),
+            JOURNAL_FULL => Err(Error::JournalFull { depth: values.number()? as usize }),
+            KEY_NEEDED => Ok(None),
+            now => {
+                let now = RegistryTime::from_millis(now as u64);
+                let behind = Span::from_millis(values.number()?);
+                let receipt = Receipt { bucket, epoch, position: values.number()? };
+                let acknowledged = values.number()?;
+                warn_of_step(behind);
+                if stage == Stage::Serving {
+                    self.backlog.note(receipt, acknowledged);
+                }
+                Ok(Some(Reply { now, receipt, acknowledged, connection, is_repeated, values }))
+            }
+        }
     }
 }
 
 impl Reply {
-    pub(super) fn of(value: Value) -> Result<Self, Garbled> {
+    /// Reads a session as a script shows it: id, last heartbeat, TTL, expiry, body.
+    pub(super) fn live(&mut self, pool: &PoolId) -> Result<Live, Garbled> {
+        let values = &mut self.values;
+        let id = values.bytes()?;
+        let last_heartbeat = values.time()?;
+        let ttl = Span::from_millis(values.number()?);
+        let expires = values.time()?;
+        let session: Session = session_of(pool, &id, last_heartbeat, ttl, &values.bytes()?)?;
+        Ok(Live { session, pool: pool.clone(), expires, expires_in: expires.since(self.now) })
+    }
+}
+
+impl Values {
+    pub(super) fn from_value(value: Value) -> Result<Self, Garbled> {
         let Value::Array(values) = value else { return Err(Garbled("a reply is no array")) };
         Ok(Self(values.into_iter()))
-    }
-
-    /// The rest of what comes first, behind the time.
-    pub(super) fn preamble(&mut self, epoch: u64, now: i64) -> Result<Preamble, Garbled> {
-        Ok(Preamble {
-            epoch,
-            now: RegistryTime::from_millis(now as u64),
-            behind: Span::from_millis(self.number()?),
-            last: self.number()?,
-            acknowledged: self.number()?,
-        })
     }
 
     pub(super) fn is_at_end(&self) -> bool {
@@ -60,7 +96,7 @@ impl Reply {
         }
     }
 
-    /// A number that is not negative.
+    /// Reads a number that is not negative.
     pub(super) fn number(&mut self) -> Result<u64, Garbled> {
         u64::try_from(self.signed()?).map_err(|_| Garbled("a negative number"))
     }
@@ -69,7 +105,7 @@ impl Reply {
         Ok(RegistryTime::from_millis(self.number()?))
     }
 
-    /// A time that Redis gives as a text, as it does with scores.
+    /// Reads a time that Redis gives as a text, as it does with scores.
     pub(super) fn time_text(&mut self) -> Result<RegistryTime, Garbled> {
         let text = String::from_utf8(self.bytes()?).ok();
         let millis = text.and_then(|text| text.parse().ok()).ok_or(Garbled("a score is no time"))?;
@@ -83,7 +119,7 @@ impl Reply {
         }
     }
 
-    /// Bytes that may be missing.
+    /// Reads bytes that may be missing.
     pub(super) fn bytes_if_any(&mut self) -> Result<Option<Vec<u8>>, Garbled> {
         match self.0.next() {
             Some(Value::BulkString(bytes)) => Ok(Some(bytes)),
@@ -92,21 +128,21 @@ impl Reply {
         }
     }
 
-    /// An array within the reply.
+    /// Reads an array within the reply.
     pub(super) fn array(&mut self) -> Result<Vec<Value>, Garbled> {
         match self.0.next() {
             Some(Value::Array(values)) => Ok(values),
             _ => Err(Garbled("a reply lacks an array")),
         }
     }
+}
 
-    /// A session as a script shows it: id, last heartbeat, TTL, expiry, body.
-    pub(super) fn live(&mut self, pool: &PoolId, now: RegistryTime) -> Result<Live, Garbled> {
-        let id = self.bytes()?;
-        let last_heartbeat = self.time()?;
-        let ttl = Span::from_millis(self.number()?);
-        let expires = self.time()?;
-        let session: Session = session_of(pool, &id, last_heartbeat, ttl, &self.bytes()?)?;
-        Ok(Live { session, pool: pool.clone(), expires, expires_in: expires.since(now) })
+/// Logs that the server's clock went back.
+pub(super) fn warn_of_step(behind: Span) {
+    if behind > STEP_NOTABLE {
+        tracing::warn!(
+            behind_ms = behind.as_millis(),
+            "Redis's clock went back; expiry is frozen until it has caught up"
+        );
     }
 }

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use redis::{FromRedisValue as _, RedisResult, Value};
+use seatkeeper_redis::{Script, Servers};
 use uuid::Uuid;
-
-use super::script::Script;
-use super::servers::Servers;
 
 /// The key of the roll: a single key, because all nodes must see the same roll.
 const ROLL: &str = "sk:{nodes}:roll";

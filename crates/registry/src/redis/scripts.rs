@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, EndReason, USERS_PER_SESSION_MAX};
+use seatkeeper_redis::Script;
 
 use super::keys::KEY_BYTES;
-use super::script::Script;
 use crate::open_pool::{CLOSING_PAUSE, EMPTY_KEPT};
 
 /// The format of all that is kept in Redis. Another one is not served: see [`stamp`](super::stamp).

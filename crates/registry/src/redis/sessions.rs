@@ -1,31 +1,22 @@
-//! What happens to one session.
+//! Steps on one session.
 
-use seatkeeper_core::{Authority, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId};
+use async_trait::async_trait;
+use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId};
+use seatkeeper_redis::Script;
 
 use super::RedisRegistry;
-use super::call::{Answered, Asked, Call};
+use super::call::Call;
 use super::codec::{Garbled, end_reason_of, origin_bytes, user_text};
 use super::find::Search;
-use super::reply::{Preamble, Reply};
-use super::script::Script;
+use super::reply::Reply;
 use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, reason_number};
 use super::whereabouts::{Clue, Whereabouts};
 use crate::Error;
-use crate::contract::{Ended, Heartbeat, Live};
+use crate::contract::{Ended, Heartbeat, Live, Sessions};
 
-/// What a script found of a session.
-struct Met {
-    pool: PoolId,
-    preamble: Preamble,
-    /// One of [`LIVE`], [`GONE`], [`LEFT`], [`MISSING`].
-    what: i64,
-    reply: Reply,
-    /// The script may have been run before.
-    is_repeated: bool,
-}
-
-impl RedisRegistry {
-    pub(super) async fn renew_session(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
+#[async_trait]
+impl Sessions for RedisRegistry {
+    async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
         match self.find(id, who).await? {
             Search::Found(whereabouts) => self.renew_at(whereabouts, id, who).await,
             Search::NeverWas => Ok(Heartbeat::NeverWas),
@@ -33,32 +24,19 @@ impl RedisRegistry {
         }
     }
 
-    /// Renews a session in its known pool.
-    pub(super) async fn renew_at(
+    async fn heartbeat_remembered(
         &self,
-        whereabouts: Whereabouts,
         id: SessionId,
         who: &Authority,
-    ) -> Result<Heartbeat, Error> {
-        let met = self.meet_at(&SCRIPTS.heartbeat, whereabouts, id, who, |_, call| call).await?;
-        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(Heartbeat::Missing) };
-        match what {
-            LIVE => {
-                let live = reply.live(&pool, preamble.now)?;
-                self.renewals.note(id, live.session.last_heartbeat);
-                Ok(Heartbeat::Renewed(Box::new(live)))
-            }
-            GONE => {
-                self.renewals.forget(id);
-                let last_heartbeat = RegistryTime::from_millis(reply.number()?);
-                Ok(Heartbeat::Over { last_heartbeat, receipt: self.expected(preamble, id.bucket()) })
-            }
-            MISSING => Ok(Heartbeat::Missing),
-            _ => Err(Garbled("what a heartbeat found").into()),
+        _origin: &Origin,
+    ) -> Result<Option<Heartbeat>, Error> {
+        match self.remembered.get(id) {
+            Some(whereabouts) => self.renew_at(whereabouts, id, who).await.map(Some),
+            None => Ok(None),
         }
     }
 
-    pub(super) async fn end_session(
+    async fn end(
         &self,
         id: SessionId,
         who: &Authority,
@@ -72,74 +50,95 @@ impl RedisRegistry {
             };
             call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
         };
-        let met = self.meet(&SCRIPTS.end, id, who, add).await?;
-        let Some(Met { preamble, what, mut reply, is_repeated, .. }) = met else {
-            return Ok(Ended::Missing);
-        };
-        match what {
+        let Search::Found(whereabouts) = self.find(id, who).await? else { return Ok(Ended::Missing) };
+        let asked = self.call_on_session(&SCRIPTS.end, whereabouts, id, who, add).await?;
+        let Some((_, mut reply)) = asked else { return Ok(Ended::Missing) };
+        match reply.values.signed()? {
             GONE => {
                 self.renewals.forget(id);
-                let reason = end_reason_of(reply.signed()?)?;
-                let receipt = self.expected_with(preamble, id.bucket(), reply.array()?)?;
+                let reason = end_reason_of(reply.values.signed()?)?;
+                let receipt = self.expect_with(reply.receipt, reply.values.array()?)?;
                 Ok(Ended::Now { reason, receipt })
             }
             LEFT => Ok(Ended::Left),
-            // By this very call, perhaps.
-            MISSING if is_repeated => Err(Error::TimedOut),
+            // This very call may have ended the session when it was sent first.
+            MISSING if reply.is_repeated => Err(Error::TimedOut),
             MISSING => Ok(Ended::Missing),
             _ => Err(Garbled("what the end of a session found").into()),
         }
     }
 
-    pub(super) async fn show_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
-        let met = self.meet(&SCRIPTS.session, id, who, |_, call| call).await?;
-        let Some(Met { pool, preamble, what, mut reply, .. }) = met else { return Ok(None) };
-        self.expected(preamble, id.bucket());
-        match what {
-            LIVE => Ok(Some(reply.live(&pool, preamble.now)?)),
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        let Search::Found(whereabouts) = self.find(id, who).await? else { return Ok(None) };
+        let asked = self.call_on_session(&SCRIPTS.session, whereabouts, id, who, |_, call| call).await?;
+        let Some((pool, mut reply)) = asked else { return Ok(None) };
+        self.expect(reply.receipt);
+        match reply.values.signed()? {
+            LIVE => Ok(Some(reply.live(&pool)?)),
             MISSING => Ok(None),
             _ => Err(Garbled("what a look at a session found").into()),
         }
     }
 
-    /// Finds a session and calls a script on the session; `None` if the session is missing or out of the caller's reach.
-    async fn meet(
+    async fn renewed_since(
         &self,
-        script: &'static Script,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+        Ok(self.renewals.since(bucket, since))
+    }
+}
+
+impl RedisRegistry {
+    /// Renews a session in its known pool.
+    async fn renew_at(
+        &self,
+        whereabouts: Whereabouts,
         id: SessionId,
         who: &Authority,
-        add: impl Fn(&PoolId, Call) -> Call,
-    ) -> Result<Option<Met>, Error> {
-        match self.find(id, who).await? {
-            Search::Found(whereabouts) => self.meet_at(script, whereabouts, id, who, add).await,
-            Search::NeverWas | Search::Missed => Ok(None),
+    ) -> Result<Heartbeat, Error> {
+        let asked = self.call_on_session(&SCRIPTS.heartbeat, whereabouts, id, who, |_, call| call).await?;
+        let Some((pool, mut reply)) = asked else { return Ok(Heartbeat::Missing) };
+        match reply.values.signed()? {
+            LIVE => {
+                let live = reply.live(&pool)?;
+                self.renewals.note(id, live.session.last_heartbeat);
+                Ok(Heartbeat::Renewed(Box::new(live)))
+            }
+            GONE => {
+                self.renewals.forget(id);
+                let last_heartbeat = RegistryTime::from_millis(reply.values.number()?);
+                Ok(Heartbeat::Over { last_heartbeat, receipt: self.expect(reply.receipt) })
+            }
+            MISSING => Ok(Heartbeat::Missing),
+            _ => Err(Garbled("what a heartbeat found").into()),
         }
     }
 
-    /// Calls a script on a session in its known pool; `None` if the session is out of the caller's reach.
-    async fn meet_at(
+    /// Calls a script on a session in its known pool; `None` if the session is out of the caller's reach. The reply begins with
+    /// one of [`LIVE`], [`GONE`], [`LEFT`], [`MISSING`].
+    async fn call_on_session(
         &self,
         script: &'static Script,
-        Whereabouts { pool, mut clue }: Whereabouts,
+        Whereabouts { pool, clue }: Whereabouts,
         id: SessionId,
         who: &Authority,
         add: impl Fn(&PoolId, Call) -> Call,
-    ) -> Result<Option<Met>, Error> {
+    ) -> Result<Option<(PoolId, Reply)>, Error> {
         let Some(reach) = reach_into(&pool, who) else { return Ok(None) };
         let call = |clue: &Clue| {
             let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
             add(&pool, call)
         };
-        let mut asked = self.ask_whom(call(&clue)).await?;
-        if matches!(asked.answered, Answered::KeyNeeded) {
-            clue = Box::pin(self.search_large(&pool, id)).await?;
-            self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
-            asked = self.ask_whom(call(&clue)).await?;
-        }
-        let Asked { answered, is_repeated, .. } = asked;
-        let (preamble, mut reply) = answered.told()?;
-        let what = reply.signed()?;
-        Ok(Some(Met { pool, preamble, what, reply, is_repeated }))
+        let reply = match self.call_for_session(call(&clue)).await? {
+            Some(reply) => reply,
+            None => {
+                let clue = Box::pin(self.search_large(&pool, id)).await?;
+                self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
+                self.call(call(&clue)).await?
+            }
+        };
+        Ok(Some((pool, reply)))
     }
 }
 

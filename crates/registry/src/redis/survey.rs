@@ -13,13 +13,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::{FromRedisValue, RedisResult, Value};
 use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_redis::{Connection, Link, Slot, not_reached};
 use tokio::time::Instant;
 
 use super::RedisRegistry;
-use super::call::{Head, Stage, head_of};
+use super::head::{Head, Stage};
 use super::keys::mark_key;
-use super::link::{Link, Up, not_reached};
-use super::slot::Slot;
 use crate::clock_trust::ClockTrust;
 use crate::{ClockSteps, Epochs, Error, Identity, Store};
 
@@ -108,7 +107,7 @@ impl RedisRegistry {
     /// Groups buckets for multi-key commands: a single server takes all buckets in one command, a cluster the buckets of one
     /// slot.
     pub(super) fn by_command(&self, buckets: impl Iterator<Item = Bucket>) -> Vec<Vec<Bucket>> {
-        let is_one = self.way.servers.is_one();
+        let is_one = self.requests.servers.is_one();
         let mut groups = BTreeMap::<Option<Slot>, Vec<Bucket>>::new();
         for bucket in buckets {
             groups.entry((!is_one).then(|| self.slots.of(bucket))).or_default().push(bucket);
@@ -122,7 +121,7 @@ impl RedisRegistry {
         let mut buckets: Vec<_> =
             Bucket::all().map(|_| Err(Arc::from("nobody says which server has the slot"))).collect();
         for bucket in Bucket::all() {
-            if let Some(link) = self.way.servers.link_now(self.slots.of(bucket)) {
+            if let Some(link) = self.requests.servers.link_now(self.slots.of(bucket)) {
                 let server = servers.entry(Arc::as_ptr(&link).addr());
                 server.or_insert_with(|| (link, Vec::new())).1.push(bucket);
             }
@@ -161,7 +160,7 @@ impl RedisRegistry {
         let heads = self.read_heads(link, &up, buckets);
         let asked = Instant::now();
         let (written, time, heads) =
-            tokio::join!(link.run(&up, None, &write), link.run(&up, None, &time), heads);
+            tokio::join!(link.send(&up, None, &write), link.send(&up, None, &time), heads);
         link.note_write(&written);
         written.map_err(why)?;
         let clock = clock_of(time.map_err(why)?).ok_or("TIME has no time")?;
@@ -171,8 +170,8 @@ impl RedisRegistry {
         }
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;
-            let head = head_of(bytes.as_deref()).map_err(why)?;
-            Ok(BucketSurvey { server: up.identity.clone(), clock, head })
+            let head = bytes.as_deref().map(Head::read).transpose().map_err(why)?;
+            Ok(BucketSurvey { server: Identity(up.identity().into()), clock, head })
         };
         Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
     }
@@ -181,13 +180,13 @@ impl RedisRegistry {
     async fn read_heads(
         &self,
         link: &Link,
-        up: &Arc<Up>,
+        up: &Arc<Connection>,
         buckets: &[Bucket],
     ) -> Vec<(Bucket, RedisResult<Value>)> {
         let groups = self.by_command(buckets.iter().copied());
         let reads = groups.into_iter().map(|group| async move {
             let heads: Vec<_> = group.iter().map(|bucket| &self.keys.of(*bucket).head).collect();
-            let read = match link.run(up, None, redis::cmd("MGET").arg(heads)).await {
+            let read = match link.send(up, None, redis::cmd("MGET").arg(heads)).await {
                 Ok(Value::Array(heads)) if heads.len() == group.len() => heads.into_iter().map(Ok).collect(),
                 Ok(_) => vec![Err(not_reached("MGET has another number of values")); group.len()],
                 Err(error) => vec![Err(error); group.len()],

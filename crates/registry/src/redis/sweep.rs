@@ -1,17 +1,20 @@
-//! The clock, and what it brings about.
+//! The clock, and the sweep of sessions that are over by it.
 
+use std::time::Instant;
+
+use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 
 use super::RedisRegistry;
-use super::call::{Call, warn_of_step};
 use super::codec::Garbled;
 use super::expire::Look;
 use super::keys::{Key, PoolKeys};
-use super::reply::Reply;
+use super::reply::warn_of_step;
 use super::scripts::SCRIPTS;
 use super::survey::BucketSurvey;
 use crate::Error;
-use crate::contract::Swept;
+use crate::contract::{Expiry, Swept};
+use crate::reckoning::Known;
 
 /// Pools that are looked up, and read, at a time, whatever was asked for.
 const DUE_READ_MAX: usize = 1_000;
@@ -19,41 +22,35 @@ const DUE_READ_MAX: usize = 1_000;
 /// Pools in which one command ends what is over, while nobody else is served: a millisecond or two.
 const SWEPT_TOGETHER: usize = 32;
 
-impl RedisRegistry {
-    /// The time, whether anything is served or not. Where servers differ, it is that of the first bucket's.
-    pub(super) async fn time(&self) -> Result<RegistryTime, Error> {
+#[async_trait]
+impl Expiry for RedisRegistry {
+    /// Returns the time, whether a bucket is served or not. Where servers differ, the time is that of the first bucket's.
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        let asked = Instant::now();
         let Some(bucket) = Bucket::all().next() else { return Err(Garbled("there is no bucket").into()) };
-        let call = Call::on(&SCRIPTS.now, bucket, [&self.keys.of(bucket).head].into_iter());
-        let mut reply = Reply::of(self.run(&call).await?)?;
-        let now = reply.time()?;
-        warn_of_step(Span::from_millis(reply.number()?));
+        let head = &self.keys.of(bucket).head;
+        let call = SCRIPTS.now.call([head].into_iter());
+        let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
+        warn_of_step(Span::from_millis(behind));
+        let now = RegistryTime::from_millis(now);
+        self.reckoning.note(now, asked);
         Ok(now)
     }
 
-    pub(super) async fn due_next(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
-        let call = Call::on_bucket(&SCRIPTS.due_next, bucket, self.keys.of(bucket));
-        let (_, mut reply) = self.told(call).await?;
-        if reply.is_at_end() { Ok(None) } else { Ok(Some(reply.time_text()?)) }
-    }
-
-    /// The served buckets whose heads say that a pool is due.
-    pub(super) async fn buckets_due(&self) -> Result<Vec<Bucket>, Error> {
-        let served = self.served_heads(self.settings.journal_poll).await?;
-        let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {
-            let head = standing.serving_in(self.epochs.of(*bucket));
-            head.is_some_and(|head| head.due <= standing.clock)
-        };
-        Ok(served.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
+    async fn about_now(&self) -> Result<RegistryTime, Error> {
+        match self.reckoning.known() {
+            Known::Time(time) => Ok(time),
+            Known::Ask(_turn) => self.now().await,
+        }
     }
 
     /// Sweeps the pools that are due: what is over in small ones in steps of many pools, and each other pool in a step of its own.
-    pub(super) async fn sweep_bucket(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
+    async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
         let max = max.min(DUE_READ_MAX);
-        let due = Call::on_bucket(&SCRIPTS.due_now, bucket, self.keys.of(bucket)).arg(max + 1);
-        let (_, mut reply) = self.told(due).await?;
+        let mut reply = self.call(self.on_bucket(&SCRIPTS.due_now, bucket).arg(max + 1)).await?;
         let mut due = Vec::new();
-        while !reply.is_at_end() {
-            let reference = reply.bytes()?;
+        while !reply.values.is_at_end() {
+            let reference = reply.values.bytes()?;
             let reference = Key::try_from(&*reference).map_err(|_| Garbled("a name in the due-index"))?;
             due.push(PoolKeys::in_bucket(bucket, reference));
         }
@@ -61,7 +58,7 @@ impl RedisRegistry {
         due.truncate(max);
         if due.is_empty() {
             // The bound in the head was too early: the next look is when the first pool is really due.
-            self.due_next(bucket).await?;
+            self.due(bucket).await?;
             return Ok(swept);
         }
         let Look { at, expiring, mut others } = self.look(bucket, &due).await?;
@@ -73,19 +70,34 @@ impl RedisRegistry {
         // One that cannot be swept holds up no other.
         let mut failed = None;
         for pools in others.chunks(SWEPT_TOGETHER) {
-            let calls =
-                pools.iter().map(|pool| Call::on_pool(&SCRIPTS.sweep, bucket, self.keys.of(bucket), pool));
-            for told in self.told_together(bucket, calls).await? {
-                match told {
-                    Ok((preamble, mut reply)) => {
-                        self.expected(preamble, bucket);
-                        swept.ended += reply.number()? as usize;
-                        swept.more |= reply.number()? > 0;
+            let calls: Vec<_> =
+                pools.iter().map(|pool| self.on_pool_in(&SCRIPTS.sweep, bucket, pool)).collect();
+            for reply in self.call_together(&calls).await {
+                match reply {
+                    Ok(mut reply) => {
+                        self.expect(reply.receipt);
+                        swept.ended += reply.values.number()? as usize;
+                        swept.more |= reply.values.number()? > 0;
                     }
                     Err(error) => failed = Some(error),
                 }
             }
         }
         failed.map_or(Ok(swept), Err)
+    }
+
+    async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        let mut reply = self.call(self.on_bucket(&SCRIPTS.due_next, bucket)).await?;
+        if reply.values.is_at_end() { Ok(None) } else { Ok(Some(reply.values.time_text()?)) }
+    }
+
+    /// Returns the served buckets whose heads say that a pool is due.
+    async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
+        let served = self.served_heads(self.settings.journal_poll).await?;
+        let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {
+            let head = standing.serving_in(self.epochs.of(*bucket));
+            head.is_some_and(|head| head.due <= standing.clock)
+        };
+        Ok(served.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
     }
 }

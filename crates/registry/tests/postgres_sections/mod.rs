@@ -10,7 +10,8 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::{
-    Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild, Registry, Request, Share,
+    Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Journal as _, Rebuild, Request,
+    Sessions as _, Share,
 };
 use seatkeeper_testbed::postgres::{Database, database};
 

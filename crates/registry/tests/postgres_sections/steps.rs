@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{Bucket, PoolKind};
-use seatkeeper_registry::{Answer, Error, Rebuild as _, Registry as _, Share};
+use seatkeeper_registry::{Answer, Error, Journal as _, Rebuild as _, Share};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::{EPOCH, SEATS, Sections, ask, claim, pool};

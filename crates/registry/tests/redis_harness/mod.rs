@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use seatkeeper_core::{Bucket, Span};
+use seatkeeper_redis::Servers;
 use seatkeeper_registry::conformance::Harness;
 use seatkeeper_registry::conformance::rebuilding::Rebuildable;
-use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Servers, Settings};
+use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Settings};
 use seatkeeper_registry::{Epochs, Rebuild, Registry};
 use tokio::time::Instant;
 

@@ -5,7 +5,7 @@ use seatkeeper_core::{
     Span, Standing, Terms, Tier, Users, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Error, Registry as _, Request};
+use seatkeeper_registry::{Admission as _, Error, Pools as _, Request};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, Region, RegistryTime, SessionId};
 use seatkeeper_registry::redis::{FindSession, Found, Settings};
-use seatkeeper_registry::{Heartbeat, Registry as _, Share};
+use seatkeeper_registry::{Heartbeat, Journal as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;

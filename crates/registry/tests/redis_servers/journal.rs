@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{JournalEntry, Registry as _, Share};
+use seatkeeper_registry::{Journal as _, JournalEntry, Share};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::calls::calls_of;

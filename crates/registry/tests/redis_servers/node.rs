@@ -8,9 +8,10 @@ use seatkeeper_core::{
     Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Seats,
     SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
-use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, ServerSettings, Servers, Settings};
+use seatkeeper_redis::{ServerSettings, Servers};
+use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, Settings};
 use seatkeeper_registry::{
-    Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Registry as _, Request,
+    Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Request, Sessions as _,
 };
 use seatkeeper_testbed::redis::Redis;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use seatkeeper_registry::redis::{Address, Deployment, Login, Password, ServerSettings, Servers, Tls};
+use seatkeeper_redis::{Address, Deployment, Login, Password, ServerSettings, Servers, Tls};
 use seatkeeper_testbed::authority::Authority;
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use seatkeeper_registry::redis::{Login, Password, ServerSettings, Servers};
+use seatkeeper_redis::{Login, Password, ServerSettings, Servers};
 use seatkeeper_registry::{Error, Identity, Rebuild as _};
 use seatkeeper_testbed::redis::{Redis, Sentinel};
 

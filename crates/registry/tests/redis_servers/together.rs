@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use redis::RedisResult;
 use seatkeeper_core::Change;
-use seatkeeper_registry::{Answer, Ended, Granted, Heartbeat, Registry as _, Share};
+use seatkeeper_registry::{Answer, Ended, Granted, Heartbeat, Journal as _, Share};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::calls::calls_of;

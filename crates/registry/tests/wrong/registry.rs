@@ -9,8 +9,8 @@ use seatkeeper_core::{
     Terms,
 };
 use seatkeeper_registry::{
-    Claimed, Ended, EndedAll, Error, Heartbeat, JournalRead, Live, ManualClock, PoolView, Receipt, Registry,
-    Request, Share, Stirred, Swept, TimeSource as _,
+    Admission, Claimed, Ended, EndedAll, Error, Expiry, Heartbeat, Journal, JournalRead, Live, ManualClock,
+    PoolView, Pools, Receipt, Request, Sessions, Share, Stirred, Swept, TimeSource as _,
 };
 
 use crate::design::Flaw;
@@ -93,11 +93,7 @@ impl Node {
 }
 
 #[async_trait]
-impl Registry for Node {
-    async fn now(&self) -> Result<RegistryTime, Error> {
-        Ok(self.time(&mut self.lock()))
-    }
-
+impl Admission for Node {
     async fn open(
         &self,
         id: &PoolId,
@@ -150,7 +146,10 @@ impl Registry for Node {
         })?;
         Ok(Claimed { answer, live, limit, receipt })
     }
+}
 
+#[async_trait]
+impl Sessions for Node {
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error> {
         let heard = self.step_on_session(id, who, origin, |pool, step| {
             let session = pool.get(id).expect("it is covered").clone();
@@ -189,6 +188,28 @@ impl Registry for Node {
         })
     }
 
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        let shown = self.step_on_session(id, who, &Origin::SYSTEM, |pool, step| {
+            pool.forget_over(step);
+            pool.get(id).map(|session| pool.live_view(session, step.now))
+        });
+        Ok(shown.and_then(|(live, _)| live))
+    }
+
+    async fn renewed_since(
+        &self,
+        bucket: Bucket,
+        since: RegistryTime,
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+        let state = self.lock();
+        let pools = state.pools.values().filter(|pool| pool.id.bucket() == bucket);
+        let renewed = pools.flat_map(|pool| &pool.sessions).filter(|session| session.last_heartbeat > since);
+        Ok(renewed.map(|session| (session.id, session.last_heartbeat)).collect())
+    }
+}
+
+#[async_trait]
+impl Pools for Node {
     async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
         let (count, receipt) =
             self.step(pool, origin, |pool, step| pool.end_where(|_, _| true, reason, step))?;
@@ -200,14 +221,6 @@ impl Registry for Node {
         Ok(EndedAll { count, receipt })
     }
 
-    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
-        let shown = self.step_on_session(id, who, &Origin::SYSTEM, |pool, step| {
-            pool.forget_over(step);
-            pool.get(id).map(|session| pool.live_view(session, step.now))
-        });
-        Ok(shown.and_then(|(live, _)| live))
-    }
-
     async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
         let (view, _) = self.step(pool, &Origin::SYSTEM, |pool, step| {
             pool.forget_over(step);
@@ -216,6 +229,13 @@ impl Registry for Node {
             PoolView { live: pool.sessions.len() as u32, terms: pool.terms, sessions }
         })?;
         Ok(view)
+    }
+}
+
+#[async_trait]
+impl Expiry for Node {
+    async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.time(&mut self.lock()))
     }
 
     async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
@@ -240,18 +260,10 @@ impl Registry for Node {
         let state = self.lock();
         Ok(state.pools.values().filter(|pool| pool.id.bucket() == bucket).filter_map(Pool::due).min())
     }
+}
 
-    async fn renewed_since(
-        &self,
-        bucket: Bucket,
-        since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
-        let state = self.lock();
-        let pools = state.pools.values().filter(|pool| pool.id.bucket() == bucket);
-        let renewed = pools.flat_map(|pool| &pool.sessions).filter(|session| session.last_heartbeat > since);
-        Ok(renewed.map(|session| (session.id, session.last_heartbeat)).collect())
-    }
-
+#[async_trait]
+impl Journal for Node {
     async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
         Ok(JournalRead { entries: self.lock().journals.read(share, max), acknowledged: Vec::new() })
     }

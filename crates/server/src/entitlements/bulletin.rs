@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use redis::aio::PubSub;
 use seatkeeper_ledger::notices::Notices;
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 use tokio_util::sync::CancellationToken;
 
 use super::{Changed, Entitlements};

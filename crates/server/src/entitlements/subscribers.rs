@@ -11,7 +11,7 @@ use quick_cache::Equivalent;
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::subscriptions::Subscriber;
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 
 use super::announcements::{Announcements, Changed, Listening};
 use super::memory::Memory;

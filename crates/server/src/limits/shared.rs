@@ -1,109 +1,91 @@
-//! Rates that all nodes count as one, in Redis.
-//!
-//! A script costs Redis more to call than to run. So one call is under way at a time, and what comes meanwhile goes
-//! with the next: the busier a node is, the less each request costs.
+//! Rates that all nodes count together, in Redis. A [`Batcher`] has a single command under way.
 
 use std::time::Duration;
 
 use redis::{Cmd, RedisResult};
-use seatkeeper_registry::redis::{Script, Servers};
-use tokio::sync::{mpsc, oneshot};
+use seatkeeper_redis::{Batcher, Script, SendBatch, Servers};
 use tokio::time::Instant;
 
 use super::key::Key;
 use super::rate::{Rate, Verdict};
 
-/// How long Redis has to answer.
+/// Time limit for Redis's reply.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// For how long it is not asked again when it has not answered.
+/// Backoff after a command without a reply.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What goes with one call at most: Redis does nothing else meanwhile.
-const CALL_MAX: usize = 64;
+/// Calls that go with one command at most: Redis does nothing else meanwhile.
+const CALLS_MAX: usize = 64;
 
-/// What waits for a call at most: more than comes while Redis has to answer.
+/// Calls that wait for a command at most: more than arrive while Redis has to answer.
 const WAITING_MAX: usize = 64 * 1024;
 
-/// All keys are in one slot of a cluster, so that one call can have any of them.
+/// The keys share a hash tag, hence a slot of a cluster, so that a command can name any keys.
 const SLOT_OF: &str = "sk:rate:{rate}";
 
 /// Rates in Redis.
 pub(super) struct Shared {
-    asked: mpsc::Sender<Ask>,
+    batcher: Batcher<(Key, Rate), Verdict>,
 }
 
-/// Something that happens, unless it is one too many.
-struct Ask {
-    key: Key,
-    rate: Rate,
-    told: oneshot::Sender<Verdict>,
-}
-
-/// Asks Redis for all.
-struct Caller {
+/// Sends what is to be counted to Redis.
+struct Counter {
     redis: Servers,
     script: Script,
-    /// When Redis is asked again, if it does not answer.
+    /// The end of the backoff, if Redis did not answer.
     paused_until: Option<Instant>,
 }
 
 impl Shared {
     /// Must be called in a runtime.
     pub(super) fn new(redis: Servers) -> Self {
-        let (asked, asks) = mpsc::channel(WAITING_MAX);
         let script = Script::new(include_str!("shared/gcra.lua"));
-        tokio::spawn(Caller { redis, script, paused_until: None }.run(asks));
-        Self { asked }
+        let counter = Counter { redis, script, paused_until: None };
+        Self { batcher: Batcher::new(CALLS_MAX, WAITING_MAX, [counter]) }
     }
 
-    /// Decides whether something may happen now, and counts it if so. None if Redis does not say.
+    /// Decides whether a request passes, and counts a request that passes. `None` if Redis does not answer.
     pub(super) async fn count(&self, key: Key, rate: Rate) -> Option<Verdict> {
-        let (told, verdict) = oneshot::channel();
-        self.asked.try_send(Ask { key, rate, told }).ok()?;
-        verdict.await.ok()
+        self.batcher.try_call((key, rate)).await
     }
 }
 
-impl Caller {
-    /// Answers what is asked until nobody can ask any more. What has no answer is dropped.
-    async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
-        let mut batch = Vec::with_capacity(CALL_MAX);
-        while asks.recv_many(&mut batch, CALL_MAX).await > 0 {
-            if self.paused_until.is_some_and(|until| Instant::now() < until) {
-                batch.clear();
-                continue;
-            }
-            let why = match tokio::time::timeout(PATIENCE, self.ask(&batch)).await {
-                Ok(Ok(verdicts)) => {
-                    self.note_answered();
-                    for (ask, verdict) in batch.drain(..).zip(verdicts) {
-                        // Whoever asked may have gone.
-                        let _ = ask.told.send(verdict);
-                    }
-                    continue;
-                }
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("it took longer than {} s", PATIENCE.as_secs()),
-            };
-            self.note_silent(&why);
-            batch.clear();
-        }
-    }
+impl SendBatch for Counter {
+    type Call = (Key, Rate);
+    type Reply = Verdict;
 
-    async fn ask(&self, batch: &[Ask]) -> RedisResult<Vec<Verdict>> {
-        let told: Vec<u64> = self.redis.run(SLOT_OF, &self.script, &self.call(batch)).await?;
+    async fn send(&mut self, calls: &[(Key, Rate)]) -> Vec<Verdict> {
+        if self.paused_until.is_some_and(|until| Instant::now() < until) {
+            return Vec::new();
+        }
+        let why = match tokio::time::timeout(PATIENCE, self.verdicts(calls)).await {
+            Ok(Ok(verdicts)) => {
+                self.note_answered();
+                return verdicts;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it took longer than {} s", PATIENCE.as_secs()),
+        };
+        self.note_silent(&why);
+        Vec::new()
+    }
+}
+
+impl Counter {
+    async fn verdicts(&self, calls: &[(Key, Rate)]) -> RedisResult<Vec<Verdict>> {
+        let told: Vec<u64> = self.redis.run(SLOT_OF, &self.script, &self.command(calls)).await?;
         let Some((&now, verdicts)) = told.split_first() else { return Ok(Vec::new()) };
         let verdict = |told: &[u64; 2]| Verdict { passes: told[0] == 1, now, busy_until: told[1] };
         Ok(verdicts.as_chunks().0.iter().map(verdict).collect())
     }
 
-    fn call(&self, batch: &[Ask]) -> Cmd {
-        let mut call = self.script.call(batch.iter().map(|ask| name_of(ask.key)));
-        for Ask { rate, .. } in batch {
-            call.arg(rate.burst).arg(rate.interval);
+    fn command(&self, calls: &[(Key, Rate)]) -> Cmd {
+        let mut command = self.script.call(calls.iter().map(|(key, _)| name_of(*key)));
+        for (_, rate) in calls {
+            command.arg(rate.burst).arg(rate.interval);
         }
-        call
+        command
     }
 
     fn note_answered(&mut self) {
@@ -119,7 +101,7 @@ impl Caller {
     }
 }
 
-/// What a key is called in Redis.
+/// Returns the name of a key in Redis.
 fn name_of(Key(bytes): Key) -> String {
     format!("{SLOT_OF}:{:032x}", u128::from_be_bytes(bytes))
 }

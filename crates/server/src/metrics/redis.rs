@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::counter::ConstCounter;
-use seatkeeper_registry::redis::{ServerFigures, Servers};
+use seatkeeper_redis::{ServerFigures, Servers};
 
 use super::gauges::gauge;
 use super::{Look, Source};

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use seatkeeper_registry::redis::{Deployment, Login, Password, ServerSettings, Tls};
+use seatkeeper_redis::{Deployment, Login, Password, ServerSettings, Tls};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seatkeeper_engine::{RedisSettings, Settings as EngineSettings, SharedSettings, SharedStore, Topology};
 use seatkeeper_ledger::buckets::BucketMode;
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 
 use crate::settings::{DevicesWhenDown, Misfit, Settings, WhenDown};
 

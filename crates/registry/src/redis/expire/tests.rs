@@ -8,11 +8,11 @@ use seatkeeper_core::{
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
-use super::super::call::Call;
 use super::super::keys::PoolKeys;
 use super::super::{NoRecord, RedisRegistry, Servers, Settings};
 use super::{Look, SCRIPTS};
-use crate::{Epochs, Rebuild as _, Registry as _, Request, Share};
+use crate::contract::{Admission as _, Expiry as _, Journal as _};
+use crate::{Epochs, Rebuild as _, Request, Share};
 
 const EPOCH: u64 = 1;
 const SOON: Span = Span::from_millis(20);
@@ -163,9 +163,9 @@ async fn what_ends_so_is_what_a_sweep_of_each_pool_would_have_ended() {
     }
     let mut swept = 0;
     for pool in keys.iter().filter(|pool| found.contains(&pool.reference)) {
-        let call = Call::on_pool(&SCRIPTS.sweep, bucket, stage.registry.keys.of(bucket), pool);
-        let (_, mut reply) = stage.registry.told(call).await.expect("it is reached");
-        swept += reply.number().expect("a number");
+        let call = stage.registry.on_pool_in(&SCRIPTS.sweep, bucket, pool);
+        let mut reply = stage.registry.call(call).await.expect("it is reached");
+        swept += reply.values.number().expect("a number");
     }
     assert_eq!((swept as usize, stage.kept().await), (ended, expired));
 }

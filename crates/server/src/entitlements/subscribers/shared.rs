@@ -10,7 +10,7 @@ use std::time::Duration;
 use redis::RedisResult;
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::subscriptions::Subscriber;
-use seatkeeper_registry::redis::{Script, Servers};
+use seatkeeper_redis::{Script, Servers};
 
 use crate::entitlements::Changed;
 use crate::entitlements::bulletin::TELLING_MAX;

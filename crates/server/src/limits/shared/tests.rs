@@ -1,5 +1,5 @@
 use futures_util::future::join_all;
-use seatkeeper_registry::redis::Servers;
+use seatkeeper_redis::Servers;
 use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup};
 
 use super::{PATIENCE, PAUSE, Shared, name_of};

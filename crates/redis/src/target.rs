@@ -1,4 +1,4 @@
-//! Where a link leads.
+//! The target of a link: a fixed address, or the primary that Sentinels name.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, RedisResult};
 
-use super::connect::connect;
-use super::link::not_reached;
-use super::settings::{Address, Login, ServerSettings};
+use crate::connect::connect;
+use crate::error::not_reached;
+use crate::settings::{Address, Login, ServerSettings};
 
-/// How long a Sentinel may take to answer: those who do are waited for no longer.
+/// Time limit for a Sentinel's answer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
-    /// To one server.
+pub(crate) enum Target {
+    /// One server.
     Fixed(Address),
-    /// To whichever server Sentinels call the primary of this name.
+    /// The server that the Sentinels call the primary of this name.
     Primary { sentinels: Vec<Address>, name: String },
 }
 
 impl Target {
-    /// Where that is now.
-    pub(super) async fn address(&self, settings: &ServerSettings) -> RedisResult<Address> {
+    /// Returns the target's address at present.
+    pub(crate) async fn address(&self, settings: &ServerSettings) -> RedisResult<Address> {
         match self {
             Self::Fixed(address) => Ok(address.clone()),
             Self::Primary { sentinels, name } => primary(settings, sentinels, name).await,
@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// The primary, as most of the Sentinels have it that answer.
+/// Returns the primary's address, by a majority of the Sentinels that answer.
 async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -> RedisResult<Address> {
     let mut votes = HashMap::<Address, usize>::new();
     let mut failed = (ErrorKind::EmptySentinelList, "no Sentinel is known").into();
@@ -49,7 +49,7 @@ async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -
     votes.into_iter().max_by_key(|&(_, votes)| votes).map(|(address, _)| address).ok_or(failed)
 }
 
-/// What one Sentinel says.
+/// Asks one Sentinel for the primary's address; `None` if the Sentinel knows no primary of this name.
 async fn ask(
     settings: &ServerSettings,
     sentinel: &Address,
@@ -63,17 +63,17 @@ async fn ask(
     asked.map_err(|_| not_reached("a Sentinel does not answer"))?
 }
 
-/// Some have a password of their own, some that of the servers, and some none.
+/// Connects to a Sentinel by its own login, or by the servers' login, or without one where Sentinels have no passwords.
 async fn connect_to_sentinel(
     settings: &ServerSettings,
     sentinel: &Address,
 ) -> RedisResult<MultiplexedConnection> {
     if let Some(login) = &settings.sentinel_login {
-        return connect(&settings.known_as(login.clone()), sentinel).await;
+        return connect(&settings.with_login(login.clone()), sentinel).await;
     }
     match connect(settings, sentinel).await {
         Err(error) if error.kind() == ErrorKind::AuthenticationFailed => {
-            connect(&settings.known_as(Login::default()), sentinel).await
+            connect(&settings.with_login(Login::default()), sentinel).await
         }
         other => other,
     }

@@ -1,8 +1,9 @@
-//! A new connection to a server, and who that server is.
+//! New connections to a server, and the identity of the server's memory.
 
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
@@ -12,20 +13,19 @@ use redis::{
     RedisConnectionInfo, RedisError, RedisResult, TlsCertificates,
 };
 
-use super::settings::{Address, Password, ServerSettings, Tls};
-use crate::Identity;
+use crate::settings::{Address, Password, ServerSettings, Tls};
 
-/// How long a connection may take to come about.
+/// Time limit for a new connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// Characters of each of the two names that make a server's identity.
 const IDENTITY_PART_CHARS: usize = 20;
 
-/// What a server must do when its memory is full: refuse to take more in, rather than forget a session.
+/// The `maxmemory-policy` of a server that is fit for seats: full memory refuses writes and evicts no session.
 const POLICY_FIT: &str = "noeviction";
 
-/// Connects to a server. Password and certificates are read anew, for they may have been changed.
-pub(super) async fn connect(
+/// Connects to a server. Reads the password and the certificates anew, so that they can be changed while the node runs.
+pub(crate) async fn connect(
     settings: &ServerSettings,
     address: &Address,
 ) -> RedisResult<MultiplexedConnection> {
@@ -35,8 +35,8 @@ pub(super) async fn connect(
     client(settings, address)?.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Connects to a server to hear messages.
-pub(super) async fn pubsub(settings: &ServerSettings, address: &Address) -> RedisResult<PubSub> {
+/// Connects to a server to hear published messages.
+pub(crate) async fn pubsub(settings: &ServerSettings, address: &Address) -> RedisResult<PubSub> {
     client(settings, address)?.get_async_pubsub().await
 }
 
@@ -86,25 +86,25 @@ fn unreadable(path: &Path, error: &io::Error) -> RedisError {
     (ErrorKind::InvalidClientConfig, "a file cannot be read", format!("{}: {error}", path.display())).into()
 }
 
-/// Why a server would end sessions by itself; none if it would not.
-pub(super) async fn unfit(connection: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
+/// Returns the reason why a server would evict sessions; `None` if it never evicts.
+pub(crate) async fn unfit(connection: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
     Ok(unfit_by(&info(connection, &["memory"]).await?))
 }
 
-/// Likewise, by what it tells of its memory.
-pub(super) fn unfit_by(info: &str) -> Option<String> {
+/// Returns the same from the server's `INFO memory`.
+pub(crate) fn unfit_by(info: &str) -> Option<String> {
     let policy = field(info, "maxmemory_policy").unwrap_or(POLICY_FIT);
     (policy != POLICY_FIT).then(|| format!("its maxmemory-policy is {policy}, and must be {POLICY_FIT}"))
 }
 
-/// Reads which memory is at the other end: `run_id`, and `master_replid2`. An error if the server is a replica.
+/// Reads the identity of the server's memory: `run_id` and `master_replid2`. `Err` if the server is a replica.
 ///
 /// `run_id` changes when a process starts, hence with an empty or an old memory. `master_replid2` changes when a server
 /// becomes a primary, hence when its memory may be a copy of another server's that lagged: a primary that was demoted, copied
 /// from its successor, and was promoted again has the same `run_id` and another `master_replid2`. `master_replid` is no
 /// part: it also changes on a primary that keeps its memory, when its first replica attaches and `repl-backlog-ttl` after
 /// the last one has left.
-pub(super) async fn identity(connection: &mut MultiplexedConnection) -> RedisResult<Identity> {
+pub(crate) async fn identity(connection: &mut MultiplexedConnection) -> RedisResult<Arc<str>> {
     let text = info(connection, &["server", "replication"]).await?;
     let part = |name| {
         let value = field(&text, name).ok_or((ErrorKind::UnexpectedReturnType, "INFO tells too little"))?;
@@ -113,15 +113,15 @@ pub(super) async fn identity(connection: &mut MultiplexedConnection) -> RedisRes
     if part("role")? != "master" {
         return Err((ErrorKind::Io, "the server is a replica").into());
     }
-    Ok(Identity(format!("{}/{}", part("run_id")?, part("master_replid2")?).into()))
+    Ok(format!("{}/{}", part("run_id")?, part("master_replid2")?).into())
 }
 
-/// Sections of what a server tells of itself.
-pub(super) async fn info(connection: &mut MultiplexedConnection, sections: &[&str]) -> RedisResult<String> {
+/// Reads sections of a server's `INFO`.
+pub(crate) async fn info(connection: &mut MultiplexedConnection, sections: &[&str]) -> RedisResult<String> {
     redis::cmd("INFO").arg(sections).query_async(connection).await
 }
 
-/// A field of such a text.
-pub(super) fn field<'t>(info: &'t str, name: &str) -> Option<&'t str> {
+/// Returns a field of an `INFO` text.
+pub(crate) fn field<'t>(info: &'t str, name: &str) -> Option<&'t str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim_end)
 }

@@ -1,12 +1,12 @@
-//! Servers as one line of text tells them.
+//! Server settings from a URL.
 
 use std::str::FromStr;
 
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo as _, RedisError, RedisResult};
 
-use super::settings::{Address, Deployment, Login, Password, ServerSettings, Tls};
+use crate::settings::{Address, Deployment, Login, Password, ServerSettings, Tls};
 
-/// The port where a text names none: that of servers, and that of Sentinels.
+/// Default ports of servers and of Sentinels.
 const PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
@@ -55,9 +55,9 @@ impl FromStr for ServerSettings {
     }
 }
 
-/// One of the hosts, with the user.
+/// Reads one host, with the user.
 fn info(user: &str, host: &str, port_usual: u16) -> RedisResult<ConnectionInfo> {
-    // What stands in brackets has colons of its own.
+    // An IPv6 address in brackets has colons of its own.
     let has_port = host.rsplit_once(']').map_or(host, |(_, rest)| rest).contains(':');
     let port = if has_port { String::new() } else { format!(":{port_usual}") };
     format!("redis://{user}{host}{port}").into_connection_info()
@@ -77,7 +77,7 @@ fn wrong(why: &'static str) -> RedisError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     fn read(text: &str) -> ServerSettings {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -1,16 +1,19 @@
-//! Renewing and showing one session.
+//! Steps on one session.
 
-use seatkeeper_core::{Authority, Bucket, Reach, RegistryTime, SessionId, Sight, Span};
+use async_trait::async_trait;
+use seatkeeper_core::{Authority, Bucket, EndReason, Origin, Reach, RegistryTime, SessionId, Sight, Span};
 
 use super::PostgresRegistry;
 use super::fault::Fault;
 use super::look::Target;
 use super::row::{Found, LiveRow, RenewedRow, Served, signed};
-use crate::contract::{Heartbeat, Live};
-use crate::open_pool::Beat;
+use crate::Error;
+use crate::contract::{Ended, Heartbeat, Live, Sessions};
+use crate::open_pool::{Beat, Closing};
 
-impl PostgresRegistry {
-    pub(super) async fn renew(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Fault> {
+#[async_trait]
+impl Sessions for PostgresRegistry {
+    async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
         if let Some(live) = self.renew_at_once(id, who).await? {
             return Ok(Heartbeat::Renewed(Box::new(live)));
         }
@@ -30,7 +33,26 @@ impl PostgresRegistry {
         }))
     }
 
-    pub(super) async fn live_session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
+    async fn end(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reason: EndReason,
+        origin: &Origin,
+    ) -> Result<Ended, Error> {
+        let made = self.step(
+            Target::Session(id),
+            |_| Sight::ONE_SESSION,
+            |open, now, events| open.end(id, who, reason, origin, now, events),
+        );
+        Ok(made.await?.map_or(Ended::Missing, |made| match made.value {
+            Closing::Ended(reason) => Ended::Now { reason, receipt: made.receipt },
+            Closing::Left => Ended::Left,
+            Closing::Missing => Ended::Missing,
+        }))
+    }
+
+    async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
         let Some(live) = self.find(id, who).await? else { return Ok(None) };
         if live.expires_in > Span::ZERO {
             return Ok(Some(live));
@@ -46,12 +68,11 @@ impl PostgresRegistry {
         Ok(made.await?.and_then(|made| made.value))
     }
 
-    /// The latest heartbeats after `since`.
-    pub(super) async fn heard_since(
+    async fn renewed_since(
         &self,
         bucket: Bucket,
         since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Fault> {
+    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
         let rows: Vec<RenewedRow> = sqlx::query_as(include_str!("sql/renewed_since.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(since.as_millis()))
@@ -59,7 +80,9 @@ impl PostgresRegistry {
             .await?;
         Ok(rows.into_iter().map(RenewedRow::read).collect::<Result<_, _>>()?)
     }
+}
 
+impl PostgresRegistry {
     /// Renews a session that is not over, in one statement.
     async fn renew_at_once(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
         let user = match &who.reach {

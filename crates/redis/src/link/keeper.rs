@@ -1,4 +1,4 @@
-//! Keeps a link up: connects, reads who is at the other end again and again, and gives up what is of no use any more.
+//! The background task of a link: connects, checks the server's identity, and gives up connections that are of no more use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,17 @@ use std::time::Duration;
 use redis::RedisResult;
 use tokio::sync::watch;
 
-use super::super::connect::{connect, identity, unfit};
-use super::super::settings::{Address, ServerSettings};
-use super::super::target::Target;
-use super::{State, Up, lose};
-use crate::Identity;
+use super::{Connection, State, lose};
+use crate::connect::{connect, identity, unfit};
+use crate::settings::{Address, ServerSettings};
+use crate::target::Target;
 
-/// The first pause before another try to connect, and the longest: a server that is back is to serve within seconds.
+/// The shortest and the longest backoff between two tries to connect: a server that is back serves within seconds.
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
-/// How often it is made sure that the server is still the one that the link should lead to.
-const PLACE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which the target's address is looked up again.
+const ADDRESS_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Interval at which the identity of the server is read again: see [`identity`].
 const IDENTITY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,34 +24,34 @@ const IDENTITY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest time between two readings of the identity, however many calls are refused.
 const IDENTITY_CHECK_PAUSE: Duration = Duration::from_millis(50);
 
-/// How often it is made sure that the server is still fit for seats.
+/// Interval at which the server's fitness for seats is checked again.
 const FITNESS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Gives the present connection up, whichever it is.
+/// Gives up the present connection.
 fn lose_any(state: &watch::Sender<State>, why: &str) {
     state.send_replace(State::Down(why.into()));
 }
 
-/// Names the server from now on by an identity that was read on a connection, if that is another one than before.
-pub(super) async fn replace_identity(
+/// Replaces the identity of a connection by the identity that was read over it, if the two differ.
+pub(crate) async fn replace_identity(
     settings: &Arc<ServerSettings>,
     target: &Target,
     state: &watch::Sender<State>,
-    up: &Arc<Up>,
-    identity: &Identity,
+    up: &Arc<Connection>,
+    identity: &Arc<str>,
 ) {
     if up.identity == *identity {
         return;
     }
     tracing::warn!(
-        was = &*up.identity.0,
-        is = &*identity.0,
+        was = &*up.identity,
+        is = &**identity,
         "the memory of Redis was replaced: its buckets are rebuilt from the ledger"
     );
     let Ok(address) = target.address(settings).await else {
         return lose(state, up, &"its address is not known");
     };
-    let next = Arc::new(Up::new(settings, address, up.connection(), identity.clone()));
+    let next = Arc::new(Connection::new(settings, address, up.multiplexed(), Arc::clone(identity)));
     state.send_if_modified(|state| {
         let is_current = matches!(state, State::Up(current) if Arc::ptr_eq(current, up));
         if is_current {
@@ -62,7 +61,7 @@ pub(super) async fn replace_identity(
     });
 }
 
-/// Keeps the identity up to date. Returns why the connection is of no use any more, once it is not.
+/// Keeps the identity up to date. Returns the reason once the server is no primary, or gone.
 async fn until_no_primary(
     settings: &Arc<ServerSettings>,
     target: &Target,
@@ -73,15 +72,15 @@ async fn until_no_primary(
         // The check runs after the interval, or earlier after a refused call.
         let _ = tokio::time::timeout(IDENTITY_CHECK_INTERVAL, up.identity_doubted.notified()).await;
         tokio::time::sleep(IDENTITY_CHECK_PAUSE).await;
-        match identity(&mut up.connection()).await {
+        match identity(&mut up.multiplexed()).await {
             Ok(identity) => replace_identity(settings, target, state, &up, &identity).await,
             Err(error) => return error.to_string(),
         }
     }
 }
 
-/// Connects, and again whenever the connection is lost.
-pub(super) async fn keep(
+/// Connects, and connects again whenever the connection is lost.
+pub(crate) async fn keep(
     settings: Arc<ServerSettings>,
     target: Target,
     state: watch::Sender<State>,
@@ -96,7 +95,7 @@ pub(super) async fn keep(
                 let up = Arc::new(up);
                 state.send_replace(State::Up(Arc::clone(&up)));
                 tokio::select! {
-                    // The channel is never closed, for this holds one end of it.
+                    // The channel never closes: `state` is a sender of it.
                     _ = seen.wait_for(|state| matches!(state, State::Down(_))) => {}
                     () = until_elsewhere(&settings, &target, &address) => {
                         lose_any(&state, "another server is the primary now");
@@ -115,35 +114,35 @@ pub(super) async fn keep(
     }
 }
 
-async fn reach(settings: &Arc<ServerSettings>, target: &Target) -> RedisResult<(Address, Up)> {
+async fn reach(settings: &Arc<ServerSettings>, target: &Target) -> RedisResult<(Address, Connection)> {
     let address = target.address(settings).await?;
     let mut connection = connect(settings, &address).await?;
     let identity = identity(&mut connection).await?;
-    let up = Up::new(settings, address.clone(), connection, identity);
+    let up = Connection::new(settings, address.clone(), connection, identity);
     Ok((address, up))
 }
 
 /// Returns once the target has another address. A failed look-up of the address changes nothing.
 async fn until_elsewhere(settings: &ServerSettings, target: &Target, address: &Address) {
     loop {
-        tokio::time::sleep(PLACE_CHECK_INTERVAL).await;
+        tokio::time::sleep(ADDRESS_CHECK_INTERVAL).await;
         if target.address(settings).await.is_ok_and(|now| now != *address) {
             return;
         }
     }
 }
 
-/// Says for ever, as long as it is so, that the server would end sessions by itself.
-async fn warn_while_unfit(up: &Up) {
+/// Logs for ever that the server would evict sessions, while that is so.
+async fn warn_while_unfit(up: &Connection) {
     loop {
-        if let Ok(Some(why)) = unfit(&mut up.connection()).await {
+        if let Ok(Some(why)) = unfit(&mut up.multiplexed()).await {
             tracing::error!("Redis is not fit for seats: {why}");
         }
         tokio::time::sleep(FITNESS_CHECK_INTERVAL).await;
     }
 }
 
-/// Between half of a pause and all of it, so that nodes do not come back in one instant.
+/// Returns half of a backoff or more, at random, so that nodes do not reconnect in one instant.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(rand::random_range(0.5..1.0))
 }

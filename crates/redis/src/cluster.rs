@@ -1,4 +1,4 @@
-//! A cluster: its masters, and the slots that each of them has.
+//! A cluster: its masters, and the slots of each master.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,33 +10,34 @@ use redis::{FromRedisValue as _, RedisError, RedisResult, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use super::connect::{connect, field};
-use super::link::{CONNECTION_WAIT_MAX, Link, not_reached};
-use super::settings::{Address, ServerSettings};
-use super::slot::Slot;
-use super::target::Target;
+use crate::connect::{connect, field};
+use crate::error::not_reached;
+use crate::link::{CONNECTION_WAIT_MAX, Link};
+use crate::settings::{Address, ServerSettings};
+use crate::slot::Slot;
+use crate::target::Target;
 
-/// How often the masters are asked who has which slot, if nothing makes it urgent.
+/// Interval at which the masters are asked for the layout, unless a call was sent to the wrong master.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The shortest time between two times that they are asked.
+/// The shortest time between two such questions.
 const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
-/// How long a node of the cluster may take to tell.
+/// Time limit for a node's view of the cluster.
 const LOOK_MAX: Duration = Duration::from_secs(2);
 
 /// The masters and their slots, kept up to date.
 #[derive(Debug)]
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     layout: watch::Sender<Layout>,
     look: Arc<Notify>,
     watcher: JoinHandle<()>,
 }
 
-/// Who has which slots.
+/// The layout: which master has which slots.
 #[derive(Clone, Debug, Default)]
 struct Layout {
-    /// Sorted, and no slot twice.
+    /// Sorted and disjoint.
     ranges: Arc<[Range]>,
     links: HashMap<Address, Arc<Link>>,
 }
@@ -48,27 +49,27 @@ struct Range {
     link: Arc<Link>,
 }
 
-/// What a node says of the cluster: how new that is, and who has which slots.
-struct Told {
+/// A node's view of the cluster: its epoch, and the master of each range of slots.
+struct View {
     epoch: u64,
     ranges: Vec<(Slot, Slot, Address)>,
 }
 
 impl Cluster {
-    /// The cluster that these nodes belong to.
-    pub(super) fn new(settings: Arc<ServerSettings>, seeds: Vec<Address>) -> Self {
+    /// Follows the cluster that the seeds belong to. Must be called in a runtime.
+    pub(crate) fn new(settings: Arc<ServerSettings>, seeds: Vec<Address>) -> Self {
         let (layout, look) = (watch::Sender::new(Layout::default()), Arc::new(Notify::new()));
         let watcher = tokio::spawn(watch_over(settings, seeds, layout.clone(), Arc::clone(&look)));
         Self { layout, look, watcher }
     }
 
-    /// The way to the master that has a slot, if it is known by now.
-    pub(super) fn link_now(&self, slot: Slot) -> Option<Arc<Link>> {
+    /// Returns the link to the master that has a slot, if that master is known by now.
+    pub(crate) fn link_now(&self, slot: Slot) -> Option<Arc<Link>> {
         self.layout.borrow().link(slot)
     }
 
-    /// The way to the master that has a slot, once it is known.
-    pub(super) async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
+    /// Waits up to a second for the link to the master that has a slot.
+    pub(crate) async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
         if let Some(link) = self.link_now(slot) {
             return Ok(link);
         }
@@ -81,16 +82,16 @@ impl Cluster {
         .ok_or_else(|| not_reached("nobody says which master has the slot"))
     }
 
-    /// Waits until the masters were asked anew.
-    pub(super) async fn look_again(&self) {
+    /// Has the masters asked for the layout at once, and waits up to a second for it.
+    pub(crate) async fn look_again(&self) {
         let mut layout = self.layout.subscribe();
         self.look.notify_one();
-        // If nobody says, what was known before is tried once more.
+        // Without a new layout the caller tries the old one once more.
         let _ = tokio::time::timeout(CONNECTION_WAIT_MAX, layout.changed()).await;
     }
 
-    /// The way to every master, once one is known.
-    pub(super) async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
+    /// Returns the link to every master, once one is known.
+    pub(crate) async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
         let mut layout = self.layout.subscribe();
         let known = layout.wait_for(|layout| !layout.links.is_empty());
         match tokio::time::timeout(patience, known).await {
@@ -99,8 +100,8 @@ impl Cluster {
         }
     }
 
-    /// Where a master is that is reached.
-    pub(super) async fn any_address(&self) -> RedisResult<Address> {
+    /// Returns the address of a master, if possible one that is connected.
+    pub(crate) async fn any_address(&self) -> RedisResult<Address> {
         let links = self.links(CONNECTION_WAIT_MAX).await;
         let reached = links.iter().find(|link| link.up_now().is_some()).or(links.first());
         match reached {
@@ -123,11 +124,11 @@ impl Layout {
         (slot <= range.last).then(|| Arc::clone(&range.link))
     }
 
-    /// What was told; the ways to masters that stay are kept.
-    fn updated(&self, settings: &Arc<ServerSettings>, mut told: Told) -> Self {
-        told.ranges.sort_unstable_by_key(|&(first, ..)| first);
+    /// Returns the layout of a view. Masters that stay keep their links.
+    fn updated(&self, settings: &Arc<ServerSettings>, mut view: View) -> Self {
+        view.ranges.sort_unstable_by_key(|&(first, ..)| first);
         let mut links = HashMap::new();
-        let ranges = told.ranges.into_iter().map(|(first, last, address)| {
+        let ranges = view.ranges.into_iter().map(|(first, last, address)| {
             let link = links.entry(address).or_insert_with_key(|address| match self.links.get(address) {
                 Some(link) => Arc::clone(link),
                 None => Link::new(Arc::clone(settings), Target::Fixed(address.clone())),
@@ -139,7 +140,7 @@ impl Layout {
     }
 }
 
-/// Asks the masters for ever, or who is known as a node of the cluster while none of them tells.
+/// Asks the masters for the layout for ever, and the seeds while no master answers.
 async fn watch_over(
     settings: Arc<ServerSettings>,
     seeds: Vec<Address>,
@@ -148,40 +149,40 @@ async fn watch_over(
 ) {
     loop {
         let known = layout.borrow().clone();
-        let mut told = newest(join_all(known.links.values().map(|link| told_by_link(link))).await);
-        if told.is_none() {
-            told = newest(join_all(seeds.iter().map(|seed| told_by_seed(&settings, seed))).await);
+        let mut view = newest(join_all(known.links.values().map(|link| view_by_link(link))).await);
+        if view.is_none() {
+            view = newest(join_all(seeds.iter().map(|seed| view_by_seed(&settings, seed))).await);
         }
-        if let Some(told) = told {
-            layout.send_replace(known.updated(&settings, told));
+        if let Some(view) = view {
+            layout.send_replace(known.updated(&settings, view));
         }
         tokio::time::sleep(LOOK_INTERVAL_MIN).await;
-        // Whether it is time or urgent makes no difference.
+        // The interval is over, or `look_again` was called.
         let _ = tokio::time::timeout(LOOK_INTERVAL, look.notified()).await;
     }
 }
 
-/// Where nodes disagree, the one counts that has heard of most changes.
-fn newest(told: Vec<RedisResult<Told>>) -> Option<Told> {
-    let told = told.into_iter().filter_map(|told| {
-        told.inspect_err(|error| {
+/// Returns the view of the highest epoch, where nodes disagree.
+fn newest(views: Vec<RedisResult<View>>) -> Option<View> {
+    let views = views.into_iter().filter_map(|view| {
+        view.inspect_err(|error| {
             tracing::debug!(error = error as &dyn std::error::Error, "a node does not tell of its cluster");
         })
         .ok()
     });
-    told.max_by_key(|told| told.epoch)
+    views.max_by_key(|view| view.epoch)
 }
 
-async fn told_by_link(link: &Link) -> RedisResult<Told> {
+async fn view_by_link(link: &Link) -> RedisResult<View> {
     let up = link.up_now().ok_or_else(|| not_reached("the master cannot be reached"))?;
-    told_by(up.connection(), &link.address().await?).await
+    view_of(up.multiplexed(), &link.address().await?).await
 }
 
-async fn told_by_seed(settings: &ServerSettings, seed: &Address) -> RedisResult<Told> {
-    told_by(connect(settings, seed).await?, seed).await
+async fn view_by_seed(settings: &ServerSettings, seed: &Address) -> RedisResult<View> {
+    view_of(connect(settings, seed).await?, seed).await
 }
 
-async fn told_by(mut connection: MultiplexedConnection, at: &Address) -> RedisResult<Told> {
+async fn view_of(mut connection: MultiplexedConnection, at: &Address) -> RedisResult<View> {
     let asked = async {
         let info: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
         let slots: Vec<Value> = redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut connection).await?;
@@ -190,11 +191,11 @@ async fn told_by(mut connection: MultiplexedConnection, at: &Address) -> RedisRe
     let asked = tokio::time::timeout(LOOK_MAX, asked).await;
     let (info, slots) = asked.map_err(|_| not_reached("a node of the cluster does not answer"))??;
     let epoch = field(&info, "cluster_current_epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
-    Ok(Told { epoch, ranges: slots.into_iter().filter_map(|range| range_of(range, at)).collect() })
+    Ok(View { epoch, ranges: slots.into_iter().filter_map(|range| range_of(range, at)).collect() })
 }
 
-/// A range of slots: first, last, master, replicas. A node: host, port, and more. A host that is not told is the one
-/// that was asked.
+/// Reads an entry of `CLUSTER SLOTS`: first slot, last slot, master, replicas; a node is host, port, and more. A missing host
+/// is the host that was asked.
 fn range_of(told: Value, asked: &Address) -> Option<(Slot, Slot, Address)> {
     let Value::Array(range) = told else { return None };
     let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = &range[..] else { return None };

@@ -1,6 +1,7 @@
-//! A pool begins with what the ledger knows of it.
+//! Claims, and the opening of pools for them.
 
-use seatkeeper_core::{PoolId, Session, Sight, Terms};
+use async_trait::async_trait;
+use seatkeeper_core::{PoolId, Session, SessionId, Sight, Terms};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
@@ -9,18 +10,20 @@ use super::fault::Fault;
 use super::look::{Seen, Target, Turn, look};
 use super::step::CALL_TIMEOUT;
 use super::write::{Change, Events, Fate};
-use crate::contract::Receipt;
+use crate::Error;
+use crate::contract::{Admission, Claimed, Receipt, Request};
 use crate::open_pool::OpenPool;
 use crate::rebuild::Filling;
 
-impl PostgresRegistry {
-    pub(super) async fn open_pool(
+#[async_trait]
+impl Admission for PostgresRegistry {
+    async fn open(
         &self,
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,
-        live: &[Session],
-    ) -> Result<(), Fault> {
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
         let opening = async {
             let _turn = self.turn(pool.bucket()).await;
             let connection = self.connection().await?;
@@ -30,12 +33,34 @@ impl PostgresRegistry {
                     .await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
             let (receipt, events) =
-                open_in(&mut transaction, &seen, Filling { pool, seq, terms, live }).await?;
+                open_in(&mut transaction, &seen, Filling { pool, seq, terms, live: &live }).await?;
             transaction.commit().await.map_err(Fault::of_commit)?;
             self.backlog.told(receipt, events);
-            Ok(())
+            Ok::<_, Fault>(())
         };
-        tokio::time::timeout(CALL_TIMEOUT, opening).await?
+        Ok(tokio::time::timeout(CALL_TIMEOUT, opening).await??)
+    }
+
+    async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
+        let Request { pool, claim, policy, .. } = request;
+        let target =
+            Target::Pool { id: pool, holder: Some(&claim.holder), asked: [claim.session, claim.replace] };
+        loop {
+            self.room_in_journal().await?;
+            let made = self.step(
+                target,
+                |seen| Sight::to_admit(seen.terms, policy, seen.live, seen.now),
+                |open, now, events| {
+                    let fresh = SessionId::mint(now, pool.bucket(), self.region, rand::random());
+                    let (answer, _) = open.claim(request, fresh, now, events);
+                    (answer, open.pool.live(), open.limit())
+                },
+            );
+            let made = made.await?.ok_or(Error::PoolNotOpen)?;
+            if let (Some(answer), live, limit) = made.value {
+                return Ok(Claimed { answer, live, limit, receipt: made.receipt });
+            }
+        }
     }
 }
 

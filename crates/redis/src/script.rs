@@ -1,21 +1,21 @@
-//! A script, and how it is called.
+//! A Lua script, and the command that calls it.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use redis::{Cmd, ToRedisArgs};
 
-/// What most calls have room in.
-pub(super) const ARGS_USUAL: usize = 32;
-pub(super) const CALL_BYTES_USUAL: usize = 1_024;
+/// Arguments and bytes that a call has room for before it allocates again.
+const CALL_ARGS: usize = 32;
+const CALL_BYTES: usize = 1_024;
 
-/// A script that runs on the server. It is sent there once, and then called by its digest.
+/// A script that runs on the server. Its source is sent once to each server; calls name the source's SHA-1 digest.
 #[derive(Debug)]
 pub struct Script {
-    pub(super) source: String,
+    pub(crate) source: String,
     digest: String,
 }
 
 impl Script {
-    /// The script with this text.
+    /// Creates the script with this source.
     pub fn new(source: impl Into<String>) -> Self {
         let source = source.into();
         let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, source.as_bytes());
@@ -23,9 +23,9 @@ impl Script {
         Self { source, digest }
     }
 
-    /// The call of it on these keys, which must be in one slot. Its arguments follow.
+    /// Returns the `EVALSHA` command on these keys, which must be in one slot. The caller appends the arguments.
     pub fn call<K: ToRedisArgs>(&self, keys: impl ExactSizeIterator<Item = K>) -> Cmd {
-        let mut call = Cmd::with_capacity(ARGS_USUAL, CALL_BYTES_USUAL);
+        let mut call = Cmd::with_capacity(CALL_ARGS, CALL_BYTES);
         call.arg("EVALSHA").arg(&self.digest).arg(keys.len());
         keys.for_each(|key| {
             call.arg(key);

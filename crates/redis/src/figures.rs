@@ -1,52 +1,52 @@
-//! What servers tell of themselves, for those who watch over them.
+//! Figures of the servers for metrics: load, memory, clients, evictions.
 
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
-use super::connect::{self, field, info};
-use super::link::{Link, not_reached};
-use super::servers::Servers;
+use crate::connect::{self, field, info};
+use crate::error::not_reached;
+use crate::link::Link;
+use crate::servers::Servers;
 
-/// What one server tells of itself.
+/// The figures of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFigures {
-    /// Its run: it changes when the server is started anew.
+    /// The server's `run_id`, new at each start of the server.
     pub run: String,
-    /// Commands that it carries out a second at present.
+    /// Commands carried out a second at present.
     pub ops_per_sec: u64,
-    /// Bytes of memory that it uses.
+    /// Bytes of memory in use.
     pub memory_used: u64,
-    /// Bytes of memory that it may use; none: as many as there are.
+    /// Bytes of memory that the server may use; `None` without a limit.
     pub memory_max: Option<u64>,
     /// Connections of clients.
     pub clients: u64,
-    /// Keys that it has thrown away since it was started, for lack of memory.
+    /// Keys evicted for lack of memory since the server started.
     pub evicted_keys: u64,
-    /// Commands that it has found slow since it was started; none: it does not tell.
+    /// Commands in the slow log since the server started; `None` if the user may not read the log.
     pub slow_commands: Option<u64>,
     /// The reason for which the server is not fit for seats: it would evict sessions, or it refuses writes.
     pub unfit: Option<String>,
 }
 
 impl Servers {
-    /// What each of the servers tells of itself within `patience`, or why it does not. Of a cluster, each master; none
-    /// if no master is known.
+    /// Reads the figures of each server within `patience`; of a cluster, of each master. Empty if no master is known.
     pub async fn figures(&self, patience: Duration) -> Vec<RedisResult<ServerFigures>> {
         let links = self.links(patience).await;
         join_all(links.iter().map(|link| async move {
-            let told = tokio::time::timeout(patience, told_by(link)).await;
+            let told = tokio::time::timeout(patience, figures_of(link)).await;
             told.unwrap_or_else(|_| Err(not_reached("it does not answer in time")))
         }))
         .await
     }
 }
 
-async fn told_by(link: &Link) -> RedisResult<ServerFigures> {
-    let mut connection = link.up().await?.connection();
+async fn figures_of(link: &Link) -> RedisResult<ServerFigures> {
+    let mut connection = link.up().await?.multiplexed();
     let told = info(&mut connection, &["server", "clients", "memory", "stats"]).await?;
-    // A user may be allowed the one and not the other.
+    // A user may be allowed `INFO` and not `SLOWLOG`.
     let newest =
         redis::cmd("SLOWLOG").arg("GET").arg(1).query_async::<Vec<Vec<Value>>>(&mut connection).await;
     Ok(ServerFigures {
@@ -69,7 +69,7 @@ fn number(told: &str, name: &'static str) -> RedisResult<u64> {
     })
 }
 
-/// The entries of the slow log are numbered from 0 on, and the newest comes first.
+/// Returns how many entries the slow log has had, from its newest entry: entries are numbered from 0 on.
 fn slow_commands(newest: &[Vec<Value>]) -> u64 {
     match newest.first().and_then(|entry| entry.first()) {
         Some(Value::Int(number)) => number.unsigned_abs() + 1,

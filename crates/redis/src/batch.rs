@@ -1,0 +1,90 @@
+//! Batches: calls that wait at the same time go together in one command.
+//!
+//! A script costs Redis about as much to call as to run, and a node as much to send. A [`Batcher`] therefore has few
+//! commands under way, and calls that arrive meanwhile go with the next: the busier a node is, the less a call costs.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::{Mutex, oneshot};
+
+/// Sends calls in one command.
+pub trait SendBatch: Send + 'static {
+    /// A call.
+    type Call: Send + Sync + 'static;
+    /// The reply to a call.
+    type Reply: Send + 'static;
+
+    /// Sends at least one call, and returns the replies in the order of the calls. Calls past the end of the replies have no
+    /// reply.
+    fn send(&mut self, calls: &[Self::Call]) -> impl Future<Output = Vec<Self::Reply>> + Send;
+}
+
+/// A queue of calls, and tasks that send them in batches. The tasks end once the batcher is dropped and the queue is empty.
+#[derive(Debug)]
+pub struct Batcher<C, R> {
+    queue: mpsc::Sender<Waiting<C, R>>,
+}
+
+/// A call in the queue.
+#[derive(Debug)]
+struct Waiting<C, R> {
+    call: C,
+    reply: oneshot::Sender<R>,
+}
+
+impl<C: Send + Sync + 'static, R: Send + 'static> Batcher<C, R> {
+    /// Starts a task for each of `senders`, hence as many commands at a time. A command takes at most `calls_max` calls, and at
+    /// most `waiting_max` calls wait. Must be called in a runtime: the tasks run in it.
+    pub fn new<S: SendBatch<Call = C, Reply = R>>(
+        calls_max: usize,
+        waiting_max: usize,
+        senders: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let (queue, waiting) = mpsc::channel(waiting_max);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for sender in senders {
+            tokio::spawn(send_batches(sender, calls_max, Arc::clone(&waiting)));
+        }
+        Self { queue }
+    }
+
+    /// Sends a call with others, and returns the reply. A full queue exerts backpressure: the caller waits. `None` if the call
+    /// has no reply.
+    pub async fn call(&self, call: C) -> Option<R> {
+        let (reply, replied) = oneshot::channel();
+        self.queue.send(Waiting { call, reply }).await.ok()?;
+        replied.await.ok()
+    }
+
+    /// Sends a call like [`call`](Self::call), but returns `None` at once if the queue is full.
+    pub async fn try_call(&self, call: C) -> Option<R> {
+        let (reply, replied) = oneshot::channel();
+        self.queue.try_send(Waiting { call, reply }).ok()?;
+        replied.await.ok()
+    }
+}
+
+/// Sends the calls of a queue until the queue is closed.
+async fn send_batches<S: SendBatch>(
+    mut sender: S,
+    calls_max: usize,
+    queue: Arc<Mutex<Receiver<Waiting<S::Call, S::Reply>>>>,
+) {
+    let mut batch = Vec::with_capacity(calls_max);
+    let (mut calls, mut replies) = (Vec::with_capacity(calls_max), Vec::with_capacity(calls_max));
+    while queue.lock().await.recv_many(&mut batch, calls_max).await > 0 {
+        for Waiting { call, reply } in batch.drain(..) {
+            calls.push(call);
+            replies.push(reply);
+        }
+        for (value, reply) in sender.send(&calls).await.into_iter().zip(replies.drain(..)) {
+            // The caller may have gone.
+            let _ = reply.send(value);
+        }
+        calls.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

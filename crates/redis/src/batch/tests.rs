@@ -1,0 +1,75 @@
+use futures_util::future::join_all;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::{Batcher, SendBatch};
+
+/// Replies with the double of each call below 100, once it may. Reports the size of each batch.
+struct Doubler {
+    may_send: UnboundedReceiver<()>,
+    sizes: UnboundedSender<usize>,
+}
+
+impl SendBatch for Doubler {
+    type Call = u32;
+    type Reply = u32;
+
+    async fn send(&mut self, calls: &[u32]) -> Vec<u32> {
+        self.sizes.send(calls.len()).expect("the test listens");
+        self.may_send.recv().await;
+        calls.iter().take_while(|call| **call < 100).map(|call| call * 2).collect()
+    }
+}
+
+fn doubler() -> (Doubler, UnboundedSender<()>, UnboundedReceiver<usize>) {
+    let ((allow, may_send), (sizes, seen)) = (unbounded_channel(), unbounded_channel());
+    (Doubler { may_send, sizes }, allow, seen)
+}
+
+#[tokio::test]
+async fn calls_that_arrive_while_a_command_is_under_way_go_together_with_the_next() {
+    let (sender, allow, mut sizes) = doubler();
+    let batcher = Batcher::new(4, 16, [sender]);
+    let first = batcher.call(1);
+    let rest = async {
+        assert_eq!(sizes.recv().await, Some(1));
+        let rest = join_all((2..8).map(|call| batcher.call(call)));
+        let allow = async {
+            // The six calls are in the queue once each was polled.
+            tokio::task::yield_now().await;
+            (0..3).for_each(|_| allow.send(()).expect("the sender waits"));
+        };
+        tokio::join!(rest, allow).0
+    };
+    let (first, rest) = tokio::join!(first, rest);
+    assert_eq!((first, rest), (Some(2), (2..8).map(|call| Some(call * 2)).collect()));
+    assert_eq!((sizes.recv().await, sizes.recv().await), (Some(4), Some(2)));
+}
+
+#[tokio::test]
+async fn a_call_past_the_end_of_the_replies_has_none_and_the_next_batch_is_sent() {
+    let (sender, allow, _sizes) = doubler();
+    let batcher = Batcher::new(4, 16, [sender]);
+    (0..3).for_each(|_| allow.send(()).expect("the sender waits"));
+    assert_eq!(batcher.call(100).await, None);
+    assert_eq!(batcher.call(7).await, Some(14));
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_who_does_not_wait() {
+    let (sender, allow, mut sizes) = doubler();
+    let batcher = Batcher::new(1, 1, [sender]);
+    let under_way = batcher.call(1);
+    let others = async {
+        sizes.recv().await;
+        let refused = async {
+            // The other future was polled, so the queue is full.
+            tokio::task::yield_now().await;
+            let refused = batcher.try_call(3).await;
+            (0..2).for_each(|_| allow.send(()).expect("the sender waits"));
+            refused
+        };
+        tokio::join!(batcher.call(2), refused)
+    };
+    let (first, (waited, refused)) = tokio::join!(under_way, others);
+    assert_eq!((first, waited, refused), (Some(2), Some(4), None));
+}

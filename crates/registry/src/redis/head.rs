@@ -1,0 +1,91 @@
+//! The head of a bucket: stage, epoch, clock, and the numbers of the journal. `lib/bucket.lua` describes the bytes.
+
+use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_redis::Retry;
+
+use super::codec::{Garbled, Reader};
+use super::scripts::{FORMAT, HEAD_NUMBERS_BYTES};
+use crate::Identity;
+
+/// Whether a bucket is served or being rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Rebuilding,
+    Serving,
+}
+
+impl Stage {
+    /// Returns whether a call may be repeated. Calls on a served bucket are idempotent; a bucket is filled only once.
+    pub(super) fn retry(self) -> Retry {
+        match self {
+            Self::Rebuilding => Retry::Never,
+            Self::Serving => Retry::WhenCutOff,
+        }
+    }
+}
+
+/// The demand of a call: the stage and the epoch that its bucket must be in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    pub(super) bucket: Bucket,
+    pub(super) stage: Stage,
+    pub(super) epoch: u64,
+}
+
+impl Demand {
+    /// Returns the stamp of a head that meets the demand on a server of this identity.
+    pub(super) fn stamp(&self, identity: &str) -> Vec<u8> {
+        stamp(self.stage, self.epoch, identity)
+    }
+}
+
+/// Returns the stamp, with which the head of a bucket begins.
+pub(super) fn stamp(stage: Stage, epoch: u64, identity: &str) -> Vec<u8> {
+    let (stage, identity) = match stage {
+        Stage::Rebuilding => (0, ""),
+        Stage::Serving => (1, identity),
+    };
+    let mut bytes = vec![FORMAT, stage];
+    bytes.extend_from_slice(&epoch.to_be_bytes()[2..]);
+    bytes.extend_from_slice(identity.as_bytes());
+    bytes
+}
+
+/// The head of a bucket.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) stage: Stage,
+    pub(super) epoch: u64,
+    /// The identity of the memory that was filled; empty while the bucket is rebuilt.
+    pub(super) identity: Identity,
+    pub(super) last: u64,
+    pub(super) acknowledged: u64,
+    /// A lower bound of the time at which the first pool of the bucket is due.
+    pub(super) due: RegistryTime,
+    /// The end of the bucket's lease, unless it is renewed.
+    pub(super) leased_until: RegistryTime,
+}
+
+impl Head {
+    /// Reads a head.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Garbled> {
+        let split = bytes.len().checked_sub(HEAD_NUMBERS_BYTES).ok_or(Garbled("the head of a bucket"))?;
+        let (mut stamp, mut numbers) = (Reader::new(&bytes[..split]), Reader::new(&bytes[split..]));
+        if stamp.byte()? != FORMAT {
+            return Err(Garbled("another version of Seatkeeper's format"));
+        }
+        let stage = if stamp.byte()? == 1 { Stage::Serving } else { Stage::Rebuilding };
+        let epoch = stamp.number(6)?;
+        let identity = Identity(stamp.rest_text()?.to_string().into());
+        numbers.number(6)?;
+        Ok(Self {
+            stage,
+            epoch,
+            identity,
+            last: numbers.number(6)?,
+            acknowledged: numbers.number(6)?,
+            due: RegistryTime::from_millis(numbers.number(6)?),
+            leased_until: RegistryTime::from_millis(numbers.number(6)?),
+        })
+    }
+}
