@@ -6,8 +6,9 @@ import json
 import math
 import re
 from collections import Counter, deque
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Optional
 
 from seatkeeper._core.clocks import MILLISECOND, NEVER, SECOND, Now
 from seatkeeper._core.events import (

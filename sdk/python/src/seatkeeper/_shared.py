@@ -74,7 +74,7 @@ class Shared:
             return self._finish
 
     def listen(self, listener: Callable[[State], None]) -> Callable[[], None]:
-        """Tells ``listener`` the present state and every change, on the driver's thread; returns a function that stops."""
+        """Tells ``listener`` the present state, and every change on the driver's thread; returns a function to stop."""
         with self._changed:
             self._listeners.append(listener)
             listener(self._state)

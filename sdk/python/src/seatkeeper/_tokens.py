@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import Awaitable, Callable, Optional, Union
+from typing import Callable, Optional, Union
 
 from ._threads import call_in_thread
 

@@ -103,9 +103,7 @@ class Transport:
     async def _resolve(self) -> list[str]:
         """Looks the host up; during an outage of the name service the last addresses serve."""
         try:
-            found = await call_in_thread(
-                lambda: socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-            )
+            found = await call_in_thread(lambda: socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
         except (OSError, RuntimeError, UnicodeError):
             return self._addresses
         self._addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))

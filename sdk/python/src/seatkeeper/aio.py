@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, AsyncIterator, Optional, Union
+from typing import Any, Optional, Union
 
 from . import _tokens
 from ._core.events import Finish

@@ -88,8 +88,8 @@ class Seat(SeatView):
     def on_change(self, callback: Callback) -> Callable[[], None]:
         """Tells ``callback`` the present state and every change; returns a function that ends this.
 
-        The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go to
-        the logger ``seatkeeper``. A deadline that merely moves is no change.
+        The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go
+        to the logger ``seatkeeper``. A deadline that merely moves is no change.
         """
         return self._shared.listen(lambda state: self._dispatcher.put(callback, state))
 

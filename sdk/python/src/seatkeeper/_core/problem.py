@@ -146,6 +146,5 @@ def _holders(members: dict[str, Any]) -> tuple[Holder, ...]:
 
 def _errors(members: dict[str, Any]) -> tuple[FieldError, ...]:
     return tuple(
-        FieldError(text(error, "field") or "", text(error, "message") or "")
-        for error in _objects(members, "errors")
+        FieldError(text(error, "field") or "", text(error, "message") or "") for error in _objects(members, "errors")
     )

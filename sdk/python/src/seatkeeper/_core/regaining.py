@@ -170,8 +170,6 @@ class Regaining(Phase):
         return self
 
     def _ask(self, refreshed: bool, context: Context) -> None:
-        if self._only_renews:
-            call = requests.heartbeat(self.lease.session)
-        else:
-            call = requests.acquire(context.plan)
+        session, plan = self.lease.session, context.plan
+        call = requests.heartbeat(session) if self._only_renews else requests.acquire(plan)
         self._exchange = exchanges.send(call, acquiring.TIMEOUT, refreshed, self._retry, context)
