@@ -66,6 +66,11 @@ class Server:
         self.run("license", "create", "--key", key, "--seats", str(seats), "--ttl-seconds", str(ttl_seconds))
         return key
 
+    def license_id(self, key: str) -> str:
+        """Returns the id of a license."""
+        answer: Any = json.loads(self.run("license", "list", "--json"))
+        return str(next(row["license_id"] for row in answer["items"] if row["license_key"] == key))
+
     def token(self, user: str = "ann") -> str:
         """Returns a bearer token for ``user``."""
         return self.run("token", "--user", user).strip()

@@ -88,7 +88,7 @@ class RealServer(unittest.TestCase):
         self.assertEqual(states.kinds(), ["active", "released"])
 
     def test_a_full_license_is_denied_and_a_wait_gets_the_seat(self) -> None:
-        key = self.server.license("FULL", ttl_seconds=60)
+        key = self.server.license("FULL", ttl_seconds=3)
         client = self.client()
         first = client.license(key).acquire(machine="first")
         with self.assertRaises(Denied) as denied:
