@@ -87,11 +87,15 @@ export class Client {
 
 /** A license on one server. */
 export class License {
+  // Private fields keep the key out of a log that shows the object.
+  readonly #key: string;
+  readonly #open: () => Driver;
+
   /** Made by `Client.license` alone. */
-  constructor(
-    private readonly key: string,
-    private readonly open: () => Driver,
-  ) {}
+  constructor(key: string, open: () => Driver) {
+    this.#key = key;
+    this.#open = open;
+  }
 
   /**
    * Acquires a seat, and keeps it until it is given back.
@@ -100,10 +104,10 @@ export class License {
    * of `options.signal`.
    */
   async acquire(options: AcquireOptions): Promise<Seat> {
-    const wanted = plan(this.key, options);
+    const wanted = plan(this.#key, options);
     const { signal } = options;
     signal?.throwIfAborted();
-    const driver = this.open();
+    const driver = this.#open();
     const { key, shared } = driver.start(wanted);
     const abort = () => driver.release(key);
     signal?.addEventListener("abort", abort);
