@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -189,6 +190,32 @@ class RealServer(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
         self.assertIn("fork", self.server.live_machines())
         seat.check()
+
+    @unittest.skipUnless(hasattr(signal, "SIGSTOP"), "SIGSTOP")
+    def test_a_program_that_was_stopped_past_its_deadline_goes_on_without_a_seat_that_is_taken(self) -> None:
+        key = self.server.license("STOPPED", ttl_seconds=2)
+        program = (
+            "import os, sys, seatkeeper\n"
+            "client = seatkeeper.Client(os.environ['URL'], token=os.environ['TOKEN'])\n"
+            "seat = client.license('STOPPED').acquire(machine='stopped')\n"
+            "print('held', flush=True)\n"
+            "sys.stdin.readline()\n"
+            "print(seat.is_valid, seat.wait_until_over(30).reason, flush=True)\n"
+        )
+        variables = {"URL": self.server.url, "TOKEN": self.server.token()}
+        command = [sys.executable, "-c", program]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, env={**os.environ, **variables}, stdin=pipe, stdout=pipe, text=True) as stopped:
+            assert stopped.stdin is not None
+            assert stopped.stdout is not None
+            self.assertEqual(stopped.stdout.readline(), "held\n")
+            stopped.send_signal(signal.SIGSTOP)
+            with self.client().license(key).acquire(machine="other", wait=LONG) as other:
+                stopped.stdin.write("\n")
+                stopped.stdin.flush()
+                stopped.send_signal(signal.SIGCONT)
+                self.assertIn(stopped.stdout.readline(), ("False deadline\n", "False expired\n"))
+                other.check()
 
     def test_a_token_file_is_read_again_when_the_server_rejects_the_token(self) -> None:
         key = self.server.license("TOKENS", seats=2)
