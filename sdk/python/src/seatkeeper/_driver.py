@@ -32,7 +32,7 @@ from ._core.tokens import Rejected, TokenKeeper
 from ._shared import Session, Shared
 from ._threads import post
 from ._tokens import Fetch, NoToken, TokenCache
-from ._transport import Transport, TransportError
+from ._transport import Server, Transport, TransportError
 from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
@@ -60,10 +60,10 @@ class Driver:
     The driver belongs to the process that started it: a forked child neither beats nor releases.
     """
 
-    def __init__(self, transport: Transport, fetch: Fetch) -> None:
+    def __init__(self, server: Server, fetch: Fetch) -> None:
         """Starts the thread. No request is sent."""
         self._pid = os.getpid()
-        self._transport = transport
+        self._server = server
         self._fetch = fetch
         self._seats: dict[int, Entry] = {}
         self._keys = itertools.count()
@@ -115,9 +115,10 @@ class Driver:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._tokens = TokenCache(self._fetch)
+        self._transport, self._tokens = Transport(self._server), TokenCache(self._fetch)
         try:
             self._loop.run_forever()
+            self._loop.run_until_complete(_end_tasks(self._loop))
         finally:
             self._loop.close()
 
@@ -139,9 +140,6 @@ class Driver:
 
     def _stop_if_idle(self) -> None:
         if self._closing is not None and not self._seats:
-            for task in self._work:
-                task.cancel()
-            # The loop still delivers the cancellations before it stops.
             self._loop.call_soon(self._closing)
 
     def _set_timer(self) -> None:
@@ -264,6 +262,14 @@ class Driver:
         if wake_at is not None and wake_at != entry.wake_at:
             heapq.heappush(self._timers, (wake_at, key))
         entry.wake_at = wake_at
+
+
+async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancels the tasks that are left, and waits until each has closed its connection."""
+    tasks = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _guarded(call: Callable[[], None]) -> None:

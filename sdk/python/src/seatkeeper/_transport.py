@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import io
+import ipaddress
 import json
 import socket
 import ssl
@@ -17,6 +18,8 @@ from .errors import Misuse
 
 #: The largest answer that is read: no answer of a server comes near.
 ANSWER_BYTES_MAX = 1 << 20
+#: Connections of one client at a time: a server's queue of new connections is short.
+CONNECTIONS_MAX = 64
 USER_AGENT = "seatkeeper-python/0.1.0"
 
 
@@ -28,8 +31,8 @@ class TransportError(Exception):
         self.failure = failure
 
 
-class Transport:
-    """A server, and the way to it: one connection for each request, for heartbeats are minutes apart."""
+class Server:
+    """The address of a server, and the terms of a connection to it."""
 
     def __init__(self, url: str, tls: Optional[ssl.SSLContext], connect_timeout: float) -> None:
         """Parses the address; raises ``Misuse`` if it is none."""
@@ -41,23 +44,45 @@ class Transport:
             raise Misuse(wrong) from error
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise Misuse(wrong)
-        self._host = parts.hostname
-        self._port = port or (443 if parts.scheme == "https" else 80)
-        self._authority = parts.netloc
-        self._prefix = parts.path.rstrip("/")
-        self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
-        self._connect_timeout = connect_timeout
-        self._addresses: list[str] = []
+        self.host = parts.hostname
+        self.port = port or (443 if parts.scheme == "https" else 80)
+        self.authority = parts.netloc
+        #: The path before ``/api``, behind a proxy.
+        self.prefix = parts.path.rstrip("/")
+        self.tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
+        self.connect_timeout = connect_timeout
+
+    @property
+    def is_named(self) -> bool:
+        """True if the host is a name, and no IP address."""
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return True
+        return False
+
+
+class Transport:
+    """The way to a server: one connection for each request, for heartbeats are minutes apart."""
+
+    def __init__(self, server: Server) -> None:
+        """Must be called on the thread of the event loop that sends the requests."""
+        self._server = server
+        #: The addresses of the host, as the last lookup found them.
+        self._addresses = [] if server.is_named else [server.host]
+        self._lookup: Optional[asyncio.Task[list[str]]] = None
+        self._connections = asyncio.Semaphore(CONNECTIONS_MAX)
 
     async def send(self, call: Call, token: str) -> Response:
         """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts."""
-        reader, writer = await self._connect()
-        try:
-            return await self._exchange(call, token, reader, writer)
-        except OSError as error:
-            raise TransportError(Failure.RESET_AFTER_SEND) from error
-        finally:
-            writer.transport.abort()
+        async with self._connections:
+            reader, writer = await self._connect()
+            try:
+                return await self._exchange(call, token, reader, writer)
+            except OSError as error:
+                raise TransportError(Failure.RESET_AFTER_SEND) from error
+            finally:
+                writer.transport.abort()
 
     async def _exchange(
         self, call: Call, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -76,8 +101,8 @@ class Transport:
     def _encode(self, call: Call, token: str) -> bytes:
         body = b"" if call.body is None else json.dumps(call.body).encode()
         head = [
-            f"{call.method} {self._prefix}{call.path} HTTP/1.1",
-            f"Host: {self._authority}",
+            f"{call.method} {self._server.prefix}{call.path} HTTP/1.1",
+            f"Host: {self._server.authority}",
             f"Authorization: Bearer {token}",
             "Accept: application/json",
             f"User-Agent: {USER_AGENT}",
@@ -90,20 +115,34 @@ class Transport:
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connects to the first address that answers."""
-        tls_name = self._host if self._tls else None
+        server = self._server
         last: Optional[Exception] = None
+        tls_name = server.host if server.tls else None
         for address in await self._resolve():
-            opening = asyncio.open_connection(address, self._port, ssl=self._tls, server_hostname=tls_name)
+            opening = asyncio.open_connection(address, server.port, ssl=server.tls, server_hostname=tls_name)
             try:
-                return await asyncio.wait_for(opening, self._connect_timeout)
+                return await asyncio.wait_for(opening, server.connect_timeout)
             except (OSError, asyncio.TimeoutError) as error:
                 last = error
         raise TransportError(Failure.REFUSED) from last
 
     async def _resolve(self) -> list[str]:
-        """Looks the host up; during an outage of the name service the last addresses serve."""
+        """Returns the addresses of the host; one lookup at a time serves every request."""
+        if not self._server.is_named:
+            return self._addresses
+        if self._lookup is None:
+            self._lookup = asyncio.ensure_future(self._look_up())
         try:
-            found = await call_in_thread(lambda: socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
+            return await asyncio.shield(self._lookup)
+        finally:
+            if self._lookup is not None and self._lookup.done():
+                self._lookup = None
+
+    async def _look_up(self) -> list[str]:
+        """Looks the host up; during an outage of the name service the last addresses serve."""
+        server = self._server
+        try:
+            found = await call_in_thread(lambda: socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM))
         except (OSError, RuntimeError, UnicodeError):
             return self._addresses
         self._addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -18,7 +18,7 @@ from ._dispatcher import Callback, Dispatcher
 from ._driver import Driver
 from ._shared import Shared
 from ._tokens import TokenSource
-from ._transport import Transport
+from ._transport import Server
 from .errors import Closed, Denied, Misuse, Offline
 from .seat import Seat
 
@@ -37,7 +37,7 @@ class Connection:
         connect_timeout: float,
     ) -> None:
         tls = ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else None
-        self._transport = Transport(url, tls, connect_timeout)
+        self._server = Server(url, tls, connect_timeout)
         self._fetch = fetch
         self._driver: Optional[Driver] = None
         self._opening = threading.Lock()
@@ -55,7 +55,7 @@ class Connection:
             if self._closed:
                 raise Closed("the client is closed")
             if self._driver is None:
-                self._driver = Driver(self._transport, self._fetch)
+                self._driver = Driver(self._server, self._fetch)
                 atexit.register(self.close)
             return self._driver
 
