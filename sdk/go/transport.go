@@ -19,6 +19,8 @@ const (
 	// answerBytesMax is the size of the largest answer that is read: no answer of a server comes near.
 	answerBytesMax = 1 << 20
 	connectTimeout = 5 * time.Second
+	// connectionsMax bounds the connections of one client: a server's queue of new connections is short.
+	connectionsMax = 64
 )
 
 // transport is a server, and the way to it.
@@ -44,6 +46,7 @@ func newHTTPClient() *http.Client {
 			DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
 			TLSHandshakeTimeout: connectTimeout,
 			ForceAttemptHTTP2:   true,
+			MaxConnsPerHost:     connectionsMax,
 			MaxIdleConnsPerHost: 2,
 			IdleConnTimeout:     30 * time.Second,
 		},
