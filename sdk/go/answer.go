@@ -1,0 +1,169 @@
+package seatkeeper
+
+import "time"
+
+// grant is a granted acquire.
+type grant struct {
+	session, licenseID    string
+	seatsUsed, seatsTotal int
+	expiresIn, grace      time.Duration
+	// interval is nil if the server told none.
+	interval *time.Duration
+	// reacquires is false if only the program may acquire again after expired.
+	reacquires bool
+}
+
+// renewal is an answered heartbeat; nil keeps the last value.
+type renewal struct {
+	expiresIn, interval, grace *time.Duration
+	reacquires                 *bool
+}
+
+// setbackKind is the kind of an answer that grants or renews nothing.
+type setbackKind int
+
+const (
+	// transient: the server, or a proxy before it, cannot answer now: try again.
+	transient setbackKind = iota
+	// hopeless: the server cannot do this at all: the next try comes no sooner than the next heartbeat.
+	hopeless
+	// unauthenticated: the token is not accepted.
+	unauthenticated
+	// refused: the server refuses the request itself.
+	refused
+)
+
+// setback is an answer that grants or renews nothing.
+type setback struct {
+	kind       setbackKind
+	failure    Failure
+	retryAfter time.Duration
+	// problem is set in unauthenticated and refused.
+	problem *Denied
+}
+
+const (
+	// graceMax is the longest grace that a server may give: a week.
+	graceMax = 7 * 24 * time.Hour
+	// spanMax is the longest span that a server may tell: ten years.
+	spanMax = 10 * 365 * 24 * time.Hour
+)
+
+// readAcquire reads the answer to an acquire; the setback is nil if the answer is a grant.
+func readAcquire(r response) (grant, *setback) {
+	if r.status != 200 && r.status != 201 {
+		return grant{}, readSetback(r)
+	}
+	terms, ok := readTerms(r.body)
+	if !ok || terms.expiresIn == nil || terms.session == "" {
+		return grant{}, garbage()
+	}
+	granted := grant{
+		session:    terms.session,
+		licenseID:  terms.text("license_id"),
+		expiresIn:  *terms.expiresIn,
+		interval:   terms.interval,
+		reacquires: terms.reacquires == nil || *terms.reacquires,
+	}
+	if terms.grace != nil {
+		granted.grace = *terms.grace
+	}
+	if used, ok := terms.whole("seats_used"); ok {
+		granted.seatsUsed = int(used)
+	}
+	if total, ok := terms.whole("seats_total"); ok {
+		granted.seatsTotal = int(total)
+	}
+	return granted, nil
+}
+
+// readHeartbeat reads the answer to a heartbeat; the setback is nil if the answer is a renewal.
+func readHeartbeat(r response) (renewal, *setback) {
+	switch r.status {
+	case 204:
+		return renewal{}, nil
+	case 200:
+		terms, ok := readTerms(r.body)
+		if !ok {
+			return renewal{}, garbage()
+		}
+		return terms.renewal, nil
+	default:
+		return renewal{}, readSetback(r)
+	}
+}
+
+// goneReason returns the reason of a 410: the member reason, else by the kind of problem.
+func goneReason(problem *Denied) Reason {
+	switch {
+	case problem.reason != "":
+		return Reason(problem.reason)
+	case problem.code == "session-expired":
+		return ReasonExpired
+	case problem.code == "session-entitlement-ended":
+		return ReasonEntitlementEnded
+	default:
+		return ReasonEnded
+	}
+}
+
+// terms are the terms of a seat.
+type terms struct {
+	members
+	renewal
+	session string
+}
+
+// readTerms reads the terms of a seat; false if the body is no object, or a span in it is none.
+func readTerms(body []byte) (terms, bool) {
+	parsed, ok := parseMembers(body)
+	if !ok {
+		return terms{}, false
+	}
+	told := terms{members: parsed, session: parsed.text("session_id")}
+	read := func(name string, longest time.Duration) *time.Duration {
+		if parsed[name] == nil {
+			return nil
+		}
+		span, isSpan := parsed.span(name, longest)
+		ok = ok && isSpan
+		return &span
+	}
+	told.expiresIn = read("expires_in_seconds", spanMax)
+	told.interval = read("heartbeat_interval_seconds", spanMax)
+	told.grace = read("grace_seconds", graceMax)
+	if policy := parsed["reacquire"]; policy != nil {
+		// A policy that this version does not know forbids to acquire again.
+		reacquires := policy == "expired_only"
+		told.reacquires = &reacquires
+	}
+	return told, ok
+}
+
+func readSetback(r response) *setback {
+	problem := parseProblem(r.status, r.body)
+	switch status := r.status; {
+	case status == 401:
+		if problem == nil {
+			problem = unnamedProblem(status)
+		}
+		return &setback{kind: unauthenticated, problem: problem}
+	case status == 501 || status == 505:
+		return &setback{kind: hopeless}
+	case status == 408 || status == 429 || (status >= 500 && status <= 599):
+		retryAfter := min(r.retryAfter, spanMax)
+		if problem != nil {
+			retryAfter = max(retryAfter, problem.RetryAfter)
+		}
+		return &setback{kind: transient, failure: FailureUnavailable, retryAfter: retryAfter}
+	case status >= 400 && status <= 499 && problem != nil:
+		return &setback{kind: refused, problem: problem}
+	default:
+		// A page of a proxy, a redirect or an unknown success tells nothing about the seat.
+		return garbage()
+	}
+}
+
+func garbage() *setback {
+	return &setback{kind: transient, failure: FailureGarbage}
+}

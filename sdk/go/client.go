@@ -1,0 +1,289 @@
+// Package seatkeeper holds license seats of a Seatkeeper server: acquire, heartbeats, loss, release.
+//
+// The package starts no goroutine without a seat, installs no signal handler, prints nothing, keeps no package state, and
+// reads neither the environment nor unnamed files.
+package seatkeeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// lookInterval is the longest pause between two readings of the clocks: timers do not count the sleep of a host.
+const lookInterval = time.Second
+
+// A Client is a client of one server. All seats of a client share one timer. Every method may be called from any
+// goroutine.
+type Client struct {
+	clock     *hostClock
+	transport transport
+	tokens    *tokenCache
+	logger    *slog.Logger
+
+	mu       sync.Mutex
+	seats    map[*Seat]struct{}
+	keeper   tokenKeeper
+	timer    *time.Timer
+	last     reading
+	isClosed bool
+}
+
+// NewClient describes the server at address, http://HOST:PORT or https://HOST:PORT. No request is sent. One of the
+// options Token, TokenFile and TokenSource is required.
+func NewClient(address string, options ...ClientOption) (*Client, error) {
+	base, err := parseBase(address)
+	if err != nil {
+		return nil, err
+	}
+	tokens := &tokenCache{}
+	c := &Client{
+		clock:     newHostClock(),
+		transport: transport{base: base, client: newHTTPClient(), tokens: tokens},
+		tokens:    tokens,
+		logger:    slog.New(silent{}),
+		seats:     map[*Seat]struct{}{},
+	}
+	for _, option := range options {
+		option(c)
+	}
+	if tokens.source == nil {
+		return nil, errors.New("seatkeeper: a client needs one of Token, TokenFile and TokenSource")
+	}
+	c.last = c.clock.read()
+	return c, nil
+}
+
+// License returns the license with this key. No request is sent.
+func (c *Client) License(key string) *License {
+	return &License{client: c, key: key}
+}
+
+// Wake makes every seat ask the server at once, for a host that knows of a sleep or a new network.
+func (c *Client) Wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for seat := range c.seats {
+		c.step(seat, wakeEvent{})
+	}
+	c.setTimer()
+}
+
+// Close gives every seat back within two seconds, or until ctx is done.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.isClosed = true
+	var released []*Seat
+	for seat := range c.seats {
+		released = append(released, seat)
+		c.step(seat, releaseEvent{})
+	}
+	c.setTimer()
+	c.mu.Unlock()
+	var failed []error
+	for _, seat := range released {
+		failed = append(failed, seat.finished(ctx))
+	}
+	c.transport.client.CloseIdleConnections()
+	return errors.Join(failed...)
+}
+
+// A License is a license on one server.
+type License struct {
+	client *Client
+	key    string
+}
+
+// Acquire acquires a seat, and keeps it until Seat.Release or Client.Close.
+//
+// The error is a *Denied if the server refuses, an *Unreachable if the server does not answer, and the cause of ctx once
+// ctx is done; a seat that came too late is given back. After Acquire has returned, ctx has no effect on the seat.
+func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat, error) {
+	p := &plan{licenseKey: l.key, patience: patienceDefault}
+	for _, option := range options {
+		option(p)
+	}
+	if p.machineID == "" {
+		return nil, errors.New("seatkeeper: Machine is missing: want a name of this machine that stays the same")
+	}
+	if _, err := json.Marshal(p.metadata); err != nil {
+		return nil, fmt.Errorf("seatkeeper: the metadata are no JSON: %w", err)
+	}
+	seat, err := l.client.start(p)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-seat.acquired:
+	case <-ctx.Done():
+		l.client.release(seat)
+		return nil, context.Cause(ctx)
+	}
+	switch state := seat.State(); state.Kind {
+	case Refused:
+		l.client.release(seat)
+		return nil, state.Err
+	case Released:
+		return nil, ErrClosed
+	default:
+		if p.onChange != nil {
+			seat.OnChange(p.onChange)
+		}
+		return seat, nil
+	}
+}
+
+func (c *Client) start(p *plan) (*Seat, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosed {
+		return nil, ErrClosed
+	}
+	seat := newSeat(c)
+	var actions []action
+	seat.machine, actions = newMachine(p, c.clock.read())
+	c.seats[seat] = struct{}{}
+	c.carryOut(seat, actions)
+	c.setTimer()
+	return seat, nil
+}
+
+func (c *Client) release(seat *Seat) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.step(seat, releaseEvent{})
+	c.setTimer()
+}
+
+// tick fires the timers that are due; after a sleep of the host, it steps every machine.
+func (c *Client) tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.read()
+	slept := now.sleptSince(c.last)
+	c.last = now
+	for seat := range c.seats {
+		if slept || now.boot >= seat.machine.wakeAt() {
+			c.step(seat, tickEvent{})
+		}
+	}
+	c.setTimer()
+}
+
+// setTimer sets the timer to the first time at which a machine wants a tick. The caller holds the lock.
+func (c *Client) setTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if len(c.seats) == 0 {
+		return
+	}
+	wakeAt := never
+	for seat := range c.seats {
+		wakeAt = min(wakeAt, seat.machine.wakeAt())
+	}
+	pause := min(max(0, time.Duration(wakeAt-c.clock.boot())), lookInterval)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(pause, c.tick)
+	} else {
+		c.timer.Reset(pause)
+	}
+}
+
+// step steps the machine of a seat, and carries out the actions. The caller holds the lock.
+func (c *Client) step(seat *Seat, ev event) {
+	defer func() {
+		// An error of the client itself must not end the program; the seat ends at its deadline.
+		if panicked := recover(); panicked != nil {
+			c.logger.Error("the client failed; the seat ends at its deadline", "panic", fmt.Sprint(panicked))
+		}
+	}()
+	if _, isOurs := c.seats[seat]; isOurs {
+		c.carryOut(seat, seat.machine.step(ev, c.clock.read(), rand.Float64()))
+	}
+}
+
+func (c *Client) carryOut(seat *Seat, actions []action) {
+	isTold := false
+	for _, a := range actions {
+		switch a := a.(type) {
+		case sendAction:
+			c.send(seat, a.request)
+		case cancelAction:
+			if seat.flight == a.request {
+				seat.abort()
+			}
+		case refreshTokenAction:
+			c.refreshToken(seat)
+		case tellAction:
+			isTold = true
+		case finishAction:
+			delete(c.seats, seat)
+			seat.finish(a.finish)
+		}
+	}
+	seat.publish(isTold)
+}
+
+// send sends a request from a goroutine of its own.
+func (c *Client) send(seat *Seat, r request) {
+	ctx, abort := context.WithCancel(context.Background())
+	seat.flight, seat.abort, seat.sentWith = r.id, abort, c.keeper.current
+	go func() {
+		defer abort()
+		ev := c.transport.send(ctx, r)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.step(seat, ev)
+		c.setTimer()
+	}()
+}
+
+func (c *Client) refreshToken(seat *Seat) {
+	switch c.keeper.reject(seat.sentWith) {
+	case superseded:
+		go c.tokenCame(seat)
+	case refreshing:
+		seat.wantsToken = true
+	case refresh:
+		seat.wantsToken = true
+		go c.refresh()
+	}
+}
+
+// tokenCame sends the request of a seat again, for a token that came since.
+func (c *Client) tokenCame(seat *Seat) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.step(seat, tokenReadyEvent{})
+	c.setTimer()
+}
+
+// tokenTimeout is the time that a token source has for a fresh token.
+const tokenTimeout = 30 * time.Second
+
+// refresh asks the token source for all seats that wait for a token.
+func (c *Client) refresh() {
+	ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
+	defer cancel()
+	err := c.tokens.refresh(ctx)
+	var ev event = tokenReadyEvent{}
+	if err != nil {
+		ev = tokenFailedEvent{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keeper.finish(err == nil)
+	for seat := range c.seats {
+		if seat.wantsToken {
+			seat.wantsToken = false
+			c.step(seat, ev)
+		}
+	}
+	c.setTimer()
+}

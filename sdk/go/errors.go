@@ -1,0 +1,45 @@
+package seatkeeper
+
+import "errors"
+
+// Errors of calls that cannot work, and of Seat.Check.
+var (
+	// ErrClosed is the error of a client that was closed.
+	ErrClosed = errors.New("seatkeeper: the client is closed")
+	// ErrUnconfirmed is the error of Seat.Check while the seat is being acquired again.
+	ErrUnconfirmed = errors.New("seatkeeper: the seat is not confirmed")
+	// ErrReleased is the error of Seat.Check after the release.
+	ErrReleased = errors.New("seatkeeper: the seat is released")
+)
+
+// A Loss is the end of a seat that its program did not ask for.
+type Loss struct {
+	Reason Reason
+	// By is the cause, where the server named one.
+	By string
+	// Retry is true if the client goes on trying to acquire.
+	Retry bool
+}
+
+// Code returns the text lost.
+func (l *Loss) Code() string { return "lost" }
+
+func (l *Loss) Error() string {
+	if l.By != "" {
+		return "seatkeeper: the seat is lost: " + string(l.Reason) + " by " + l.By
+	}
+	return "seatkeeper: the seat is lost: " + string(l.Reason)
+}
+
+// Unreachable is the error of an acquire that got no usable answer in time.
+type Unreachable struct {
+	// Failure is the last failure.
+	Failure Failure
+}
+
+// Code returns the text offline.
+func (u *Unreachable) Code() string { return "offline" }
+
+func (u *Unreachable) Error() string {
+	return "seatkeeper: the server cannot be reached: " + string(u.Failure)
+}

@@ -1,0 +1,130 @@
+package seatkeeper
+
+import "time"
+
+// step is the input of one step besides its event, and the actions of the step so far.
+type step struct {
+	plan        *plan
+	now         instant
+	jitter      float64
+	nextRequest uint64
+	actions     []action
+}
+
+// passed reports whether the point has come.
+func (s *step) passed(point instant) bool {
+	return s.now >= point
+}
+
+func (s *step) act(a action) {
+	s.actions = append(s.actions, a)
+}
+
+// exchangeStage is the stage of the pending request of a phase.
+type exchangeStage int
+
+const (
+	// waiting: the next try is sent at exchange.at.
+	waiting exchangeStage = iota
+	// inFlight: a request is on its way.
+	inFlight
+	// awaitingToken: the server rejected the token of this try, and the token source is asked for another.
+	awaitingToken
+)
+
+// exchange is the pending request of a phase: timer, request, at most one fresh token, answer.
+type exchange struct {
+	stage exchangeStage
+	// at is the time of the next try.
+	at instant
+	// request is the number of the request in flight, and sent the time at which it was sent.
+	request uint64
+	sent    instant
+	// refreshed is set after the fresh token of this try.
+	refreshed bool
+}
+
+// outcomeKind is the kind of the result of an event for an exchange.
+type outcomeKind int
+
+const (
+	// unrelated: the event belongs to no request of the exchange.
+	unrelated outcomeKind = iota
+	// due: the next try is due, or the fresh token has arrived.
+	due
+	// replied: the request was answered.
+	replied
+	// tryFailed: the try failed.
+	tryFailed
+)
+
+// outcome is the result of an event for an exchange.
+type outcome struct {
+	kind      outcomeKind
+	response  response
+	sent      instant
+	refreshed bool
+	failure   Failure
+}
+
+// wait returns an exchange whose next try is sent at the point.
+func wait(at instant) exchange {
+	return exchange{stage: waiting, at: at}
+}
+
+// send sends a request at once.
+func (s *step) send(c call, timeout time.Duration, refreshed bool, r *retry) exchange {
+	r.count(s.now)
+	id := s.nextRequest
+	s.nextRequest++
+	s.act(sendAction{request{call: c, id: id, timeout: timeout}})
+	return exchange{stage: inFlight, request: id, sent: s.now, refreshed: refreshed}
+}
+
+// refreshToken asks the token source for another token.
+func (s *step) refreshToken() exchange {
+	s.act(refreshTokenAction{})
+	return exchange{stage: awaitingToken}
+}
+
+// cancel aborts a request on its way.
+func (s *step) cancel(e exchange) {
+	if e.stage == inFlight {
+		s.act(cancelAction{e.request})
+	}
+}
+
+// take matches an event against the exchange.
+func (e exchange) take(ev event, s *step) outcome {
+	switch ev := ev.(type) {
+	case tickEvent:
+		if e.stage == waiting && s.passed(e.at) {
+			return outcome{kind: due}
+		}
+	case answeredEvent:
+		if e.stage == inFlight && ev.request == e.request {
+			return outcome{kind: replied, response: ev.response, sent: e.sent, refreshed: e.refreshed}
+		}
+	case failedEvent:
+		if e.stage == inFlight && ev.request == e.request {
+			return outcome{kind: tryFailed, failure: ev.failure}
+		}
+	case tokenReadyEvent:
+		if e.stage == awaitingToken {
+			return outcome{kind: due, refreshed: true}
+		}
+	case tokenFailedEvent:
+		if e.stage == awaitingToken {
+			return outcome{kind: tryFailed, failure: FailureNoToken}
+		}
+	}
+	return outcome{kind: unrelated}
+}
+
+// wakeAt returns the time of the next try; never if the exchange waits for other events alone.
+func (e exchange) wakeAt() instant {
+	if e.stage == waiting {
+		return e.at
+	}
+	return never
+}

@@ -1,0 +1,3 @@
+module seatkeeper.dev/seatkeeper
+
+go 1.22

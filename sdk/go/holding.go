@@ -1,0 +1,218 @@
+package seatkeeper
+
+import "time"
+
+// reacquireSpread is the span within which holders of expired sessions acquire again.
+const reacquireSpread = 5 * time.Second
+
+// health is the reachability of the server.
+type health int
+
+const (
+	// confirmed: the last heartbeat was answered.
+	confirmed health = iota
+	// failing: heartbeats fail; the outage is told at holding.tellAt.
+	failing
+	// offline: the outage was told, and began at holding.since.
+	offline
+)
+
+// holding is a seat before its deadline: heartbeats, and the report of an outage.
+type holding struct {
+	held     *lease
+	exchange exchange
+	retry    *retry
+	// due is the time at which the next heartbeat is, or was, due.
+	due           instant
+	health        health
+	tellAt, since instant
+	// isRefused says that the last answer was a refusal: a later outage has no grace.
+	isRefused bool
+	// toldEnd is an end from the event stream, before a heartbeat confirms.
+	toldEnd *sessionEnd
+}
+
+// holdGranted starts with the grant of an acquire that was sent at sent.
+func holdGranted(g grant, sent instant, r *retry, s *step) phase {
+	held := newLease(g, sent)
+	return hold(held, held.firstBeat(sent, s.jitter), r)
+}
+
+// holdRenewed goes on with a session that a heartbeat renewed after its deadline.
+func holdRenewed(held *lease, renewed renewal, sent instant, r *retry, s *step) phase {
+	held.renew(renewed, sent)
+	return hold(held, held.nextBeat(sent, s.jitter), r)
+}
+
+func hold(held *lease, due instant, r *retry) phase {
+	r.succeed()
+	return &holding{held: held, exchange: wait(due), retry: r, due: due}
+}
+
+func (h *holding) lease() *lease { return h.held }
+
+func (h *holding) state() State {
+	until := time.Duration(h.held.until)
+	if h.health == offline {
+		return State{Kind: Offline, Since: time.Duration(h.since), Until: until}
+	}
+	return State{Kind: Active, Until: until}
+}
+
+func (h *holding) wakeAt() instant {
+	next := min(h.exchange.wakeAt(), h.held.until)
+	if h.health == failing {
+		next = min(next, h.tellAt)
+	}
+	return next
+}
+
+func (h *holding) wake(s *step) phase {
+	s.cancel(h.exchange)
+	if h.health != offline {
+		h.health, h.since = offline, s.now
+	}
+	if s.passed(h.held.until) {
+		return h.regaining().afterSleep(s)
+	}
+	h.beat(false, s)
+	return h
+}
+
+func (h *holding) step(ev event, s *step) phase {
+	switch ev := ev.(type) {
+	case releaseEvent:
+		return releaseSession(h.held, h.exchange, s)
+	case sessionEnd:
+		return h.ended(ev, s)
+	}
+	if next := h.take(ev, s); next != phase(h) {
+		return next
+	}
+	if s.passed(h.held.until) {
+		s.cancel(h.exchange)
+		return h.regaining().afterOutage(s)
+	}
+	if h.health == failing && s.passed(h.tellAt) {
+		h.health, h.since = offline, h.due
+	}
+	return h
+}
+
+func (h *holding) take(ev event, s *step) phase {
+	switch o := h.exchange.take(ev, s); o.kind {
+	case due:
+		if !s.passed(h.held.until) {
+			h.beat(o.refreshed, s)
+		}
+	case replied:
+		return h.answered(o, s)
+	case tryFailed:
+		return h.failed(0, s)
+	}
+	return h
+}
+
+func (h *holding) beat(refreshed bool, s *step) {
+	h.exchange = s.send(heartbeatCall(h.held.session), h.held.timeout(), refreshed, h.retry)
+}
+
+func (h *holding) answered(o outcome, s *step) phase {
+	renewed, back := readHeartbeat(o.response)
+	if back == nil {
+		h.renewed(renewed, o.sent, s)
+		return h
+	}
+	switch back.kind {
+	case transient:
+		return h.failed(back.retryAfter, s)
+	case unauthenticated:
+		if !o.refreshed {
+			h.exchange = s.refreshToken()
+			return h
+		}
+		h.isRefused = true
+		return h.failed(0, s)
+	case refused:
+		return h.refused(back.problem, s)
+	default:
+		return h.hopeless(false, s)
+	}
+}
+
+func (h *holding) renewed(renewed renewal, sent instant, s *step) {
+	h.held.renew(renewed, sent)
+	h.retry.succeed()
+	h.health, h.isRefused, h.toldEnd = confirmed, false, nil
+	h.due = h.held.nextBeat(sent, s.jitter)
+	h.exchange = wait(h.due)
+}
+
+func (h *holding) refused(problem *Denied, s *step) phase {
+	switch problem.Status {
+	case 403:
+		return &ended{last: lostState(ReasonUnauthorized, "", false)}
+	case 404:
+		return h.over(ReasonNotFound, "", s)
+	case 410:
+		return h.over(goneReason(problem), problem.by, s)
+	default:
+		return h.hopeless(true, s)
+	}
+}
+
+func (h *holding) hopeless(isRefused bool, s *step) phase {
+	h.isRefused = isRefused
+	h.fail()
+	h.exchange = wait(afterHopeless(s.now, h.held.interval, s.jitter))
+	return h
+}
+
+// over handles the end of the session: it acquires again where the policy allows.
+func (h *holding) over(reason Reason, by string, s *step) phase {
+	switch {
+	case h.held.reacquires && reason == ReasonExpired:
+		return h.regaining().afterEnd(reason, s.now.after(part(reacquireSpread, s.jitter)), s)
+	case h.held.reacquires && reason == ReasonNotFound:
+		return h.regaining().afterEndAtOnce(reason, s)
+	default:
+		return &ended{last: lostState(reason, by, false)}
+	}
+}
+
+func (h *holding) failed(retryAfter time.Duration, s *step) phase {
+	if end := h.toldEnd; end != nil {
+		// No answer contradicts the stream.
+		h.toldEnd = nil
+		return h.over(end.reason, end.by, s)
+	}
+	h.fail()
+	h.exchange = wait(h.retry.afterFailure(s.now, h.held.interval, retryAfter, s.jitter))
+	return h
+}
+
+// fail notes that a heartbeat failed; the outage is told once the heartbeat is half an interval late.
+func (h *holding) fail() {
+	if h.health == confirmed {
+		h.health, h.tellAt = failing, h.due.after(h.held.interval/2)
+	}
+}
+
+// ended confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
+func (h *holding) ended(end sessionEnd, s *step) phase {
+	if end.session != h.held.session {
+		return h
+	}
+	s.cancel(h.exchange)
+	h.toldEnd = &end
+	h.beat(false, s)
+	return h
+}
+
+func (h *holding) regaining() *regaining {
+	since := h.due
+	if h.health == offline {
+		since = h.since
+	}
+	return newRegaining(h.held, h.retry, since, h.isRefused)
+}

@@ -1,0 +1,114 @@
+package seatkeeper
+
+import (
+	"strings"
+	"time"
+)
+
+// A Holder holds a seat.
+type Holder struct {
+	MachineID string
+	// InstanceID is the process on the machine, where the license counts processes.
+	InstanceID string
+}
+
+// A FieldError is a field of a request that breaks a rule.
+type FieldError struct {
+	Field   string
+	Message string
+}
+
+// Denied is the error of an acquire that the server refused, in the server's words (RFC 9457).
+type Denied struct {
+	// Status is the HTTP status.
+	Status int
+	// Title is one short sentence for the kind of problem, Detail one for this occurrence.
+	Title, Detail string
+	// RetryAfter is the time to wait before the next try, a day at most; zero if the server told none.
+	RetryAfter time.Duration
+	// SeatsTotal is the number of seats of a full license.
+	SeatsTotal int
+	// Holders are some holders of a full license, the stalest first.
+	Holders []Holder
+	// Errors are the fields of the request that break a rule.
+	Errors []FieldError
+	// ContactSupport is the person to ask about an expired license.
+	ContactSupport string
+
+	hasRetryAfter bool
+
+	code   string
+	reason string
+	by     string
+}
+
+// Code returns the kind of problem, such as license-full or license-not-found.
+func (d *Denied) Code() string { return d.code }
+
+func (d *Denied) Error() string {
+	if d.Detail != "" {
+		return "seatkeeper: " + d.code + ": " + d.Detail
+	}
+	return "seatkeeper: " + d.code + ": " + d.Title
+}
+
+// retryAfterMax is the longest pause that a denial may ask for.
+const retryAfterMax = 24 * time.Hour
+
+// unnamedProblem returns the problem of an answer that has a status alone.
+func unnamedProblem(status int) *Denied {
+	return &Denied{Status: status, code: problemCode("", status)}
+}
+
+// parseProblem parses a body; nil if the body has neither type nor title, for then some proxy answered.
+func parseProblem(status int, body []byte) *Denied {
+	parsed, ok := parseMembers(body)
+	if !ok || (parsed.text("type") == "" && parsed.text("title") == "") {
+		return nil
+	}
+	problem := &Denied{
+		Status:         status,
+		Title:          parsed.text("title"),
+		Detail:         parsed.text("detail"),
+		ContactSupport: parsed.text("contact_support"),
+		code:           problemCode(parsed.text("type"), status),
+		reason:         parsed.text("reason"),
+		by:             parsed.text("by"),
+	}
+	if pause, ok := parsed.span("retry_after_seconds", retryAfterMax); ok {
+		problem.RetryAfter, problem.hasRetryAfter = pause, true
+	}
+	if total, ok := parsed.whole("seats_total"); ok {
+		problem.SeatsTotal = int(total)
+	}
+	for _, holder := range parsed.objects("holders") {
+		if id := holder.text("machine_id"); id != "" {
+			problem.Holders = append(problem.Holders, Holder{id, holder.text("instance_id")})
+		}
+	}
+	for _, wrong := range parsed.objects("errors") {
+		problem.Errors = append(problem.Errors, FieldError{wrong.text("field"), wrong.text("message")})
+	}
+	return problem
+}
+
+func problemCode(kind string, status int) string {
+	last := kind[strings.LastIndexByte(kind, '/')+1:]
+	if last != "" && last != "about:blank" {
+		return last
+	}
+	switch status {
+	case 401:
+		return "unauthenticated"
+	case 403:
+		return "forbidden"
+	case 404:
+		return "not-found"
+	case 410:
+		return "session-ended"
+	case 422:
+		return "invalid-request"
+	default:
+		return "refused"
+	}
+}

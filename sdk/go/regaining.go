@@ -1,0 +1,210 @@
+package seatkeeper
+
+import "time"
+
+// regaining is a seat that has to be acquired again, after an ended session or a passed deadline.
+type regaining struct {
+	// held is the last lease, whose session may be over.
+	held     *lease
+	exchange exchange
+	retry    *retry
+	reason   Reason
+	// face is the reported state: Offline after a sleep, until the first answer decides; Grace; Reacquiring; or Lost,
+	// after which tries go on.
+	face Kind
+	// since is the start of Offline, and turnAt the end of Grace and Reacquiring.
+	since, turnAt instant
+	isRefused     bool
+}
+
+func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaining {
+	return &regaining{
+		held:      held,
+		exchange:  wait(held.until),
+		retry:     r,
+		reason:    ReasonDeadline,
+		face:      Offline,
+		since:     since,
+		isRefused: isRefused,
+	}
+}
+
+// afterSleep asks at once after a sleep past the deadline.
+func (r *regaining) afterSleep(s *step) phase {
+	r.ask(false, s)
+	return r
+}
+
+// afterEnd handles the end of the session by the server: it asks at the point.
+func (r *regaining) afterEnd(reason Reason, at instant, s *step) phase {
+	r.reacquire(reason, s)
+	r.exchange = wait(at)
+	return r
+}
+
+// afterEndAtOnce handles the end of the session by the server: it asks at once.
+func (r *regaining) afterEndAtOnce(reason Reason, s *step) phase {
+	r.reacquire(reason, s)
+	r.ask(false, s)
+	return r
+}
+
+func (r *regaining) reacquire(reason Reason, s *step) {
+	r.face, r.reason = Reacquiring, reason
+	r.turnAt = max(r.held.until, s.now.after(r.held.interval))
+}
+
+// afterOutage handles a deadline that passed during an outage: grace, or the loss.
+func (r *regaining) afterOutage(s *step) phase {
+	return r.failed(0, s)
+}
+
+func (r *regaining) lease() *lease { return r.held }
+
+func (r *regaining) state() State {
+	switch r.face {
+	case Offline:
+		return State{Kind: Offline, Since: time.Duration(r.since), Until: time.Duration(r.held.until)}
+	case Grace:
+		return State{Kind: Grace, Until: time.Duration(r.turnAt)}
+	case Reacquiring:
+		return State{Kind: Reacquiring}
+	default:
+		return lostState(r.reason, "", true)
+	}
+}
+
+func (r *regaining) wakeAt() instant {
+	if r.face == Grace || r.face == Reacquiring {
+		return min(r.exchange.wakeAt(), r.turnAt)
+	}
+	return r.exchange.wakeAt()
+}
+
+func (r *regaining) wake(s *step) phase {
+	s.cancel(r.exchange)
+	r.ask(false, s)
+	return r
+}
+
+func (r *regaining) step(ev event, s *step) phase {
+	if _, isRelease := ev.(releaseEvent); isRelease {
+		return releaseWithoutSession(r.exchange, s)
+	}
+	if next := r.take(ev, s); next != phase(r) {
+		return next
+	}
+	return r.turn(s)
+}
+
+func (r *regaining) take(ev event, s *step) phase {
+	switch o := r.exchange.take(ev, s); o.kind {
+	case due:
+		r.ask(o.refreshed, s)
+	case replied:
+		return r.answered(o, s)
+	case tryFailed:
+		return r.failed(0, s)
+	}
+	return r
+}
+
+func (r *regaining) answered(o outcome, s *step) phase {
+	if r.onlyRenews() {
+		renewed, back := readHeartbeat(o.response)
+		if back == nil {
+			return holdRenewed(r.held, renewed, o.sent, r.retry, s)
+		}
+		return r.setBack(back, o, s)
+	}
+	granted, back := readAcquire(o.response)
+	if back == nil {
+		return holdGranted(granted, o.sent, r.retry, s)
+	}
+	return r.setBack(back, o, s)
+}
+
+func (r *regaining) setBack(back *setback, o outcome, s *step) phase {
+	switch back.kind {
+	case transient:
+		return r.failed(back.retryAfter, s)
+	case unauthenticated:
+		if !o.refreshed {
+			r.exchange = s.refreshToken()
+			return r
+		}
+		r.isRefused = true
+		return r.failed(0, s)
+	case refused:
+		if r.onlyRenews() {
+			return r.heartbeatRefused(back.problem, s)
+		}
+		return &ended{last: lostState(r.reason, "", false)}
+	default:
+		if r.onlyRenews() {
+			r.isRefused = false
+		}
+		return r.hopeless(s)
+	}
+}
+
+func (r *regaining) heartbeatRefused(problem *Denied, s *step) phase {
+	switch problem.Status {
+	case 403:
+		return &ended{last: lostState(ReasonUnauthorized, "", false)}
+	case 404:
+		return &ended{last: lostState(ReasonNotFound, "", false)}
+	case 410:
+		return &ended{last: lostState(goneReason(problem), problem.by, false)}
+	default:
+		r.isRefused = true
+		return r.hopeless(s)
+	}
+}
+
+func (r *regaining) hopeless(s *step) phase {
+	r.exchange = wait(afterHopeless(s.now, r.held.interval, s.jitter))
+	return r.unreached(s)
+}
+
+// onlyRenews reports whether the vendor forbids a second session, so that the machine may only renew the first.
+func (r *regaining) onlyRenews() bool {
+	return !r.held.reacquires
+}
+
+func (r *regaining) failed(retryAfter time.Duration, s *step) phase {
+	r.exchange = wait(r.retry.afterFailure(s.now, r.held.interval, retryAfter, s.jitter))
+	return r.unreached(s)
+}
+
+// unreached handles a try without a decision. After a sleep the first such try starts the grace or tells the loss.
+func (r *regaining) unreached(s *step) phase {
+	until := r.held.until.after(r.held.grace)
+	switch {
+	case r.face == Offline && !r.isRefused && !s.passed(until):
+		r.face, r.turnAt = Grace, until
+	case r.face == Offline, r.face == Grace && r.isRefused:
+		r.face = Lost
+	}
+	return r.turn(s)
+}
+
+// turn tells the loss at the end of the grace or of the time to acquire again.
+func (r *regaining) turn(s *step) phase {
+	if (r.face == Grace || r.face == Reacquiring) && s.passed(r.turnAt) {
+		r.face = Lost
+	}
+	if r.face == Lost && r.onlyRenews() {
+		s.cancel(r.exchange)
+		return &ended{last: lostState(r.reason, "", false)}
+	}
+	return r
+}
+
+func (r *regaining) ask(refreshed bool, s *step) {
+	c := acquireCall(s.plan)
+	if r.onlyRenews() {
+		c = heartbeatCall(r.held.session)
+	}
+	r.exchange = s.send(c, acquireTimeout, refreshed, r.retry)
+}

@@ -1,0 +1,84 @@
+package seatkeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// errNoToken is the error of a token source without a token.
+var errNoToken = errors.New("seatkeeper: the token source has no token")
+
+// tokenSource returns a fresh bearer token.
+type tokenSource func(context.Context) (string, error)
+
+func staticTokens(token string) tokenSource {
+	return func(context.Context) (string, error) { return token, nil }
+}
+
+func fileTokens(path string) tokenSource {
+	return func(context.Context) (string, error) {
+		text, err := os.ReadFile(path)
+		return string(text), err
+	}
+}
+
+// tokenCache is the token of the moment, fetched once for all requests that need it.
+type tokenCache struct {
+	source tokenSource
+	// fetching is held during a fetch.
+	fetching sync.Mutex
+	mu       sync.Mutex
+	token    string
+}
+
+// current returns the token of the moment; the first call fetches it.
+func (c *tokenCache) current(ctx context.Context) (string, error) {
+	if token := c.cached(); token != "" {
+		return token, nil
+	}
+	c.fetching.Lock()
+	defer c.fetching.Unlock()
+	if token := c.cached(); token != "" {
+		return token, nil
+	}
+	return c.fetch(ctx)
+}
+
+// refresh replaces the token by a fresh one; without a fresh one the old token stays.
+func (c *tokenCache) refresh(ctx context.Context) error {
+	c.fetching.Lock()
+	defer c.fetching.Unlock()
+	_, err := c.fetch(ctx)
+	return err
+}
+
+func (c *tokenCache) cached() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.token
+}
+
+func (c *tokenCache) fetch(ctx context.Context) (token string, err error) {
+	defer func() {
+		// A panic of the program's source must not end the program from a goroutine of the client.
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("%w: panic: %v", errNoToken, panicked)
+		}
+	}()
+	token, err = c.source(ctx)
+	token = strings.TrimSpace(token)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errNoToken, err)
+	}
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%w: a token is one line of ASCII", errNoToken)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.token = token
+	return token, nil
+}

@@ -1,0 +1,32 @@
+"""Hold a license seat of a Seatkeeper server: acquire, heartbeats, loss, release.
+
+The package installs no signal handler, prints nothing, and reads neither the environment nor unnamed files. Errors of
+callbacks go to the logger ``seatkeeper``, which is silent unless the program configures it.
+"""
+
+from ._core.problem import FieldError, Holder, Problem
+from ._core.state import State
+from .aio import AsyncClient, AsyncLicense, AsyncSeat
+from .client import Client, License
+from .errors import Closed, Denied, Misuse, NotHeld, Offline, SeatkeeperError, SeatLost
+from .seat import Seat
+
+__all__ = [
+    "AsyncClient",
+    "AsyncLicense",
+    "AsyncSeat",
+    "Client",
+    "Closed",
+    "Denied",
+    "FieldError",
+    "Holder",
+    "License",
+    "Misuse",
+    "NotHeld",
+    "Offline",
+    "Problem",
+    "Seat",
+    "SeatLost",
+    "SeatkeeperError",
+    "State",
+]

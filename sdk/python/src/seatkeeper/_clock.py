@@ -1,0 +1,31 @@
+"""The clocks of this host."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from ._core.clocks import Now
+
+if sys.platform.startswith("linux"):
+
+    def boot() -> int:
+        """Reads the clock that counts sleep, in nanoseconds."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+elif sys.platform == "darwin":
+
+    def boot() -> int:
+        """Reads the clock that counts sleep: on macOS ``CLOCK_MONOTONIC`` does, while ``time.monotonic`` does not."""
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+else:
+
+    def boot() -> int:
+        """Reads the clock that counts sleep: on Windows the monotonic clock does."""
+        return time.monotonic_ns()
+
+
+def now() -> Now:
+    """Reads all three clocks."""
+    return Now(mono=time.monotonic_ns(), boot=boot(), wall=time.time_ns())

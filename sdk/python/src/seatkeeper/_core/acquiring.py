@@ -1,0 +1,114 @@
+"""Acquire: asks until the server grants or refuses a seat, or the wait is over."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from . import exchange as exchanges
+from . import request as requests
+from .answer import Grant, Kind, read_acquire
+from .clocks import NEVER, SECOND, after, between, part
+from .ended import Ended
+from .events import Event, Signal
+from .exchange import Context, Due, Reply, Waiting
+from .holding import Holding
+from .phase import Phase
+from .problem import Problem, unnamed
+from .releasing import release_without_session
+from .request import Failure
+from .retry import Retry
+from .state import State, denied, unreachable
+
+#: The interval that bounds retries before the first grant.
+INTERVAL = 60 * SECOND
+#: The timeout of an acquire: longer than a server's own limit on a commit.
+TIMEOUT = 10 * SECOND
+#: The pause after a denial without ``retry_after_seconds``.
+PAUSE = 10 * SECOND
+
+
+class Acquiring(Phase):
+    """An acquire under way."""
+
+    def __init__(self, context: Context) -> None:
+        """Sends the first request."""
+        self._retry = Retry()
+        self._began = context.now
+        #: The try under way is the last one.
+        self._last = False
+        self._ask(False, context)
+
+    def state(self) -> State:
+        return State("acquiring")
+
+    def wake_at(self) -> Optional[int]:
+        # The driver ends a request in flight by timeout, and the token source ends a refresh.
+        return exchanges.wake_at(self._exchange)
+
+    def wake(self, context: Context) -> Phase:
+        exchanges.cancel(self._exchange, context)
+        self._ask(False, context)
+        return self
+
+    def step(self, event: Event, context: Context) -> Phase:
+        if event is Signal.RELEASE:
+            return release_without_session(self._exchange, context)
+        outcome = exchanges.take(self._exchange, event, context)
+        if isinstance(outcome, Due):
+            self._ask(outcome.refreshed, context)
+        elif isinstance(outcome, Reply):
+            return self._answered(outcome, context)
+        elif isinstance(outcome, Failure):
+            return self._failed(outcome, None, context)
+        return self
+
+    def _answered(self, reply: Reply, context: Context) -> Phase:
+        answer = read_acquire(reply.response)
+        if isinstance(answer, Grant):
+            return Holding.granted(answer, reply.sent, self._retry, context)
+        if answer.kind is Kind.TRANSIENT:
+            return self._failed(answer.failure, answer.retry_after, context)
+        if answer.kind is Kind.HOPELESS:
+            return Ended(unreachable(Failure.UNAVAILABLE))
+        if answer.kind is Kind.UNAUTHENTICATED and not reply.refreshed:
+            self._exchange = exchanges.refresh_token(context)
+            return self
+        problem = answer.problem or unnamed(reply.response.status)
+        if answer.kind is Kind.REFUSED and problem.code == "license-full":
+            return self._full(problem, context)
+        return Ended(denied(problem))
+
+    def _full(self, problem: Problem, context: Context) -> Phase:
+        """Every seat is in use: asks again when the server says, and a last time when the wait is over."""
+        over = self._over(context)
+        if over is None or context.passed(over):
+            return Ended(denied(problem))
+        self._retry.succeed()
+        pause = max(PAUSE if problem.pause is None else problem.pause, SECOND)
+        pause = part(pause, between(1.0, 1.25, context.jitter))
+        self._exchange = Waiting(min(after(context.now, pause), over))
+        return self
+
+    def _failed(self, failure: Failure, retry_after: Optional[int], context: Context) -> Phase:
+        patience = after(self._began, context.plan.patience)
+        over = max(self._over(context) or patience, patience)
+        at = self._retry.after_failure(context.now, INTERVAL, retry_after, context.jitter)
+        if self._last or context.passed(over):
+            return Ended(unreachable(failure))
+        if at >= over:
+            # Jitter keeps a fleet from a common last try.
+            self._last = True
+            at = after(context.now, part(over - context.now, between(0.75, 1.0, context.jitter)))
+        self._exchange = Waiting(at)
+        return self
+
+    def _over(self, context: Context) -> Optional[int]:
+        """Returns the end of the wait for a free seat; ``None`` if the first denial is final."""
+        wait = context.plan.wait
+        if wait is None:
+            return None
+        return NEVER if wait == NEVER else after(self._began, wait)
+
+    def _ask(self, refreshed: bool, context: Context) -> None:
+        call = requests.acquire(context.plan)
+        self._exchange = exchanges.send(call, TIMEOUT, refreshed, self._retry, context)

@@ -1,0 +1,93 @@
+"""Events that move the machine, and actions for the driver."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Optional, Union
+
+from .request import Failure, Request, Response
+from .state import State
+
+
+class Signal(enum.Enum):
+    """An event without data."""
+
+    #: Time has passed; due at ``Machine.wake_at``, harmless at any time.
+    TICK = enum.auto()
+    #: The host woke, or its network came back.
+    WAKE = enum.auto()
+    #: The token source gave a fresh token.
+    TOKEN_READY = enum.auto()
+    #: The token source has no fresh token.
+    TOKEN_FAILED = enum.auto()
+    #: The program gives the seat up.
+    RELEASE = enum.auto()
+    #: The program asks for a seat again after a loss, a refusal or a release.
+    ACQUIRE = enum.auto()
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A request was answered."""
+
+    request: int
+    response: Response
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A request got no response."""
+
+    request: int
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """The event stream told the end of a session."""
+
+    session: str
+    reason: str
+    by: Optional[str] = None
+
+
+Event = Union[Signal, Answered, Failed, SessionEnd]
+
+
+class Finish(enum.Enum):
+    """The result of a release."""
+
+    #: The server holds no seat for this holder.
+    GIVEN_BACK = "given-back"
+    #: The server did not confirm; the seat is free one TTL after the last heartbeat at the latest.
+    UNCONFIRMED = "unconfirmed"
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send the request, and report its outcome."""
+
+    request: Request
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Abort the request. The machine ignores a late outcome."""
+
+    request: int
+
+
+@dataclass(frozen=True)
+class RefreshToken:
+    """Replace the rejected token, then report ``TOKEN_READY`` or ``TOKEN_FAILED``."""
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Tell the program its new state. A deadline that merely moved is not told."""
+
+    state: State
+
+
+Action = Union[Send, Cancel, RefreshToken, Tell, Finish]

@@ -1,0 +1,117 @@
+"""One request at a time: timer, request, at most one fresh token, answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Union
+
+from .clocks import Now
+from .events import Action, Answered, Cancel, Event, Failed, RefreshToken, Send, Signal
+from .plan import Plan
+from .request import Call, Failure, Request, Response
+from .retry import Retry
+
+
+class Context:
+    """The input of one step besides its event, and the step's actions so far."""
+
+    def __init__(self, plan: Plan, now: Now, jitter: float, next_request: int) -> None:
+        self.plan = plan
+        self.now = now.boot
+        self.jitter = jitter
+        self.next_request = next_request
+        self.actions: list[Action] = []
+
+    def act(self, action: Action) -> None:
+        self.actions.append(action)
+
+    def passed(self, point: int) -> bool:
+        """Returns true at ``point`` and later."""
+        return self.now >= point
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The next try is sent at ``at``."""
+
+    at: int
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """A request is in flight. ``refreshed`` is set after the fresh token of this try."""
+
+    request: int
+    sent: int
+    refreshed: bool
+
+
+@dataclass(frozen=True)
+class AwaitingToken:
+    """The server rejected the token of this try, and the token source is asked for another."""
+
+
+Exchange = Union[Waiting, InFlight, AwaitingToken]
+
+
+@dataclass(frozen=True)
+class Due:
+    """The next try is due, or the fresh token has arrived."""
+
+    refreshed: bool
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The request was answered."""
+
+    response: Response
+    sent: int
+    refreshed: bool
+
+
+#: The result of an event for an exchange; ``None`` if the event belongs to no request of the exchange.
+Outcome = Union[Due, Reply, Failure, None]
+
+
+def send(call: Call, timeout: int, refreshed: bool, retry: Retry, context: Context) -> Exchange:
+    """Sends a request at once."""
+    retry.count(context.now)
+    request = context.next_request
+    context.next_request += 1
+    context.act(Send(Request(request, call, timeout)))
+    return InFlight(request, context.now, refreshed)
+
+
+def refresh_token(context: Context) -> Exchange:
+    """Asks the token source for another token."""
+    context.act(RefreshToken())
+    return AwaitingToken()
+
+
+def cancel(exchange: Exchange, context: Context) -> None:
+    """Aborts a request on its way."""
+    if isinstance(exchange, InFlight):
+        context.act(Cancel(exchange.request))
+
+
+def take(exchange: Exchange, event: Event, context: Context) -> Outcome:
+    """Matches an event against the exchange."""
+    if isinstance(exchange, Waiting):
+        if event is Signal.TICK and context.passed(exchange.at):
+            return Due(refreshed=False)
+    elif isinstance(exchange, InFlight):
+        if isinstance(event, Answered) and event.request == exchange.request:
+            return Reply(event.response, exchange.sent, exchange.refreshed)
+        if isinstance(event, Failed) and event.request == exchange.request:
+            return event.failure
+    elif event is Signal.TOKEN_READY:
+        return Due(refreshed=True)
+    elif event is Signal.TOKEN_FAILED:
+        return Failure.NO_TOKEN
+    return None
+
+
+def wake_at(exchange: Exchange) -> Optional[int]:
+    """Returns the time of the next try, if the exchange waits for time alone."""
+    return exchange.at if isinstance(exchange, Waiting) else None

@@ -1,0 +1,61 @@
+"""A seat as the server granted it, and its deadline."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from .answer import Grant, Renewal
+from .clocks import SECOND, after, between, part
+
+#: Heartbeats come no faster than this, whatever a server says.
+INTERVAL_MIN = SECOND
+#: The longest timeout of a heartbeat.
+TIMEOUT_MAX = 10 * SECOND
+
+
+def _interval(told: Optional[int], ttl: int) -> int:
+    """Returns the interval told, if a heartbeat fits before the TTL; else a third of the TTL."""
+    interval = told if told is not None and told < ttl else ttl // 3
+    return max(interval, INTERVAL_MIN)
+
+
+class Lease:
+    """The session of a seat, with the terms of the last answer."""
+
+    def __init__(self, grant: Grant, sent: int) -> None:
+        """Starts the lease of a grant whose request was sent at ``sent``."""
+        self.session = grant.session
+        self.license_id = grant.license_id
+        self.seats = grant.seats
+        self.until = after(sent, grant.expires_in)
+        self.ttl = grant.expires_in
+        self.interval = _interval(grant.interval, grant.expires_in)
+        self.grace = grant.grace
+        self.reacquires = grant.reacquires
+
+    def renew(self, renewal: Renewal, sent: int) -> None:
+        """Counts the TTL anew from ``sent``; a late answer to an early request never moves the deadline back."""
+        shortened = renewal.expires_in is not None and renewal.expires_in < self.ttl
+        if renewal.expires_in is not None:
+            self.ttl = renewal.expires_in
+        until = after(sent, self.ttl)
+        self.until = until if shortened else max(self.until, until)
+        known = min(self.interval, max(self.ttl // 3, INTERVAL_MIN))
+        self.interval = _interval(known if renewal.interval is None else renewal.interval, self.ttl)
+        if renewal.grace is not None:
+            self.grace = renewal.grace
+        if renewal.reacquires is not None:
+            self.reacquires = renewal.reacquires
+
+    def first_beat(self, sent: int, jitter: float) -> int:
+        """Returns 0.3 to 1.0 of the interval after ``sent``, so that fleets that started together drift apart."""
+        return after(sent, part(self.interval, between(0.3, 1.0, jitter)))
+
+    def next_beat(self, sent: int, jitter: float) -> int:
+        """Returns 0.9 to 1.0 of the interval after ``sent``."""
+        return after(sent, part(self.interval, between(0.9, 1.0, jitter)))
+
+    @property
+    def timeout(self) -> int:
+        """The timeout of a heartbeat: a third of the interval, at most 10 s."""
+        return min(self.interval // 3, TIMEOUT_MAX)

@@ -1,0 +1,77 @@
+"""The state machine of one seat."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from .acquiring import Acquiring
+from .clocks import SECOND, Now, after
+from .events import Action, Event, Signal, Tell
+from .exchange import Context
+from .lease import Lease
+from .phase import Phase
+from .plan import Plan
+from .state import State
+
+#: A timer this late means a suspended host.
+TIMER_LATE = 10 * SECOND
+
+
+class Machine:
+    """The holder's state machine for one seat.
+
+    The driver calls ``step`` for each event and at ``wake_at``, and carries out the actions. At most one request is in
+    flight at any time.
+    """
+
+    def __init__(self, plan: Plan, now: Now) -> None:
+        """Starts the acquire; ``begin`` returns its actions."""
+        self._plan = plan
+        self._last = now
+        self._told = State("acquiring")
+        self._next_request = 1
+        context = Context(plan, now, 0.0, self._next_request)
+        self._phase: Phase = Acquiring(context)
+        self._first = self._conclude(context)
+
+    def begin(self) -> list[Action]:
+        """Returns the actions of the start, once."""
+        first, self._first = self._first, []
+        return first
+
+    def step(self, event: Event, now: Now, jitter: float) -> list[Action]:
+        """Takes one event, and returns the actions that follow. ``jitter`` is a new random number in 0.0..1.0."""
+        wake_at = self.wake_at()
+        late = wake_at is not None and now.boot >= after(wake_at, TIMER_LATE)
+        woke = event is Signal.WAKE or now.slept_since(self._last) or late
+        self._last = now
+        context = Context(self._plan, now, min(max(jitter, 0.0), 1.0), self._next_request)
+        if woke:
+            self._phase = self._phase.wake(context)
+        if event is not Signal.WAKE:
+            self._phase = self._phase.step(event, context)
+        return self._conclude(context)
+
+    def wake_at(self) -> Optional[int]:
+        """Returns the time at which the machine wants a tick; ``None`` if the machine waits for other events alone."""
+        return self._phase.wake_at()
+
+    def state(self, now: int) -> State:
+        """Returns the state at ``now``. No answer is ``active`` after its deadline, also between two steps."""
+        state = self._phase.state()
+        if state.kind == "active" and state.until is not None and now >= state.until:
+            return State("offline", since=state.until, until=state.until)
+        return state
+
+    @property
+    def lease(self) -> Optional[Lease]:
+        """The lease, while the machine has one."""
+        return self._phase.lease
+
+    def _conclude(self, context: Context) -> list[Action]:
+        self._next_request = context.next_request
+        state = self._phase.state()
+        if not state.is_like(self._told):
+            context.act(Tell(state))
+        self._told = state
+        return context.actions

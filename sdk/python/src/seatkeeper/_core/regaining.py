@@ -1,0 +1,175 @@
+"""Automatic acquire after an ended session or a passed deadline."""
+
+from __future__ import annotations
+
+import enum
+from typing import Optional
+
+from . import acquiring, holding
+from . import exchange as exchanges
+from . import request as requests
+from .answer import Grant, Kind, Renewal, Setback, gone_reason, read_acquire, read_heartbeat
+from .clocks import after
+from .ended import Ended
+from .events import Event, Signal
+from .exchange import Context, Due, Exchange, Reply, Waiting
+from .lease import Lease
+from .phase import Phase
+from .releasing import release_without_session
+from .request import Failure
+from .retry import Retry, after_hopeless
+from .state import State, lost
+
+
+class Face(enum.Enum):
+    """The reported state during the acquire."""
+
+    #: The host just woke; the first answer decides.
+    OFFLINE = enum.auto()
+    #: The vendor lets the program go on until ``Regaining._turn_at``.
+    GRACE = enum.auto()
+    #: The server ended the session; the loss is told at ``Regaining._turn_at``.
+    REACQUIRING = enum.auto()
+    #: The loss was told; tries go on.
+    LOST = enum.auto()
+
+
+class Regaining(Phase):
+    """A seat that has to be acquired again."""
+
+    #: The last lease, whose session may be over.
+    lease: Lease
+
+    def __init__(self, lease: Lease, retry: Retry, since: int, refused: bool) -> None:
+        self.lease = lease
+        self._exchange: Exchange = Waiting(lease.until)
+        self._retry = retry
+        self._reason = "deadline"
+        self._face = Face.OFFLINE
+        self._since = since
+        #: The end of ``GRACE`` and ``REACQUIRING``.
+        self._turn_at = lease.until
+        self._refused = refused
+
+    def after_sleep(self, context: Context) -> Phase:
+        """Asks at once after a sleep past the deadline."""
+        self._ask(False, context)
+        return self
+
+    def after_end(self, reason: str, at: Optional[int], context: Context) -> Phase:
+        """The server ended the session: asks at ``at``, or at once."""
+        self._face = Face.REACQUIRING
+        self._turn_at = max(self.lease.until, after(context.now, self.lease.interval))
+        self._reason = reason
+        if at is None:
+            self._ask(False, context)
+        else:
+            self._exchange = Waiting(at)
+        return self
+
+    def after_outage(self, context: Context) -> Phase:
+        """The deadline passed during an outage: grace, or the loss."""
+        return self._failed(None, context)
+
+    def state(self) -> State:
+        if self._face is Face.OFFLINE:
+            return State("offline", since=self._since, until=self.lease.until)
+        if self._face is Face.GRACE:
+            return State("grace", until=self._turn_at)
+        if self._face is Face.REACQUIRING:
+            return State("reacquiring")
+        return lost(self._reason, None, True)
+
+    def wake_at(self) -> Optional[int]:
+        turn = self._turn_at if self._face in (Face.GRACE, Face.REACQUIRING) else None
+        points = [point for point in (exchanges.wake_at(self._exchange), turn) if point is not None]
+        return min(points, default=None)
+
+    def wake(self, context: Context) -> Phase:
+        exchanges.cancel(self._exchange, context)
+        self._ask(False, context)
+        return self
+
+    def step(self, event: Event, context: Context) -> Phase:
+        if event is Signal.RELEASE:
+            return release_without_session(self._exchange, context)
+        phase = self._take(event, context)
+        return self._turn(context) if phase is self else phase
+
+    def _take(self, event: Event, context: Context) -> Phase:
+        outcome = exchanges.take(self._exchange, event, context)
+        if isinstance(outcome, Due):
+            self._ask(outcome.refreshed, context)
+        elif isinstance(outcome, Reply):
+            return self._answered(outcome, context)
+        elif isinstance(outcome, Failure):
+            return self._failed(None, context)
+        return self
+
+    def _answered(self, reply: Reply, context: Context) -> Phase:
+        if self._only_renews:
+            renewal = read_heartbeat(reply.response)
+            if isinstance(renewal, Renewal):
+                return holding.Holding.resumed(self.lease, renewal, reply.sent, self._retry, context)
+            return self._set_back(renewal, reply, context)
+        grant = read_acquire(reply.response)
+        if isinstance(grant, Grant):
+            return holding.Holding.granted(grant, reply.sent, self._retry, context)
+        return self._set_back(grant, reply, context)
+
+    def _set_back(self, setback: Setback, reply: Reply, context: Context) -> Phase:
+        if setback.kind is Kind.TRANSIENT:
+            return self._failed(setback.retry_after, context)
+        if setback.kind is Kind.UNAUTHENTICATED:
+            if not reply.refreshed:
+                self._exchange = exchanges.refresh_token(context)
+                return self
+            self._refused = True
+            return self._failed(None, context)
+        problem = setback.problem
+        if problem is not None and not self._only_renews:
+            return Ended(lost(self._reason, None, False))
+        if problem is not None and problem.status == 403:
+            return Ended(lost("unauthorized", None, False))
+        if problem is not None and problem.status == 404:
+            return Ended(lost("not_found", None, False))
+        if problem is not None and problem.status == 410:
+            return Ended(lost(gone_reason(problem), problem.by, False))
+        if self._only_renews:
+            self._refused = problem is not None
+        self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
+        return self._unreached(context)
+
+    @property
+    def _only_renews(self) -> bool:
+        """The vendor forbids a second session, so the machine may only renew the first."""
+        return not self.lease.reacquires
+
+    def _failed(self, retry_after: Optional[int], context: Context) -> Phase:
+        at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
+        self._exchange = Waiting(at)
+        return self._unreached(context)
+
+    def _unreached(self, context: Context) -> Phase:
+        """Handles a try without a decision. After a sleep the first such try starts the grace or tells the loss."""
+        until = after(self.lease.until, self.lease.grace)
+        if self._face is Face.OFFLINE:
+            grace = not self._refused and not context.passed(until)
+            self._face, self._turn_at = (Face.GRACE, until) if grace else (Face.LOST, until)
+        elif self._face is Face.GRACE and self._refused:
+            self._face = Face.LOST
+        return self._turn(context)
+
+    def _turn(self, context: Context) -> Phase:
+        """Tells the loss at the end of the grace or of the time to acquire again."""
+        if self._face in (Face.GRACE, Face.REACQUIRING) and context.passed(self._turn_at):
+            self._face = Face.LOST
+        if self._face is Face.LOST and self._only_renews:
+            exchanges.cancel(self._exchange, context)
+            return Ended(lost(self._reason, None, False))
+        return self
+
+    def _ask(self, refreshed: bool, context: Context) -> None:
+        session, plan = self.lease.session, context.plan
+        call = requests.heartbeat(session) if self._only_renews else requests.acquire(plan)
+        self._exchange = exchanges.send(call, acquiring.TIMEOUT, refreshed, self._retry, context)

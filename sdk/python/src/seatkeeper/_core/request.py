@@ -1,0 +1,74 @@
+"""Requests of a holder, and their outcomes, as values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .plan import Plan
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request without its number and timeout."""
+
+    method: str
+    path: str
+    body: Optional[dict[str, Any]] = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for the driver to send with the bearer token of the moment."""
+
+    #: The number of the request; no two requests of one machine share a number.
+    id: int
+    call: Call
+    #: The driver fails the request with ``Failure.TIMEOUT`` after this many nanoseconds.
+    timeout: int
+
+
+@dataclass(frozen=True)
+class Response:
+    """An HTTP response that arrived whole."""
+
+    status: int
+    #: The header ``Retry-After`` in seconds, if the header is a number.
+    retry_after: Optional[int]
+    body: bytes
+
+
+class Failure(enum.Enum):
+    """The way in which a request got no response; the value is a sentence for people."""
+
+    REFUSED = "the connection was refused"
+    RESET_BEFORE_SEND = "the connection broke before the request was sent"
+    RESET_AFTER_SEND = "the connection broke before the answer"
+    TIMEOUT = "no answer in time"
+    TRUNCATED = "the answer broke off"
+    GARBAGE = "the answer is not one of a Seatkeeper server"
+    NO_TOKEN = "the token source has no token"
+    UNAVAILABLE = "the server cannot answer now"
+
+
+def acquire(plan: Plan) -> Call:
+    """Returns the call that acquires a seat, or finds the holder's session again."""
+    body: dict[str, Any] = {"license_key": plan.license_key, "machine_id": plan.machine_id}
+    if plan.instance_id is not None:
+        body["instance_id"] = plan.instance_id
+    if plan.user_agent is not None:
+        body["user_agent"] = plan.user_agent
+    if plan.metadata is not None:
+        body["metadata"] = plan.metadata
+    return Call("POST", "/api/v1/licenses/acquire", body)
+
+
+def heartbeat(session: str) -> Call:
+    """Returns the call that renews a session."""
+    return Call("PATCH", f"/api/v1/licenses/sessions/{session}/heartbeat")
+
+
+def release(session: str) -> Call:
+    """Returns the call that gives a session's seat back."""
+    return Call("DELETE", f"/api/v1/licenses/sessions/{session}")

@@ -1,0 +1,44 @@
+"""Retries: exponential backoff with full jitter, and a bound on tries."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Optional
+
+from .clocks import SECOND, after, between, part
+
+#: Requests of one seat within any interval.
+TRIES_MAX = 8
+#: The longest backoff before the second try; each later backoff doubles.
+BACKOFF_FIRST = SECOND
+
+
+class Retry:
+    """The latest requests of one seat, and the failures since the last success."""
+
+    def __init__(self) -> None:
+        self._sent: deque[int] = deque(maxlen=TRIES_MAX)
+        self._failures = 0
+
+    def count(self, now: int) -> None:
+        """Counts a request that is sent now."""
+        self._sent.append(now)
+
+    def succeed(self) -> None:
+        """Starts the backoff anew; the bound on tries stays in force."""
+        self._failures = 0
+
+    def after_failure(self, now: int, interval: int, retry_after: Optional[int], jitter: float) -> int:
+        """Returns the time of the next try: ``retry_after`` or a backoff, whichever is longer, within the bound."""
+        doubled = BACKOFF_FIRST << min(self._failures, 16)
+        backoff = part(min(doubled, interval // 4), jitter)
+        self._failures += 1
+        soonest = after(now, max(backoff, retry_after or 0))
+        if len(self._sent) == TRIES_MAX:
+            soonest = max(soonest, after(self._sent[0], interval))
+        return soonest
+
+
+def after_hopeless(now: int, interval: int, jitter: float) -> int:
+    """Returns the time of the next try after an answer that a quick retry cannot change."""
+    return after(now, part(interval, between(0.9, 1.0, jitter)))

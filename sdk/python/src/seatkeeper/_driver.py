@@ -1,0 +1,280 @@
+"""The thread of a client, which steps the machine of every seat and carries out the actions."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+import os
+import random
+import threading
+from typing import Callable, Optional
+
+from . import _clock
+from ._core.clocks import SECOND
+from ._core.events import (
+    Action,
+    Answered,
+    Cancel,
+    Event,
+    Failed,
+    Finish,
+    RefreshToken,
+    Send,
+    Signal,
+    Tell,
+)
+from ._core.machine import Machine
+from ._core.plan import Plan
+from ._core.request import Failure, Request
+from ._core.tokens import Rejected, TokenKeeper
+from ._shared import Session, Shared
+from ._threads import post
+from ._tokens import Fetch, NoToken, TokenCache
+from ._transport import Server, Transport, TransportError
+from .errors import Closed
+
+#: The longest pause between two readings of the clocks: timers of the host do not count sleep.
+LOOK_INTERVAL = 1.0
+
+_log = logging.getLogger("seatkeeper")
+
+
+class Entry:
+    """One seat of the driver."""
+
+    def __init__(self, machine: Machine, shared: Shared) -> None:
+        self.machine = machine
+        self.shared = shared
+        self.wake_at: Optional[int] = None
+        self.flight: Optional[tuple[int, asyncio.Task[None]]] = None
+        self.sent_with = 0
+        self.wants_token = False
+        self.finished = False
+
+
+class Driver:
+    """One daemon thread with an event loop of its own, for all seats of a client.
+
+    The driver belongs to the process that started it: a forked child neither beats nor releases.
+    """
+
+    def __init__(self, server: Server, fetch: Fetch) -> None:
+        """Starts the thread. No request is sent."""
+        self._pid = os.getpid()
+        self._server = server
+        self._fetch = fetch
+        self._seats: dict[int, Entry] = {}
+        self._keys = itertools.count()
+        self._timers: list[tuple[int, int]] = []
+        self._timer: Optional[asyncio.TimerHandle] = None
+        self._keeper = TokenKeeper()
+        self._last = _clock.now()
+        self._closing: Optional[Callable[[], None]] = None
+        # Tasks that no seat refers to; an event loop keeps weak references alone.
+        self._work: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="seatkeeper", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_ours(self) -> bool:
+        """True in the process that started the driver."""
+        return os.getpid() == self._pid
+
+    def start(self, plan: Plan, shared: Shared) -> int:
+        """Starts an acquire, and returns the key of the seat. Raises ``Closed``."""
+        key = next(self._keys)
+        self._post(lambda: self._start(key, plan, shared))
+        return key
+
+    def release(self, key: int) -> None:
+        """Starts the release of a seat. Raises ``Closed``."""
+        self._post(lambda: self._step(key, Signal.RELEASE))
+
+    def wake(self) -> None:
+        """Makes every seat ask the server at once. Raises ``Closed``."""
+        self._post(self._wake)
+
+    def close(self, timeout: float) -> None:
+        """Releases every seat, and ends the thread; returns after ``timeout`` seconds at the latest."""
+        if not self.is_ours or threading.current_thread() is self._thread:
+            return
+        try:
+            self._post(self._release_all)
+        except Closed:
+            return
+        self._thread.join(timeout)
+
+    def _post(self, call: Callable[[], None]) -> None:
+        if not self.is_ours:
+            raise Closed("the seat belongs to the parent of this process")
+        if self._closing is not None or not post(self._loop, _guarded, call):
+            raise Closed("the client is closed")
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._transport, self._tokens = Transport(self._server), TokenCache(self._fetch)
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(_end_tasks(self._loop))
+        finally:
+            self._loop.close()
+
+    def _start(self, key: int, plan: Plan, shared: Shared) -> None:
+        machine = Machine(plan, _clock.now())
+        self._seats[key] = Entry(machine, shared)
+        self._carry_out(key, machine.begin())
+        self._set_timer()
+
+    def _wake(self) -> None:
+        for key in list(self._seats):
+            self._step(key, Signal.WAKE)
+
+    def _release_all(self) -> None:
+        self._closing = self._loop.stop
+        for key in list(self._seats):
+            self._step(key, Signal.RELEASE)
+        self._stop_if_idle()
+
+    def _stop_if_idle(self) -> None:
+        if self._closing is not None and not self._seats:
+            self._loop.call_soon(self._closing)
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._seats:
+            pause = LOOK_INTERVAL
+            if self._timers:
+                remaining = max(0, self._timers[0][0] - _clock.boot()) / SECOND
+                pause = min(pause, remaining)
+            self._timer = self._loop.call_later(pause, _guarded, self._tick)
+
+    def _tick(self) -> None:
+        """Fires the timers that are due; after a sleep of the host, steps every machine."""
+        now = _clock.now()
+        due: set[int] = set(self._seats) if now.slept_since(self._last) else set()
+        self._last = now
+        while self._timers and self._timers[0][0] <= now.boot:
+            at, key = heapq.heappop(self._timers)
+            entry = self._seats.get(key)
+            if entry is not None and entry.wake_at == at:
+                entry.wake_at = None
+                due.add(key)
+        for key in due:
+            self._step(key, Signal.TICK)
+        self._set_timer()
+
+    def _step(self, key: int, event: Event) -> None:
+        entry = self._seats.get(key)
+        if entry is not None:
+            # Jitter needs no secret randomness.
+            jitter = random.random()  # noqa: S311
+            self._carry_out(key, entry.machine.step(event, _clock.now(), jitter))
+            self._set_timer()
+
+    def _carry_out(self, key: int, actions: list[Action]) -> None:
+        told = False
+        entry = self._seats[key]
+        for action in actions:
+            if isinstance(action, Send):
+                self._send(key, entry, action.request)
+            elif isinstance(action, Cancel):
+                self._cancel(entry, action.request)
+            elif isinstance(action, RefreshToken):
+                self._refresh_token(key, entry)
+            elif isinstance(action, Tell):
+                told = True
+            else:
+                self._finish(key, entry, action)
+        self._publish(key, entry, told)
+
+    def _send(self, key: int, entry: Entry, request: Request) -> None:
+        entry.sent_with = self._keeper.current
+        task = self._loop.create_task(self._exchange(key, request))
+        entry.flight = (request.id, task)
+        self._keep(task)
+
+    async def _exchange(self, key: int, request: Request) -> None:
+        event: Event
+        try:
+            exchange = self._answer(request)
+            event = await asyncio.wait_for(exchange, request.timeout / SECOND)
+        except TransportError as error:
+            event = Failed(request.id, error.failure)
+        except asyncio.TimeoutError:
+            event = Failed(request.id, Failure.TIMEOUT)
+        except NoToken:
+            event = Failed(request.id, Failure.NO_TOKEN)
+        except Exception:
+            _log.exception("a request failed in a way that the client does not know")
+            event = Failed(request.id, Failure.GARBAGE)
+        _guarded(lambda: self._step(key, event))
+
+    async def _answer(self, request: Request) -> Event:
+        token = await self._tokens.current()
+        return Answered(request.id, await self._transport.send(request.call, token))
+
+    def _cancel(self, entry: Entry, request: int) -> None:
+        if entry.flight is not None and entry.flight[0] == request:
+            entry.flight[1].cancel()
+            entry.flight = None
+
+    def _refresh_token(self, key: int, entry: Entry) -> None:
+        rejected = self._keeper.reject(entry.sent_with)
+        if rejected is Rejected.SUPERSEDED:
+            self._loop.call_soon(_guarded, lambda: self._step(key, Signal.TOKEN_READY))
+            return
+        entry.wants_token = True
+        if rejected is Rejected.REFRESH:
+            self._keep(self._loop.create_task(self._refresh()))
+
+    async def _refresh(self) -> None:
+        fresh = await self._tokens.refresh()
+        self._keeper.finish(fresh)
+        event = Signal.TOKEN_READY if fresh else Signal.TOKEN_FAILED
+        for key, entry in list(self._seats.items()):
+            if entry.wants_token:
+                entry.wants_token = False
+                self._step(key, event)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    def _finish(self, key: int, entry: Entry, finish: Finish) -> None:
+        del self._seats[key]
+        entry.finished = True
+        entry.shared.finish(finish)
+        self._stop_if_idle()
+
+    def _publish(self, key: int, entry: Entry, told: bool) -> None:
+        """Publishes the state of a seat, and sets its timer."""
+        machine = entry.machine
+        if machine.lease is not None:
+            lease = machine.lease
+            entry.shared.session = Session(lease.session, lease.license_id, lease.seats)
+        entry.shared.publish(machine.state(_clock.boot()), told)
+        wake_at = None if entry.finished else machine.wake_at()
+        if wake_at is not None and wake_at != entry.wake_at:
+            heapq.heappush(self._timers, (wake_at, key))
+        entry.wake_at = wake_at
+
+
+async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancels the tasks that are left, and waits until each has closed its connection."""
+    tasks = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _guarded(call: Callable[[], None]) -> None:
+    """Keeps an error of the client itself from ending the thread of all seats."""
+    try:
+        call()
+    except Exception:
+        _log.exception("the client failed; its seats end at their deadlines")

@@ -1,0 +1,87 @@
+"""The state of one seat, shared by driver and program."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+from . import _clock
+from ._core.events import Finish
+from ._core.state import State
+
+
+@dataclass(frozen=True)
+class Session:
+    """The session of a seat."""
+
+    id: Optional[str] = None
+    license_id: Optional[str] = None
+    #: Seats in use and in total, at the time of the grant.
+    seats: Optional[tuple[int, int]] = None
+
+
+class Shared:
+    """One seat's state, written by the driver alone."""
+
+    def __init__(self) -> None:
+        #: The end of validity on the clock that counts sleep, in nanoseconds; 0 is invalid.
+        self.valid_until = 0
+        self.session = Session()
+        self._state = State("acquiring")
+        self._finish: Optional[Finish] = None
+        self._changed = threading.Condition()
+        self._listeners: list[Callable[[State], None]] = []
+
+    def publish(self, state: State, told: bool) -> None:
+        """Publishes a state; ``told`` tells the listeners."""
+        with self._changed:
+            self.valid_until = state.until or 0
+            self._state = state
+            listeners = list(self._listeners) if told else []
+            if told:
+                self._changed.notify_all()
+        for listener in listeners:
+            listener(state)
+
+    def finish(self, finish: Finish) -> None:
+        """Publishes the result of the release."""
+        with self._changed:
+            self._finish = finish
+            self._changed.notify_all()
+
+    def is_valid(self) -> bool:
+        """Returns true while the program may go on. Takes no lock."""
+        return _clock.boot() < self.valid_until
+
+    def state(self) -> State:
+        """Returns the state of this instant: ``active`` ends by itself at its deadline."""
+        state = self._state
+        if state.kind == "active" and state.until is not None and _clock.boot() >= state.until:
+            return State("offline", since=state.until, until=state.until)
+        return state
+
+    def wait_for(self, wanted: Callable[[State], bool], timeout: Optional[float]) -> Optional[State]:
+        """Waits for a state; ``None`` after ``timeout`` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: wanted(self._state), timeout)
+            return self._state if wanted(self._state) else None
+
+    def wait_for_finish(self, timeout: float) -> Optional[Finish]:
+        """Waits for the result of the release; ``None`` after ``timeout`` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._finish is not None, timeout)
+            return self._finish
+
+    def listen(self, listener: Callable[[State], None]) -> Callable[[], None]:
+        """Tells ``listener`` the present state, and every change on the driver's thread; returns a function to stop."""
+        with self._changed:
+            self._listeners.append(listener)
+            listener(self._state)
+
+        def stop() -> None:
+            with self._changed:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return stop

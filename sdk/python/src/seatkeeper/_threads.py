@@ -1,0 +1,48 @@
+"""Blocking calls beside an event loop, on daemon threads that never delay the end of the program."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Callable, TypeVar
+
+T = TypeVar("T")
+
+
+async def call_in_thread(function: Callable[[], T]) -> T:
+    """Calls ``function`` on a daemon thread of its own.
+
+    The executor of an event loop would make the interpreter wait for the call at exit. Raises ``RuntimeError`` if the
+    interpreter is about to end and starts no more threads.
+    """
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def set_result(value: T) -> None:
+        if not result.done():
+            result.set_result(value)
+
+    def set_error(error: BaseException) -> None:
+        if not result.done():
+            # A future accepts no StopIteration.
+            result.set_exception(RuntimeError("the call failed") if isinstance(error, StopIteration) else error)
+
+    def run() -> None:
+        try:
+            value = function()
+        except BaseException as error:  # an exception of the caller's function belongs to the caller
+            post(loop, set_error, error)
+        else:
+            post(loop, set_result, value)
+
+    threading.Thread(target=run, name="seatkeeper-call", daemon=True).start()
+    return await result
+
+
+def post(loop: asyncio.AbstractEventLoop, function: Callable[[T], None], argument: T) -> bool:
+    """Calls ``function`` on the thread of ``loop``; returns false if the loop is closed."""
+    try:
+        loop.call_soon_threadsafe(function, argument)
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""Sources of bearer tokens, and the token of the moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Callable, Optional, Union
+
+from ._threads import call_in_thread
+
+#: A function that returns a fresh bearer token, or an awaitable of one.
+TokenSource = Callable[[], Union[str, Awaitable[str]]]
+#: Fetches a token on the thread of the driver.
+Fetch = Callable[[], Awaitable[str]]
+
+
+class NoToken(Exception):
+    """The token source has no token."""
+
+
+def from_text(token: str) -> Fetch:
+    """Returns a source of one fixed token."""
+
+    async def fetch() -> str:
+        return token
+
+    return fetch
+
+
+def from_file(path: Path) -> Fetch:
+    """Returns a source that reads a file at each refresh."""
+
+    async def fetch() -> str:
+        return await call_in_thread(lambda: path.read_text(encoding="utf-8"))
+
+    return fetch
+
+
+def from_source(source: TokenSource, home: Optional[asyncio.AbstractEventLoop]) -> Fetch:
+    """Returns a source that calls the program's function; its awaitable runs on the program's loop ``home``."""
+
+    async def fetch() -> str:
+        token = await call_in_thread(source)
+        if isinstance(token, str):
+            return token
+        if home is None:
+            raise NoToken("an awaitable token needs an AsyncClient")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_settle(token), home))
+
+    return fetch
+
+
+async def _settle(token: Awaitable[str]) -> str:
+    return await token
+
+
+class TokenCache:
+    """The token of the moment, fetched once for all requests that need it."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._current: Optional[str] = None
+        self._fetching = asyncio.Lock()
+
+    async def current(self) -> str:
+        """Returns the token of the moment; the first call fetches it. Raises ``NoToken``."""
+        if self._current is None:
+            async with self._fetching:
+                if self._current is None:
+                    self._current = await self._fresh()
+        return self._current
+
+    async def refresh(self) -> bool:
+        """Replaces the token by a fresh one; returns false and keeps the old token if there is none."""
+        try:
+            self._current = await self._fresh()
+        except NoToken:
+            return False
+        return True
+
+    async def _fresh(self) -> str:
+        try:
+            token = (await self._fetch()).strip()
+        except Exception as error:
+            raise NoToken from error
+        if not token or not token.isascii() or not token.isprintable():
+            raise NoToken("a token is one line of ASCII")
+        return token

@@ -1,0 +1,173 @@
+"""Requests of the machine as HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import io
+import ipaddress
+import json
+import socket
+import ssl
+from typing import Any, Optional, cast
+from urllib.parse import urlsplit
+
+from ._core.request import Call, Failure, Response
+from ._threads import call_in_thread
+from .errors import Misuse
+
+#: The largest answer that is read: no answer of a server comes near.
+ANSWER_BYTES_MAX = 1 << 20
+#: Connections of one client at a time: a server's queue of new connections is short.
+CONNECTIONS_MAX = 64
+USER_AGENT = "seatkeeper-python/0.1.0"
+
+
+class TransportError(Exception):
+    """A request got no response."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.value)
+        self.failure = failure
+
+
+class Server:
+    """The address of a server, and the terms of a connection to it."""
+
+    def __init__(self, url: str, tls: Optional[ssl.SSLContext], connect_timeout: float) -> None:
+        """Parses the address; raises ``Misuse`` if it is none."""
+        wrong = f"{url!r} is not the address of a server: want http://HOST:PORT or https://HOST:PORT"
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise Misuse(wrong) from error
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise Misuse(wrong)
+        self.host = parts.hostname
+        self.port = port or (443 if parts.scheme == "https" else 80)
+        self.authority = parts.netloc
+        #: The path before ``/api``, behind a proxy.
+        self.prefix = parts.path.rstrip("/")
+        self.tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
+        self.connect_timeout = connect_timeout
+
+    @property
+    def is_named(self) -> bool:
+        """True if the host is a name, and no IP address."""
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return True
+        return False
+
+
+class Transport:
+    """The way to a server: one connection for each request, for heartbeats are minutes apart."""
+
+    def __init__(self, server: Server) -> None:
+        """Must be called on the thread of the event loop that sends the requests."""
+        self._server = server
+        #: The addresses of the host, as the last lookup found them.
+        self._addresses = [] if server.is_named else [server.host]
+        self._lookup: Optional[asyncio.Task[list[str]]] = None
+        self._connections = asyncio.Semaphore(CONNECTIONS_MAX)
+
+    async def send(self, call: Call, token: str) -> Response:
+        """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts."""
+        async with self._connections:
+            reader, writer = await self._connect()
+            try:
+                return await self._exchange(call, token, reader, writer)
+            except OSError as error:
+                raise TransportError(Failure.RESET_AFTER_SEND) from error
+            finally:
+                writer.transport.abort()
+
+    async def _exchange(
+        self, call: Call, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Response:
+        writer.write(self._encode(call, token))
+        await writer.drain()
+        answer = bytearray()
+        while chunk := await reader.read(65_536):
+            answer += chunk
+            if len(answer) > ANSWER_BYTES_MAX:
+                raise TransportError(Failure.GARBAGE)
+        if not answer:
+            raise TransportError(Failure.RESET_AFTER_SEND)
+        return _decode(bytes(answer), call.method)
+
+    def _encode(self, call: Call, token: str) -> bytes:
+        body = b"" if call.body is None else json.dumps(call.body).encode()
+        head = [
+            f"{call.method} {self._server.prefix}{call.path} HTTP/1.1",
+            f"Host: {self._server.authority}",
+            f"Authorization: Bearer {token}",
+            "Accept: application/json",
+            f"User-Agent: {USER_AGENT}",
+            "Connection: close",
+            f"Content-Length: {len(body)}",
+        ]
+        if body:
+            head.append("Content-Type: application/json")
+        return "\r\n".join([*head, "", ""]).encode("latin-1") + body
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connects to the first address that answers."""
+        server = self._server
+        last: Optional[Exception] = None
+        tls_name = server.host if server.tls else None
+        for address in await self._resolve():
+            opening = asyncio.open_connection(address, server.port, ssl=server.tls, server_hostname=tls_name)
+            try:
+                return await asyncio.wait_for(opening, server.connect_timeout)
+            except (OSError, asyncio.TimeoutError) as error:
+                last = error
+        raise TransportError(Failure.REFUSED) from last
+
+    async def _resolve(self) -> list[str]:
+        """Returns the addresses of the host; one lookup at a time serves every request."""
+        if not self._server.is_named:
+            return self._addresses
+        if self._lookup is None:
+            self._lookup = asyncio.ensure_future(self._look_up())
+        try:
+            return await asyncio.shield(self._lookup)
+        finally:
+            if self._lookup is not None and self._lookup.done():
+                self._lookup = None
+
+    async def _look_up(self) -> list[str]:
+        """Looks the host up; during an outage of the name service the last addresses serve."""
+        server = self._server
+        try:
+            found = await call_in_thread(lambda: socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM))
+        except (OSError, RuntimeError, UnicodeError):
+            return self._addresses
+        self._addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        return self._addresses
+
+
+class _Answer:
+    """Bytes in the place of the socket that ``http.client`` reads from."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    def makefile(self, *_: Any) -> io.BytesIO:
+        return io.BytesIO(self._answer)
+
+
+def _decode(answer: bytes, method: str) -> Response:
+    response = http.client.HTTPResponse(cast(socket.socket, _Answer(answer)), method=method)
+    try:
+        response.begin()
+        body = response.read()
+    except http.client.IncompleteRead as error:
+        raise TransportError(Failure.TRUNCATED) from error
+    except (http.client.HTTPException, ValueError) as error:
+        raise TransportError(Failure.GARBAGE) from error
+    seconds = response.getheader("Retry-After", "")
+    retry_after = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 20 else None
+    return Response(response.status, retry_after, body)

@@ -1,0 +1,152 @@
+"""The client for programs on asyncio. Heartbeats run on a thread of the client: a blocked event loop loses no seat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Optional, Union
+
+from . import _tokens
+from ._core.events import Finish
+from ._core.state import State
+from ._shared import Shared
+from ._threads import call_in_thread, post
+from ._tokens import TokenSource
+from .client import Connection, Wait, fetch_from, plan, raise_refusal
+from .errors import Closed
+from .seat import RELEASE_TIMEOUT, SeatView
+
+
+class AsyncSeat(SeatView):
+    """A seat of a license. Leaving its ``async with`` block gives the seat back."""
+
+    async def states(self) -> AsyncIterator[State]:
+        """Yields the present state and every change; ends after ``released``.
+
+        After ``lost`` without ``retry`` nothing more comes, and the iteration ends, too.
+        """
+        loop = asyncio.get_running_loop()
+        states: asyncio.Queue[State] = asyncio.Queue()
+        stop = self._shared.listen(lambda state: _tell(loop, states, state))
+        try:
+            while True:
+                state = await states.get()
+                yield state
+                if state.kind in ("released", "refused") or (state.kind == "lost" and not state.retry):
+                    return
+        finally:
+            stop()
+
+    async def release(self) -> bool:
+        """Gives the seat back, within two seconds. Returns true if the server confirmed."""
+        try:
+            self._driver.release(self._key)
+        except Closed:
+            return False
+        finish = await call_in_thread(lambda: self._shared.wait_for_finish(RELEASE_TIMEOUT))
+        return finish is Finish.GIVEN_BACK
+
+    async def __aenter__(self) -> AsyncSeat:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await asyncio.shield(self.release())
+
+
+class AsyncClient:
+    """A client of one server for asyncio. All seats of a client share one thread."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: Optional[str] = None,
+        token_file: Union[str, Path, None] = None,
+        token_source: Optional[TokenSource] = None,
+        ca_file: Union[str, Path, None] = None,
+        connect_timeout: float = 5.0,
+    ) -> None:
+        """Describes the server at ``url``; must be called while the program's event loop runs.
+
+        The parameters are those of ``Client``. ``token_source`` may be an ``async`` function, which runs on the event
+        loop of the caller.
+        """
+        home = asyncio.get_running_loop()
+        source = None if token_source is None else _tokens.from_source(token_source, home)
+        fetch = fetch_from(token, token_file, source)
+        self._connection = Connection(fetch, url, ca_file, connect_timeout)
+
+    def license(self, key: str) -> AsyncLicense:
+        """Returns the license with this key. No request is sent."""
+        return AsyncLicense(self._connection, key)
+
+    def wake(self) -> None:
+        """Makes every seat ask the server at once, for a host that knows of a sleep or a new network."""
+        self._connection.driver().wake()
+
+    async def close(self) -> None:
+        """Gives every seat back within two seconds, and ends the threads of the client."""
+        await call_in_thread(self._connection.close)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await asyncio.shield(self.close())
+
+
+class AsyncLicense:
+    """A license on one server."""
+
+    def __init__(self, connection: Connection, key: str) -> None:
+        self._connection = connection
+        self._key = key
+
+    async def acquire(
+        self,
+        *,
+        machine: str,
+        instance: Optional[str] = None,
+        wait: Wait = None,
+        patience: float = 10.0,
+        user_agent: Optional[str] = None,
+        metadata: Optional[dict[str, Any]] = None,
+    ) -> AsyncSeat:
+        """Acquires a seat, and keeps it until it is given back. Parameters and errors are those of ``License.acquire``.
+
+        A cancelled call gives up, and gives back a seat that came too late.
+        """
+        wanted = plan(self._key, machine, instance, wait, patience, user_agent, metadata)
+        driver, shared = self._connection.driver(), Shared()
+        seat = AsyncSeat(driver.start(wanted, shared), shared, driver)
+        loop = asyncio.get_running_loop()
+        states: asyncio.Queue[State] = asyncio.Queue()
+        stop = shared.listen(lambda state: _tell(loop, states, state))
+        try:
+            state = await states.get()
+            while state.kind == "acquiring":
+                state = await states.get()
+        except BaseException:
+            driver.release(seat._key)
+            raise
+        finally:
+            stop()
+        raise_refusal(state, driver, seat._key)
+        return seat
+
+
+def _tell(loop: asyncio.AbstractEventLoop, states: asyncio.Queue[State], state: State) -> None:
+    # A program whose loop has ended reads no more states.
+    post(loop, states.put_nowait, state)

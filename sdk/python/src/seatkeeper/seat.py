@@ -1,0 +1,121 @@
+"""A seat in the hands of a program."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Callable, Optional
+
+from . import _clock
+from ._core.clocks import SECOND
+from ._core.events import Finish
+from ._core.state import State
+from ._dispatcher import Callback, Dispatcher
+from ._driver import Driver
+from ._shared import Shared
+from .errors import Closed, NotHeld, SeatLost
+
+#: A release takes two seconds at most; the rest is for a busy host.
+RELEASE_TIMEOUT = 5.0
+
+
+class SeatView:
+    """The part of a seat that needs no waiting; the base of ``Seat`` and ``AsyncSeat``."""
+
+    def __init__(self, key: int, shared: Shared, driver: Driver) -> None:
+        self._key = key
+        self._shared = shared
+        self._driver = driver
+
+    @property
+    def state(self) -> State:
+        """The state of this instant."""
+        return self._shared.state()
+
+    @property
+    def is_valid(self) -> bool:
+        """True while the program may go on: see ``check``."""
+        return self._shared.is_valid() and self._driver.is_ours
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the deadline of this instant, with the sleep of the host counted; 0 without a valid seat."""
+        return max(0, self._shared.valid_until - _clock.boot()) / SECOND
+
+    def check(self) -> None:
+        """Returns while the program may go on; a seat in order costs about a microsecond.
+
+        Raises ``SeatLost`` after a loss, ``NotHeld`` in the other states without a seat, and ``Closed`` in a forked
+        child, for the seat belongs to the parent.
+        """
+        if self.is_valid:
+            return
+        if not self._driver.is_ours:
+            raise Closed("the seat belongs to the parent of this process")
+        state = self.state
+        if state.kind == "lost":
+            raise SeatLost(state.reason or "ended", state.by, state.retry)
+        if state.kind == "released":
+            raise NotHeld("released", "the seat is released")
+        raise NotHeld("unconfirmed", "the seat is not confirmed")
+
+    @property
+    def session_id(self) -> Optional[str]:
+        """The id of the session, which changes when the seat is acquired again."""
+        return self._shared.session.id
+
+    @property
+    def license_id(self) -> Optional[str]:
+        """The id of the license."""
+        return self._shared.session.license_id
+
+    @property
+    def seats(self) -> Optional[tuple[int, int]]:
+        """The seats in use and in total, at the time of the grant."""
+        return self._shared.session.seats
+
+
+class Seat(SeatView):
+    """A seat of a license. Leaving its ``with`` block gives the seat back.
+
+    A seat is also given back by ``release``, by the ``close`` of its client, and at the end of the interpreter. After a
+    crash of the program the server frees the seat once the TTL has passed.
+    """
+
+    def __init__(self, key: int, shared: Shared, driver: Driver, dispatcher: Dispatcher) -> None:
+        super().__init__(key, shared, driver)
+        self._dispatcher = dispatcher
+
+    def on_change(self, callback: Callback) -> Callable[[], None]:
+        """Tells ``callback`` the present state and every change; returns a function that ends this.
+
+        The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go
+        to the logger ``seatkeeper``. A deadline that merely moves is no change.
+        """
+        return self._shared.listen(lambda state: self._dispatcher.put(callback, state))
+
+    def wait_until_over(self, timeout: Optional[float] = None) -> Optional[State]:
+        """Waits until the seat is lost or released, and returns that state; ``None`` after ``timeout`` seconds."""
+        return self._shared.wait_for(lambda state: state.kind in ("lost", "released"), timeout)
+
+    def release(self) -> bool:
+        """Gives the seat back, within two seconds.
+
+        Returns true if the server confirmed. Otherwise the seat is free one TTL after the last heartbeat at the latest.
+        A second call has no effect, and neither has a call in a forked child.
+        """
+        try:
+            self._driver.release(self._key)
+        except Closed:
+            return False
+        return self._shared.wait_for_finish(RELEASE_TIMEOUT) is Finish.GIVEN_BACK
+
+    def __enter__(self) -> Seat:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.release()

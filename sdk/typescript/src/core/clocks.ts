@@ -1,0 +1,45 @@
+/** Readings of the three clocks of a client, and arithmetic on the clock that decides. */
+
+/** A point or a span in whole microseconds: sums of such numbers are exact for longer than any seat lives. */
+export type Micros = number;
+
+export const MILLISECOND: Micros = 1_000;
+export const SECOND: Micros = 1_000_000;
+/** The end of time: a deadline that never passes. */
+export const NEVER: Micros = Number.POSITIVE_INFINITY;
+
+/** One reading of the three clocks; each clock has an origin of its own. */
+export interface Now {
+  /** The monotonic clock, which may stand still while the host sleeps. */
+  readonly mono: Micros;
+  /** The monotonic clock that counts sleep. Every deadline uses this clock. */
+  readonly boot: Micros;
+  /** The wall clock since 1970, for logs alone. */
+  readonly wall: Micros;
+}
+
+/** A gap between `boot` and `mono` longer than this is a sleep of the host. */
+const SLEEP_GAP = 2 * SECOND;
+
+/** Returns true if the host slept between `earlier` and `now`. */
+export function sleptSince(now: Now, earlier: Now): boolean {
+  const boot = Math.max(0, now.boot - earlier.boot);
+  const mono = Math.max(0, now.mono - earlier.mono);
+  return boot - mono > SLEEP_GAP;
+}
+
+/** Returns the part of `span` that `factor` stands for, to the nearest microsecond. */
+export function part(span: Micros, factor: number): Micros {
+  return Math.round(span * factor);
+}
+
+/** Returns the point of `low..high` that the random number `jitter` stands for. */
+export function between(low: number, high: number, jitter: number): number {
+  return low + (high - low) * jitter;
+}
+
+/** Returns the earliest of the points that are given; `undefined` if none is. */
+export function earliest(...points: (Micros | undefined)[]): Micros | undefined {
+  const given = points.filter((point) => point !== undefined);
+  return given.length === 0 ? undefined : Math.min(...given);
+}

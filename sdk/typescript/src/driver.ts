@@ -1,0 +1,233 @@
+import type { Clock } from "./clock.js";
+import { NEVER, type Now, SECOND, sleptSince } from "./core/clocks.js";
+import type { Action, Event, Finish } from "./core/events.js";
+import { Machine } from "./core/machine.js";
+import type { Plan } from "./core/plan.js";
+import type { Request } from "./core/request.js";
+import { TokenKeeper } from "./core/tokens.js";
+import { Shared } from "./shared.js";
+import { NoToken, TokenCache, type TokenSource } from "./tokens.js";
+import { type Transport, TransportError } from "./transport.js";
+
+/** The longest pause between two readings of the clocks in milliseconds: timers of many hosts do not count sleep. */
+const LOOK_INTERVAL = 1_000;
+
+/** One seat of the driver. */
+interface Entry {
+  readonly machine: Machine;
+  readonly shared: Shared;
+  flight: { readonly request: number; readonly abort: AbortController } | undefined;
+  sentWith: number;
+  wantsToken: boolean;
+}
+
+/** Steps the machine of every seat of a client, and carries out the actions, with one timer. */
+export class Driver {
+  readonly #seats = new Map<number, Entry>();
+  readonly #keeper = new TokenKeeper();
+  readonly #tokens: TokenCache;
+  #nextKey = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #last: Now;
+  /** Calls of the program that wait: meanwhile the timer keeps a Node.js process alive. */
+  #waiting = 0;
+  /** The page goes away: requests are to outlive it. */
+  #isLeaving = false;
+
+  constructor(
+    readonly clock: Clock,
+    private readonly transport: Transport,
+    source: TokenSource,
+    private readonly report: (error: unknown) => void,
+  ) {
+    this.#tokens = new TokenCache(source);
+    this.#last = clock();
+  }
+
+  /** Starts an acquire. Returns the key of the seat and its state. */
+  start(plan: Plan): { key: number; shared: Shared } {
+    const key = this.#nextKey;
+    this.#nextKey += 1;
+    const [machine, actions] = Machine.start(plan, this.clock());
+    const entry: Entry = { machine, shared: new Shared(), flight: undefined, sentWith: 0, wantsToken: false };
+    this.#seats.set(key, entry);
+    this.#carryOut(key, entry, actions);
+    this.#setTimer();
+    return { key, shared: entry.shared };
+  }
+
+  /** Starts the release of a seat. */
+  release(key: number): void {
+    this.#step(key, { kind: "release" });
+    this.#setTimer();
+  }
+
+  /** Starts the release of every seat, and settles when all are over. */
+  async releaseAll(): Promise<void> {
+    const finished = [...this.#seats].map(([key, { shared }]) => {
+      this.release(key);
+      return shared.finished;
+    });
+    await this.wait(Promise.all(finished));
+  }
+
+  /** Starts the release of every seat of a page that goes away. */
+  leave(): void {
+    this.#isLeaving = true;
+    for (const key of [...this.#seats.keys()]) this.release(key);
+    this.#isLeaving = false;
+  }
+
+  /** Makes every seat ask the server at once. */
+  wake(): void {
+    for (const key of [...this.#seats.keys()]) this.#step(key, { kind: "wake" });
+    this.#setTimer();
+  }
+
+  /** Fires the timers that are due; after a sleep of the host, steps every machine. */
+  readonly tick = (): void => {
+    const now = this.clock();
+    const slept = sleptSince(now, this.#last);
+    this.#last = now;
+    for (const [key, { machine }] of [...this.#seats]) {
+      if (slept || (machine.wakeAt ?? NEVER) <= now.boot) this.#step(key, { kind: "tick" });
+    }
+    this.#setTimer();
+  };
+
+  /** Keeps a Node.js process alive until `promise` settles. */
+  async wait<T>(promise: Promise<T>): Promise<T> {
+    this.#waiting += 1;
+    this.#setTimer();
+    try {
+      return await promise;
+    } finally {
+      this.#waiting -= 1;
+      this.#setTimer();
+    }
+  }
+
+  /** True while there are seats. */
+  get hasSeats(): boolean {
+    return this.#seats.size > 0;
+  }
+
+  #setTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#seats.size === 0) return;
+    let wakeAt = NEVER;
+    for (const { machine } of this.#seats.values()) wakeAt = Math.min(wakeAt, machine.wakeAt ?? NEVER);
+    const remaining = Math.max(0, wakeAt - this.clock().boot) / 1_000;
+    this.#timer = setTimeout(this.tick, Math.min(Math.ceil(remaining), LOOK_INTERVAL));
+    // A held seat alone keeps no Node.js process alive; browsers have no such notion.
+    if (this.#waiting === 0) (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  #step(key: number, event: Event): void {
+    const entry = this.#seats.get(key);
+    if (entry !== undefined) this.#carryOut(key, entry, entry.machine.step(event, this.clock(), Math.random()));
+  }
+
+  #carryOut(key: number, entry: Entry, actions: readonly Action[]): void {
+    let isTold = false;
+    let finish: Finish | undefined;
+    for (const action of actions) {
+      switch (action.kind) {
+        case "send":
+          this.#send(key, entry, action.request);
+          break;
+        case "cancel":
+          if (entry.flight?.request === action.request) {
+            entry.flight.abort.abort();
+            entry.flight = undefined;
+          }
+          break;
+        case "refresh-token":
+          this.#refreshToken(key, entry);
+          break;
+        case "tell":
+          isTold = true;
+          break;
+        case "finish":
+          finish = action.finish;
+          break;
+      }
+    }
+    this.#publish(entry, isTold);
+    if (finish !== undefined) {
+      this.#seats.delete(key);
+      entry.shared.finish(finish);
+    }
+  }
+
+  #publish({ machine, shared }: Entry, isTold: boolean): void {
+    const { lease } = machine;
+    if (lease !== undefined) {
+      shared.session = { id: lease.session, licenseId: lease.licenseId, seats: lease.seats };
+    }
+    shared.publish(machine.state(this.clock().boot), isTold);
+  }
+
+  #send(key: number, entry: Entry, request: Request): void {
+    const abort = new AbortController();
+    entry.flight = { request: request.id, abort };
+    entry.sentWith = this.#keeper.current;
+    const timer = setTimeout(() => abort.abort(TIMED_OUT), request.timeout / (SECOND / 1_000));
+    this.#exchange(request, abort.signal, this.#isLeaving)
+      .then((event) => {
+        clearTimeout(timer);
+        if (entry.flight?.request === request.id) entry.flight = undefined;
+        this.#step(key, event);
+        this.#setTimer();
+      })
+      .catch(this.report);
+  }
+
+  /** Sends the request, and returns its outcome; the promise is never rejected. */
+  async #exchange({ id, ...call }: Request, signal: AbortSignal, keepalive: boolean): Promise<Event> {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(new TransportError("timeout")));
+    });
+    try {
+      // A token source does not see the signal.
+      const token = await Promise.race([this.#tokens.current(), aborted]);
+      const response = await Promise.race([this.transport.send(call, token, signal, keepalive), aborted]);
+      return { kind: "answered", request: id, response };
+    } catch (error) {
+      if (signal.aborted) return { kind: "failed", request: id, failure: "timeout" };
+      if (error instanceof NoToken) return { kind: "failed", request: id, failure: "no-token" };
+      const failure = error instanceof TransportError ? error.failure : "garbage";
+      return { kind: "failed", request: id, failure };
+    }
+  }
+
+  #refreshToken(key: number, entry: Entry): void {
+    const rejected = this.#keeper.reject(entry.sentWith);
+    if (rejected === "superseded") {
+      queueMicrotask(() => {
+        this.#step(key, { kind: "token-ready" });
+        this.#setTimer();
+      });
+      return;
+    }
+    entry.wantsToken = true;
+    if (rejected === "wait") return;
+    this.#tokens
+      .refresh()
+      .then((isFresh) => this.#refreshed(isFresh))
+      .catch(this.report);
+  }
+
+  #refreshed(isFresh: boolean): void {
+    this.#keeper.finish(isFresh);
+    for (const [key, entry] of [...this.#seats]) {
+      if (!entry.wantsToken) continue;
+      entry.wantsToken = false;
+      this.#step(key, { kind: isFresh ? "token-ready" : "token-failed" });
+    }
+    this.#setTimer();
+  }
+}
+
+const TIMED_OUT = new Error("no answer in time");

@@ -1,0 +1,78 @@
+import type { FieldError, Holder, Problem } from "./core/problem.js";
+import type { Failure } from "./core/request.js";
+import type { Loss } from "./core/state.js";
+
+/** The base of all errors of this package. */
+export class SeatkeeperError extends Error {
+  override readonly name: string = "SeatkeeperError";
+
+  constructor(
+    /** The kind of error: a kind of problem of the server, `offline`, `lost`, `unconfirmed`, `released`, `closed` or `misuse`. */
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The server refused the seat. */
+export class DeniedError extends SeatkeeperError {
+  override readonly name = "DeniedError";
+
+  constructor(
+    /** The server's whole answer. */
+    readonly problem: Problem,
+  ) {
+    super(problem.code, `${problem.code}: ${problem.detail ?? problem.title}`);
+  }
+
+  /** Some holders of a full license, the stalest first. */
+  get holders(): readonly Holder[] {
+    return this.problem.holders;
+  }
+
+  /** Seconds to wait before the next try, if the server told. */
+  get retryAfter(): number | undefined {
+    return this.problem.retryAfterSeconds;
+  }
+
+  /** The fields of the request that break a rule. */
+  get errors(): readonly FieldError[] {
+    return this.problem.errors;
+  }
+}
+
+const FAILURES: Record<Failure, string> = {
+  refused: "no connection",
+  "reset-before-send": "the connection broke before the request was sent",
+  "reset-after-send": "the connection broke before the answer",
+  timeout: "no answer in time",
+  truncated: "the answer broke off",
+  garbage: "the answer is not one of a Seatkeeper server",
+  "no-token": "the token source has no token",
+  unavailable: "the server cannot answer now",
+};
+
+/** The server gave no usable answer in time. */
+export class OfflineError extends SeatkeeperError {
+  override readonly name = "OfflineError";
+
+  constructor(
+    /** The last failure. */
+    readonly failure: Failure,
+  ) {
+    super("offline", `the server cannot be reached: ${FAILURES[failure]}`);
+  }
+}
+
+/** The seat is lost. */
+export class SeatLostError extends SeatkeeperError {
+  override readonly name = "SeatLostError";
+
+  constructor(
+    /** The reason, the cause, and whether the client goes on trying. */
+    readonly loss: Loss,
+  ) {
+    super("lost", `the seat is lost: ${loss.reason}${loss.by === null ? "" : ` by ${loss.by}`}`);
+  }
+}

@@ -1,0 +1,94 @@
+import type { Call, Failure, Response } from "./core/request.js";
+import { SeatkeeperError } from "./errors.js";
+
+/** The largest answer that is read: no answer of a server comes near. */
+const ANSWER_BYTES_MAX = 1 << 20;
+
+/** A request got no response. */
+export class TransportError extends Error {
+  constructor(
+    readonly failure: Failure,
+    options?: ErrorOptions,
+  ) {
+    super(failure, options);
+  }
+}
+
+/** A server, and the way to it. */
+export class Transport {
+  readonly #base: string;
+  readonly #fetch: typeof fetch;
+
+  /** Parses the address; throws `SeatkeeperError` with the code `misuse` if it is none. */
+  constructor(url: string, send: typeof fetch) {
+    let base: URL | undefined;
+    try {
+      base = new URL(url);
+    } catch {
+      // The check below reports the address.
+    }
+    if (base === undefined || !/^https?:$/.test(base.protocol) || base.username !== "") {
+      const want = "want http://HOST:PORT or https://HOST:PORT";
+      throw new SeatkeeperError("misuse", `${url} is not the address of a server: ${want}`);
+    }
+    this.#base = base.origin + base.pathname.replace(/\/+$/, "");
+    this.#fetch = send;
+  }
+
+  /** Sends one request and returns its response. Throws `TransportError`. `keepalive` lets it outlive a page. */
+  async send(call: Call, token: string, signal: AbortSignal, keepalive: boolean): Promise<Response> {
+    const headers: Record<string, string> = { Accept: "application/json", Authorization: `Bearer ${token}` };
+    if (call.body !== undefined) headers["Content-Type"] = "application/json";
+    let answer: globalThis.Response;
+    try {
+      answer = await this.#fetch(this.#base + call.path, {
+        method: call.method,
+        headers,
+        body: call.body === undefined ? null : JSON.stringify(call.body),
+        cache: "no-store",
+        credentials: "omit",
+        redirect: "manual",
+        keepalive,
+        signal,
+      });
+    } catch (error) {
+      throw new TransportError(failureOf(error), { cause: error });
+    }
+    const retryAfter = answer.headers.get("Retry-After") ?? "";
+    return {
+      status: answer.status,
+      retryAfter: /^\d{1,15}$/.test(retryAfter) ? Number(retryAfter) : undefined,
+      body: await read(answer),
+    };
+  }
+}
+
+async function read(answer: globalThis.Response): Promise<string> {
+  if (answer.body === null) return "";
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text + decoder.decode();
+      bytes += value.byteLength;
+      if (bytes > ANSWER_BYTES_MAX) {
+        await reader.cancel();
+        throw new TransportError("garbage");
+      }
+      text += decoder.decode(value, { stream: true });
+    }
+  } catch (error) {
+    throw error instanceof TransportError ? error : new TransportError("truncated", { cause: error });
+  }
+}
+
+/** Node.js names the cause of a failed `fetch`; browsers hide it. */
+function failureOf(error: unknown): Failure {
+  const cause = (error as { cause?: { code?: unknown } }).cause?.code;
+  if (cause === "ECONNRESET" || cause === "UND_ERR_SOCKET") return "reset-after-send";
+  if (typeof cause === "string" && cause.startsWith("HPE_")) return "garbage";
+  return "refused";
+}

@@ -1,0 +1,186 @@
+/** Tries the client against a real server; without `SDK_TEST_SERVER` these tests are skipped. */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Client, DeniedError, OfflineError, SeatkeeperError, SeatLostError, type State } from "../src/index.js";
+import { BINARY, Server } from "./server.js";
+
+const options = { skip: BINARY === undefined && "SDK_TEST_SERVER names no server", timeout: 60_000 };
+
+function hasCode(code: string): (error: unknown) => boolean {
+  return (error) => error instanceof SeatkeeperError && error.code === code;
+}
+
+test("a seat outlives its TTL by heartbeats, and is given back", options, async () => {
+  await using server = await Server.start();
+  const told: string[] = [];
+  await using client = new Client(server.url, { token: server.token() });
+  {
+    const onChange = (state: State) => told.push(state.kind);
+    await using seat = await client.license(server.license("BEATS", { ttl: 2 })).acquire({ machineId: "m", onChange });
+    assert.deepEqual(seat.seats, { used: 1, total: 1 });
+    for (let checks = 0; checks < 100; checks += 1) {
+      seat.check();
+      await sleep(50);
+    }
+    assert.deepEqual(server.liveMachines(), ["m"]);
+    assert.ok(seat.remaining > 0);
+    assert.ok(!seat.signal.aborted);
+    await seat.release();
+    assert.throws(() => seat.check(), hasCode("released"));
+    assert.ok(seat.signal.aborted);
+  }
+  assert.deepEqual(server.liveMachines(), []);
+  assert.deepEqual(told, ["active", "released"]);
+});
+
+test("a full license is denied, and a wait gets the seat", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: server.token() });
+  const license = client.license(server.license("FULL"));
+  const first = await license.acquire({ machineId: "first" });
+  await assert.rejects(license.acquire({ machineId: "second" }), (error) => {
+    assert.ok(error instanceof DeniedError);
+    assert.equal(error.code, "license-full");
+    assert.deepEqual(error.holders, [{ machineId: "first", instanceId: undefined }]);
+    return true;
+  });
+  const waiting = license.acquire({ machineId: "second", wait: 30 });
+  await sleep(200);
+  assert.ok(await first.release());
+  (await waiting).check();
+});
+
+test("a revoked seat is told with its reason", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: () => Promise.resolve(server.token()) });
+  const seat = await client.license(server.license("REVOKED")).acquire({ machineId: "m" });
+  const told: string[] = [];
+  server.revoke(seat.sessionId);
+  for await (const state of seat.states()) told.push(state.kind);
+  assert.deepEqual(told, ["active", "lost"]);
+  assert.throws(
+    () => seat.check(),
+    (error) => error instanceof SeatLostError && error.loss.reason === "revoked" && !error.loss.retry,
+  );
+  assert.ok(seat.signal.reason instanceof SeatLostError);
+  assert.ok(await seat.release());
+});
+
+test("a dead server is a loss at the deadline, and its return a seat again", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: server.token() });
+  const seat = await client.license(server.license("CRASH", { ttl: 2 })).acquire({ machineId: "m" });
+  await server.kill();
+  const told: string[] = [];
+  for await (const state of seat.states()) {
+    told.push(state.kind);
+    if (state.kind === "lost") {
+      assert.deepEqual([state.reason, state.retry], ["deadline", true]);
+      assert.throws(() => seat.check(), hasCode("lost"));
+      await server.restart();
+    }
+    if (told.includes("lost") && state.kind === "active") break;
+  }
+  assert.deepEqual(told.slice(0, 3), ["active", "offline", "lost"]);
+  seat.check();
+});
+
+test("a process that has nothing more to do gives its seat back", options, async () => {
+  await using server = await Server.start();
+  const key = server.license("EXIT", { ttl: 3_600 });
+  const program = `
+    import { Client } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    const client = new Client(process.env.URL, { token: process.env.TOKEN });
+    await client.license(process.env.KEY).acquire({ machineId: "exit" });
+    console.log("held");
+  `;
+  const env = { ...process.env, URL: server.url, TOKEN: server.token(), KEY: key };
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], { env, stdio: [...stdio] });
+  const [code] = (await once(child, "exit")) as [number];
+  assert.equal(code, 0);
+  assert.deepEqual(server.liveMachines(), []);
+});
+
+test("an acquire that is aborted holds nothing", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: server.token() });
+  const license = client.license(server.license("ABORT", { ttl: 60 }));
+  await using first = await license.acquire({ machineId: "first" });
+  const signal = AbortSignal.timeout(300);
+  await assert.rejects(license.acquire({ machineId: "second", wait: "forever", signal }), { name: "TimeoutError" });
+  assert.deepEqual(server.liveMachines(), ["first"]);
+  first.check();
+  await client.close();
+  assert.deepEqual(server.liveMachines(), []);
+  await assert.rejects(license.acquire({ machineId: "late" }), hasCode("closed"));
+});
+
+test("a rejected token is replaced once for all seats", options, async () => {
+  await using server = await Server.start();
+  const key = server.license("TOKENS", { seats: 9 });
+  let asked = 0;
+  const token = () => {
+    asked += 1;
+    return asked === 1 ? "stale" : server.token();
+  };
+  await using client = new Client(server.url, { token });
+  const machines = ["m1", "m2", "m3", "m4"];
+  await Promise.all(machines.map((machineId) => client.license(key).acquire({ machineId })));
+  assert.equal(asked, 2);
+  assert.deepEqual(server.liveMachines(), machines);
+  await using stranger = new Client(server.url, { token: "not-a-token" });
+  await assert.rejects(stranger.license(key).acquire({ machineId: "m" }), hasCode("unauthenticated"));
+});
+
+test("a callback that fails costs no seat", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: server.token() });
+  const warned = once(process, "warning");
+  const onChange = () => {
+    throw new Error("the program's own fault");
+  };
+  const seat = await client.license(server.license("CALLBACK")).acquire({ machineId: "m", onChange });
+  const [warning] = (await warned) as [Error];
+  assert.equal(warning.message, "the program's own fault");
+  seat.check();
+});
+
+test("a wrong address, a closed port and an unknown key are typed errors", options, async () => {
+  await using server = await Server.start();
+  for (const url of ["seats.example", "ftp://seats.example", "http://", "http://host:port"]) {
+    assert.throws(() => new Client(url, { token: "t" }), hasCode("misuse"));
+  }
+  await using nobody = new Client("http://127.0.0.1:1", { token: "t" });
+  await assert.rejects(nobody.license("K").acquire({ machineId: "m", patience: 0.2 }), OfflineError);
+  await using client = new Client(server.url, { token: server.token() });
+  await assert.rejects(client.license("NONE").acquire({ machineId: "m" }), hasCode("license-not-found"));
+  await assert.rejects(client.license("NONE").acquire({ machineId: "" }), hasCode("misuse"));
+  await assert.rejects(client.license("NONE").acquire({ machineId: "m", wait: NaN }), hasCode("misuse"));
+});
+
+for (const [what, answer] of [
+  ["a page of a proxy", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"],
+  ["a page that breaks off", "HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n<html>"],
+  ["another protocol", "SSH-2.0-OpenSSH\r\n"],
+  ["a closed connection", ""],
+] as const) {
+  test(`no server: ${what} is no answer`, async () => {
+    const listener = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => socket.end(answer));
+    });
+    listener.listen(0, "127.0.0.1");
+    await once(listener, "listening");
+    const { port } = listener.address() as { port: number };
+    await using client = new Client(`http://127.0.0.1:${port}`, { token: "t" });
+    await assert.rejects(client.license("K").acquire({ machineId: "m", patience: 0.3 }), OfflineError);
+    listener.close();
+  });
+}
