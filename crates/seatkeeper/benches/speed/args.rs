@@ -42,7 +42,13 @@ pub(crate) enum Role {
     /// This build of the server beside another
     Versus {
         /// The other build's `seatkeeper`
-        program: PathBuf,
+        other: PathBuf,
+        /// The `seatkeeper` to compare it with, instead of this build's
+        #[arg(long)]
+        program: Option<PathBuf>,
+        /// Only over Redis and PostgreSQL
+        #[arg(long)]
+        nodes: bool,
     },
     /// Hostile clients
     #[command(hide = true)]

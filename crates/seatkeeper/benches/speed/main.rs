@@ -46,8 +46,9 @@ fn main() -> ExitCode {
         Some(Role::Many { sessions }) => {
             measure(&args, |effort, runtime| runtime.block_on(many::run(effort, *sessions)))
         }
-        Some(Role::Versus { program }) => {
-            measure(&args, |effort, runtime| runtime.block_on(versus::run(effort, program)))
+        Some(Role::Versus { other, program, nodes }) => {
+            let programs = [program.as_deref().unwrap_or(product::BINARY.as_ref()), other];
+            measure(&args, |effort, runtime| runtime.block_on(versus::run(effort, programs, *nodes)))
         }
         Some(Role::Hostile) => measure(&args, beside_hostile_clients),
         Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),

@@ -1,7 +1,6 @@
-//! Two builds of the server, round by round: this one, and another whose program the caller names. Both are embedded, and
-//! both are a node over Redis and PostgreSQL.
+//! Two builds of the server, round by round: each embedded, and each as a node over Redis and PostgreSQL.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use seatkeeper_load::{Bounds, Plan, Report, Scenario};
 use seatkeeper_testbed::postgres::Postgres;
@@ -9,7 +8,7 @@ use seatkeeper_testbed::redis::Redis;
 
 use crate::args::Effort;
 use crate::error::Error;
-use crate::product::{BINARY, Product};
+use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 
 /// Connections of the load.
@@ -55,23 +54,24 @@ struct Pair {
     sides: [Side; 2],
 }
 
-pub(crate) async fn run(effort: Effort, other: &Path) -> Result<Vec<Line>, Error> {
+/// Compares two programs: the rates of the first are divided by those of the second.
+pub(crate) async fn run(
+    effort: Effort,
+    [ours, theirs]: [&Path; 2],
+    nodes_alone: bool,
+) -> Result<Vec<Line>, Error> {
     let postgres = Postgres::start();
-    let programs = [PathBuf::from(BINARY), other.to_owned()];
-    let [ours, theirs] = &programs;
     let embedded = async |program| Side::of(effort, Product::start_as(program)?, None).await;
     let over_redis = async |program| {
         let redis = Redis::start();
         let ledger = postgres.url(&postgres.add_database());
         Side::of(effort, Product::start_over_as(program, &redis.url(), &ledger)?, Some(redis)).await
     };
-    let pairs = [
-        Pair { topology: "embedded", sides: [embedded(ours).await?, embedded(theirs).await?] },
-        Pair {
-            topology: "Redis and PostgreSQL",
-            sides: [over_redis(ours).await?, over_redis(theirs).await?],
-        },
-    ];
+    let nodes = [over_redis(ours).await?, over_redis(theirs).await?];
+    let mut pairs = vec![Pair { topology: "Redis and PostgreSQL", sides: nodes }];
+    if !nodes_alone {
+        pairs.push(Pair { topology: "embedded", sides: [embedded(ours).await?, embedded(theirs).await?] });
+    }
     let mut rates = vec![[Vec::new(), Vec::new()]; pairs.len() * LOADS];
     // The first round warms everything up.
     for round in 0..=effort.rounds {
@@ -108,7 +108,7 @@ async fn play(pairs: &[Pair], backwards: bool) -> Result<Vec<[f64; 2]>, Error> {
 fn line(topology: &str, what: &str, [ours, theirs]: &[Vec<f64>; 2]) -> Line {
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     let behind = format!("{:.0} against {:.0} a second", median(ours), median(theirs));
-    Line::new(format!("{topology}: {what}, this build / the other"), AS_FAST, &ratios, behind)
+    Line::new(format!("{topology}: {what}, ours / the other"), AS_FAST, &ratios, behind)
 }
 
 impl Side {
