@@ -65,12 +65,11 @@ impl<C: Send + Sync + 'static, R: Send + 'static> Batcher<C, R> {
     }
 }
 
+/// The queue, of which one task at a time takes a batch.
+type SharedQueue<C, R> = Arc<Mutex<Receiver<Waiting<C, R>>>>;
+
 /// Sends the calls of a queue until the queue is closed.
-async fn send_batches<S: SendBatch>(
-    mut sender: S,
-    calls_max: usize,
-    queue: Arc<Mutex<Receiver<Waiting<S::Call, S::Reply>>>>,
-) {
+async fn send_batches<S: SendBatch>(mut sender: S, calls_max: usize, queue: SharedQueue<S::Call, S::Reply>) {
     let mut batch = Vec::with_capacity(calls_max);
     let (mut calls, mut replies) = (Vec::with_capacity(calls_max), Vec::with_capacity(calls_max));
     while queue.lock().await.recv_many(&mut batch, calls_max).await > 0 {

@@ -13,7 +13,7 @@ const WORDS: usize = 32;
 const WORDS_BYTES: usize = 1_024;
 
 /// A call of a script on one bucket.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) script: &'static Script,
     pub(super) slot: Slot,

@@ -177,3 +177,6 @@ fn fresh_body(pool: &PoolId, claim: &Claim, undated: SessionId) -> Vec<u8> {
     };
     body_of(pool, &session)
 }
+
+#[cfg(test)]
+mod tests;

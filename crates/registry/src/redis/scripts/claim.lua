@@ -4,7 +4,7 @@
 --       5 whose a named session must be: 'h' the holder's, 'd' the device's · 6 when full: 'd' deny, 'e' evict
 --       7 when held: 'r' resume, 's' supersede, 'u' upgrade · 8 the holder, 9 its key · 10 the user · 11 the tier
 --       12 the session that is named, or nothing, 13 its key · 14 the one to replace, or nothing, 15 its key
---       16 what follows the time in a fresh id · 17 a fresh session's body · 18 particulars
+--       16 what follows the time in a fresh id, 4 random bytes at its end · 17 a fresh session's body · 18 particulars
 --       19 how many events may wait in the journal
 -- Reply the time, …, the events of the step unless they are many, how many are live, the limit, what came of it, and then
 --       for a seat: the session, and in turn id and reason of each that had to end for it
@@ -92,8 +92,18 @@ local function evict_below_limit()
   end
 end
 
+-- The id of a session that begins now. A claim may be carried out twice in one millisecond: the node sent it again, and this
+-- server reads both commands at once. The first step left an event in the journal, so the journal's end, added to the last
+-- bytes of the random part, tells the two sessions apart.
+local function fresh_id()
+  local given = ARGV[16]
+  local random = (struct.unpack('>I4', given, #given - 3) + last) % 4294967296
+  local time = struct.pack('>I5B', math.floor(now / 16), now % 16 * 16 + given:byte(1))
+  return time .. given:sub(2, -5) .. struct.pack('>I4', random)
+end
+
 local function take_seat()
-  local id = struct.pack('>I5B', math.floor(now / 16), now % 16 * 16 + ARGV[16]:byte(1)) .. ARGV[16]:sub(2)
+  local id = fresh_id()
   admitted = { id = id, key = holder_key, heartbeat = now, ttl = pool.ttl or ttl_default, body = ARGV[17] }
   insert(admitted)
   return ADMITTED, admitted
