@@ -107,6 +107,9 @@ async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
         })
         .await;
         stage.heals().await;
+        // The tests share a PostgreSQL, which has room for the connections of some 20 nodes.
+        let mut newcomer = stage.nodes.houses.pop().expect("it was added");
+        tokio::task::block_in_place(|| newcomer.stop());
     }
     stage.end().await;
 }
