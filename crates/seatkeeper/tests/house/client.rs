@@ -1,4 +1,4 @@
-//! The HTTP API as tests see it: a status and a body.
+//! An HTTP client of the API: every call returns the status, the headers and the JSON body.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,14 +8,14 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-/// Longer than any answer takes; a test that waits so long has failed.
+/// Timeout of a request, longer than the server takes for any answer. A timeout fails the test.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where the nodes of a server listen, of which there is always a next one.
+/// The base URLs of a server's nodes, handed out round robin.
 #[derive(Clone, Default)]
 pub(crate) struct Doors(Arc<(Vec<String>, AtomicUsize)>);
 
-/// Speaks to one server with one token; to the next of its nodes by each request.
+/// A client with one token. Consecutive requests go to consecutive nodes of the server.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) doors: Doors,
@@ -23,12 +23,12 @@ pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
 }
 
-/// What a server answered.
+/// An HTTP response, read to its end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
-    /// The body as JSON; a text that is none stands as a string, and nothing as null.
+    /// The body as JSON. A body in another format is a string, an empty body is null.
     pub(crate) body: Value,
 }
 
@@ -41,7 +41,7 @@ impl Doors {
         &self.0.0
     }
 
-    /// `http://127.0.0.1:PORT`, all in turn.
+    /// Returns the next base URL, `http://127.0.0.1:PORT`, round robin.
     pub(crate) fn next(&self) -> &str {
         let (urls, turn) = &*self.0;
         assert!(!urls.is_empty(), "no server runs");
@@ -59,17 +59,17 @@ impl Client {
         Self::with(http, doors, token)
     }
 
-    /// One that shares its connections with others.
+    /// Builds a client on an existing connection pool.
     pub(crate) fn with(http: reqwest::Client, doors: Doors, token: String) -> Self {
         Self { doors, token, http }
     }
 
-    /// One that speaks to one node alone.
+    /// Returns a client that sends every request to a single node.
     pub(crate) fn at_one_node(&self) -> Self {
         Self { doors: Doors::new([self.url().to_owned()]), ..self.clone() }
     }
 
-    /// Where the next request goes.
+    /// Returns the base URL for the next request.
     pub(crate) fn url(&self) -> &str {
         self.doors.next()
     }
@@ -94,7 +94,7 @@ impl Client {
         self.send(Method::DELETE, path, None).await
     }
 
-    /// Asks for a seat.
+    /// Claims a seat of a license for a machine.
     pub(crate) async fn acquire(&self, license_key: &Value, machine: &str) -> Answer {
         let ask = json!({ "license_key": license_key, "machine_id": machine });
         self.post("/api/v1/licenses/acquire", ask).await
@@ -105,17 +105,17 @@ impl Client {
         self.patch(&format!("{}/heartbeat", session_path(session_id)), None).await
     }
 
-    /// Gives a seat back.
+    /// Releases a session.
     pub(crate) async fn release(&self, session_id: &Value) -> Answer {
         self.delete(&session_path(session_id)).await
     }
 
-    /// Any request; a server that does not answer fails the test.
+    /// Sends a request. Fails the test if the server does not answer.
     pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
         self.try_send(method, path, body).await.expect("an answer")
     }
 
-    /// Any request, where the server may be dead.
+    /// Sends a request to a server that may be dead. Returns `Err` if no answer comes.
     pub(crate) async fn try_send(
         &self,
         method: Method,
@@ -131,14 +131,14 @@ impl Client {
 }
 
 impl Answer {
-    /// Reads an answer to its end.
+    /// Reads a response to its end.
     pub(crate) async fn read(answer: reqwest::Response) -> reqwest::Result<Self> {
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let text = answer.text().await?;
         Ok(Self { status, headers, body: body_of(text) })
     }
 
-    /// Fails the test unless the answer has this status; shows its body then.
+    /// Returns the body. Fails the test, showing the body, if the status is not `status`.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{:#}", self.body);

@@ -1,4 +1,4 @@
-//! Server-sent events, as a player reads them.
+//! A reader of server-sent events, in the place of a player.
 
 use std::time::Duration;
 
@@ -9,29 +9,30 @@ use tokio::time::timeout;
 
 use super::{Answer, Client};
 
-/// How long the next event may take: shorter than the usual TTL, after which a server looks by itself.
+/// Timeout for the next event. Shorter than the default TTL, after which a server polls the state: so a test
+/// fails if only the poll delivers an event.
 const EVENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the next comment may take: twice the time between two.
+/// Timeout for the next comment: twice the keep-alive interval.
 const COMMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A stream that was opened, and is still read.
+/// An open stream of server-sent events.
 #[derive(Debug)]
 pub(crate) struct EventStream {
     response: Response,
     unread: String,
-    /// The id that was heard last: what to come back with.
+    /// The id of the latest block, to resume from with `Last-Event-ID`.
     pub(crate) last_id: String,
 }
 
-/// An event.
+/// An event with its data.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Heard {
     pub(crate) name: String,
     pub(crate) data: Value,
 }
 
-/// What stands between two empty lines.
+/// The fields between two empty lines of the stream.
 #[derive(Debug, Default)]
 struct Block {
     comment: Option<String>,
@@ -41,12 +42,13 @@ struct Block {
 }
 
 impl EventStream {
-    /// The headers of the answer.
+    /// Returns the headers of the response.
     pub(crate) fn headers(&self) -> &HeaderMap {
         self.response.headers()
     }
 
-    /// Opens a stream and waits until the server watches; or gives the answer that is none.
+    /// Opens a stream and waits for the first id, from which on the server watches. Returns `Err` with the
+    /// response if the status is not 200.
     pub(crate) async fn open(client: &Client, path: &str, last_id: Option<&str>) -> Result<Self, Answer> {
         let mut request = client.http.get(format!("{}{path}", client.url())).bearer_auth(&client.token);
         if let Some(id) = last_id {
@@ -64,7 +66,7 @@ impl EventStream {
         Ok(stream)
     }
 
-    /// The next event; none if the server has closed the stream.
+    /// Returns the next event, or `None` if the server has closed the stream.
     pub(crate) async fn next(&mut self) -> Option<Heard> {
         timeout(EVENT_TIMEOUT, self.event()).await.expect("an event in time")
     }
@@ -79,7 +81,7 @@ impl EventStream {
         }
     }
 
-    /// The next comment.
+    /// Returns the next comment.
     pub(crate) async fn comment(&mut self) -> String {
         let block = timeout(COMMENT_TIMEOUT, self.block()).await.expect("a comment in time");
         block.expect("a stream that goes on").comment.expect("a comment")
@@ -96,7 +98,7 @@ impl EventStream {
                 "event" => block.name = value,
                 "data" => block.data = value,
                 "id" => block.id = value,
-                other => panic!("no field of ours: {other}"),
+                other => panic!("unknown field of an event: {other}"),
             }
         }
         if let Some(id) = &block.id {
@@ -112,7 +114,7 @@ impl EventStream {
                 self.unread = rest.to_owned();
                 return Some(block);
             }
-            // A connection that broke has ended as well.
+            // A broken connection counts as the end of the stream.
             let chunk = self.response.chunk().await.ok().flatten()?;
             self.unread.push_str(std::str::from_utf8(&chunk).expect("whole events"));
         }

@@ -1,15 +1,15 @@
-//! Waiting for a condition, with a deadline.
+//! Polling for a condition, with a deadline, in synchronous tests.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that is busy with other tests.
+/// Time limit, long enough for a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Between two looks.
+/// Pause between two polls.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks until `look` gives a value; fails the test with the last state seen if it never does.
+/// Polls `look` until it returns `Ok`. Fails the test with the last `Err` state at the deadline.
 #[track_caller]
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
     let started = Instant::now();

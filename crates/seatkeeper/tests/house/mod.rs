@@ -1,13 +1,14 @@
-//! A real server for a test: the binary itself, on a free port, with a data directory of its own; or several
-//! of it over a Redis and a database.
+//! A real server for a test: the binary on a free port with its own data directory, or several nodes of it
+//! over a Redis and a database.
 //!
-//! Every test file includes this module and uses some of it. It says by `TOPOLOGY` what a server is there.
-#![allow(dead_code, unused_imports, reason = "no test file uses all of the house")]
+//! Every test binary includes this module, and selects the topology of the server with its constant
+//! `TOPOLOGY`.
+#![allow(dead_code, unused_imports, reason = "every test file uses a part of the house")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
-    reason = "a house that cannot be built fails the test"
+    reason = "an error in the house fails the test"
 )]
 
 mod client;
@@ -39,13 +40,13 @@ pub(crate) use topology::Topology;
 use crate::TOPOLOGY;
 use topology::Backing;
 
-/// The tenant of whoever does not care.
+/// The tenant of tests that need only one.
 pub(crate) const TENANT: &str = "default";
 
-/// Longer than any test, also by a node's clock that is an hour ahead.
+/// Lifetime of tokens: longer than any test, even for a node whose clock is an hour ahead.
 const TOKEN_TTL: &str = "24h";
 
-/// No limits on how often one may ask: tests that are not about them ask faster than any client.
+/// The rate limits. They are off, because most tests send requests faster than any client.
 const UNLIMITED: [&str; 7] = [
     "LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
     "LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
@@ -56,40 +57,40 @@ const UNLIMITED: [&str; 7] = [
     "LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
 ];
 
-/// What a node logs when the database that it shares with others is slow.
+/// The log text of a node whose database answers slowly.
 const LEDGER_SLOW: &str = "the ledger does not answer";
 
-/// A server under test: one process, or nodes that are one to their clients.
+/// A server under test: one process, or several nodes that clients see as one server.
 ///
-/// When a test that went well is over, the house is checked as it is dropped: the server stops when it is
-/// asked to, it has logged no error, and the audit log is proved. Whatever happened, no process stays.
+/// Dropping the house of a passed test checks the server: SIGTERM stops it, no error is in its log, and the
+/// audit log verifies. After a failed test, the processes are killed.
 pub(crate) struct House {
     program: PathBuf,
     servers: Vec<Server>,
     doors: Doors,
     variables: Vec<(String, String)>,
-    // After the servers: what they use goes when they are gone.
+    // Declared after `servers`, so that Redis and the database are dropped last.
     backing: Option<Backing>,
     dir: TempDir,
 }
 
 impl House {
-    /// A server with the usual settings, but for limits on how often one may ask.
+    /// Starts a server with the default settings, but without rate limits.
     pub(crate) fn open() -> Self {
         Self::open_with(&[])
     }
 
-    /// A server with settings of its own: `("LICENSES_TTL_SECONDS", "2")`.
+    /// Starts a server with extra settings, as `("LICENSES_TTL_SECONDS", "2")`.
     pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
         Self::open_in(&[], settings)
     }
 
-    /// Likewise, in an environment that has these besides.
+    /// Starts a server with extra settings and extra environment variables.
     pub(crate) fn open_in(environment: &[(&str, PathBuf)], settings: &[(&str, &str)]) -> Self {
         Self::open_as(BIN.as_ref(), environment, settings)
     }
 
-    /// Likewise, by this program, which may be another version.
+    /// Starts a server from `program`, which may be another version of the binary.
     pub(crate) fn open_as(
         program: &Path,
         environment: &[(&str, PathBuf)],
@@ -100,7 +101,7 @@ impl House {
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
         let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
-        // Whoever says what tokens are believed says all of it.
+        // A test that sets an algorithm replaces the shared `AUTH_` settings as a whole.
         let believes = settings.iter().any(|(name, _)| *name == "AUTH_ALGORITHM");
         let shared = backing.iter().flat_map(Backing::settings);
         let shared = shared.filter(|(name, _)| !(believes && name.starts_with("AUTH_")));
@@ -132,7 +133,8 @@ impl House {
         self.doors = Doors::new(self.servers.iter().map(|server| server.url.clone()));
     }
 
-    /// Asks the server, which is one process, to stop, starts this program at its address, and gives what the old one logged.
+    /// Stops a server of one process, and starts `program` at the same address. Returns the log of the
+    /// stopped process.
     pub(crate) fn replace_by(&mut self, program: &Path) -> String {
         let (address, dir) = (self.url().trim_start_matches("http://").to_owned(), self.dir_of(0));
         let (status, log) = self.stop();
@@ -142,14 +144,14 @@ impl House {
         log
     }
 
-    /// Ends it as a power cut would: all its nodes, but not what they share.
+    /// Kills every node with SIGKILL, as a power cut would. Redis and the database go on.
     pub(crate) fn kill(&mut self) {
         assert!(!self.servers.is_empty(), "a running server");
         self.servers.drain(..).for_each(|server| drop(server.kill()));
     }
 
-    /// Asks it to stop with SIGTERM and waits until it has. Gives how it exited, the worst of its nodes, and
-    /// what it logged.
+    /// Stops every node with SIGTERM and waits for its end. Returns the exit status, preferably of a failed
+    /// node, and the logs.
     pub(crate) fn stop(&mut self) -> (ExitStatus, String) {
         let ends: Vec<_> = thread::scope(|scope| {
             let stopping: Vec<_> =
@@ -161,22 +163,22 @@ impl House {
         (status.expect("a running server"), log)
     }
 
-    /// Where it listens: `http://127.0.0.1:PORT`. Each call gives the next of its nodes.
+    /// Returns the base URL of the next node, `http://127.0.0.1:PORT`, round robin.
     pub(crate) fn url(&self) -> &str {
         self.doors.next()
     }
 
-    /// Where its nodes listen.
+    /// Returns the base URLs of the nodes.
     pub(crate) fn doors(&self) -> &Doors {
         &self.doors
     }
 
-    /// The id of its process: of the first, if it has several.
+    /// Returns the process id of the first node.
     pub(crate) fn pid(&self) -> u32 {
         self.servers.first().expect("a running server").pid()
     }
 
-    /// Its data directory: of the first node, if it has several.
+    /// Returns the data directory of the first node.
     pub(crate) fn data_dir(&self) -> &Path {
         self.dir.path()
     }
@@ -185,17 +187,17 @@ impl House {
         if node == 0 { self.data_dir().to_owned() } else { self.path(&format!("node-{node}")) }
     }
 
-    /// A file of its data directory.
+    /// Returns the path of a file in the data directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Where its ledger is.
+    /// Returns the location of the ledger.
     pub(crate) fn ledger(&self) -> Location {
         self.backing.as_ref().map_or_else(|| Location::from(self.data_dir()), Backing::ledger)
     }
 
-    /// What its tokens are made with.
+    /// Returns the settings that tokens for this server are signed with.
     pub(crate) fn token_settings(&self) -> Settings {
         let mut settings = Settings::default();
         settings.ledger.data_dir = self.data_dir().to_owned();
@@ -205,12 +207,12 @@ impl House {
         settings
     }
 
-    /// A token for a user of the usual tenant.
+    /// Makes a token for a user of [`TENANT`].
     pub(crate) fn token(&self, user: &str) -> String {
         self.token_of(TENANT, user, "")
     }
 
-    /// A token for any tenant, user and scopes.
+    /// Makes a token for a tenant, a user and scopes.
     pub(crate) fn token_of(&self, tenant: &str, user: &str, scope: &str) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let args = [
@@ -231,34 +233,34 @@ impl House {
         output.stdout.trim().to_owned()
     }
 
-    /// A client that speaks for a user of the usual tenant.
+    /// Returns a client for a user of [`TENANT`].
     pub(crate) fn client(&self, user: &str) -> Client {
         self.client_with(self.token(user))
     }
 
-    /// A client that speaks for an admin of the usual tenant.
+    /// Returns a client for an admin of [`TENANT`].
     pub(crate) fn admin(&self) -> Client {
         self.client_with(self.token_of(TENANT, "ops", "admin"))
     }
 
-    /// A client with this token; each of its requests goes to the next node.
+    /// Returns a client with a given token. Consecutive requests go to consecutive nodes.
     pub(crate) fn client_with(&self, token: String) -> Client {
         Client::at(self.doors.clone(), token)
     }
 
-    /// Makes a license of so many seats and gives it as the API shows it.
+    /// Creates a license with `seats` seats. Returns the API's representation.
     pub(crate) async fn license(&self, seats: u32) -> Value {
         self.license_with(json!({ "max_seats": seats })).await
     }
 
-    /// Makes a license and gives it as the API shows it.
+    /// Creates a license from a request body. Returns the API's representation.
     pub(crate) async fn license_with(&self, ask: Value) -> Value {
         let answer = self.admin().post("/api/v1/admin/licenses", ask).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer.body
     }
 
-    /// Runs the command against this server: `--server` and `--data-dir` are added.
+    /// Runs the `seatkeeper` command with `--server` and `--data-dir` of this server.
     pub(crate) fn command(&self, args: &[&str]) -> Output {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let mut all = args.to_vec();
@@ -266,7 +268,7 @@ impl House {
         run_with(&self.variables, &all)
     }
 
-    /// Proves the audit log, and fails the test with the finding if it cannot be proved.
+    /// Runs `audit verify`. Fails the test with the finding if the audit log does not verify.
     pub(crate) fn prove(&self) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let output = run_with(&self.variables, &["audit", "verify", "--data-dir", data_dir]);
@@ -291,7 +293,7 @@ impl Drop for House {
             let (status, log) = self.stop();
             assert_eq!(status.code(), Some(0), "{log}");
             let errors = log.lines().filter(|line| line.contains("\"level\":\"ERROR\""));
-            // A machine that is busy with other tests may keep PostgreSQL from answering for a while.
+            // PostgreSQL may answer slowly on a machine that is busy with other tests.
             let errors = errors.filter(|line| !(self.backing.is_some() && line.contains(LEDGER_SLOW)));
             assert_eq!(errors.count(), 0, "{log}");
             self.prove();
@@ -299,7 +301,7 @@ impl Drop for House {
     }
 }
 
-/// The latest lines of a log that are no mere information, beside why the test failed.
+/// Prints the latest warnings and errors of a log, beside the reason of the test's failure.
 fn show_what_was_wrong(log: &str) {
     const LINES_MAX: usize = 40;
     let wrong: Vec<_> = log.lines().filter(|line| !line.contains("\"level\":\"INFO\"")).collect();

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The binary under test.
+/// The path of the binary under test.
 pub(crate) const BIN: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
-/// How long a server may take to start or to stop, on a machine that is busy with other tests.
+/// Time limit for the start or the stop of a server, on a machine that is busy with other tests.
 const START_STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 const LISTENING: &str = "listening on ";
 
-/// What a command printed, and how it ended.
+/// The output and the exit status of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -25,12 +25,12 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// Runs the command to its end, with none of the environment's settings.
+/// Runs the command to its end, without any `SEATKEEPER_` variable of the environment.
 pub(crate) fn run(args: &[&str]) -> Output {
     run_with(&[], args)
 }
 
-/// Runs the command to its end with these variables.
+/// Runs the command to its end. Of all `SEATKEEPER_` variables it sees only `variables`.
 pub(crate) fn run_with(variables: &[(String, String)], args: &[&str]) -> Output {
     let output = command(variables).args(args).stdin(Stdio::null()).output().expect("the command runs");
     Output {
@@ -40,7 +40,7 @@ pub(crate) fn run_with(variables: &[(String, String)], args: &[&str]) -> Output 
     }
 }
 
-/// The binary, with these variables and none other of the environment's settings.
+/// Builds a command for the binary. Of all `SEATKEEPER_` variables it sees only `variables`.
 pub(crate) fn command(variables: &[(String, String)]) -> Command {
     command_of(BIN.as_ref(), variables)
 }
@@ -55,7 +55,7 @@ fn command_of(program: &Path, variables: &[(String, String)]) -> Command {
     command
 }
 
-/// A running server.
+/// A running server process.
 pub(crate) struct Server {
     pub(crate) url: String,
     child: Child,
@@ -63,7 +63,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits for the line that says where it listens.
+    /// Starts a server, and waits for the line with its address.
     pub(crate) fn start(
         program: &Path,
         address: &str,
@@ -82,7 +82,7 @@ impl Server {
         let mut stderr = child.stderr.take().expect("a pipe");
         let log = thread::spawn(move || {
             let mut log = Vec::new();
-            // A log that breaks off is shown as far as it came.
+            // A log that breaks off is kept up to the break.
             let _ = stderr.read_to_end(&mut log);
             String::from_utf8_lossy(&log).into_owned()
         });
@@ -94,24 +94,24 @@ impl Server {
         server
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it as a power cut would, and gives what it logged.
+    /// Kills the server with SIGKILL, as a power cut would. Returns its log.
     pub(crate) fn kill(mut self) -> String {
         self.end(Signal::KILL).1
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Stops the server with SIGTERM and waits for its end. Returns the exit status and the log.
     pub(crate) fn stop(mut self) -> (ExitStatus, String) {
         self.end(Signal::TERM)
     }
 
     fn end(&mut self, signal: Signal) -> (ExitStatus, String) {
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process id");
-        // One that has ended by itself is only waited for.
+        // A server that has already exited needs no signal, only the wait.
         let _ = kill_process(pid, signal);
         let status = self.wait();
         let log = self.stderr.take().map(|log| log.join().expect("the log is read"));
@@ -132,19 +132,20 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to do.
+        // The server may have exited already: an error here is harmless.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads until the server says where it listens, and goes on reading so that it can go on printing.
+/// Returns the URL from the line `listening on`, or `None` if the line does not come in time. A thread reads
+/// on, so that the server never blocks on a full pipe.
 fn url_printed(stdout: impl Read + Send + 'static) -> Option<String> {
     let (found, wait) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             if let Some(url) = line.strip_prefix(LISTENING) {
-                // Nobody waits any more if it came too late.
+                // After a timeout, the receiver is gone: the URL is dropped.
                 let _ = found.send(url.to_owned());
             }
         }

@@ -1,23 +1,23 @@
-//! What Prometheus reads, as tests see it.
+//! The metrics page, parsed as Prometheus would.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A page of metrics.
+/// The metrics of one server, or the sum over several nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Scrape {
-    /// The type of each metric, by the name that its samples have.
+    /// The type of each metric, by the metric name of its samples.
     pub(crate) types: BTreeMap<String, String>,
-    /// Each series, as `name{label="value",…}` or the bare name, and its value.
+    /// The value of each series, by `name{label="value",…}` or the bare name.
     pub(crate) samples: BTreeMap<String, f64>,
 }
 
 impl Scrape {
-    /// The pages of these servers, their samples summed up.
+    /// Scrapes servers without a token, and adds up their samples.
     pub(crate) async fn of(urls: &[String]) -> Self {
         Self::with_token(urls, "").await
     }
 
-    /// Scrapes with this token.
+    /// Scrapes servers with a token, and adds up their samples.
     pub(crate) async fn with_token(urls: &[String], token: &str) -> Self {
         let (mut sum, client) = (Self::default(), reqwest::Client::new());
         for url in urls {
@@ -46,12 +46,12 @@ impl Scrape {
         }
     }
 
-    /// The value of a series; 0 if there is none.
+    /// Returns the value of a series, or 0 for an unknown series.
     pub(crate) fn value(&self, series: &str) -> f64 {
         self.samples.get(series).copied().unwrap_or_default()
     }
 
-    /// The names of a metric's labels, but for those that all of its type have.
+    /// Returns the label names of a metric, without the labels that every metric of its type has.
     pub(crate) fn labels(&self, metric: &str) -> BTreeSet<String> {
         let of_metric = self.samples.keys().filter_map(|series| {
             let rest = series.strip_prefix(metric)?;
@@ -60,7 +60,7 @@ impl Scrape {
                 .fold(rest, |rest, end| rest.strip_prefix(end).unwrap_or(rest));
             (rest.is_empty() || rest.starts_with('{')).then_some(rest)
         });
-        // No value of a label holds a quote or an equals sign.
+        // Label values contain neither a quote nor an equals sign.
         let names =
             of_metric.flat_map(|labels| labels.trim_matches(['{', '}']).split("\",").map(str::to_owned));
         let names = names.filter_map(|label| Some(label.split_once('=')?.0.to_owned()));

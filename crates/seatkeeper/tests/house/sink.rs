@@ -1,4 +1,5 @@
-//! A sink for usage: it takes batches over plain HTTP, answers as it is told, and remembers all it was sent.
+//! A usage sink for tests: receives batches over plain HTTP, follows a test's plan for each answer, and
+//! remembers every accepted batch.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,24 +10,24 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What the sink does with a batch.
+/// A reaction of the sink to a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Do {
-    /// Takes it and answers so.
+    /// Accepts the batch and answers with a status.
     Take(u16),
-    /// Does not take it and answers so.
+    /// Refuses the batch and answers with a status.
     Refuse(u16),
-    /// Likewise, and repeats the head of what it was sent.
+    /// Refuses the batch, answers with a status, and repeats the request's head in the body.
     RefuseAndRepeat(u16),
-    /// Takes it, and closes the connection without an answer.
+    /// Accepts the batch and closes the connection without an answer.
     TakeAndDrop,
-    /// Takes it, and does not answer in time.
+    /// Accepts the batch and answers nothing before the sender's timeout.
     TakeAndHang,
-    /// Closes the connection without having read it.
+    /// Closes the connection before reading the body.
     Drop,
 }
 
-/// A batch that it took.
+/// An accepted batch, with its idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) key: String,
@@ -34,7 +35,7 @@ pub(crate) struct Taken {
     pub(crate) body: String,
 }
 
-/// A record as the default format has it. The amount is kept as it is written.
+/// A usage record in the default format. The amount keeps its decimal notation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Record {
@@ -62,7 +63,7 @@ struct Shared {
 }
 
 impl Sink {
-    /// A sink that does with each batch what `plan` says, which is told its key.
+    /// Starts a sink. `plan` maps the idempotency key of each batch to a reaction.
     pub(crate) async fn open(plan: impl FnMut(&str) -> Do + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/usage", listener.local_addr().expect("an address"));
@@ -71,17 +72,17 @@ impl Sink {
         Self { url, shared, task }
     }
 
-    /// From now on it does as this plan says.
+    /// Replaces the plan.
     pub(crate) fn follow(&self, plan: impl FnMut(&str) -> Do + Send + 'static) {
         *self.shared.plan.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(plan);
     }
 
-    /// All that it took so far, each time it took it.
+    /// Returns every accepted batch, duplicates included.
     pub(crate) fn taken(&self) -> Vec<Taken> {
         self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All that it took since the last call.
+    /// Returns the batches accepted since the last call.
     pub(crate) fn take(&self) -> Vec<Taken> {
         std::mem::take(&mut *self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -94,14 +95,14 @@ impl Drop for Sink {
 }
 
 impl Taken {
-    /// Its records, in the default format.
+    /// Parses the records of a batch in the default format.
     pub(crate) fn records(&self) -> Vec<Record> {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 }
 
 impl Record {
-    /// Its amount in millionths, read from all six places.
+    /// Returns the amount in millionths, from the six decimal places.
     pub(crate) fn micros(&self) -> u64 {
         let (whole, places) = self.usage.get().split_once('.').expect("a decimal point");
         assert_eq!(places.len(), 6, "{}", self.usage);
@@ -113,13 +114,13 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            // A sender that hangs up is its own affair.
+            // A sender may hang up at any time: an error here is harmless.
             let _ = converse(stream, &shared).await;
         });
     }
 }
 
-/// One request, and then the connection is closed.
+/// Serves one request, then closes the connection.
 async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut came = Vec::new();
     let head_end = loop {
@@ -164,7 +165,7 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
     }
 }
 
-/// The value of a header of a request's head; empty if it has none.
+/// Returns the value of a header, or an empty string if the request has no such header.
 pub(crate) fn header(head: &str, name: &str) -> String {
     let mut lines = head.lines().filter_map(|line| line.split_once(':'));
     let found = lines.find(|(found, _)| found.eq_ignore_ascii_case(name));

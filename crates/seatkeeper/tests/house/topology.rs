@@ -1,36 +1,37 @@
-//! What stands behind a server under test.
+//! The topologies of a server under test, and the stores behind its nodes. Another topology is another
+//! variant of `Topology`.
 
 use seatkeeper_ledger::{Location, PostgresUrl};
 use seatkeeper_server::{Algorithm, AuthSettings, Secret};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
 
-/// The key of tokens, which all nodes know.
+/// The key of tokens, shared by every node.
 const TOKEN_SECRET: &str = "a secret that all nodes of a test know";
 
-/// Masters of a cluster.
+/// Number of masters in a Redis Cluster.
 const MASTERS: usize = 3;
 
-/// How many processes are one server, and what they keep their state in.
+/// The number of nodes and the kind of stores of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topology {
-    /// One process that needs nothing else.
+    /// One process without external stores.
     Embedded,
-    /// So many nodes over a Redis and a PostgreSQL database of their own.
+    /// Nodes over one Redis and one PostgreSQL database.
     Nodes(usize),
-    /// So many nodes over a Redis Cluster of three masters and a database.
+    /// Nodes over a Redis Cluster of three masters and one PostgreSQL database.
     NodesOverCluster(usize),
-    /// So many nodes over a database alone.
+    /// Nodes over one PostgreSQL database, without a Redis.
     NodesWithoutRedis(usize),
 }
 
-/// What nodes share.
+/// The stores that the nodes of a server share.
 pub(crate) struct Backing {
     registry: Registry,
     database: Database,
 }
 
-/// Kept for as long as the servers run.
+/// The registry's store, which runs as long as the nodes.
 enum Registry {
     Redis(Redis),
     Cluster(RedisCluster),
@@ -38,7 +39,7 @@ enum Registry {
 }
 
 impl Topology {
-    /// Processes.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(self) -> usize {
         match self {
             Self::Embedded => 1,
@@ -46,7 +47,8 @@ impl Topology {
         }
     }
 
-    /// What they share; none: each keeps its state in its data directory.
+    /// Starts the shared stores. Returns `None` for the embedded server, which keeps its state in its data
+    /// directory.
     pub(super) fn backing(self) -> Option<Backing> {
         let registry = match self {
             Self::Embedded => return None,
@@ -74,7 +76,7 @@ impl Registry {
 }
 
 impl Backing {
-    /// The settings that nodes find it by, and by which they believe each other's tokens.
+    /// Returns the settings for the nodes: the URLs of the stores, and the shared key of tokens.
     pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
             ("REGISTRY_URL", self.registry.url(&self.database)),
@@ -84,12 +86,12 @@ impl Backing {
         ]
     }
 
-    /// The same for who makes tokens.
+    /// Sets the shared key in the settings that tests sign tokens with.
     pub(super) fn believe(&self, auth: &mut AuthSettings) {
         (auth.algorithm, auth.secret) = (Algorithm::Hs256, Some(Secret::new(TOKEN_SECRET)));
     }
 
-    /// Where the ledger is.
+    /// Returns the location of the ledger.
     pub(super) fn ledger(&self) -> Location {
         let url: PostgresUrl = self.database.url().parse().expect("the URL of a database");
         url.into()
