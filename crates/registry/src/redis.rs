@@ -1,13 +1,13 @@
-//! The registry of many nodes: live sessions in Redis or Valkey.
+//! Shared registry: live sessions in Redis or Valkey.
 //!
-//! Each step is one script, hence atomic, and one round trip; the scripts (`redis/scripts`) are the rule of
-//! `seatkeeper-core` once more, and the model test holds them to it. Pools are spread over buckets; all that changes
-//! together is in one bucket, and so in one slot of a cluster. Time is the server's. What a server may have lost shows in
-//! the epoch and the identity at the head of each bucket: see `docs/failover.md`.
+//! Each step is one Lua script (`redis/scripts`), hence atomic and one round trip. The scripts implement the
+//! rule of `seatkeeper-core` a second time, and the model test compares both. A step changes keys of a single
+//! bucket, hence of a single slot of a cluster. The server's clock decides. A server that lost data is
+//! recognised by epoch and identity in the head of each bucket: see `docs/failover.md`.
 //!
-//! A step has three parts: build a call (`call.rs`), send it together with others (`send.rs`), read the reply (`reply.rs`).
-//! To add a step: a script in a file of its own, its line in `scripts.rs`, and a method that names its arguments and
-//! reads its reply.
+//! A step has three parts: build a call (`call.rs`), send calls in batches (`send.rs`), read the reply
+//! (`reply.rs`). A new step takes a script file, a line in `scripts.rs`, and a method that adds the arguments
+//! and reads the reply.
 
 mod backlog;
 mod call;
@@ -53,10 +53,10 @@ use survey::Surveys;
 use whereabouts::Remembered;
 pub use whereabouts::{FindSession, Found, NoRecord};
 
-/// Live sessions in Redis.
+/// A registry of live sessions in Redis.
 pub struct RedisRegistry {
     requests: Batchers,
-    /// For reading and acknowledging the journals.
+    /// Batchers for reading and acknowledging the journals.
     journals: Batchers,
     settings: Settings,
     epochs: Arc<Epochs>,
@@ -65,7 +65,7 @@ pub struct RedisRegistry {
     slots: BucketSlots,
     backlog: Backlog,
     surveys: Surveys,
-    /// When Redis was last told what is on record.
+    /// Time of the latest round of acknowledgements to Redis.
     acknowledged: Mutex<Option<Instant>>,
     renewals: Renewals,
     remembered: Remembered,
@@ -74,8 +74,8 @@ pub struct RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// Creates the registry on these servers. Serves the buckets in the epochs of `epochs`, and asks `finder` for sessions that
-    /// other nodes admitted. Must be called in a runtime.
+    /// Creates the registry on `servers`. Serves the buckets in the epochs of `epochs`, and asks `finder` for
+    /// the pools of sessions that this node has not seen. Must be called in a runtime.
     pub fn new(
         servers: Servers,
         settings: Settings,
@@ -100,15 +100,15 @@ impl RedisRegistry {
         }
     }
 
-    /// Reads the journals over these connections to the same servers. Must be called in the runtime where they are read:
-    /// what is busy in another one then does not hold their events up.
+    /// Reads the journals over separate connections to the same servers. Must be called in the runtime of the
+    /// journals' reader, so that a busy runtime of requests does not delay the reader.
     #[must_use]
     pub fn with_journals_over(mut self, servers: Servers) -> Self {
         self.journals = Batchers::for_journals(servers);
         self
     }
 
-    /// Returns the steps of the servers' clocks that this node has seen.
+    /// Returns the steps of the servers' clocks seen by this node.
     pub fn clock_steps(&self) -> &Arc<ClockSteps> {
         &self.surveys.clock_steps
     }

@@ -1,4 +1,7 @@
-//! What this node knows of what waits in each bucket's journal.
+//! The node's view of each bucket's journal: last position, acknowledged position, and a prefetch of the
+//! node's own events, so that the drain seldom reads a journal from Redis.
+//!
+//! Invariant: `Backlog::depth` is never below the sum over all buckets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +13,14 @@ use seatkeeper_core::{Bucket, Event};
 use crate::contract::{JournalEntry, Receipt};
 use crate::share::{Share, Stirred};
 
-/// Events that are kept, over all buckets: a few MB, and 20 if clients tell as much of themselves as they may. More can be
-/// read from their journals.
+/// Bound of prefetched events over all buckets: a few MB, or 20 MB if clients send the longest particulars.
+/// Further events are read from the journals.
 const KEPT_MAX: usize = 4_096;
 
-/// How far each journal goes and is acknowledged, as the latest answers told.
+/// End and acknowledged position of each journal, as of the latest replies.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    // One lock each, for every answer brings news of one bucket.
+    // A lock per bucket, because every reply updates one bucket.
     buckets: Box<[Mutex<Known>]>,
     depth: AtomicUsize,
     kept: AtomicUsize,
@@ -29,18 +32,19 @@ struct Known {
     epoch: u64,
     last: u64,
     acknowledged: u64,
-    /// Up to there it is on record by this node's doing, of which Redis is told in time.
+    /// The node brought the journal up to this position to the ledger. Redis is acknowledged later.
     recorded: u64,
-    /// Up to there somebody at this node waits for it to be on record, or it is this node's doing.
+    /// A request on this node waits for the record up to this position, or this node wrote up to this
+    /// position.
     own: u64,
-    /// Since when it waits without getting less.
+    /// Start of the current wait: the backlog has not shrunk since.
     since: Option<Instant>,
-    /// By their places, some of those events that wait: what this node's own claims and ends did.
+    /// Prefetched events by position: unrecorded events of this node's own claims and ends.
     kept: BTreeMap<u64, Event>,
 }
 
 impl Known {
-    /// How far it is known to be on record.
+    /// Returns the last position known to be on record.
     fn done(&self) -> u64 {
         self.acknowledged.max(self.recorded)
     }
@@ -60,7 +64,8 @@ impl Backlog {
         }
     }
 
-    /// Takes in that the journal goes up to `end`, and is acknowledged so far. Answers may come out of order.
+    /// Learns from a reply that the journal ends at `end` and is acknowledged up to `acknowledged`. Replies
+    /// may come out of order.
     pub(super) fn note(&self, end: Receipt, acknowledged: u64) {
         let Receipt { bucket, epoch, position } = end;
         let mut known = self.known(bucket);
@@ -76,7 +81,7 @@ impl Backlog {
         });
     }
 
-    /// Takes in that all up to `through` is on record. Redis is to be told.
+    /// Notes that the ledger has all events up to `through`. The acknowledgement to Redis follows later.
     pub(super) fn record(&self, through: Receipt) {
         let mut known = self.known(through.bucket);
         if through.epoch == known.epoch {
@@ -96,13 +101,13 @@ impl Backlog {
         } else if known.since.is_none() || known.done() > done_before {
             known.since = Some(Instant::now());
         }
-        // Under the lock, so that the sum is never below what it sums.
+        // Under the bucket's lock, and added before subtracted, so that the sum is never too low.
         self.depth.fetch_add(known.waiting(), Ordering::Relaxed);
         self.depth.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Takes in that what the journal has up to `end` is to be on record as soon as can be, for somebody here waits for
-    /// it or did it.
+    /// Asks the drain to record events up to `end` soon, because a request on this node waits for them or
+    /// this node wrote them.
     pub(super) fn expect(&self, end: Receipt) {
         let mut known = self.known(end.bucket);
         if end.epoch == known.epoch && end.position > known.own.max(known.done()) {
@@ -112,8 +117,8 @@ impl Backlog {
         }
     }
 
-    /// Takes in the events of a call of this node's, of which the last is at `end`: they need not be read from the journal
-    /// then, unless they are many.
+    /// Prefetches the events in the reply to this node's own call, the last at `end`. `take_kept` then saves
+    /// the read from the journal. Does nothing beyond [`KEPT_MAX`].
     pub(super) fn keep(&self, end: Receipt, events: Vec<Event>) {
         let mut known = self.known(end.bucket);
         if end.epoch != known.epoch || self.kept.load(Ordering::Relaxed) >= KEPT_MAX {
@@ -126,14 +131,14 @@ impl Backlog {
         }
     }
 
-    /// The next events, at most `max`, up to what is awaited here, if every one of them is kept; else none. What is given is
-    /// not kept any longer.
+    /// Takes the next prefetched events, at most `max`, up to the awaited position. Returns an empty list if
+    /// an event in between is missing.
     pub(super) fn take_kept(&self, bucket: Bucket, max: usize) -> Vec<JournalEntry> {
         let mut known = self.known(bucket);
         let (epoch, done) = (known.epoch, known.done());
         let wanted = known.own.saturating_sub(done).min(max as u64);
         let next = done + 1..=done + wanted;
-        // None is kept that is on record.
+        // `known.kept` never contains recorded events.
         if !known.kept.keys().copied().take(wanted as usize).eq(next.clone()) {
             return Vec::new();
         }
@@ -149,26 +154,27 @@ impl Backlog {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// Whether events wait in a bucket that this node should bring to the ledger: its own, and others' that have
-    /// waited for so long.
+    /// Returns whether this node should record a bucket's events: its own events, or events of other nodes
+    /// older than `linger`.
     pub(super) fn is_due(&self, bucket: Bucket, linger: Duration) -> bool {
         let known = self.known(bucket);
         known.own > known.done() || known.since.is_some_and(|since| since.elapsed() >= linger)
     }
 
-    /// Returns whether the ledger has all events up to this place.
+    /// Returns whether the ledger has all events up to `end`.
     pub(super) fn is_acknowledged(&self, end: Receipt) -> bool {
         let known = self.known(end.bucket);
         known.epoch == end.epoch && known.done() >= end.position
     }
 
-    /// How far a bucket is known to be on record.
+    /// Returns the last position of a bucket known to be on record.
     pub(super) fn done(&self, bucket: Bucket) -> Receipt {
         let known = self.known(bucket);
         Receipt { bucket, epoch: known.epoch, position: known.done() }
     }
 
-    /// What Redis does not know yet to be on record, if it is more than `few` events.
+    /// Returns the recorded position of which Redis is not yet told, if more than `few` events are
+    /// unacknowledged.
     pub(super) fn untold(&self, bucket: Bucket, few: usize) -> Option<Receipt> {
         let Known { epoch, acknowledged, recorded, .. } = *self.known(bucket);
         let is_enough = recorded.saturating_sub(acknowledged) > few as u64;

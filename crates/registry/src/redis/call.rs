@@ -1,4 +1,5 @@
-//! A call of a script on one bucket: built here, sent by `send.rs`, answered by a reply (`reply.rs`).
+//! Calls: a script with keys and arguments on one bucket. Built here, sent by `send.rs`, answered by a reply
+//! (`reply.rs`).
 
 use redis::{Arg, Cmd, ToRedisArgs};
 use seatkeeper_core::{Bucket, PoolId};
@@ -8,7 +9,7 @@ use super::RedisRegistry;
 use super::head::{Demand, Stage};
 use super::keys::PoolKeys;
 
-/// Words and bytes that a call has room for before it allocates again.
+/// Preallocated words and bytes of a call.
 const WORDS: usize = 32;
 const WORDS_BYTES: usize = 1_024;
 
@@ -19,7 +20,7 @@ pub(super) struct Call {
     pub(super) slot: Slot,
     pub(super) demand: Demand,
     keys: usize,
-    /// The keys, then the arguments.
+    /// The keys, followed by the arguments.
     words: Cmd,
 }
 
@@ -30,7 +31,7 @@ impl Call {
         self
     }
 
-    /// Has the bucket be in this stage of this epoch, rather than served in the epoch that this node knows.
+    /// Requires this stage and epoch of the bucket, instead of a bucket served in the node's epoch.
     pub(super) fn in_epoch(mut self, stage: Stage, epoch: u64) -> Self {
         self.demand = Demand { stage, epoch, ..self.demand };
         self
@@ -47,7 +48,7 @@ impl Call {
     fn words(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.words.args_iter().map(|word| match word {
             Arg::Simple(word) => word,
-            // No cursor is ever put in.
+            // Calls contain no cursor.
             Arg::Cursor | _ => &[],
         })
     }
@@ -65,14 +66,15 @@ impl RedisRegistry {
         self.on_pool_in(script, pool.bucket(), &PoolKeys::of(pool))
     }
 
-    /// Builds a call on a pool that is known by its keys.
+    /// Builds a call on a pool known by keys alone.
     pub(super) fn on_pool_in(&self, script: &'static Script, bucket: Bucket, pool: &PoolKeys) -> Call {
         let keys = self.keys.of(bucket);
         let keys = [&keys.head, &keys.due, &keys.journal, &pool.pool, &pool.sessions, &pool.order];
         self.on_keys(script, bucket, keys.into_iter()).arg(&pool.reference)
     }
 
-    /// Builds a call on any keys of a bucket, which is to be served in the epoch that this node knows.
+    /// Builds a call on the given keys of a bucket. The script requires that the bucket is served in the
+    /// node's epoch.
     pub(super) fn on_keys<'k>(
         &self,
         script: &'static Script,

@@ -1,4 +1,4 @@
-//! Claims, and the opening of pools for them.
+//! Claims, and the opening of pools.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use super::whereabouts::{Clue, Whereabouts};
 use crate::Error;
 use crate::contract::{Admission, Answer, Claimed, Granted, Request};
 
-/// Bytes of an id that tell when it was made; half of the next does as well.
+/// Bytes of the time in an id; half of the next byte belongs to the time as well.
 const ID_TIME_BYTES: usize = 5;
 
-/// What is known of the sessions that a claim names.
+/// Location hints for the sessions named by a claim.
 struct Clues {
     session: Clue,
     replace: Clue,
@@ -116,7 +116,7 @@ impl RedisRegistry {
             .arg(self.settings.journal_events_max)
     }
 
-    /// Reads the reply to a claim; `None` for `MAKING_ROOM`, after which the claim goes on.
+    /// Reads the reply to a claim. Returns `None` for `MAKING_ROOM`: the caller repeats the claim.
     fn claimed(&self, request: Request<'_>, mut reply: Reply) -> Result<Option<Claimed>, Error> {
         let events = reply.values.array()?;
         let receipt = self.expect_with(reply.receipt, events)?;
@@ -146,7 +146,7 @@ impl RedisRegistry {
         Ok(Answer::Granted { how, session: Box::new(live), ended })
     }
 
-    /// Where a session is in a large pool, searched for if need be.
+    /// Returns a session's location hint in a large pool, and searches the pool if necessary.
     async fn clue_in_pool(&self, pool: &PoolId, id: Option<SessionId>) -> Result<Clue, Error> {
         let Some(id) = id else { return Ok(Clue::Unknown) };
         match self.clue_remembered(id) {
@@ -164,7 +164,7 @@ fn id_bytes(id: &Option<SessionId>) -> &[u8] {
     id.as_ref().map_or(&[], |id| id.as_bytes())
 }
 
-/// The body of the session that a claim may start, whose start the script writes into its id.
+/// Encodes the body of the session that a claim may start. The script writes the start into the session's id.
 fn fresh_body(pool: &PoolId, claim: &Claim, undated: SessionId) -> Vec<u8> {
     let session = Session {
         id: undated,

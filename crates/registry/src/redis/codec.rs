@@ -1,6 +1,7 @@
-//! How what the scripts keep and pass on is written in bytes. The scripts' headers say the same in Lua.
+//! Byte encodings of values that the scripts store and pass on. The scripts' headers describe the same
+//! encodings.
 //!
-//! Numbers are big-endian. Times and spans are cut to what they have room for: some millennia.
+//! Numbers are big-endian. Times and spans saturate at the width of their fields, some millennia.
 
 mod bytes;
 mod event;

@@ -1,5 +1,6 @@
-//! What time ends in small pools. Most of what a sweep finds is of that sort, and after a failure of many clients it is very
-//! much: so it is found here, and Redis has only to see that nothing has happened since, and to write.
+//! Expiry of sessions in small pools, computed on the node. After a mass failure of clients nearly every due
+//! pool is small, so the node computes each pool's next value, and Redis only compares and swaps
+//! (`expire.lua`). A pool that changed meanwhile, and any pool of another kind, is swept by `sweep.lua`.
 
 use seatkeeper_core::{Bucket, RegistryTime};
 use seatkeeper_redis::Script;
@@ -13,15 +14,15 @@ use super::keys::{BucketKeys, PoolKeys};
 use super::scripts::SCRIPTS;
 use crate::Error;
 
-/// What a look at some pools found.
+/// The result of a read of due pools.
 pub(super) struct Look<'p> {
     pub(super) at: RegistryTime,
     pub(super) expiring: Vec<Overdue<'p>>,
-    /// Those that must be swept in a step of their own.
+    /// Pools that need `sweep.lua`.
     pub(super) others: Vec<&'p PoolKeys>,
 }
 
-/// A pool, as it was when it was looked at, and what is over in it.
+/// A pool as read, and its expiring sessions.
 pub(super) struct Overdue<'p> {
     pool: &'p PoolKeys,
     kept: Vec<u8>,
@@ -29,14 +30,14 @@ pub(super) struct Overdue<'p> {
 }
 
 impl RedisRegistry {
-    /// Looks at pools that are due.
+    /// Reads due pools, and computes the expiry of small pools.
     pub(super) async fn look<'p>(&self, bucket: Bucket, pools: &'p [PoolKeys]) -> Result<Look<'p>, Error> {
         let call = self.on_pools(&SCRIPTS.kept, bucket, pools.iter());
         let mut reply = self.call(call).await?;
         let mut look = Look { at: reply.now, expiring: Vec::new(), others: Vec::new() };
         for pool in pools {
             let kept = reply.values.bytes_if_any()?;
-            // What cannot be read is the script's to complain of, when the others have been swept.
+            // Undecodable pools are left to `sweep.lua`, which reports the error after the rest is swept.
             let found = kept.as_deref().and_then(|kept| Expiring::of(kept, look.at).ok().flatten());
             match (kept, found) {
                 (Some(kept), Some(expiring)) => look.expiring.push(Overdue { pool, kept, expiring }),
@@ -46,8 +47,8 @@ impl RedisRegistry {
         Ok(look)
     }
 
-    /// Ends what a look at this time found to be over, but in pools where something has happened since. Says how many
-    /// sessions ended, and which pools are still to be swept.
+    /// Ends the sessions computed at `at`, except in pools that changed since. Returns the number of ended
+    /// sessions, and the changed pools, still to be swept.
     pub(super) async fn expire<'p>(
         &self,
         bucket: Bucket,
@@ -73,7 +74,7 @@ impl RedisRegistry {
         Ok((ended, changed))
     }
 
-    /// A call on some pools of a bucket.
+    /// Builds a call on several pools of a bucket.
     fn on_pools<'p>(
         &self,
         script: &'static Script,

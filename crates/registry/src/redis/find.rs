@@ -1,4 +1,5 @@
-//! Finding the pool of a session: remembered, told by the record, found in the journal, or searched for.
+//! The session locator: finds the pool of a session in the cache, in the ledger, in the journal, or by a
+//! search of the bucket. Only a definite answer of the ledger may say that a session never existed.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,15 +19,15 @@ use crate::contract::Journal;
 /// The outcome of a search for a session.
 #[derive(Debug)]
 pub(super) enum Search {
-    /// The session is, or was, in this pool.
+    /// The session is, or was, in a known pool.
     Found(Whereabouts),
-    /// Neither the record nor the journal has it.
+    /// Neither the ledger nor the journal has the session.
     NeverWas,
-    /// There is no record, and the bucket does not have it.
+    /// No ledger is attached, and the bucket does not have the session.
     Missed,
 }
 
-/// When each bucket was last searched.
+/// The time of the latest search of each bucket.
 #[derive(Debug)]
 pub(super) struct Searches(Box<[Mutex<Option<Instant>>]>);
 
@@ -40,41 +41,42 @@ impl Searches {
     }
 }
 
-/// Pools, or sessions of a large one, that a search reads at a time.
+/// Pools, or sessions of a large pool, per page of a search.
 const SEARCH_PAGE: usize = 200;
 
-/// The shortest time between two searches of a bucket while the ledger cannot be read.
+/// Minimum interval between searches of a bucket while the ledger is unreachable.
 const SEARCH_PAUSE: Duration = Duration::from_secs(2);
 
-/// The shortest time between two searches of a bucket while the ledger can be read. Each session that another node admits
-/// in between costs a query.
+/// Minimum interval between searches of a bucket while the ledger is reachable. Each session that another
+/// node admits in between costs a query of the ledger.
 const WARM_SEARCH_PAUSE: Duration = Duration::from_secs(300);
 
-/// Sessions of a large pool that a search of its bucket reads at a time.
+/// Sessions of a large pool per page of a bucket search.
 const LARGE_PAGE: usize = 1_000;
 
-/// Bytes of a session's id, with which a session of a large pool begins.
+/// Bytes of the session id at the start of a large pool's session.
 const ID_BYTES: usize = 16;
 
-/// Events of a journal that a search reads at a time.
+/// Journal events per page of a search.
 const JOURNAL_PAGE: usize = 1_000;
 
 impl RedisRegistry {
-    /// Finds where a session is. It need not be live any more.
+    /// Finds the pool of a session, live or over.
     pub(super) async fn find(&self, id: SessionId, who: &Authority) -> Result<Search, Error> {
         match self.remembered.get(id) {
             Some(whereabouts) => Ok(Search::Found(whereabouts)),
-            // Seldom, and large: whoever finds it remembered does not carry it about.
+            // Boxed, because the rare slow path would enlarge the future of the common fast path.
             None => Box::pin(self.look_for(id, who)).await,
         }
     }
 
     async fn look_for(&self, id: SessionId, who: &Authority) -> Result<Search, Error> {
-        // A node that has just come knows no session. One search of a bucket saves a query for each of its sessions.
+        // A node that has just started knows no session. Searching a bucket once saves a query for each of
+        // its sessions.
         if let Some(whereabouts) = self.search_bucket(id, WARM_SEARCH_PAUSE).await? {
             return Ok(Search::Found(whereabouts));
         }
-        // Acknowledged events are on record. With an empty journal one look at the record is enough.
+        // The ledger has all acknowledged events. With an empty journal, one query of the ledger is enough.
         let end = self.journal_end(id.bucket()).await?;
         let nothing_waits = self.backlog.is_acknowledged(end);
         let search = match self.finder.find(id, who).await {
@@ -82,7 +84,7 @@ impl RedisRegistry {
             Found::NotOnRecord if nothing_waits => Search::NeverWas,
             Found::NotOnRecord => match self.search_journal(id).await? {
                 Some(whereabouts) => Search::Found(whereabouts),
-                // It may have left the journal since the record was looked at.
+                // The admission may have left the journal since the first query of the ledger.
                 None => match self.finder.find(id, who).await {
                     Found::In(pool, holder) => Search::Found(Whereabouts::of(pool, holder.as_ref())),
                     Found::NotOnRecord => Search::NeverWas,
@@ -99,10 +101,11 @@ impl RedisRegistry {
                 if let Some(why) = why {
                     tracing::warn!(
                         error = &*why as &dyn std::error::Error,
-                        "the record does not tell a session's pool: its bucket is searched"
+                        "ledger lookup of a session's pool failed; searching the bucket in Redis instead"
                     );
                 }
-                // A session that is not found may have come since the bucket was searched: nobody is told that it is over.
+                // A session that the search missed may have started after the bucket was searched, so the
+                // answer is an error, never "over".
                 let found = self.search_bucket(id, SEARCH_PAUSE).await?;
                 Search::Found(found.ok_or(Error::NotServing { bucket: id.bucket() })?)
             }
@@ -113,7 +116,7 @@ impl RedisRegistry {
         Ok(search)
     }
 
-    /// A session that is not on record yet is in what waits for it.
+    /// Searches the unrecorded events of a bucket for the start of a session.
     async fn search_journal(&self, id: SessionId) -> Result<Option<Whereabouts>, Error> {
         let mut after = None;
         loop {
@@ -127,8 +130,8 @@ impl RedisRegistry {
         }
     }
 
-    /// Looks for a session in all pools of its bucket, and remembers every session that it comes by. A bucket that was searched
-    /// within `pause` is not searched again, whoever asks for however many sessions.
+    /// Searches all pools of a session's bucket, and caches the location of every session on the way. A
+    /// bucket searched less than `pause` ago is not searched again, for any session (single flight).
     async fn search_bucket(&self, id: SessionId, pause: Duration) -> Result<Option<Whereabouts>, Error> {
         let mut searched = self.searches.of(id.bucket()).lock().await;
         let found = self.remembered.get(id);
@@ -154,7 +157,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Looks for a session in some pools, which are read in one command.
+    /// Searches some pools, read in one command.
     async fn search_pools(
         &self,
         bucket: Bucket,
@@ -185,7 +188,7 @@ impl RedisRegistry {
         Ok(found)
     }
 
-    /// Looks for a session among all of a large pool, and remembers each of them.
+    /// Searches a large pool, and caches the location of every session in the pool.
     async fn search_all_of(&self, pool: &PoolId, id: SessionId) -> Result<Option<Whereabouts>, Error> {
         let (bucket, keys) = (pool.bucket(), PoolKeys::of(pool));
         let (mut cursor, mut found) = (0, None);
@@ -210,7 +213,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Looks through the sessions of a large pool.
+    /// Searches a large pool for one session.
     pub(super) async fn search_large(&self, pool: &PoolId, id: SessionId) -> Result<Clue, Error> {
         let (bucket, keys) = (pool.bucket(), PoolKeys::of(pool));
         let mut cursor = 0;
@@ -245,7 +248,7 @@ impl RedisRegistry {
     }
 }
 
-/// Where a session began, if this event says so.
+/// Returns the location of a session if `event` admits the session.
 fn began_as(event: &Event, id: SessionId) -> Option<Whereabouts> {
     match &event.change {
         Change::Admitted { session, .. } if session.id == id => {

@@ -1,4 +1,5 @@
-//! The head of a bucket: stage, epoch, clock, and the numbers of the journal. `lib/bucket.lua` describes the bytes.
+//! The head of a bucket: stage, epoch, clock, and the journal's numbers. `lib/bucket.lua` describes the
+//! bytes.
 
 use seatkeeper_core::{Bucket, RegistryTime};
 use seatkeeper_redis::Retry;
@@ -7,7 +8,7 @@ use super::codec::{Garbled, Reader};
 use super::scripts::{FORMAT, HEAD_NUMBERS_BYTES};
 use crate::Identity;
 
-/// Whether a bucket is served or being rebuilt.
+/// The stage of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Rebuilding,
@@ -15,7 +16,8 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// Returns whether a call may be repeated. Calls on a served bucket are idempotent; a bucket is filled only once.
+    /// Returns whether a call may be retried. Calls on a served bucket are idempotent. Steps of a rebuild are
+    /// not, because a bucket is filled only once.
     pub(super) fn retry(self) -> Retry {
         match self {
             Self::Rebuilding => Retry::Never,
@@ -24,7 +26,7 @@ impl Stage {
     }
 }
 
-/// The demand of a call: the stage and the epoch that its bucket must be in.
+/// The demand of a call: the required stage and epoch of the bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
     pub(super) bucket: Bucket,
@@ -39,7 +41,7 @@ impl Demand {
     }
 }
 
-/// Returns the stamp, with which the head of a bucket begins.
+/// Returns a stamp, the first part of a bucket's head.
 pub(super) fn stamp(stage: Stage, epoch: u64, identity: &str) -> Vec<u8> {
     let (stage, identity) = match stage {
         Stage::Rebuilding => (0, ""),
@@ -56,13 +58,13 @@ pub(super) fn stamp(stage: Stage, epoch: u64, identity: &str) -> Vec<u8> {
 pub(super) struct Head {
     pub(super) stage: Stage,
     pub(super) epoch: u64,
-    /// The identity of the memory that was filled; empty while the bucket is rebuilt.
+    /// Identity of the memory at the time of the rebuild; empty while the bucket is rebuilt.
     pub(super) identity: Identity,
     pub(super) last: u64,
     pub(super) acknowledged: u64,
     /// A lower bound of the time at which the first pool of the bucket is due.
     pub(super) due: RegistryTime,
-    /// The end of the bucket's lease, unless it is renewed.
+    /// End of the bucket's lease unless renewed.
     pub(super) leased_until: RegistryTime,
 }
 

@@ -1,4 +1,4 @@
-//! The journal: a stream for each bucket.
+//! The journal of each bucket, a Redis stream. An event stays in the stream until the ledger has the event.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use super::scripts::SCRIPTS;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
 use crate::{Epochs, Error, Share};
 
-/// How old the knowledge of what waits may be when an admission is refused for it.
+/// Maximum age of the survey by which a full journal refuses an admission.
 const FULL_SEEN: Duration = Duration::from_millis(50);
 
-/// How long Redis may keep events that are on record: one call then acknowledges what many commits recorded of a bucket.
-/// Whoever sees them there waits longer before he brings them to the ledger once more.
+/// How long Redis may keep recorded events, so that one call acknowledges many commits of a bucket. Another
+/// node waits longer before recording the events of this node.
 const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 
-/// What part of the journal's room is worth a call to Redis at once.
+/// An acknowledgement that frees this fraction of the journal is sent at once.
 const MAKES_ROOM_PART: usize = 8;
 
 #[async_trait]
@@ -34,7 +34,8 @@ impl Journal for RedisRegistry {
         let linger = self.settings.journal_linger;
         let read = || self.served().filter(|&bucket| share.has(bucket));
         let waiting: Vec<_> = read().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
-        // As many of each, so that a bucket with a hundred thousand ends holds up no other's admission.
+        // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
+        // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
         let mut entries = Vec::new();
         for events in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, each))).await {
@@ -47,7 +48,8 @@ impl Journal for RedisRegistry {
         })
     }
 
-    /// Notes what is on record. Redis is told in time, and at once where that makes room for many.
+    /// Notes that the ledger has events up to `through`. Redis is told in the next round, or at once if many
+    /// events are freed.
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
         self.backlog.record(through);
         match self.backlog.untold(through.bucket, self.settings.journal_events_max / MAKES_ROOM_PART) {
@@ -60,9 +62,9 @@ impl Journal for RedisRegistry {
         self.backlog.depth()
     }
 
-    /// Returns once this node has written an event, or another node may have.
+    /// Waits until this node wrote an event, or until another node may have written an event.
     async fn journal_stirred(&self, share: Share) {
-        // The caller reads in either case.
+        // After a timeout the caller reads as well.
         let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred(share)).await;
     }
 
@@ -73,7 +75,7 @@ impl Journal for RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// An error if more events wait than may, over all buckets.
+    /// Returns `Err(JournalFull)` if too many events wait, summed over all buckets.
     pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
         if self.backlog.depth() >= self.settings.journal_events_max {
             self.look_at_journals(FULL_SEEN).await?;
@@ -82,7 +84,8 @@ impl RedisRegistry {
         if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
     }
 
-    /// The oldest events of a bucket that is served, but for what is known to be on record; none of another.
+    /// Reads the oldest unrecorded events of a served bucket. Returns an empty list for a bucket that is not
+    /// served.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
         let kept = self.backlog.take_kept(bucket, max);
         if kept.first().is_some_and(|entry| entry.receipt.epoch == self.epochs.of(bucket)) {
@@ -105,9 +108,8 @@ impl RedisRegistry {
         }
     }
 
-    /// The oldest events of a bucket behind `after`, whether it is served or not: at most `max`, and what stands in one entry
-    /// with the last of them. So the place of the last that is returned is never one within an entry, and `after` is not
-    /// either.
+    /// Reads the oldest events of a bucket after `after`, served or not: at most `max`, plus the rest of the
+    /// last stream entry. So the last position returned, and hence `after`, is always the end of an entry.
     pub(super) async fn read_journal_after(
         &self,
         bucket: Bucket,
@@ -129,7 +131,8 @@ impl RedisRegistry {
         Ok(events)
     }
 
-    /// Tells Redis what is on record, unless that was done so short a time ago: one call a bucket for many commits.
+    /// Acknowledges recorded events to Redis, at most once per [`ACKNOWLEDGED_KNOWN`]: one call per bucket
+    /// for many commits.
     async fn acknowledge_recorded(&self) -> Result<(), Error> {
         if !is_time_again(&self.acknowledged, ACKNOWLEDGED_KNOWN) {
             return Ok(());
@@ -142,19 +145,20 @@ impl RedisRegistry {
         let Receipt { bucket, epoch, position } = through;
         let call = self.on_bucket(&SCRIPTS.acknowledge, bucket).in_epoch(Stage::Serving, epoch);
         match self.call(call.arg(position)).await {
-            // What was of an epoch that is over is gone, or about to be.
+            // Events of an old epoch are gone, or about to be cleared.
             Ok(_) | Err(Error::NotServing { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Notes that an answer waits for the journal up to here, or that this node's own work has got here.
+    /// Asks the drain for a prompt record up to `receipt`, because an answer waits or this node wrote the
+    /// events.
     pub(super) fn expect(&self, receipt: Receipt) -> Receipt {
         self.backlog.expect(receipt);
         receipt
     }
 
-    /// Does the same for a call that changed a pool, and keeps the events in its reply for the journal's reader.
+    /// Calls `expect` for a call that changed a pool, and prefetches the events in its reply.
     pub(super) fn expect_with(&self, receipt: Receipt, events: Vec<Value>) -> Result<Receipt, Error> {
         let event = |event| {
             let Value::BulkString(bytes) = event else { return Err(Garbled("an event of a call")) };
@@ -165,7 +169,7 @@ impl RedisRegistry {
         Ok(self.expect(receipt))
     }
 
-    /// Learns how much waits in every bucket that is served, from a survey that is at most so old.
+    /// Updates the backlog of every served bucket from a survey at most `known_for` old.
     async fn look_at_journals(&self, known_for: Duration) -> Result<(), Error> {
         for (bucket, standing) in self.served_heads(known_for).await? {
             if let Some(head) = standing.serving_in(self.epochs.of(bucket)) {
@@ -181,7 +185,7 @@ impl RedisRegistry {
     }
 }
 
-/// Whether something that was last done `then` is to be done again; it is, now.
+/// Returns whether `interval` has passed since `then`. If so, restarts the interval.
 fn is_time_again(then: &Mutex<Option<Instant>>, interval: Duration) -> bool {
     let (now, mut then) = (Instant::now(), then.lock());
     let is_time = then.is_none_or(|then| now.duration_since(then) >= interval);
@@ -191,12 +195,12 @@ fn is_time_again(then: &Mutex<Option<Instant>>, interval: Duration) -> bool {
     is_time
 }
 
-/// As many as Redis can count to.
+/// Bounds a count by Redis's largest integer.
 fn count(max: usize) -> usize {
     max.min(i64::MAX as usize)
 }
 
-/// The events in an entry of a stream: its id, which is the place of its last event, and a field for each.
+/// Decodes a stream entry: the id is the position of the last event, and each field is an event.
 fn events_of(bucket: Bucket, entry: Value) -> Result<Vec<JournalEntry>, Garbled> {
     let garbled = || Garbled("an entry of a journal");
     let Value::Array(entry) = entry else { return Err(garbled()) };

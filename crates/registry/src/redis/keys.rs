@@ -1,28 +1,30 @@
-//! What things are called in Redis. A group of buckets shares a hash tag, so that all of a bucket is in one slot, and one
-//! command reads the heads of a whole group.
+//! Names of keys in Redis. A group of buckets shares a hash tag, so that a bucket's keys are in one slot, and
+//! one command reads the heads of a group.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use seatkeeper_core::{Bucket, Holder, PoolId};
 
 use super::codec::pool_id_bytes;
 
-/// Bytes of the hash that a pool or a holder goes by: as many as fit into Redis's smallest allocation. Two of one hash
-/// cannot be found by chance, and who has them made wins nothing: a claim compares the names.
+/// Bytes of the hash that stands for a pool or a holder: the most that fit into Redis's smallest allocation.
+/// No two names collide by chance, and a deliberate collision gains nothing, because a claim compares the
+/// names.
 pub(super) const KEY_BYTES: usize = 14;
 
-/// What Seatkeeper's keys begin with.
+/// Prefix of all keys of Seatkeeper.
 const PREFIX: &str = "sk:";
 
 /// Hash tags of the groups of buckets: bucket `n` is in group `n % 32`.
 ///
-/// The slots of these tags are evenly spaced, so that masters with equal ranges of slots have equally many groups, give or
-/// take one. More groups spread better over many masters; fewer need fewer commands to read all heads.
+/// The tags' slots are evenly spaced, so that masters with equal ranges of slots have equally many groups,
+/// plus or minus one. More groups spread better over many masters; fewer groups take fewer commands to read
+/// all heads.
 const GROUP_TAGS: [&str; 32] = [
     "mi", "by", "qx", "f9", "tf", "db", "o2", "gg", "sj", "lo", "po", "oj", "ed", "m1", "fa", "iq", "k4",
     "ca", "ot", "x5", "jj", "ez", "io", "yk", "z6", "rc", "ab", "i7", "c9", "tx", "gy", "p8",
 ];
 
-/// What a pool goes by in the due-index, or a holder in a large pool.
+/// The hash of a pool in the due-index, or of a holder in a large pool.
 pub(super) type Key = [u8; KEY_BYTES];
 
 /// The keys of one bucket.
@@ -40,7 +42,7 @@ impl BucketKeys {
     }
 }
 
-/// A key that holds nothing: it is written to see what replicas have.
+/// Returns the bucket's key without content, written to learn the progress of replicas.
 pub(super) fn mark_key(bucket: Bucket) -> String {
     format!("{}:mark", bucket_tag(bucket))
 }
@@ -48,7 +50,7 @@ pub(super) fn mark_key(bucket: Bucket) -> String {
 /// The keys of one pool.
 #[derive(Debug)]
 pub(super) struct PoolKeys {
-    /// What it is called in the due-index.
+    /// The pool's name in the due-index.
     pub(super) reference: Key,
     pub(super) pool: String,
     pub(super) sessions: String,
@@ -60,7 +62,7 @@ impl PoolKeys {
         Self::in_bucket(pool.bucket(), hash(&pool_id_bytes(pool)))
     }
 
-    /// The keys of a pool that is known by what it is called in the due-index.
+    /// Returns the keys of a pool known by its name in the due-index.
     pub(super) fn in_bucket(bucket: Bucket, reference: Key) -> Self {
         let name = base64(&reference);
         let key = |part| format!("{}:{part}{name}", bucket_tag(bucket));
@@ -68,12 +70,13 @@ impl PoolKeys {
     }
 }
 
-/// What a holder goes by in a large pool.
+/// Returns a holder's key in a large pool.
 pub(super) fn holder_key(holder: &Holder) -> Key {
     hash(holder.as_str().as_bytes())
 }
 
-/// The beginning of every key of a bucket: the prefix of Seatkeeper's keys, the hash tag of the group, the bucket.
+/// Returns the prefix of a bucket's keys: Seatkeeper's prefix, the hash tag of the group, the bucket's
+/// number.
 pub(super) fn bucket_tag(bucket: Bucket) -> String {
     let number = bucket.number();
     let group = GROUP_TAGS[usize::from(number) % GROUP_TAGS.len()];
@@ -87,7 +90,7 @@ fn hash(bytes: &[u8]) -> Key {
     key
 }
 
-/// As base64url: a name that can be typed, and no longer than a small allocation has room for.
+/// Encodes bytes as base64url: printable, and short enough for a small allocation.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digits_of = |chunk: &[u8]| {

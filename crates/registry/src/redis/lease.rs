@@ -1,4 +1,5 @@
-//! Renewal of the buckets' leases: one script call for each group of buckets in a cluster, and one call on a single server.
+//! Renewal of the buckets' leases: one script call for each group of buckets in a cluster, and one call on a
+//! single server. A bucket without a current lease ends no session.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,10 +17,10 @@ use super::survey::BucketSurvey;
 use crate::Error;
 
 impl RedisRegistry {
-    /// Renews the leases of the buckets that this node serves, where half of the lease is over.
+    /// Renews the leases of this node's served buckets once half of the lease is over.
     ///
-    /// Several nodes do so: the first node saves the others the work. One call renews the leases of a whole group of
-    /// buckets, so that after the first renewal the leases of a group fall due together.
+    /// The first of several nodes to renew saves the rest the work. A call renews the leases of a whole
+    /// group, so that later the leases of a group fall due together.
     pub(super) async fn renew_served_leases(&self) -> Result<(), Error> {
         let Some(lease) = self.settings.lease else { return Ok(()) };
         let served = self.served_heads(self.settings.journal_poll).await?;
@@ -38,8 +39,8 @@ impl RedisRegistry {
         head.is_some_and(|head| head.leased_until.since(standing.clock).as_millis() < half)
     }
 
-    /// Renews the leases of a group of buckets by one call. The script leaves out a bucket that is served in another epoch or
-    /// on another server, and a bucket whose lease is over.
+    /// Renews the leases of a group of buckets in one call. The script leaves out a bucket of another epoch
+    /// or server, and a bucket whose lease is over.
     async fn renew_leases_of(&self, buckets: &[Bucket], lease: Duration) -> Result<(), Error> {
         let Some(first) = buckets.first() else { return Ok(()) };
         let script = &SCRIPTS.renew_leases;

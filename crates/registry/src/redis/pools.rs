@@ -35,8 +35,7 @@ impl Pools for RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// Ends every session for a reason, or lets the pool learn terms. A large pool takes several steps; each is
-    /// atomic.
+    /// Ends every session for a reason, or offers terms to the pool. A large pool takes several atomic steps.
     async fn end_sessions(
         &self,
         pool: &PoolId,
@@ -59,7 +58,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Remembers where sessions are that were put back.
+    /// Caches the locations of restored sessions.
     pub(super) fn remember_all(&self, pool: &PoolId, live: &[Session]) {
         for session in live {
             self.remembered.note(session.id, Whereabouts::of(pool.clone(), Some(&session.holder)));
@@ -67,12 +66,12 @@ impl RedisRegistry {
     }
 }
 
-/// The order in which sessions are put back: should two be one holder's, the first stays.
+/// Sorts sessions for a restore. If two belong to one holder, the first stays.
 pub(super) fn in_order(live: &mut [Session]) {
     live.sort_unstable_by_key(|session| (session.started, session.id));
 }
 
-/// What the scripts that open a pool are told of it.
+/// Appends the arguments of the scripts that open a pool.
 pub(super) fn with_what_is_known(
     call: Call,
     pool: &PoolId,

@@ -1,4 +1,5 @@
-//! How buckets are, and the steps by which they are filled anew.
+//! The state of buckets in Redis, and the steps of a rebuild. Each step demands the rebuild's epoch, so that
+//! a rebuild of a lower epoch fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,14 @@ use super::scripts::{NEVER_MILLIS, NOT_SERVING, SCRIPTS};
 use super::survey::BucketSurvey;
 use crate::{Condition, Error, Filling, Identity, JournalEntry, Rebuild, Receipt, State};
 
-/// Pools that one step throws away.
+/// Pools deleted per step.
 const CLEARED_POOLS_MAX: usize = 200;
 
-/// Sessions that one step puts back.
+/// Sessions restored per step.
 const FILLED_SESSIONS_MAX: usize = 500;
 
-/// Time limit for the further steps of a rebuild. A rebuild that takes longer, or sees its server's clock jump so far,
-/// is refused and begun again.
+/// Time limit for the further steps of a rebuild. A rebuild that exceeds the limit, or whose server's clock
+/// jumps past the limit, is refused and starts again.
 const REBUILD_MAX: Duration = Duration::from_secs(600);
 
 #[async_trait]
@@ -89,7 +90,7 @@ impl Rebuild for RedisRegistry {
         let Filling { pool, seq, terms, live } = filling;
         let mut live = live.to_vec();
         in_order(&mut live);
-        // A pool that nobody is in is opened as well.
+        // A pool without sessions is opened as well.
         let parts: Vec<&[Session]> =
             if live.is_empty() { vec![&[]] } else { live.chunks(FILLED_SESSIONS_MAX).collect() };
         for part in parts {
@@ -124,7 +125,8 @@ impl RedisRegistry {
         self.settings.lease.map_or(NEVER_MILLIS, |lease| lease.as_millis() as u64)
     }
 
-    /// A time that the clock of a bucket's server cannot have reached, unless it has jumped since the latest survey.
+    /// Returns an upper bound of the clock of a bucket's server, provided that the clock has not jumped since
+    /// the latest survey.
     async fn clock_not_after(&self, bucket: Bucket) -> RegistryTime {
         let never = RegistryTime::from_millis(NEVER_MILLIS);
         let Some(lease) = self.settings.lease else { return never };
@@ -137,7 +139,7 @@ impl RedisRegistry {
     }
 }
 
-/// The condition of a bucket, by a survey.
+/// Returns the condition of a bucket from a survey.
 fn condition(bucket: Bucket, standing: &Result<BucketSurvey, Arc<str>>) -> Condition {
     let Ok(BucketSurvey { server, clock, head }) = standing else {
         return Condition { bucket, server: None, state: State::Unreachable };

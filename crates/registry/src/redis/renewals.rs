@@ -1,19 +1,19 @@
-//! The latest heartbeats that this node saw, until they are on record. Redis has no index of them, for every
-//! heartbeat would have to keep it.
+//! The heartbeat buffer: the latest heartbeats seen by this node, until they are on record. Redis keeps no
+//! index of heartbeats, because every heartbeat would pay for the index.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime, SessionId, Span};
 
-/// Heartbeats of a bucket that are kept at most; past it, all but the latest are forgotten. A record then says a little
-/// too early when its session was last heard of.
+/// Bound of buffered heartbeats per bucket. Beyond the bound, heartbeats older than [`KEPT`] are dropped,
+/// then new sessions are skipped, and the recorded last heartbeat is a little too early.
 const RENEWALS_PER_BUCKET_MAX: usize = 16_384;
 
-/// How much older than what was last asked for a heartbeat may be.
+/// Heartbeats this much older than the latest query are dropped.
 const KEPT: Span = Span::from_secs(5);
 
-/// For each bucket, when its sessions were renewed.
+/// The last heartbeats of the sessions of each bucket.
 #[derive(Debug)]
 pub(super) struct Renewals(Box<[Mutex<HashMap<SessionId, RegistryTime>>]>);
 
@@ -38,7 +38,7 @@ impl Renewals {
         self.of(id.bucket()).lock().remove(&id);
     }
 
-    /// Those after `since`; older ones are not asked for again.
+    /// Returns the heartbeats after `since`. Later queries never ask for older heartbeats.
     pub(super) fn since(&self, bucket: Bucket, since: RegistryTime) -> Vec<(SessionId, RegistryTime)> {
         let mut renewals = self.of(bucket).lock();
         renewals.retain(|_, renewed| *renewed + KEPT > since);

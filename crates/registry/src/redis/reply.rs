@@ -1,4 +1,4 @@
-//! The reply of a script.
+//! Replies of scripts. A reply from a served bucket updates the backlog with the end of the bucket's journal.
 
 use std::sync::Arc;
 use std::vec;
@@ -13,7 +13,7 @@ use super::head::{Demand, Stage};
 use super::scripts::{JOURNAL_FULL, KEY_NEEDED, NOT_OPEN, NOT_SERVING};
 use crate::{Error, Live, Receipt};
 
-/// A step back of the server's clock by more than this is logged.
+/// A backward step of the server's clock beyond this span is logged.
 const STEP_NOTABLE: Span = Span::from_secs(1);
 
 /// An array of numbers and bytes, read from its start.
@@ -25,21 +25,21 @@ pub(super) struct Values(vec::IntoIter<Value>);
 pub(super) struct Reply {
     /// The server's time.
     pub(super) now: RegistryTime,
-    /// The end of the bucket's journal, which covers the step and everything that the step rests on.
+    /// End of the bucket's journal, which covers the step and every event that the step rests on.
     pub(super) receipt: Receipt,
-    /// How many events of the journal are acknowledged.
+    /// Number of acknowledged events of the journal.
     pub(super) acknowledged: u64,
     /// The connection to the server that replied.
     pub(super) connection: Arc<Connection>,
-    /// The call was sent more than once, so the script may have met the effect of its own first run.
+    /// True if the call was sent more than once: the script may have met the effect of its own first run.
     pub(super) is_repeated: bool,
     /// The result of the step.
     pub(super) values: Values,
 }
 
 impl RedisRegistry {
-    /// Reads the reply to a call with this demand; `None` if the script looks for a session, and needs the key of the session's
-    /// holder.
+    /// Reads the answer to a call with this demand. Returns `None` if the script needs the key of a session's
+    /// holder, which the call did not give.
     pub(super) fn read(&self, demand: Demand, answer: Answer) -> Result<Option<Reply>, Error> {
         let (Demand { bucket, stage, epoch }, Answer { value, connection, is_repeated }) = (demand, answer);
         let mut values = Values::from_value(value)?;
@@ -67,7 +67,7 @@ impl RedisRegistry {
 }
 
 impl Reply {
-    /// Reads a session as a script shows it: id, last heartbeat, TTL, expiry, body.
+    /// Reads a session, in the order of `shown` in `lib/session.lua`: id, last heartbeat, TTL, expiry, body.
     pub(super) fn live(&mut self, pool: &PoolId) -> Result<Live, Garbled> {
         let values = &mut self.values;
         let id = values.bytes()?;
@@ -96,7 +96,7 @@ impl Values {
         }
     }
 
-    /// Reads a number that is not negative.
+    /// Reads a number and rejects negative numbers.
     pub(super) fn number(&mut self) -> Result<u64, Garbled> {
         u64::try_from(self.signed()?).map_err(|_| Garbled("a negative number"))
     }
@@ -105,7 +105,7 @@ impl Values {
         Ok(RegistryTime::from_millis(self.number()?))
     }
 
-    /// Reads a time that Redis gives as a text, as it does with scores.
+    /// Reads a time given as text, as Redis returns scores.
     pub(super) fn time_text(&mut self) -> Result<RegistryTime, Garbled> {
         let text = String::from_utf8(self.bytes()?).ok();
         let millis = text.and_then(|text| text.parse().ok()).ok_or(Garbled("a score is no time"))?;
@@ -119,7 +119,7 @@ impl Values {
         }
     }
 
-    /// Reads bytes that may be missing.
+    /// Reads bytes or nil.
     pub(super) fn bytes_if_any(&mut self) -> Result<Option<Vec<u8>>, Garbled> {
         match self.0.next() {
             Some(Value::BulkString(bytes)) => Ok(Some(bytes)),
@@ -128,7 +128,7 @@ impl Values {
         }
     }
 
-    /// Reads an array within the reply.
+    /// Reads a nested array.
     pub(super) fn array(&mut self) -> Result<Vec<Value>, Garbled> {
         match self.0.next() {
             Some(Value::Array(values)) => Ok(values),
@@ -137,12 +137,12 @@ impl Values {
     }
 }
 
-/// Logs that the server's clock went back.
+/// Logs a backward step of the server's clock.
 pub(super) fn warn_of_step(behind: Span) {
     if behind > STEP_NOTABLE {
         tracing::warn!(
             behind_ms = behind.as_millis(),
-            "Redis's clock went back; expiry is frozen until it has caught up"
+            "Redis's clock went back; no session expires until the clock has caught up; check time synchronisation"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The roll of nodes in Redis. Nodes without the ledger look up on the roll whether another node reaches the ledger.
+//! The roll of nodes in Redis. A node without the ledger looks up whether any other node reaches the ledger.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use redis::{FromRedisValue as _, RedisResult, Value};
 use seatkeeper_redis::{Script, Servers};
 use uuid::Uuid;
 
-/// The key of the roll: a single key, because all nodes must see the same roll.
+/// The key of the roll. All nodes share this single key.
 const ROLL: &str = "sk:{nodes}:roll";
 
-/// A node that has not answered for so long is forgotten.
+/// Age after which a node's entry is deleted.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The roll of all nodes over the same Redis.
+/// The roll of all nodes on a Redis.
 #[derive(Debug)]
 pub struct RollCall {
     servers: Servers,
@@ -22,26 +22,26 @@ pub struct RollCall {
 /// A node on the roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The node.
+    /// The node's id.
     pub node: Uuid,
-    /// How long ago it answered, by the clock of Redis; none: that clock has gone back since.
+    /// Age of the node's entry by Redis's clock; `None` if the clock went back since.
     pub ago: Option<Duration>,
     /// The node may reach the ledger.
     pub may_reach_ledger: bool,
 }
 
 impl RollCall {
-    /// The roll on these servers.
+    /// Creates the roll on `servers`.
     pub fn new(servers: Servers) -> Self {
         Self { servers, script: Script::new(include_str!("scripts/roll_call.lua")) }
     }
 
-    /// Answers for a node, and returns the nodes on the roll, this one included.
+    /// Writes a node's entry, and returns all entries, the node's own included.
     pub async fn answer(&self, node: Uuid, may_reach_ledger: bool) -> RedisResult<Vec<Sighting>> {
         self.call(node, if may_reach_ledger { "1" } else { "0" }).await
     }
 
-    /// Takes a node off the roll that stops.
+    /// Removes the entry of a node that stops.
     pub async fn leave(&self, node: Uuid) -> RedisResult<()> {
         self.call(node, "").await.map(drop)
     }
@@ -55,7 +55,7 @@ impl RollCall {
     }
 }
 
-/// A node as the script tells of it; none if another program wrote it.
+/// Decodes an entry of the roll; `None` if another program wrote the entry.
 fn sighting([node, ago, state]: &[Value; 3]) -> Option<Sighting> {
     let node = Vec::<u8>::from_redis_value(node.clone()).ok()?;
     let Value::Int(ago) = ago else { return None };

@@ -1,4 +1,5 @@
-//! The scripts, in files of their own, and the numbers that both sides go by.
+//! The Lua scripts, and the numbers shared by scripts and node. A new script takes a file, a line in
+//! `scripts!`, and its numbers in `words`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,40 +11,42 @@ use seatkeeper_redis::Script;
 use super::keys::KEY_BYTES;
 use crate::open_pool::{CLOSING_PAUSE, EMPTY_KEPT};
 
-/// The format of all that is kept in Redis. Another one is not served: see [`stamp`](super::stamp).
+/// Format of all values in Redis. Buckets of another format are not served: see
+/// [`stamp`](super::head::stamp).
 pub(super) const FORMAT: u8 = 2;
 
 /// Bytes of the five numbers at the end of a head: see `lib/bucket.lua`.
 pub(super) const HEAD_NUMBERS_BYTES: usize = 30;
 
-/// No time that is written in 6 bytes is later.
+/// The latest time that fits into 6 bytes; stands for "never".
 pub(super) const NEVER_MILLIS: u64 = (1 << 48) - 1;
 
-/// Up to so many sessions a pool is one string, and each step reads them all.
+/// Maximum number of sessions in a small pool. A small pool is one string, read as a whole by each step.
 const SMALL_MAX: usize = 8;
-/// Sessions that end in one step, while all others wait: a few milliseconds.
+/// Maximum number of sessions ended by one step. Redis serves no other caller during the step, a few
+/// milliseconds.
 const ENDS_MAX: usize = 256;
-/// Sessions that are read by one command.
+/// Maximum number of sessions read by one command.
 const READ_MAX: usize = 1_000;
-/// Sessions renewed in one millisecond that are put in order.
+/// Maximum number of sessions compared among those renewed in one millisecond.
 const TIED_MAX: usize = 1_000;
-/// TTLs in use in one pool.
+/// Maximum number of TTLs in use in one pool.
 const TTLS_MAX: usize = 64;
-/// Events of a step that its reply tells: a few, for most steps make one or two.
+/// Maximum number of events of a step in its reply. Most steps record one or two.
 const EVENTS_TOLD_MAX: usize = 16;
-/// Events of a step that go into one entry of the journal: as many as sessions of a small pool.
+/// Maximum number of events per stream entry of the journal, equal to the maximum of a small pool.
 const ENTRY_EVENTS_MAX: usize = SMALL_MAX;
-/// How far the clock's high-water mark may lag behind what a heartbeat was told.
+/// Maximum lag of a head's clock mark behind the time of a renewal.
 const MARK_LAG_MILLIS: u64 = 250;
 
-// Why there is no answer.
+// Reasons for a refusal.
 pub(super) const NOT_SERVING: i64 = -1;
 pub(super) const NOT_OPEN: i64 = -2;
 pub(super) const JOURNAL_FULL: i64 = -3;
 pub(super) const KEY_NEEDED: i64 = -4;
 pub(super) const ASK_ALONE: i64 = -5;
 
-// What came of a claim. From FULL on, it is denied.
+// Outcomes of a claim. Outcomes from `FULL` on are denials.
 pub(super) const MAKING_ROOM: i64 = 0;
 pub(super) const ADMITTED: i64 = 1;
 pub(super) const REFRESHED: i64 = 2;
@@ -53,7 +56,7 @@ pub(super) const FULL: i64 = 5;
 pub(super) const OVER: i64 = 6;
 pub(super) const CLOSED: i64 = 7;
 
-// What was found of a session.
+// Outcomes of a step on one session.
 pub(super) const LIVE: i64 = 1;
 pub(super) const GONE: i64 = 2;
 pub(super) const LEFT: i64 = 3;
@@ -64,7 +67,7 @@ pub(super) const BEGAN: i64 = 1;
 pub(super) const ENDED: i64 = 2;
 pub(super) const DENIED: i64 = 3;
 
-/// The number of a reason.
+/// Returns the number of an end reason.
 pub(super) const fn reason_number(reason: EndReason) -> i64 {
     match reason {
         EndReason::Released => 1,
@@ -77,34 +80,35 @@ pub(super) const fn reason_number(reason: EndReason) -> i64 {
     }
 }
 
-// Flags of a pool as it is kept.
+// Flags of a stored pool.
 pub(super) const HAS_TERMS: u8 = 1;
 pub(super) const IS_LARGE: u8 = 2;
 pub(super) const HAS_DENIALS: u8 = 4;
 pub(super) const IS_EMPTY: u8 = 8;
 
-/// Bytes of terms.
+/// Bytes of encoded terms.
 pub(super) const TERMS_BYTES: usize = 24;
 
-/// Added to the number of a session's users where its start follows.
+/// Added to the number of a session's users if the start follows.
 pub(super) const START_FOLLOWS: u8 = 16;
 
-/// Stands for the key of a session that is known not to be in a pool.
+/// Stands for the key of a session known to be absent from a pool.
 pub(super) const NO_KEY: &[u8] = b"-";
 
-/// A script made of files. Each name in capitals becomes what it stands for: a script that made variables of them would
-/// make them anew at each call.
+/// Builds a script from files, and replaces each name in capitals by its value. Lua variables would be
+/// created anew at each call.
 fn script(writes: Writes, files: &[&str], words: &HashMap<&str, String>) -> Script {
     Script::new(writes.first_line().to_owned() + &with_words(&files.concat(), words))
 }
 
-/// The writes of a script, which its first line tells Redis. Redis then refuses a script before its first step, or not at
-/// all: when memory is full, when too few replicas are there, or when a snapshot failed.
+/// The writes of a script, declared to Redis in the script's first line. Redis refuses a script before its
+/// first step or never: if memory is full, too few replicas are connected, or a snapshot failed.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
-    /// Nothing. The script runs on any readable server.
+    /// No writes. The script runs on any readable server.
     Nothing,
-    /// No more than it takes away or replaces, or than ends of sessions that are live: it runs when memory is full.
+    /// Writes no larger than the data that they delete or replace, or ends of live sessions. The script runs
+    /// while memory is full.
     InPlace,
     /// Writes that take more memory.
     More,
@@ -137,7 +141,7 @@ fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
 
 macro_rules! scripts {
     ($($(#[$doc:meta])* $name:ident: $writes:ident = [$($file:literal),+];)+) => {
-        /// Every script, each made of its files in this order.
+        /// All scripts, each built from its files in order.
         #[derive(Debug)]
         pub(super) struct Scripts { $($(#[$doc])* pub(super) $name: Script,)+ }
 
@@ -156,7 +160,7 @@ macro_rules! scripts {
     };
 }
 
-/// Every script.
+/// All scripts, built at first use.
 pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 scripts! {
@@ -192,7 +196,7 @@ scripts! {
         "lib/record", "lib/denials", "lib/due", "lib/rule", "view", "lib/each"];
 }
 
-/// What the names in capitals stand for: numbers that this side, that one and the rule agree upon, and the keys.
+/// Returns the values of the names in capitals: numbers shared by node, scripts and rule, and the keys.
 fn words() -> HashMap<&'static str, String> {
     let numbers: &[(&str, i64)] = &[
         ("NOT_SERVING", NOT_SERVING),

@@ -1,5 +1,5 @@
-//! Sends calls to Redis. Calls of a script that wait at the same time share a command, and a call's reply is the same as if the
-//! call had gone alone: see `scripts/lib/each.lua`.
+//! Sends calls to Redis, in batches. Calls of a script that wait at the same time share a command. A call's
+//! reply is the same as in a command of its own: see `scripts/lib/each.lua`.
 
 use std::borrow::Cow;
 use std::slice;
@@ -16,32 +16,34 @@ use super::reply::Reply;
 use super::scripts::{ASK_ALONE, SCRIPTS};
 use crate::{Epochs, Error};
 
-/// Calls that go with one command at most: Redis does nothing else meanwhile.
+/// Maximum number of calls per command. Redis serves no other caller during a command.
 const CALLS_MAX: usize = 32;
 
-/// Commands of one script that are under way at the same time: while one is on its way, Redis is at work on another.
+/// Pipelined commands of one script: Redis works on one while the next is on its way.
 const COMMANDS_MAX: usize = 2;
 
-/// Calls of one script that wait for a command at most. Further callers wait to be let in.
+/// Maximum number of waiting calls per script. Beyond the bound, callers wait for admission (backpressure).
 const WAITING_MAX: usize = 4_096;
 
-/// Connections to the servers, and the scripts that are called often over them.
+/// Connections to the servers, and batchers for the frequent scripts.
 #[derive(Debug)]
 pub(super) struct Batchers {
     pub(super) servers: Servers,
-    /// Each script has a batcher, except in a cluster: there all calls of a command must be on one slot.
+    /// The batcher of each frequent script; `None` in a cluster, where the calls of a command must be in one
+    /// slot.
     often: Vec<(&'static Script, Option<CallBatcher>)>,
 }
 
 type CallBatcher = Batcher<Call, RedisResult<Answer>>;
 
 impl Batchers {
-    /// Creates the batchers for claims, heartbeats and ends. Must be called in the runtime where calls are put together.
+    /// Creates the batchers for claims, heartbeats and ends. Must be called in the runtime that forms the
+    /// batches.
     pub(super) fn for_requests(servers: Servers) -> Self {
         Self::new(servers, &[&SCRIPTS.claim, &SCRIPTS.heartbeat, &SCRIPTS.end])
     }
 
-    /// Creates the batchers for the journals' reader. Must be called in the runtime where calls are put together.
+    /// Creates the batchers for the journals' reader. Must be called in the runtime that forms the batches.
     pub(super) fn for_journals(servers: Servers) -> Self {
         Self::new(servers, &[&SCRIPTS.acknowledge, &SCRIPTS.journal_read])
     }
@@ -53,20 +55,21 @@ impl Batchers {
         Self { servers, often }
     }
 
-    /// Returns the batcher of a script that is called often over these connections; `Some(None)` in a cluster.
+    /// Returns the batcher of a frequent script; `Some(None)` in a cluster, `None` for a script without
+    /// batches.
     fn batcher(&self, script: &Script) -> Option<Option<&CallBatcher>> {
         self.often.iter().find(|(its, _)| std::ptr::eq(*its, script)).map(|(_, batcher)| batcher.as_ref())
     }
 }
 
 impl RedisRegistry {
-    /// Sends a call of a script that looks for no session, and reads the reply.
+    /// Sends a call that needs no holder's key, and reads the reply.
     pub(super) async fn call(&self, call: Call) -> Result<Reply, Error> {
         self.call_for_session(call).await?.ok_or_else(needless_key)
     }
 
-    /// Sends a call, and reads the reply; `None` if the pool is large, and a session of it can only be found by the key of its
-    /// holder, which the call did not name.
+    /// Sends a call and reads the reply. Returns `None` if the pool is large, and the script needs the key of
+    /// a session's holder, which the call did not give.
     pub(super) async fn call_for_session(&self, call: Call) -> Result<Option<Reply>, Error> {
         let demand = call.demand;
         if demand.epoch == Epochs::NONE {
@@ -83,7 +86,8 @@ impl RedisRegistry {
         self.read(demand, answer.unwrap_or_else(|| Err(not_reached("nobody sends to it any more")))?)
     }
 
-    /// Sends calls of a script on a bucket in one command. Each call is an atomic step, and a failure concerns its call alone.
+    /// Sends calls on a bucket in one command. Each call is an atomic step, and a failed call does not fail
+    /// the rest.
     pub(super) async fn call_together(&self, calls: &[Call]) -> Vec<Result<Reply, Error>> {
         let answers = Commands(self.requests.servers.clone()).send(calls).await;
         let replies = calls
@@ -94,13 +98,13 @@ impl RedisRegistry {
     }
 }
 
-/// The error of a script that asks for a holder's key though it looks for no session, or has the key.
+/// Returns the error for a script that asks for a holder's key without need.
 fn needless_key() -> Error {
     Garbled("a script asks for a key that it has no use for").into()
 }
 
-/// Sends calls of a script in one command. The calls are in the same slot or to the only server, and on buckets of the same
-/// stage.
+/// A sender of script calls in one command. All calls must be in one slot or on the only server, and demand
+/// one stage.
 #[derive(Debug)]
 struct Commands(Servers);
 
@@ -112,7 +116,7 @@ impl SendBatch for Commands {
         let mut answers = self.send_command(calls).await;
         for (call, answer) in calls.iter().zip(&mut answers) {
             if calls.len() > 1 && answer.as_ref().is_ok_and(must_be_alone) {
-                // The script failed for this call within the batch; alone it tells why.
+                // The script failed for this call within the batch. Sent alone, the call returns the error.
                 let alone = self.send_command(slice::from_ref(call)).await.pop();
                 let repeated = |answer| Answer { is_repeated: true, ..answer };
                 *answer = alone.unwrap_or_else(|| Err(malformed())).map(repeated);
@@ -123,7 +127,7 @@ impl SendBatch for Commands {
 }
 
 impl Commands {
-    /// Sends calls in one command, again if the connection is lost and the stage of the calls allows it.
+    /// Sends calls in one command, with a retry after a lost connection if the calls' stage permits.
     async fn send_command(&self, calls: &[Call]) -> Vec<RedisResult<Answer>> {
         let Some(Call { script, slot, demand, .. }) = calls.first() else { return Vec::new() };
         let command = |server: &Connection| Cow::Owned(command(script, calls, server.identity()));
@@ -163,7 +167,7 @@ fn malformed() -> RedisError {
 }
 
 impl From<RedisError> for Error {
-    /// Returns the registry's error: the outcome of a call that timed out is unknown.
+    /// Converts an error of Redis. After a timeout the outcome of the call is unknown.
     fn from(error: RedisError) -> Self {
         if error.is_timeout() { Self::TimedOut } else { Self::Unavailable(Box::new(error)) }
     }

@@ -61,7 +61,7 @@ impl Sessions for RedisRegistry {
                 Ok(Ended::Now { reason, receipt })
             }
             LEFT => Ok(Ended::Left),
-            // This very call may have ended the session when it was sent first.
+            // The first sending of this call may have ended the session.
             MISSING if reply.is_repeated => Err(Error::TimedOut),
             MISSING => Ok(Ended::Missing),
             _ => Err(Garbled("what the end of a session found").into()),
@@ -115,8 +115,8 @@ impl RedisRegistry {
         }
     }
 
-    /// Calls a script on a session in its known pool; `None` if the session is out of the caller's reach. The reply begins with
-    /// one of [`LIVE`], [`GONE`], [`LEFT`], [`MISSING`].
+    /// Calls a script on a session in its known pool. Returns `None` if the session is out of the caller's
+    /// reach. The reply begins with [`LIVE`], [`GONE`], [`LEFT`] or [`MISSING`].
     async fn call_on_session(
         &self,
         script: &'static Script,
@@ -142,7 +142,8 @@ impl RedisRegistry {
     }
 }
 
-/// Whose sessions of a pool the caller may touch, in the scripts' words: all, or one user's; none if none of them.
+/// Encodes the sessions of a pool that the caller may touch, all or one user's, for the scripts. Returns
+/// `None` if the caller may touch no session.
 fn reach_into(pool: &PoolId, who: &Authority) -> Option<String> {
     if who.kind.is_some_and(|kind| kind != pool.kind) {
         return None;

@@ -4,24 +4,26 @@ use std::time::Duration;
 
 use seatkeeper_core::Region;
 
-/// How much the registry in Redis keeps, and for how long.
+/// Settings of the registry in Redis.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The region that new sessions' ids carry.
+    /// Region in the ids of new sessions.
     pub region: Region,
-    /// How many events the journal takes, over all buckets, until no session is admitted.
+    /// Maximum number of unacknowledged events in the journal, summed over all buckets. Beyond the maximum no
+    /// session is admitted.
     pub journal_events_max: usize,
-    /// How old this node's knowledge may be of what other nodes wrote into the journal.
+    /// Polling interval of the journals: the maximum age of this node's knowledge of events of other nodes.
     pub journal_poll: Duration,
-    /// For how long what other nodes wrote into the journal is left to them to bring to the ledger. Then they may be gone.
+    /// Time after which this node brings another node's events to the ledger, because the other node may be
+    /// gone.
     pub journal_linger: Duration,
-    /// How many replicas must have a claim that is granted before it is answered.
+    /// Number of replicas that must have a granted claim before the answer.
     pub wait_replicas: u32,
-    /// How long a bucket is served after the latest node that serves clients has renewed its lease; past it, no session of the
-    /// bucket can end before the bucket is rebuilt. Shorter than two thirds of the shortest TTL, so that clients have time to
-    /// heartbeat again; none: a bucket needs no lease, for registries that no failover looks after.
+    /// Lease of a bucket, renewed by nodes that serve clients. Once the lease is over, no session of the
+    /// bucket can end before a rebuild. Must be shorter than two thirds of the shortest TTL, so that clients
+    /// have time for another heartbeat. `None`: buckets need no lease, for registries without failover.
     pub lease: Option<Duration>,
-    /// How many sessions this node remembers the place of. A heartbeat of any other session queries the record.
+    /// Maximum number of cached session locations. A heartbeat of an uncached session queries the ledger.
     pub sessions_remembered_max: usize,
 }
 

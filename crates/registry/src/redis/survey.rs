@@ -1,10 +1,10 @@
-//! The survey: how every bucket stands on its server, and whether the server takes writes.
+//! The survey: state of every bucket on its server, and whether the server accepts writes.
 //!
-//! Journals, sweeps and failover all start from the heads of the buckets, so one survey serves all of them: on a single
-//! server it is three commands, however many buckets there are, and in a cluster two a master and one a group of buckets
-//! (`keys.rs`). A server that refuses writes is of no more use than one that is down, so a survey writes a key on each.
+//! Journals, sweeps and failover share one survey of all heads. A survey takes three commands on a single
+//! server; in a cluster, two per master and one per group of buckets (`keys.rs`). A server that refuses
+//! writes is as useless as a server that is down, so a survey writes a key on each server.
 //!
-//! A new polled value goes into the bucket's head (`lib/bucket.lua`), which each survey reads.
+//! A new polled value goes into the bucket's head (`lib/bucket.lua`), read by each survey.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use super::keys::mark_key;
 use crate::clock_trust::ClockTrust;
 use crate::{ClockSteps, Epochs, Error, Identity, Store};
 
-/// Time limit for a server's answer to a survey. Past it, the buckets of the server count as out of reach.
+/// Time limit for a server's answer to a survey. After the limit, the server's buckets count as unreachable.
 const SERVER_MAX: Duration = Duration::from_secs(1);
 
-/// Lifetime of the key that a survey writes.
+/// Lifetime of the key written by a survey.
 const MARK_KEPT: Duration = Duration::from_secs(600);
 
-/// A bucket as its server holds it.
+/// The state of a bucket on its server.
 #[derive(Clone, Debug)]
 pub(super) struct BucketSurvey {
-    /// The memory that the bucket is in.
+    /// Identity of the memory that holds the bucket.
     pub(super) server: Identity,
     /// The server's clock.
     pub(super) clock: RegistryTime,
@@ -40,14 +40,14 @@ pub(super) struct BucketSurvey {
 }
 
 impl BucketSurvey {
-    /// The head, if the bucket is served in this epoch.
+    /// Returns the head, if the bucket is served in `epoch`.
     pub(super) fn serving_in(&self, epoch: u64) -> Option<&Head> {
         let is_serving = |head: &&Head| head.stage == Stage::Serving && head.epoch == epoch;
         self.head.as_ref().filter(is_serving)
     }
 }
 
-/// A survey of all buckets in their order. An error says why the bucket's server is out of reach.
+/// A survey of all buckets in order. An error is the reason why the bucket's server is unreachable.
 #[derive(Debug)]
 pub(super) struct Survey {
     began: Instant,
@@ -61,17 +61,17 @@ impl Survey {
     }
 }
 
-/// The latest survey, and the clocks of the servers that were surveyed.
+/// The latest survey, and the clocks of the surveyed servers.
 #[derive(Debug, Default)]
 pub(super) struct Surveys {
-    // Locked during a survey: concurrent callers share the result.
+    // Locked during a survey, so that concurrent callers share the result (single flight).
     latest: tokio::sync::Mutex<Option<Arc<Survey>>>,
     clocks: parking_lot::Mutex<HashMap<usize, ClockTrust>>,
     pub(super) clock_steps: Arc<ClockSteps>,
 }
 
 impl RedisRegistry {
-    /// Returns a survey that began at most `age_max` ago, made anew if need be.
+    /// Returns a survey that began at most `age_max` ago. Makes a new survey if the latest is older.
     pub(super) async fn survey(&self, age_max: Duration) -> Arc<Survey> {
         let mut latest = self.surveys.latest.lock().await;
         if let Some(survey) = latest.as_ref().filter(|survey| survey.began.elapsed() < age_max) {
@@ -84,7 +84,7 @@ impl RedisRegistry {
 
     /// Returns the served buckets and their heads, from a survey that began at most `age_max` ago.
     ///
-    /// `Err(Unavailable)` if a bucket that this node serves is out of reach.
+    /// `Err(Unavailable)` if a bucket served by this node is unreachable.
     pub(super) async fn served_heads(&self, age_max: Duration) -> Result<Vec<(Bucket, BucketSurvey)>, Error> {
         let survey = self.survey(age_max).await;
         let mut served = Vec::new();
@@ -104,8 +104,8 @@ impl RedisRegistry {
         Ok(served)
     }
 
-    /// Groups buckets for multi-key commands: a single server takes all buckets in one command, a cluster the buckets of one
-    /// slot.
+    /// Groups buckets for multi-key commands: all buckets in one group on a single server, a group per slot
+    /// in a cluster.
     pub(super) fn by_command(&self, buckets: impl Iterator<Item = Bucket>) -> Vec<Vec<Bucket>> {
         let is_one = self.requests.servers.is_one();
         let mut groups = BTreeMap::<Option<Slot>, Vec<Bucket>>::new();
@@ -145,7 +145,7 @@ impl RedisRegistry {
         Survey { began, buckets }
     }
 
-    /// Surveys the buckets of one server. An error is why the whole server is of no use.
+    /// Surveys the buckets of one server. An error is the reason why the whole server is useless.
     async fn survey_server(
         &self,
         server: usize,
@@ -176,7 +176,7 @@ impl RedisRegistry {
         Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
     }
 
-    /// Reads the heads of buckets of one server, by one `MGET` a group.
+    /// Reads the heads of a server's buckets, one `MGET` per group.
     async fn read_heads(
         &self,
         link: &Link,
@@ -197,12 +197,12 @@ impl RedisRegistry {
     }
 }
 
-/// The reason in an error.
+/// Returns the reason in an error.
 fn why(error: impl std::fmt::Display) -> Arc<str> {
     error.to_string().into()
 }
 
-/// The time that `TIME` answers: seconds and microseconds.
+/// Decodes the reply to `TIME`: seconds and microseconds.
 fn clock_of(time: Value) -> Option<RegistryTime> {
     let (seconds, micros): (u64, u64) = FromRedisValue::from_redis_value(time).ok()?;
     Some(RegistryTime::from_millis(seconds * 1_000 + micros / 1_000))

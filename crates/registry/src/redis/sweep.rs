@@ -1,4 +1,4 @@
-//! The clock, and the sweep of sessions that are over by it.
+//! The registry's clock, and the sweep of due pools.
 
 use std::time::Instant;
 
@@ -16,15 +16,16 @@ use crate::Error;
 use crate::contract::{Expiry, Swept};
 use crate::reckoning::Known;
 
-/// Pools that are looked up, and read, at a time, whatever was asked for.
+/// Maximum number of due pools read at a time, whatever the caller's bound.
 const DUE_READ_MAX: usize = 1_000;
 
-/// Pools in which one command ends what is over, while nobody else is served: a millisecond or two.
+/// Pools expired or swept per command. Redis serves no other caller for a millisecond or two.
 const SWEPT_TOGETHER: usize = 32;
 
 #[async_trait]
 impl Expiry for RedisRegistry {
-    /// Returns the time, whether a bucket is served or not. Where servers differ, the time is that of the first bucket's.
+    /// Returns the registry's time, even if no bucket is served. With several servers, the first bucket's
+    /// server decides.
     async fn now(&self) -> Result<RegistryTime, Error> {
         let asked = Instant::now();
         let Some(bucket) = Bucket::all().next() else { return Err(Garbled("there is no bucket").into()) };
@@ -44,7 +45,8 @@ impl Expiry for RedisRegistry {
         }
     }
 
-    /// Sweeps the pools that are due: what is over in small ones in steps of many pools, and each other pool in a step of its own.
+    /// Sweeps the due pools: expires small pools in batches, and sweeps every remaining pool in a step of its
+    /// own.
     async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
         let max = max.min(DUE_READ_MAX);
         let mut reply = self.call(self.on_bucket(&SCRIPTS.due_now, bucket).arg(max + 1)).await?;
@@ -57,7 +59,7 @@ impl Expiry for RedisRegistry {
         let mut swept = Swept { ended: 0, more: due.len() > max };
         due.truncate(max);
         if due.is_empty() {
-            // The bound in the head was too early: the next look is when the first pool is really due.
+            // The head's bound was too early. `due` corrects the bound.
             self.due(bucket).await?;
             return Ok(swept);
         }
@@ -67,7 +69,7 @@ impl Expiry for RedisRegistry {
             swept.ended += ended;
             others.extend(changed);
         }
-        // One that cannot be swept holds up no other.
+        // A pool that cannot be swept does not delay the rest.
         let mut failed = None;
         for pools in others.chunks(SWEPT_TOGETHER) {
             let calls: Vec<_> =
@@ -91,7 +93,7 @@ impl Expiry for RedisRegistry {
         if reply.values.is_at_end() { Ok(None) } else { Ok(Some(reply.values.time_text()?)) }
     }
 
-    /// Returns the served buckets whose heads say that a pool is due.
+    /// Returns the served buckets with a due pool, by the bound in their heads.
     async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
         let served = self.served_heads(self.settings.journal_poll).await?;
         let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {

@@ -1,4 +1,5 @@
-//! Where a session is: its id tells the bucket, and pool and holder never change.
+//! Session locations: the session id carries the bucket, and a session's pool and holder never change, so a
+//! cached location stays valid.
 
 use std::error::Error as StdError;
 
@@ -9,27 +10,27 @@ use seatkeeper_core::{Authority, Holder, PoolId, SessionId};
 use super::keys::{Key, holder_key};
 use super::scripts::NO_KEY;
 
-/// Who can tell the pool of a session that this node has not seen.
+/// A source of the pools of sessions that this node has not seen.
 #[async_trait]
 pub trait FindSession: Send + Sync + 'static {
-    /// Looks the session up for a caller of this authority, which may tell the pool already.
+    /// Looks up the session for a caller. The caller's authority may imply the pool.
     async fn find(&self, id: SessionId, who: &Authority) -> Found;
 }
 
-/// What is known of a session.
+/// The result of a lookup.
 #[derive(Debug)]
 pub enum Found {
-    /// Its pool, and its holder if that is known as well.
+    /// The pool, and the holder if known.
     In(PoolId, Option<Holder>),
-    /// It is not on record. It may be in the journal.
+    /// The ledger does not have the session. The session may be in the journal.
     NotOnRecord,
-    /// There is no record. The registry searches for the session at each call.
+    /// No ledger is attached. The registry searches its buckets at each call.
     NoRecord,
-    /// The record cannot be read now. The registry searches for the session, and has no answer if it does not find it.
+    /// The ledger is unreachable. The registry searches the bucket, and returns an error if the search fails.
     Unknown(Option<Box<dyn StdError + Send + Sync>>),
 }
 
-/// Nobody can tell: for tests.
+/// A source without a ledger, for tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRecord;
 
@@ -40,21 +41,21 @@ impl FindSession for NoRecord {
     }
 }
 
-/// A session's pool, and how it is found there.
+/// A session's pool, and a location hint for large pools.
 #[derive(Clone, Debug)]
 pub(super) struct Whereabouts {
     pub(super) pool: PoolId,
     pub(super) clue: Clue,
 }
 
-/// How a session is found in a large pool.
+/// A location hint: the way to a session in a large pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Clue {
-    /// That is not known. A small pool needs none.
+    /// Unknown. A small pool needs no hint.
     Unknown,
-    /// By what its holder goes by.
+    /// The key of the session's holder.
     Is(Key),
-    /// It is not there, and never will be.
+    /// The session is not in the pool, and never will be.
     NotThere,
 }
 
@@ -65,7 +66,7 @@ impl Whereabouts {
 }
 
 impl Clue {
-    /// In the scripts' words.
+    /// Encodes the hint for the scripts.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Self::Unknown => &[],
@@ -75,7 +76,7 @@ impl Clue {
     }
 }
 
-/// What this node remembers.
+/// A cache of session locations.
 pub(super) struct Remembered(Cache<SessionId, Whereabouts>);
 
 impl Remembered {

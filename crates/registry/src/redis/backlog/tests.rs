@@ -1,3 +1,5 @@
+//! Tests of the prefetch: order, completeness, epochs, bounds.
+
 use seatkeeper_core::{Change, Denial, Denied, Origin, PoolId, PoolKind, RegistryTime, Seats};
 
 use super::*;
@@ -13,7 +15,7 @@ fn end(position: u64) -> Receipt {
     Receipt { bucket: bucket(), epoch: EPOCH, position }
 }
 
-/// The event at a place, which is its number as well.
+/// Returns the event at a position; the number in its pool is equal to the position.
 fn event(seq: u64) -> Event {
     let denied =
         Denied { holder: "ann".into(), why: Denial::Full { free_in: None }, count: 1, folded: false };
@@ -30,7 +32,7 @@ fn event(seq: u64) -> Event {
     }
 }
 
-/// A call of this node's made these events, and somebody waits for the last.
+/// Simulates a call of this node that wrote events at `places`, and a request waiting for the last.
 fn did(backlog: &Backlog, places: std::ops::RangeInclusive<u64>) {
     let last = end(*places.end());
     backlog.note(last, 0);

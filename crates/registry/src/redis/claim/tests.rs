@@ -1,3 +1,5 @@
+//! Tests of a claim that reaches Redis twice.
+
 use std::sync::Arc;
 
 use seatkeeper_core::{
@@ -30,8 +32,8 @@ async fn registry(server: &Redis, pool: &PoolId) -> RedisRegistry {
     registry
 }
 
-/// The node sends a claim again after its connection broke, and the server carries out both in one millisecond: the calls of
-/// one command have the same time.
+/// After a broken connection the node sends a claim again, and the server runs both in one millisecond. Calls
+/// of one command have equal times, so the test sends both claims in one command.
 #[tokio::test]
 async fn a_claim_that_is_carried_out_twice_at_once_starts_two_sessions() {
     let server = Redis::start();

@@ -1,15 +1,15 @@
-//! Reading and writing numbers and texts.
+//! Primitives of the encoding: numbers and texts.
 
 use std::sync::Arc;
 
 use crate::Error;
 
-/// Bytes that do not say what they should: another program wrote them.
+/// A value in Redis that cannot be decoded, hence was written by another program.
 #[derive(Debug, thiserror::Error)]
 #[error("Redis holds something that Seatkeeper did not write: {0}")]
 pub(in crate::redis) struct Garbled(pub(in crate::redis) &'static str);
 
-/// What is left to read.
+/// A reader over the rest of a value.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::redis) struct Reader<'a>(&'a [u8]);
 
@@ -22,12 +22,12 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// All that is left.
+    /// Returns the unread bytes.
     pub(in crate::redis) const fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// All that is left, as a text.
+    /// Returns the unread bytes as a text.
     pub(in crate::redis) fn rest_text(self) -> Result<Arc<str>, Garbled> {
         text(self.0)
     }
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// A number of so many bytes, at most 8.
+    /// Reads a number of `bytes` bytes, at most 8.
     pub(in crate::redis) fn number(&mut self, bytes: usize) -> Result<u64, Garbled> {
         Ok(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
@@ -51,13 +51,13 @@ impl<'a> Reader<'a> {
         Ok(self.number(4)? as u32)
     }
 
-    /// What follows its length in 2 bytes.
+    /// Reads bytes after their length in 2 bytes.
     pub(in crate::redis) fn part(&mut self) -> Result<&'a [u8], Garbled> {
         let length = self.number(2)? as usize;
         self.take(length)
     }
 
-    /// A text that follows its length in 2 bytes.
+    /// Reads a text after its length in 2 bytes.
     pub(in crate::redis) fn text(&mut self) -> Result<Arc<str>, Garbled> {
         text(self.part()?)
     }
@@ -70,9 +70,9 @@ fn text(bytes: &[u8]) -> Result<Arc<str>, Garbled> {
 
 /// Writes numbers and texts to the end of a buffer.
 pub(in crate::redis) trait Put {
-    /// The low bytes of a number, so many.
+    /// Appends the lowest `bytes` bytes of a number.
     fn put_number(&mut self, number: u64, bytes: usize);
-    /// Something after its length in 2 bytes. What comes in is bounded far below that.
+    /// Appends `part` after its length in 2 bytes. Input is bounded far below 64 KiB; longer parts are cut.
     fn put_part(&mut self, part: &[u8]);
 }
 
@@ -88,7 +88,7 @@ impl Put for Vec<u8> {
     }
 }
 
-/// A number, or the greatest that so many bytes can hold.
+/// Returns a number, saturated at the greatest number of `bytes` bytes.
 pub(super) fn at_most(number: u64, bytes: usize) -> u64 {
     number.min(u64::MAX >> (64 - 8 * bytes))
 }

@@ -13,8 +13,8 @@ use super::pool_id::pool_id_of;
 use super::session::{id_of, session_of};
 use crate::redis::scripts::{self, NEVER_MILLIS};
 
-/// What caused a change: nothing at all for the system's own work, else 1 for a user or 2 for an admin, the name, and the
-/// request if there is one.
+/// Encodes an origin: nothing for the system's own work, otherwise 1 for a user or 2 for an admin (0 for the
+/// system with a request), the name, and the request if any.
 pub(in crate::redis) fn origin_bytes(origin: &Origin) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (kind, name) = match &origin.actor {
@@ -47,7 +47,7 @@ fn origin_of(bytes: &[u8]) -> Result<Origin, Garbled> {
     Ok(Origin { actor, request })
 }
 
-/// What a client tells of itself: the address (after its length), and texts that may be missing.
+/// Encodes a client's particulars: address (after its length) and optional texts.
 pub(in crate::redis) fn particulars_bytes(particulars: &Particulars) -> Vec<u8> {
     let mut bytes = Vec::new();
     match particulars.ip {
@@ -122,7 +122,7 @@ fn denied_of(mut reader: Reader<'_>) -> Result<Denied, Garbled> {
     Ok(Denied { holder: holder(reader)?, why, count, folded })
 }
 
-/// Why a claim is denied, and what goes with that.
+/// Decodes a denial from its reason and the reason's value.
 pub(in crate::redis) fn denial_of(why: i64, value: u64) -> Result<Denial, Garbled> {
     match why {
         scripts::FULL => {
@@ -135,7 +135,7 @@ pub(in crate::redis) fn denial_of(why: i64, value: u64) -> Result<Denial, Garble
     }
 }
 
-/// The reason with this number.
+/// Returns the end reason of a number.
 pub(in crate::redis) fn end_reason_of(number: i64) -> Result<EndReason, Garbled> {
     let reasons = [
         EndReason::Released,

@@ -1,4 +1,4 @@
-//! A pool as it is kept: see `lib/pool.lua`.
+//! Pools in their stored form: see `lib/pool.lua`.
 
 use seatkeeper_core::{PoolId, Session};
 
@@ -11,15 +11,15 @@ const SEQ_BYTES: usize = 6;
 const PLACE_BYTES: usize = 6;
 const TIME_BYTES: usize = 6;
 
-/// A pool, read as far as its sessions.
+/// The decoded state of a pool, up to its sessions.
 pub(in crate::redis) struct KeptHead<'b> {
     pub(in crate::redis) flags: u8,
-    /// The number of its last event.
+    /// Number of the pool's last event.
     pub(in crate::redis) seq: u64,
     pub(in crate::redis) id: &'b [u8],
-    /// Nothing if none are known.
+    /// The encoded terms; empty if unknown.
     pub(in crate::redis) terms: &'b [u8],
-    /// Its sessions, if it is not large.
+    /// The encoded sessions of a small pool.
     pub(in crate::redis) rest: Reader<'b>,
 }
 
@@ -41,10 +41,10 @@ impl<'b> KeptHead<'b> {
     }
 }
 
-/// What a search looks at.
+/// A pool as a search for a session needs it.
 pub(in crate::redis) struct KeptPool {
     pub(in crate::redis) pool: PoolId,
-    /// Its sessions, if they are kept with it: those of a large pool are not.
+    /// Sessions of a small pool; `None` for a large pool, which stores sessions under separate keys.
     pub(in crate::redis) sessions: Option<Vec<Session>>,
 }
 

@@ -1,4 +1,4 @@
-//! Sessions: see `lib/session.lua` for the body, which says what a heartbeat does not change.
+//! Sessions. The body, described in `lib/session.lua`, holds the fields that no heartbeat changes.
 
 use seatkeeper_core::{Holder, PoolId, RegistryTime, Session, SessionId, Span, Tier, Users};
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use crate::redis::scripts::START_FOLLOWS;
 
 const ID_BYTES: usize = 16;
 
-/// The body of a session; its start is left out where its id tells it.
+/// Encodes the body of a session; the start is left out if the id encodes the start.
 pub(in crate::redis) fn body_of(pool: &PoolId, session: &Session) -> Vec<u8> {
     let users: Vec<_> = session.users.iter().collect();
     let start_follows = session.id.started() != session.started;
@@ -24,7 +24,7 @@ pub(in crate::redis) fn body_of(pool: &PoolId, session: &Session) -> Vec<u8> {
     bytes
 }
 
-/// A session that is put back: id, last heartbeat (6 bytes), TTL (5), body (after its length in 2).
+/// Encodes a session for a restore: id, last heartbeat (6 bytes), TTL (5), body (after its length in 2).
 pub(in crate::redis) fn known_session_bytes(pool: &PoolId, session: &Session) -> Vec<u8> {
     let mut bytes = session.id.as_uuid().as_bytes().to_vec();
     bytes.put_number(at_most(session.last_heartbeat.as_millis(), 6), 6);
@@ -33,9 +33,9 @@ pub(in crate::redis) fn known_session_bytes(pool: &PoolId, session: &Session) ->
     bytes
 }
 
-/// A session of a small pool, as it is kept there: what [`known_session_bytes`] says.
+/// A session of a small pool in its stored form, the encoding of [`known_session_bytes`].
 pub(in crate::redis) struct KeptSession<'b> {
-    /// All of it.
+    /// The whole encoded session.
     pub(in crate::redis) bytes: &'b [u8],
     pub(in crate::redis) id: &'b [u8],
     pub(in crate::redis) last_heartbeat: RegistryTime,
@@ -44,7 +44,7 @@ pub(in crate::redis) struct KeptSession<'b> {
 }
 
 impl<'b> KeptSession<'b> {
-    /// The sessions of a small pool, as they stand behind one another.
+    /// Decodes the consecutive sessions of a small pool.
     pub(in crate::redis) fn all(mut reader: Reader<'b>) -> Result<Vec<Self>, Garbled> {
         let mut sessions = Vec::new();
         while !reader.is_at_end() {
@@ -60,10 +60,10 @@ impl<'b> KeptSession<'b> {
     }
 }
 
-/// What stands in a body.
+/// A decoded body.
 pub(in crate::redis) struct Body<'b> {
     pub(in crate::redis) tier: u8,
-    /// None: the id tells it.
+    /// `None` if the id encodes the start.
     started: Option<RegistryTime>,
     pub(in crate::redis) holder: &'b [u8],
     users: Reader<'b>,

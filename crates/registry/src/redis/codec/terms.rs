@@ -1,11 +1,11 @@
-//! Terms: version (8 bytes), limit (4), TTL (5), end (6), whether they are closed (1).
+//! Terms: version (8 bytes), limit (4), TTL (5), end (6), closed (1).
 
 use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms};
 
 use super::bytes::{Garbled, Put as _, Reader, at_most};
 use crate::redis::scripts::NEVER_MILLIS;
 
-/// The terms in bytes; none at all for none.
+/// Encodes terms; no bytes for `None`.
 pub(in crate::redis) fn terms_bytes(terms: Option<&Terms>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let Some(terms) = terms else { return bytes };

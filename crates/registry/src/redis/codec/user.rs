@@ -1,4 +1,4 @@
-//! A user: the name, but for the one whom the pool is named after, for whom one byte is enough.
+//! Users: the name, or one byte for the user after whom the pool is named.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use seatkeeper_core::{PoolId, UserId};
 
 use super::bytes::{Garbled, Reader};
 
-/// Stands for the pool's name, and before a name that begins with it.
+/// Stands for the pool's name, and escapes a name that starts with the same character.
 const POOLS_OWN: char = '\0';
 
 pub(in crate::redis) fn user_text<'u>(pool: &PoolId, user: &'u UserId) -> Cow<'u, str> {
@@ -21,7 +21,7 @@ pub(in crate::redis) fn user_text<'u>(pool: &PoolId, user: &'u UserId) -> Cow<'u
     }
 }
 
-/// What follows its length in 2 bytes.
+/// Decodes a user after the length in 2 bytes.
 pub(super) fn user_of(pool: &PoolId, reader: &mut Reader<'_>) -> Result<UserId, Garbled> {
     let text = reader.text()?;
     Ok(match text.strip_prefix(POOLS_OWN) {

@@ -1,5 +1,5 @@
-//! What time ends in a small pool: found from the pool as it is kept, so that Redis has only to compare and to write.
-//! What comes of it is what `sweep.lua` would have done.
+//! The computed expiry of a small pool. The result is byte for byte the result of `sweep.lua`; a test
+//! compares both.
 
 use seatkeeper_core::{EndReason, RegistryTime, Seats, Standing, Terms};
 
@@ -9,19 +9,19 @@ use crate::redis::scripts::{ENDED, HAS_DENIALS, IS_EMPTY, IS_LARGE, NEVER_MILLIS
 
 const VERSION_BYTES: usize = 8;
 
-/// A small pool of which some sessions are over, and nothing else is due.
+/// A small pool with sessions that are over, and no other work due.
 pub(super) struct Expiring {
-    /// What it becomes: what stands before the place of its last event.
+    /// The new value before the position of the last event.
     pub(super) before: Vec<u8>,
-    /// And behind it.
+    /// The new value after the position of the last event.
     pub(super) behind: Vec<u8>,
-    /// When it is due next.
+    /// The pool's next due time.
     pub(super) due: RegistryTime,
-    /// The ends, in order.
+    /// The encoded end events, in order.
     pub(super) events: Vec<Vec<u8>>,
 }
 
-/// A small pool at a time, and who is over then.
+/// A small pool at a time, divided into sessions that are over and sessions that stay.
 struct Pool<'b> {
     head: KeptHead<'b>,
     terms: Option<Terms>,
@@ -31,8 +31,8 @@ struct Pool<'b> {
 }
 
 impl Expiring {
-    /// What is over by `now` in a pool that was kept so then; none if a step must look at it in Redis: because nothing is
-    /// over, or for what else may be due in it.
+    /// Computes the expiry as of `now` from a stored pool. Returns `None` if no session is over, or if the
+    /// pool needs a sweep in Redis: a large, empty or closed pool, or a pool with counted denials.
     pub(super) fn of(kept: &[u8], now: RegistryTime) -> Result<Option<Self>, Garbled> {
         let head = KeptHead::of(kept)?;
         let terms = terms_of(head.terms)?;
@@ -52,7 +52,7 @@ impl Expiring {
 }
 
 impl Pool<'_> {
-    /// The ends, as `lib/record.lua` writes them.
+    /// Encodes the end events as `lib/record.lua` does.
     fn ends(&self) -> Result<Vec<Vec<u8>>, Garbled> {
         let Self { head, terms, over, left, now } = self;
         let limit = terms.map_or(Seats(1), |terms| terms.limit);
@@ -66,7 +66,7 @@ impl Pool<'_> {
             end.put_number(u64::from(limit.0), 4);
             end.extend_from_slice(head.terms.get(..VERSION_BYTES).unwrap_or(&[0; VERSION_BYTES]));
             end.put_part(head.id);
-            // Nobody caused it.
+            // An expiry has no origin.
             end.put_part(&[]);
             end.extend_from_slice(session.id);
             end.push(reason_number(EndReason::Expired) as u8);
@@ -79,7 +79,8 @@ impl Pool<'_> {
         Ok(ends)
     }
 
-    /// The pool without them, as `lib/pool.lua` keeps it: before and behind the place of its last event.
+    /// Encodes the pool without the ended sessions as `lib/pool.lua` does: the bytes before and after the
+    /// position of the last event.
     fn becomes(&self) -> (Vec<u8>, Vec<u8>) {
         let Self { head, over, left, now, .. } = self;
         let mut before = vec![head.flags | if left.is_empty() { IS_EMPTY } else { 0 }];
@@ -94,7 +95,7 @@ impl Pool<'_> {
         (before, behind)
     }
 
-    /// When it is due next, as `lib/due.lua` says it.
+    /// Returns the pool's next due time as `lib/due.lua` does.
     fn due_next(&self) -> RegistryTime {
         let Self { terms, left, now, .. } = self;
         let renewed = terms.map(|terms| *now + terms.ttl);
@@ -104,7 +105,7 @@ impl Pool<'_> {
     }
 }
 
-/// When a session is over, if it is not renewed.
+/// Returns the time at which a session is over unless renewed.
 fn expiry(session: &KeptSession<'_>, terms: Option<Terms>) -> RegistryTime {
     let never = RegistryTime::from_millis(NEVER_MILLIS);
     let ends_at = terms.and_then(|terms| terms.ends_at).unwrap_or(never);

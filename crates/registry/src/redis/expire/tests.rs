@@ -1,3 +1,6 @@
+//! Compares computed expiry with `sweep.lua`, and tests that a changed pool or an earlier clock prevents
+//! expiry.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,13 +24,13 @@ const LONG: Span = Span::from_secs(3_600);
 const TERMS: Terms =
     Terms { version: 1, limit: Seats(3), ttl: SOON, ends_at: None, standing: Standing::Open };
 
-/// Where the clock is turned back, time stands still, for it is never seen to go back.
+/// The registry's time stands still after the clock is set back by this much, because time never goes back.
 const STANDSTILL: Duration = Duration::from_secs(600);
 
-/// Less than what lasts, and more than what does not.
+/// Longer than `SOON`, shorter than `LONG`.
 const MEANWHILE: Duration = Duration::from_secs(120);
 
-/// Some pools of three seats in one bucket, on a server of its own.
+/// Pools of three seats in one bucket, on a server of the test's own.
 struct Stage {
     registry: RedisRegistry,
     clock: Arc<Clock>,
@@ -35,7 +38,7 @@ struct Stage {
     _server: Redis,
 }
 
-/// What Redis keeps of the pools of a stage.
+/// The state of a stage's pools in Redis.
 #[derive(Debug, PartialEq, Eq)]
 struct Kept {
     pools: Vec<Option<Vec<u8>>>,
@@ -96,7 +99,7 @@ impl Stage {
         self.registry.look(self.bucket(), pools).await.expect("it is reached")
     }
 
-    /// Ends what was found: how many end, and in how many pools something has happened since.
+    /// Ends the sessions of a look. Returns the number of ended sessions and of changed pools.
     async fn expire(&self, Look { at, expiring, .. }: Look<'_>) -> (usize, usize) {
         let expired = self.registry.expire(self.bucket(), at, &expiring).await;
         let (ended, changed) = expired.expect("it is reached");
@@ -138,9 +141,9 @@ async fn what_ends_so_is_what_a_sweep_of_each_pool_would_have_ended() {
         stage.claim(pool, "ann", Terms { ends_at, ..lasting }).await;
         stage.claim(pool, "bob", Terms { ends_at, ..renewed }).await;
     }
-    // Who is in to stay, and who was never in.
+    // A pool with a lasting session, and a pool that was never used.
     stage.claim(12, "ann", lasting).await;
-    // After it, this is the time that all steps are told.
+    // All later steps see this time.
     stage.clock.advance(MEANWHILE);
     stage.claim(12, "bob", lasting).await;
     stage.clock.set_back(STANDSTILL);
@@ -178,7 +181,7 @@ async fn where_something_has_happened_since_nothing_ends_by_what_was_seen() {
     stage.clock.advance(MEANWHILE);
     let keys = stage.keys();
     let look = stage.look(&keys).await;
-    // Ann's session in this pool ends with that, and Bob's begins.
+    // The claim ends Ann's session in this pool and starts Bob's.
     stage.claim(0, "bob", TERMS).await;
     assert_eq!(stage.expire(look).await, (1, 1));
     let ends = stage.events().await.into_iter().filter(|event| matches!(event.change, Change::Ended { .. }));

@@ -1,6 +1,6 @@
--- Forgets the events of a bucket's journal that the ledger has.
+-- Trims a bucket's journal up to an event that the ledger has. Idempotent.
 --
--- ARGV  1 the number of the last one
+-- ARGV  1 the number of the last event that the ledger has
 -- Reply the time, …
 local function step()
   local through = math.min(tonumber(ARGV[1]), last)

@@ -1,37 +1,40 @@
--- Decides a claim and carries it out: core's rule::admit, clause by clause, in one atomic step.
+-- Decides and carries out a claim: `rule::admit` of `core`, clause by clause, in one atomic step.
 --
--- ARGV  2 what caused it · 3 the policy's terms, or nothing · 4 the TTL while none are known
---       5 whose a named session must be: 'h' the holder's, 'd' the device's · 6 when full: 'd' deny, 'e' evict
---       7 when held: 'r' resume, 's' supersede, 'u' upgrade · 8 the holder, 9 its key · 10 the user · 11 the tier
---       12 the session that is named, or nothing, 13 its key · 14 the one to replace, or nothing, 15 its key
---       16 what follows the time in a fresh id, 4 random bytes at its end · 17 a fresh session's body · 18 particulars
---       19 how many events may wait in the journal
--- Reply the time, …, the events of the step unless they are many, how many are live, the limit, what came of it, and then
---       for a seat: the session, and in turn id and reason of each that had to end for it
---       for none: in how long one can come free, or when the entitlement ended
---       for MAKING_ROOM: nothing; the same claim must be made again
+-- ARGV  2 the origin · 3 the policy's terms, or '' · 4 the TTL while terms are unknown
+--       5 owner of a named session: 'h' the holder, 'd' the device · 6 when full: 'd' deny, 'e' evict
+--       7 when held: 'r' resume, 's' supersede, 'u' upgrade · 8 the holder, 9 its key
+--       10 the user · 11 the tier
+--       12 the named session, or '', 13 its key · 14 the session to replace, or '', 15 its key
+--       16 the part after the time in a fresh id, with 4 random bytes at the end
+--       17 body of a fresh session · 18 particulars · 19 bound of the journal's unacknowledged events
+-- Reply the time, …, the events of the step unless too many, live sessions, limit, outcome, and then
+--       for a seat: the session, and in turn id and reason of each session that had to end for the claim
+--       for a denial: time until a seat can come free, or the time at which the entitlement ended
+--       for MAKING_ROOM: nothing; the caller must repeat the claim
 local origin, told, ttl_default, when_named, when_full, when_held, holder, holder_key, user, tier
 local named_id, named_key, replace_id, replace_key
-local admitted    -- the session that the claim starts
+local admitted    -- the session started by the claim
 
 local function read_claim()
   origin, told, ttl_default = ARGV[2], ARGV[3], tonumber(ARGV[4])
   when_named, when_full, when_held = ARGV[5], ARGV[6], ARGV[7]
   holder, holder_key, user, tier = ARGV[8], ARGV[9], ARGV[10], tonumber(ARGV[11])
   named_id, named_key, replace_id, replace_key = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
-  -- Who names a session that must be the holder's own names it by the holder.
+  -- A caller that names a holder's own session gives the holder alone, so the holder's key is the session's
+  -- key.
   if when_named == 'h' then
     named_key = holder_key
   end
   admitted = nil
 end
 
--- Sessions that are live.
+-- Returns the number of live sessions.
 local function live()
   return pool.count - pool.overdue
 end
 
--- What is over is not here, even if there was too much to end it before.
+-- Returns the session unless over, and ends a session that is over. After `forget_over` reached ENDS_MAX,
+-- overdue sessions remain in the pool.
 local function unless_over(s)
   if s and is_over(s) then
     take_out_all({ s })
@@ -41,7 +44,7 @@ local function unless_over(s)
   return s
 end
 
--- The session that the claim names, if it is live here and belongs to the holder.
+-- Returns the session named by the claim, if the session is live here and belongs to the holder.
 local function named_own()
   local s = named_id ~= '' and unless_over(members.by_id(named_id, named_key))
   if not s then
@@ -51,7 +54,7 @@ local function named_own()
   if when_named == 'h' then
     return its_holder == holder and s or nil
   end
-  -- The part of a fingerprint that tells the device from others wherever it is.
+  -- The part of a fingerprint that identifies the device everywhere.
   return its_holder:match('^[^-]*') == holder:match('^[^-]*') and s or nil
 end
 
@@ -61,12 +64,12 @@ local function go_on(s)
   return s
 end
 
--- Ends the share of one step where a free seat takes more ends than one step may make, and returns whether that is the
--- case. `evicts`: the claim may evict any number of sessions.
+-- Ends one step's share of sessions if a free seat takes more ends than one step may make. Returns whether
+-- the claim must be repeated for that reason. `evicts`: the claim may evict any number of sessions.
 local function makes_room(evicts)
   if pool.overdue > 0 and pool.count >= pool.limit then
-    -- Overdue sessions hold the seats, and must be on record as ended before the next admission. forget_over has just
-    -- ended ENDS_MAX of them.
+    -- Overdue sessions hold the seats, and must be on record as ended before the next admission.
+    -- `forget_over` has just ended ENDS_MAX of them.
     return true
   end
   if not evicts or live() - pool.limit < EVICTIONS_MAX then
@@ -92,9 +95,9 @@ local function evict_below_limit()
   end
 end
 
--- The id of a session that begins now. A claim may be carried out twice in one millisecond: the node sent it again, and this
--- server reads both commands at once. The first step left an event in the journal, so the journal's end, added to the last
--- bytes of the random part, tells the two sessions apart.
+-- Returns the id of a session that starts now. A node that sends a claim again may get both commands carried
+-- out in one millisecond. The first step left an event in the journal, so the number of the journal's last
+-- event, added to the random part, tells the two sessions apart.
 local function fresh_id()
   local given = ARGV[16]
   local random = (struct.unpack('>I4', given, #given - 3) + last) % 4294967296
@@ -109,8 +112,9 @@ local function take_seat()
   return ADMITTED, admitted
 end
 
--- A new session takes the holder's seat, if that leaves the pool within its limit: it may have been lowered since,
--- and then others must go as well. If they may not, the old one stays, for the holder is never told "full".
+-- Gives the holder's seat to a new session, if the pool then keeps its limit. A lowered limit requires
+-- evictions as well. Without permission to evict, the old session stays, because a holder with a seat is
+-- never told "full".
 local function swap(held, reason)
   local evicts = when_full == 'e' and told ~= '' and pool.limit > 0
   if live() > pool.limit and not evicts then
@@ -127,7 +131,7 @@ local function swap(held, reason)
   return take_seat()
 end
 
--- Every seat is taken. Unknown terms never evict.
+-- Handles a full pool. Unknown terms never evict.
 local function full()
   local replaced = replace_id ~= '' and unless_over(members.by_id(replace_id, replace_key)) or nil
   local one_is_enough = replaced and live() == pool.limit
@@ -149,7 +153,7 @@ local function full()
 end
 
 local function admit()
-  -- 1. What is over is forgotten, under the terms that hold now.
+  -- 1. Forget sessions that are over under the terms in force.
   if told == '' then
     forget_over()
   else
@@ -161,15 +165,15 @@ local function admit()
   if pool.ends_at <= now then
     return OVER, pool.ends_at
   end
-  -- 2. The holder's own session, named.
+  -- 2. The holder named its own session.
   local own = named_own()
   if own then
     return REFRESHED, go_on(own)
   end
-  -- 3. The holder is in already.
+  -- 3. The holder has a session.
   local held = unless_over(members.by_holder(holder, holder_key))
   if held and read_body(held).holder ~= holder then
-    -- Two holders of one key: a hash that was broken on purpose wins no seat.
+    -- Two holders have one key: a deliberate hash collision wins no seat.
     return FULL, NEVER
   end
   if held and when_held == 'r' then
@@ -191,7 +195,7 @@ local function admit()
     end
     return take_seat()
   end
-  -- 5. Full.
+  -- 5. The pool is full.
   return full()
 end
 
@@ -208,7 +212,7 @@ local function step()
   if members.needs_key(named_id, named_key) or members.needs_key(replace_id, replace_key) then
     return { KEY_NEEDED }
   end
-  -- While sessions of known terms are in, one more is not due before the pool already is.
+  -- With known, unchanged terms and a session in the pool, one more session is due no earlier than the pool.
   local is_due_in_time = pool.count > 0 and pool.terms ~= '' and (told == '' or told == pool.terms)
 
   local outcome, found = admit()

@@ -1,8 +1,9 @@
--- Ends a session, or lets the caller out of it.
+-- Ends a session, or removes the caller from a shared session.
 --
--- ARGV  2 to 4 as in lib/one_session.lua · 5 what caused it · 6 the reason
---       7 the user to let out if others share the session, or nothing
--- Reply the time, …, what was done: GONE, the reason on record, the events of the step unless they are many; LEFT; MISSING
+-- ARGV  2 to 4 as in lib/one_session.lua · 5 the origin · 6 the reason
+--       7 the user to remove if the session is shared, or ''
+-- Reply the time, …, the outcome: GONE, the reason on record, the events of the step unless too many; LEFT;
+--       MISSING
 local function step()
   local s, missing = find_session()
   if not s then

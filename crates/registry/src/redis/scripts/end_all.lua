@@ -1,7 +1,8 @@
--- Ends the sessions of a pool, or lets it learn terms, which may end them. A large pool takes several steps.
+-- Ends the sessions of a pool, or offers terms to the pool, which may end sessions. A large pool takes
+-- several steps.
 --
--- ARGV  2 what caused it · 3 the reason, or nothing to let the pool learn · 4 the terms to learn, or nothing
--- Reply the time, …, how many ended, and how many are left to end
+-- ARGV  2 the origin · 3 the reason, or '' to offer terms · 4 the terms, or ''
+-- Reply the time, …, the number of ended sessions, and the number of sessions left to end
 local function step()
   local origin, reason = ARGV[2], tonumber(ARGV[3])
   if not load_pool() then

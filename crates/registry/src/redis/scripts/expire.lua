@@ -1,11 +1,12 @@
--- Ends what a node found to be over in small pools, but in those where something has happened since. It costs a fraction of
--- sweep.lua, for texts are only compared and passed on. All is looked at before anything is written.
+-- Expires sessions of small pools, computed by the node, by compare-and-swap: a pool that changed since the
+-- node's read stays as it is. The script costs a fraction of sweep.lua, because it only compares and passes
+-- on strings. All reads come before the first write.
 --
--- KEYS  from 4 on those of the pools
--- ARGV  1 the time when the node looked · then of each pool: what it is called in the due-index · it, as it was then · as it
---       becomes: what stands before the place of its last event, and behind it · when it is due next · how many events ·
---       and these
--- Reply the time, …, and of each pool how many sessions ended: 0 says that sweep.lua must look
+-- KEYS  from 4 on the pools
+-- ARGV  1 time of the node's read · then of each pool: its name in the due-index · the value read · the new
+--       value before the position of the last event, and after the position · the next due time ·
+--       number of events · the events
+-- Reply the time, …, and of each pool the number of ended sessions; 0 leaves the pool to sweep.lua
 local function step()
   local pools, dues, ended, at = {}, {}, {}, 2
   for i, kept in ipairs(redis.call('MGET', unpack(KEYS, 4))) do

@@ -1,6 +1,6 @@
--- Opens a pool of a bucket that is being rebuilt, with some of its sessions, or puts more of them in.
+-- Restores sessions into a pool of a bucket under rebuild, and opens the pool with the first batch.
 --
--- ARGV  2 to 6 as in open.lua · 7 the clock is not before this time
+-- ARGV  2 to 6 as in open.lua · 7 lower bound of the registry's time
 -- Reply the time, …
 local function step()
   now = math.max(now, tonumber(ARGV[7]))
@@ -10,7 +10,8 @@ local function step()
   end
   find_members()
   local answer = restore()
-  -- A rebuild that takes half of a TTL from here on goes no further: its sessions would be about to expire.
+  -- Half of a TTL after this fill, the bucket's lease ends and the rebuild fails: by then the filled sessions
+  -- would be about to expire.
   leased_until = math.min(leased_until, clock + math.floor(shortest_ttl / 2))
   keep_head()
   return answer

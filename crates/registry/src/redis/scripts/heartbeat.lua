@@ -1,7 +1,7 @@
--- Renews a session, unless it is over.
+-- Renews a session unless over, and records the end of a session that is over.
 --
 -- ARGV  2 to 4 as in lib/one_session.lua
--- Reply the time, …, what was found: LIVE and the session, GONE and its last heartbeat, or MISSING
+-- Reply the time, …, the outcome: LIVE and the session, GONE and its last heartbeat, or MISSING
 local function step()
   local s, missing = find_session()
   if not s then

@@ -1,4 +1,4 @@
--- How far a bucket's journal goes.
+-- Reads the end of a bucket's journal.
 --
 -- Reply the time, …
 local function step()

@@ -1,7 +1,7 @@
--- The oldest events of a bucket's journal behind a place, but for those that are on record by now.
+-- Reads the oldest unacknowledged events of a bucket's journal after a position.
 --
--- ARGV  1 the number of the event that they are behind, or 0 · 2 how many at most; at least what an entry may hold
--- Reply the time, …, and the entries of the stream as they are: the first may begin before
+-- ARGV  1 number of the event before the first, or 0 · 2 maximum of events, at least ENTRY_EVENTS_MAX
+-- Reply the time, …, and the entries of the stream; the first may begin at or before the position
 local function step()
   local from = math.max(tonumber(ARGV[1]), acknowledged)
   local to = math.min(from + math.max(tonumber(ARGV[2]), ENTRY_EVENTS_MAX), last)

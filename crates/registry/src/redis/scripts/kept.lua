@@ -1,7 +1,7 @@
--- Some pools of a bucket as they are kept.
+-- Reads some pools of a bucket in their stored form (an optimistic read for expire.lua).
 --
--- KEYS  from 4 on theirs
--- Reply the time, …, and each: see lib/pool.lua; nothing for one that is not open
+-- KEYS  from 4 on the pools
+-- Reply the time, …, and each pool: see lib/pool.lua; nil for a pool that is not open
 local function step()
   return reply(unpack(redis.call('MGET', unpack(KEYS, 4))))
 end

@@ -1,4 +1,5 @@
--- Opens a pool with the sessions that the ledger knows as live. Does nothing to a pool that is open.
+-- Opens a pool with the sessions that are live in the ledger. Leaves an open pool alone, so that retries are
+-- idempotent.
 --
 -- ARGV  2 to 4 as in lib/new_pool.lua · 5 and 6 as in lib/restore.lua
 -- Reply the time, …

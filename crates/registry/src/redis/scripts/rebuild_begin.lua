@@ -1,11 +1,12 @@
--- Stops serving a bucket, so that it can be filled anew. Stands alone.
+-- Stops serving a bucket and raises its epoch, so that the bucket can be rebuilt. Stands alone.
 --
--- From any lower epoch, from nothing, and again while it is being rebuilt for the same.
+-- Accepts a bucket of any lower epoch, a missing bucket, and a bucket under rebuild for the same epoch.
 --
 -- KEYS  1 the head of the bucket: see bucket.lua
--- ARGV  1 the new stamp: that of a bucket which is being rebuilt · 2 a time that the clock must not have passed: later
---       than that, it has jumped · 3 for how many milliseconds from now on the rebuild may take its further steps
--- Reply 1, or NOT_SERVING if the bucket is or was in a higher epoch, or served in this one, or the clock has jumped
+-- ARGV  1 the new stamp, of a bucket under rebuild · 2 upper bound of the clock: a later clock has jumped
+--       3 milliseconds from now in which the rebuild may take its further steps
+-- Reply 1, or NOT_SERVING if the bucket is or was in a higher epoch, is served in this epoch, or the clock
+--       jumped
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 if clock > tonumber(ARGV[2]) then

@@ -1,7 +1,7 @@
--- Empties a bucket that is being rebuilt, some pools a step, and in the last step its journal.
+-- Clears a bucket under rebuild, some pools per step, and in the last step the journal.
 --
--- KEYS  from 4 on those of some pools · args  but for the last: what they are called in the due-index
--- Reply the time, …, and how many pools are left
+-- KEYS  from 4 on some pools · ARGV  all but the last: the pools' names in the due-index
+-- Reply the time, …, and the number of pools left
 local function step()
   if #KEYS > 3 then
     redis.call('UNLINK', unpack(KEYS, 4))

@@ -1,6 +1,6 @@
--- Serves a bucket that was being rebuilt.
+-- Serves a bucket after a rebuild.
 --
--- ARGV  1 the new stamp · 2 for how many milliseconds from now on it has its lease
+-- ARGV  1 the new stamp · 2 the bucket's lease, in milliseconds from now
 -- Reply the time, …
 local function step()
   stamp, must_keep_head = ARGV[1], true

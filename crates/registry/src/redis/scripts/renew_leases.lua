@@ -1,8 +1,9 @@
--- Renews the leases of a group of buckets: a node serves clients of the group. Stands alone.
+-- Renews the leases of a group of buckets for a node that serves the group's clients. Stands alone. Atomic,
+-- so that no lease ends between the check and the renewal.
 --
 -- KEYS  the heads of the buckets: see bucket.lua
--- ARGV  1 for how many milliseconds from now on · then the stamp of each bucket
--- Reply the number of renewed leases. A bucket whose stamp differs, or whose lease is over, is left out
+-- ARGV  1 the new lease, in milliseconds from now · then the stamp of each bucket
+-- Reply the number of renewed leases; a bucket with another stamp or an expired lease is left out
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease = struct.pack('>I6', math.min(clock + tonumber(ARGV[1]), NEVER))

@@ -1,10 +1,10 @@
--- Writes a node's entry on the roll (alive, ledger in reach or not), and returns all entries. Stands alone.
+-- Writes a node's entry on the roll (alive, ledger reachable or not), and returns all entries. Stands alone.
 --
 -- KEYS  1 the roll: a hash of node to time and state
--- ARGV  1 the node · 2 '1' if it may reach the ledger, '0' if it does not, or nothing if it leaves · 3 after how many
---       milliseconds a node is forgotten
--- Reply of each node in turn: which it is, how many milliseconds ago it noted that (a negative number if the clock went
---       back since), and 1 or 0
+-- ARGV  1 the node · 2 '1' if the ledger may be reachable, '0' if not, or '' if the node leaves
+--       3 milliseconds after which a node is forgotten
+-- Reply of each node in turn: name, age of its entry in milliseconds (negative if the clock went back since),
+--       1 or 0
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[2] == '' then

@@ -1,4 +1,4 @@
--- Shows a session. What is over in its pool ends first.
+-- Reads a session, after ending the sessions of its pool that are over.
 --
 -- ARGV  2 to 4 as in lib/one_session.lua
 -- Reply the time, …, LIVE and the session, or MISSING

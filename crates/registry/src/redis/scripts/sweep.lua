@@ -1,8 +1,8 @@
--- Does what is due in a pool: ends what is over, records denials that were only counted, and closes the pool if
--- nobody was in it for a while and all that happened in it is in the ledger.
+-- Sweeps a pool that is due: ends sessions that are over, records counted denials, and closes a pool that has
+-- been empty for a while and has all its events in the ledger.
 --
--- Reply the time, …, how many sessions ended, and 1 if more are over already, or may be
-local ended = 0    -- in all steps of this command: once they are as many as one step may end, the others end none
+-- Reply the time, …, the number of ended sessions, and 1 if more sessions are or may be over
+local ended = 0    -- in all steps of this command; at ENDS_MAX, the remaining steps end nothing
 
 local function step()
   if ended >= ENDS_MAX then

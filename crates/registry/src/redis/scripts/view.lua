@@ -1,7 +1,7 @@
--- Shows a pool and some of its sessions, the stalest first. What is over ends first.
+-- Reads a pool and some of its sessions, the stalest first, after ending sessions that are over.
 --
--- ARGV  2 how many sessions at most
--- Reply the time, …, how many are live, its terms or nothing, and the sessions in turn
+-- ARGV  2 maximum number of sessions
+-- Reply the time, …, the number of live sessions, terms or '', and the sessions in turn
 local function step()
   local max = tonumber(ARGV[2])
   if not load_pool() then

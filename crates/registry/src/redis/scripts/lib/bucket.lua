@@ -1,34 +1,35 @@
--- The bucket that a step works in: its head, its clock, its journal. Every script on a served bucket begins so.
+-- The bucket of a step: head, clock and journal. Every script on a served bucket begins with this file.
 --
--- A script may be called for several at once: the step that it is (`step`, in the file that it is named after) is taken
--- for each in turn, as if each had called it alone: see lib/each.lua, which every such script ends with. So KEYS and ARGV
--- are from here on those of one call, what a step knows is in variables that it begins anew, and functions are made
--- once for all of them, for making them costs time.
+-- A command may batch several calls of one script. `step`, in the file named after the script, runs for each
+-- call in turn, with the effect of separate commands (`lib/each.lua`, the last file of every such script).
+-- Hence `KEYS` and `ARGV` below belong to the current call, `enter` resets the variables of a step, and
+-- functions are made once per command, because making them costs time.
 --
--- Names in capitals are numbers and keys that this side and the node agree upon: see scripts.rs.
--- KEYS  1 HEAD, 2 DUE (the due-index), 3 JOURNAL of the bucket; for scripts on a pool also
---       4 POOL, 5 SESSIONS, 6 ORDER of it: see pool.lua
--- ARGV  the last: the stamp, which is what the head must begin with, so that the bucket is served in the epoch and
---       on the server that the caller knows
+-- Names in capitals are numbers and keys shared with the node: see `scripts.rs`.
+-- KEYS  1 HEAD, 2 DUE (the due-index), 3 JOURNAL of the bucket; scripts on a pool also have
+--       4 POOL, 5 SESSIONS, 6 ORDER of the pool: see pool.lua
+-- ARGV  last: the stamp that the caller expects at the start of the head. An equal stamp proves that the
+--       bucket is served, in the caller's epoch and on the caller's server
 --
--- The head is the stamp and then five numbers of 6 bytes each: the clock's high-water mark, the number of the
--- journal's last event, how many events are acknowledged, a lower bound of the first score in DUE, and the time at
--- which the bucket's lease is over. The stamp is: format (1 byte), stage (1), epoch (6), identity of the server. A reply
--- is an array. Its first number is the time, or a negative one that says why there is no answer.
+-- The head is the stamp, followed by five numbers of 6 bytes each: the clock's high-water mark, the number of
+-- the journal's last event, the number of acknowledged events, a lower bound of the first score in DUE, and
+-- the end of the bucket's lease. The stamp is: format (1 byte), stage (1), epoch (6), identity of the server.
+-- A reply is an array. The first number is the time; a negative number gives the reason for a refusal.
 --
--- Lease: nodes that serve clients renew it. A clock that reads more than the lease says that nobody could renew a session
--- for a while, or that the clock jumped. Either way no step may end a session: the bucket is rebuilt first.
+-- Lease: nodes that serve clients renew the bucket's lease. A clock past the lease means that nobody could
+-- renew a session for a while, or that the clock jumped. In either case no step may end a session: the bucket
+-- is rebuilt first.
 local all_keys, all_args = KEYS, ARGV
 local KEYS, ARGV
 local stamp, mark, last, acknowledged, due, leased_until, now, must_keep_head
-local epoch       -- that of the stamp, once it is needed
-local recorded    -- the events of the step
+local epoch       -- the stamp's epoch, once needed
+local recorded    -- events of the step
 
--- One clock decides: this server's.
+-- The server's clock alone decides.
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Begins a step; false if the bucket is not served so.
+-- Begins a step. Returns false unless the bucket is served under the caller's stamp, within the lease.
 local function enter()
   stamp = ARGV[#ARGV]
   local head = redis.call('GET', HEAD)
@@ -39,27 +40,27 @@ local function enter()
   if clock > leased_until then
     return false
   end
-  -- The clock is never seen to go back.
+  -- The time of a bucket never goes back.
   now = math.max(clock, mark)
   must_keep_head = now - mark >= MARK_LAG_MS
   epoch, recorded = nil, {}
   return true
 end
 
--- The id in the journal of an entry whose last event has this number.
+-- Returns the stream id of the journal entry whose last event has the given number.
 local function journal_id(number)
   epoch = epoch or struct.unpack('>I6', stamp, 3)
-  -- `..` takes much longer, and has no more than 14 digits.
+  -- `..` takes much longer, and formats at most 14 digits.
   return string.format('%d-%d', epoch, number)
 end
 
--- Takes down one event of the step.
+-- Appends an event to the events of the step.
 local function record(event)
   last, must_keep_head = last + 1, true
   recorded[#recorded + 1] = event
 end
 
--- Puts the events of the step into the journal. An entry is some of them: see journal_id.
+-- Writes the events of the step to the journal, up to ENTRY_EVENTS_MAX per stream entry: see `journal_id`.
 local function write_events()
   local before = last - #recorded
   for from = 1, #recorded, ENTRY_EVENTS_MAX do
@@ -72,29 +73,30 @@ local function write_events()
   end
 end
 
--- The events of the step, so that the node need not read them from the journal; none if they are many. After it nothing
--- may be recorded, for the last of them is taken for the journal's last.
+-- Returns the events of the step for the reply, so that the node need not read them from the journal, or an
+-- empty list if there are too many. No event may be recorded afterwards: the node takes the last of the reply
+-- for the journal's last.
 local function events_to_tell()
   return #recorded <= EVENTS_TOLD_MAX and recorded or {}
 end
 
--- Keeps the bound of DUE: a score was written that may be the first.
+-- Lowers the bound of DUE to a score that was just written, if the score may be the first.
 local function note_due(score)
   if score < due then
     due, must_keep_head = score, true
   end
 end
 
--- Writes the head, if a later step must know of this one: always if something is on record, else now and then,
--- for what a renewal of some milliseconds ago was told is not worth a write each time.
+-- Writes the head if a later step must know of this step: always after an event, otherwise only once the
+-- clock is MARK_LAG_MS past the mark, because a renewal alone is not worth a write each time.
 local function keep_head()
   if must_keep_head then
     redis.call('SET', HEAD, stamp .. struct.pack('>I6I6I6I6I6', now, last, acknowledged, due, leased_until))
   end
 end
 
--- How every reply begins: the time, how far the clock is behind it, the number of the journal's last event, and
--- how many events are acknowledged.
+-- Builds a reply, which starts with the time, the clock's lag behind the time, the number of the journal's
+-- last event, and the number of acknowledged events.
 local function reply(...)
   return { now, now - clock, last, acknowledged, ... }
 end

@@ -1,9 +1,9 @@
--- Denials go on record too, but cannot be used to fill the disk. Follows record.lua.
+-- Records denials, throttled so that a flood of denied claims cannot fill the disk. Follows record.lua.
 --
--- A pool that denies keeps: when the window began (6 bytes), how many denials of it are on record (1), how many
--- are only counted (5), and the last one: why (1), what goes with that (6), who asked.
+-- A pool with recent denials keeps: start of the window (6 bytes), denials of the window on record (1),
+-- denials only counted (5), and of the last denial: reason (1), the reason's value (6), holder.
 
--- When denials that were only counted go on record; NEVER while there are none.
+-- Returns the time at which counted denials go on record, or NEVER if no denial is only counted.
 local function denials_due()
   if pool.denials == '' then
     return NEVER
@@ -12,7 +12,7 @@ local function denials_due()
   return counted > 0 and began + DENIAL_WINDOW_MS or NEVER
 end
 
--- What a pool has of its denials.
+-- Returns `add` and `flush` for the pool's denials.
 local function denials_of_pool()
   local function record_denied(fold, number, was_counted, origin)
     local rest = struct.pack('>BI6I5B', fold.why, fold.value, number, was_counted) .. fold.holder
@@ -44,7 +44,7 @@ local function denials_of_pool()
   end
 
   return {
-    -- Records a denial, or only counts it.
+    -- Records a denial, or only counts it once the window has DENIALS_RECORDED_MAX on record.
     add = function(holder, why, value, origin)
       local fold = pool.denials == '' and { began = now, recorded = 0, counted = 0 } or read()
       record_counted(fold)
@@ -61,7 +61,8 @@ local function denials_of_pool()
       write(fold)
     end,
 
-    -- Records denials that were only counted, once their window is over, and forgets a window that is. There is one.
+    -- Records the counted denials once their window is over, and drops a window that is over. A window must
+    -- exist.
     flush = function()
       local fold = read()
       record_counted(fold)

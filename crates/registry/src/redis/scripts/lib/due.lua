@@ -1,13 +1,13 @@
--- The pool's place in the due-index: a lower bound of when it next has something to sweep. Follows denials.lua.
+-- The pool's entry in the due-index: a lower bound of the time of its next sweep. Follows denials.lua.
 --
--- ARGV  1 what the pool is called in the index
+-- ARGV  1 the pool's name in the index
 
 local function next_due()
   if pool.overdue > 0 or (pool.closed and pool.count > 0) then
     return now
   end
-  -- A heartbeat never makes an expiry earlier: it puts it off or, where the TTL was shortened since, to one TTL
-  -- from then on.
+  -- A heartbeat postpones an expiry or, after a shortened TTL, moves it to one TTL from the heartbeat. So no
+  -- expiry comes earlier than the minimum computed below.
   local renewed = pool.count > 0 and pool.ttl and now + pool.ttl or NEVER
   local next = math.min(next_expiry(), renewed, denials_due())
   if next < NEVER then
@@ -17,7 +17,7 @@ local function next_due()
   return math.max((pool.empty_since or now) + EMPTY_KEPT_MS, now + CLOSING_PAUSE_MS)
 end
 
--- Makes sure that the sweeper comes by in time; an entry that is early enough stays as it is.
+-- Makes sure that the sweeper visits the pool in time. An entry that is early enough stays.
 local function keep_due()
   local next = next_due()
   redis.call('ZADD', DUE, 'LT', next, ARGV[1])

@@ -1,10 +1,11 @@
--- Takes the step for each call in turn. Follows everything else.
+-- Runs `step` for each call of a batch in turn. Last file of a script.
 --
--- Where there are several, one that fails fails alone: its answer says that it must be asked by itself, to be told why.
+-- In a batch of several calls, a failed call does not fail the rest: its reply is ASK_ALONE, and the caller
+-- repeats the call in a command of its own to learn the error.
 --
--- KEYS  those of each call, as many each
--- ARGV  1 how many calls · then the arguments of each, as many each
--- Reply the reply to each
+-- KEYS  the keys of each call, equally many per call
+-- ARGV  1 number of calls · then the arguments of each call, equally many per call
+-- Reply the reply of each call
 local calls = tonumber(all_args[1])
 local keys_each, args_each = #all_keys / calls, (#all_args - 1) / calls
 

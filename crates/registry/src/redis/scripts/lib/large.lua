@@ -1,7 +1,8 @@
--- The members of a large pool: see pool.lua. They are written at once. Follows small.lua, and offers the same.
+-- The members of a large pool: see pool.lua. Each change is written at once. Follows small.lua, with the same
+-- functions.
 --
--- The order of last heartbeats is also the order of expiry among sessions of one TTL. Those of the n-th TTL in use are
--- scored by (n - 1) * RANGE + last heartbeat. Nearly always there is one.
+-- Among sessions of one TTL, the order of last heartbeats is the order of expiry. Sessions of the n-th TTL in
+-- use have the score (n - 1) * RANGE + last heartbeat. A pool nearly always has one TTL in use.
 local function large_members()
   local function member(key, score, value)
     local n = math.floor(score / RANGE)
@@ -10,7 +11,7 @@ local function large_members()
     }
   end
 
-  -- The members with these keys and scores, which alternate.
+  -- Loads the members of an alternating list of keys and scores.
   local function members_of(scored)
     local found = {}
     for from = 1, #scored, 2 * READ_MAX do
@@ -25,7 +26,8 @@ local function large_members()
     return found
   end
 
-  -- Keys and scores of those of the n-th TTL that were renewed by then, the stalest first, at most `max`.
+  -- Returns keys and scores of sessions of the n-th TTL with a last heartbeat at or before `by`, the stalest
+  -- first, at most `max`.
   local function renewed_by(n, by, max)
     if by < 0 then
       return {}
@@ -43,8 +45,8 @@ local function large_members()
     return value and member(key, tonumber(redis.call('ZSCORE', ORDER, key)), value) or nil
   end
 
-  -- The place of a TTL among those in use. Should there be more of them than a pool may have, which takes as many
-  -- changes of its terms within one TTL, the longest that is not longer serves.
+  -- Returns the position of a TTL among the TTLs in use, and adds the TTL if needed. Beyond TTLS_MAX, which
+  -- takes as many changes of the pool's terms within one TTL, the nearest shorter TTL serves.
   local function place_of(ttl)
     local ttls = pool.ttls
     for n, known in ipairs(ttls) do
@@ -88,18 +90,18 @@ local function large_members()
       return id ~= '' and key == ''
     end,
 
-    -- By its key; NO_KEY says that there is no such session.
+    -- The caller gives the key; NO_KEY says that the pool has no such session.
     by_id = function(id, key)
       local s = key ~= NO_KEY and by_key(key)
       return s and s.id == id and s or nil
     end,
 
-    -- The caller compares the holder.
+    -- The caller compares the holder, because two holders may have one key.
     by_holder = function(_, key)
       return by_key(key)
     end,
 
-    -- Of those that were renewed in one millisecond no more than TIED_MAX are compared.
+    -- Compares at most TIED_MAX of the sessions renewed in one millisecond.
     stalest = function()
       local firsts = {}
       for n in ipairs(pool.ttls) do
@@ -111,7 +113,7 @@ local function large_members()
       return least(firsts)
     end,
 
-    -- With the first that are left out all that are tied with them are in.
+    -- Includes every session tied with the last in order (up to TIED_MAX), so that the caller can break ties.
     some_stalest = function(max)
       local found = {}
       for n in ipairs(pool.ttls) do
@@ -132,7 +134,7 @@ local function large_members()
       return found
     end,
 
-    -- At most ENDS_MAX.
+    -- Returns at most ENDS_MAX.
     over = function()
       if pool.ends_at <= now then
         return members_of(redis.call('ZRANGE', ORDER, 0, ENDS_MAX - 1, 'WITHSCORES'))
@@ -160,7 +162,7 @@ local function large_members()
       return over
     end,
 
-    -- Where several TTLs are in use no more than TIED_MAX are looked at: the time is then too early.
+    -- With several TTLs in use, at most TIED_MAX sessions are read, and the result may be too early.
     silent_at = function(nth)
       local ttls = pool.ttls
       if #ttls == 1 then

@@ -1,4 +1,4 @@
--- Who is in the pool, however it is kept. Follows large.lua.
+-- The pool's members, in a small or a large pool. Follows large.lua.
 local members    -- `small` or `large`, once the pool is loaded
 local small, large
 
@@ -12,7 +12,8 @@ local function choose_members()
   end
 end
 
--- Who only touches one session of a large pool need not know how many there are.
+-- Sets the pool's count of sessions. A step on one session of a large pool does not need the count, and saves
+-- the command.
 local function count_members()
   pool.count = pool.count or redis.call('ZCARD', ORDER)
 end
@@ -22,13 +23,14 @@ local function find_members()
   count_members()
 end
 
--- What a holder goes by in a large pool.
+-- Returns a holder's key in a large pool: the first KEY_BYTES bytes of SHA-1.
 local function key_of(holder)
   local hex = redis.sha1hex(holder):sub(1, 2 * KEY_BYTES)
   return (hex:gsub('%x%x', function(pair) return string.char(tonumber(pair, 16)) end))
 end
 
--- Adds a session; neither its id nor its holder is in.
+-- Adds a session. Neither its id nor its holder may be in the pool. A small pool past SMALL_MAX becomes
+-- large.
 local function insert(s)
   pool.count, pool.changed = pool.count + 1, true
   members.put(s)
@@ -43,7 +45,7 @@ local function insert(s)
   end
 end
 
--- Takes sessions out.
+-- Removes sessions. An emptied large pool becomes small.
 local function remove_all(gone)
   if #gone == 0 then
     return
@@ -56,13 +58,13 @@ local function remove_all(gone)
   end
 end
 
--- Renews a session now, for this TTL.
+-- Renews a session as of `now`, for the given TTL.
 local function renew(s, ttl)
   s.heartbeat = math.max(s.heartbeat, now)
   members.renew(s, ttl)
 end
 
--- When the next session is over unless renewed; NEVER if nobody is in.
+-- Returns the time of the next expiry unless a heartbeat comes first, or NEVER for an empty pool.
 local function next_expiry()
   return pool.count > 0 and math.min(members.silent_at(0), pool.ends_at) or NEVER
 end

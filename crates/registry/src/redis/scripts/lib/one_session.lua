@@ -1,8 +1,7 @@
--- Finds the session that a call is about, of those who may touch it; where there is none, the second is the answer. How
--- many are in the pool is not known then.
--- Follows members.lua.
+-- Finds the session of a call among the sessions that the caller may touch. Returns nil and the reply if
+-- there is no such session. Leaves the pool's count unset (see `count_members`). Follows members.lua.
 --
--- ARGV  2 the session, 3 its key, or nothing if it is not known · 4 who asks
+-- ARGV  2 the session's id, 3 its key, or '' if unknown · 4 the caller
 local function find_session()
   local id, key, who = ARGV[2], ARGV[3], ARGV[4]
   if not load_pool() then

@@ -1,18 +1,19 @@
--- What a pool knows. Follows bucket.lua.
+-- The state of a pool, and its encoding. Follows bucket.lua.
 --
--- A small pool is one string (POOL): what it knows, then its sessions. That takes least memory and fewest calls.
--- Once it has had more than SMALL_MAX sessions, and until it is empty, it is large: then SESSIONS is a hash of them
--- by key, and ORDER a sorted set of the keys, scored by the last heartbeat in milliseconds. A key is the first bytes of
--- a hash of the holder. So no step looks at more sessions than it ends.
+-- A small pool is one string (POOL): the pool's state, followed by its sessions, for least memory and fewest
+-- commands. A pool past SMALL_MAX sessions becomes large, and stays large until empty. SESSIONS is then a
+-- hash of sessions by key, and ORDER a sorted set of keys, scored by last heartbeat in milliseconds. A key is
+-- the first bytes of a hash of the holder. So no step reads more sessions than it ends.
 --
--- What a pool knows: flags (1 byte), number of its last event (6), that event's place in the journal (6), since when
--- it is empty (6, if it is), its id (after its length in 2), terms (TERMS_BYTES, if any), denials (after their length in
--- 2, if it has just denied: see denials.lua). Then, in a large pool, the TTLs in use (5 each).
+-- The state is: flags (1 byte), number of the last event (6), journal position of the last event (6), start
+-- of emptiness (6, if empty), id (after its length in 2), terms (TERMS_BYTES, if known), denials (after their
+-- length in 2, if recent: see denials.lua), and in a large pool the TTLs in use (5 each).
 --
--- Functions that few steps need are made by a function, for what is made costs time in each of them.
+-- Functions that few steps need are made by a function on demand, because making functions costs time in
+-- every command.
 local pool
 
--- Takes over terms, or knows none if they are ''. A pool of which nothing was ever known has one seat.
+-- Sets the pool's terms; '' means unknown terms. A pool of unknown terms has one seat.
 local function know(terms)
   pool.terms = terms
   if terms == '' then
@@ -24,7 +25,8 @@ local function know(terms)
   pool.closed = closed == 1
 end
 
--- Reads the pool; false if it is not open. How many are in a large one is not known yet: see members.lua.
+-- Loads the pool. Returns false if the pool is not open. The count of a large pool stays unset: see
+-- members.lua.
 local function load_pool()
   local raw = redis.call('GET', POOL)
   if not raw then
@@ -64,8 +66,8 @@ local function load_pool()
   return true
 end
 
--- Writes what changed, and the events that say so: of a small pool in which sessions were renewed and nothing else happened,
--- only when.
+-- Writes the changed pool and the events of the step. If a small pool saw only renewals, writes the
+-- heartbeats alone.
 local function save_pool()
   if not pool.changed then
     for _, s in ipairs(pool.sessions) do

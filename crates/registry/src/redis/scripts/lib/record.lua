@@ -1,10 +1,10 @@
--- What happens in the pool becomes events, numbered without a gap. Follows members.lua.
+-- Encodes changes of a pool as events, numbered without a gap. Follows members.lua.
 --
--- An event is: kind (1 byte), number (6), time (6), how many are live after it (4), the limit in force (4), the
--- version of the terms that gave it (8), the pool and what caused it (2 bytes of length each), and the rest by kind.
--- The epoch and its place in the journal follow from the id of its entry there: see write_events.
+-- An event is: kind (1 byte), number (6), time (6), live sessions after the event (4), the limit in force
+-- (4), the version of the limit's terms (8), pool and origin (2 bytes of length each), and the rest by kind.
+-- Epoch and journal position follow from the id of the stream entry: see `write_events`.
 --
--- pool.ended: the sessions that ended in this step, with reason and expiry.
+-- `pool.ended`: the sessions that ended in this step, with reason and expiry.
 local function record_event(kind, live, origin, rest)
   pool.seq = pool.seq + 1
   local version = pool.terms == '' and NO_VERSION or pool.terms
@@ -13,12 +13,13 @@ local function record_event(kind, live, origin, rest)
   pool.last_event, pool.changed = last, true
 end
 
--- What a session is over for.
+-- Returns the reason for the end of a session that is over.
 local function over_for(s)
   return expiry_of(s) <= now and EXPIRED or ENTITLEMENT_ENDED
 end
 
--- Ends sessions for a reason, or for what they are over for. record_ends must follow.
+-- Ends sessions for a reason, by default for the reason why each is over. The step must call `record_ends`
+-- later.
 local function take_out_all(gone, reason)
   local ended = pool.ended
   for _, s in ipairs(gone) do
@@ -27,7 +28,8 @@ local function take_out_all(gone, reason)
   remove_all(gone)
 end
 
--- Records the sessions that ended. Newcomers came after them and are in already. What time ends is nobody's doing.
+-- Records the ended sessions. The counts of live sessions leave out newcomers, already in the pool but
+-- admitted after the ends. An expiry has no origin.
 local function record_ends(origin, newcomers)
   local ended = pool.ended
   for i, ending in ipairs(ended) do

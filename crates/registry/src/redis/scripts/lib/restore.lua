@@ -1,14 +1,14 @@
--- Puts back sessions that the ledger knows as live, and ends what is over. Follows new_pool.lua.
+-- Restores the sessions that are live in the ledger, and ends sessions that are over. Follows new_pool.lua.
 --
 -- ARGV  5 '1' if heartbeats keep the pool's sessions alive
 --       6 the sessions, each: id (16 bytes), last heartbeat (6), TTL (5), body (2 of length)
 -- Reply the time, …
-local shortest_ttl -- of the sessions that got a full one
+local shortest_ttl -- of the sessions with a full TTL from now
 
 local function restore()
   shortest_ttl = NEVER
-  -- Where heartbeats keep sessions alive each gets one full TTL from now, since its holder could not send any
-  -- meanwhile; else it keeps the end that it had.
+  -- With heartbeats, each session gets one full TTL from now, since its holder could not send a heartbeat
+  -- meanwhile. Without heartbeats, a session keeps its end.
   local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
   while at <= #known do
     local s = {}

@@ -1,16 +1,16 @@
--- What core's rule does to a pool, beside admitting. Follows due.lua.
+-- The admission rule of `core` apart from admission: expiry, terms, closing. Follows due.lua.
 --
--- One step ends about ENDS_MAX sessions at most, for nobody else is served meanwhile. What is over, and was too much
--- to be ended, takes no seat (see `overdue`), and the sweeper comes for it at once.
+-- A step ends about ENDS_MAX sessions at most, because Redis serves no other caller meanwhile. Sessions that
+-- are over but exceed the bound take no seat (`pool.overdue`), and the pool is due for the sweeper at once.
 
--- Ends what is over.
+-- Ends the sessions that are over, at most ENDS_MAX, and counts the rest in `pool.overdue`.
 local function forget_over()
   local over = members.over()
   take_out_all(over, EXPIRED)
   pool.overdue = #over == ENDS_MAX and members.count_over() or 0
 end
 
--- All that a step does which only looks: what is over ends, and is on record.
+-- Ends and records the sessions that are over. Read-only steps do no more.
 local function settle()
   forget_over()
   record_ends('', 0)
@@ -21,7 +21,7 @@ local function settle()
   keep_head()
 end
 
--- Ends every session for a reason, those that were over before as expired.
+-- Ends every session for a reason, and sessions already over as expired.
 local function end_all(reason)
   forget_over()
   if pool.overdue == 0 then
@@ -29,7 +29,7 @@ local function end_all(reason)
   end
 end
 
--- Takes over terms if they are newer than what is known, and says whether they are.
+-- Sets terms newer than the pool's terms. Returns whether the terms were newer.
 local function learn(told)
   if pool.terms ~= '' then
     local high, low = struct.unpack('>I4I4', told)
@@ -43,7 +43,8 @@ local function learn(told)
   return true
 end
 
--- Lets the pool learn terms ('' for none), and ends what is over under the old or the new, and all if it is closed.
+-- Offers terms to the pool ('' for none), ends sessions over under the old or the new terms, and ends all
+-- sessions if the pool is closed.
 local function revise(told)
   forget_over()
   if told ~= '' and told ~= pool.terms and learn(told) then

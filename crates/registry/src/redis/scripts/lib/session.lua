@@ -1,10 +1,10 @@
--- One session: a table of id, heartbeat, ttl, body, and in a large pool its key. Follows pool.lua.
+-- A session: a table of `id`, `heartbeat`, `ttl`, `body`, and in a large pool `key`. Follows pool.lua.
 --
--- The body is: tier (1 byte), how many users (1; + START_FOLLOWS if the start follows, which otherwise the id tells),
--- start (6), then holder and users (each 2 bytes of length and text). Texts are compared and never looked into: the node
--- writes one byte for the user whom the pool is named after.
+-- The body is: tier (1 byte), number of users (1; + START_FOLLOWS if the start follows, otherwise the id
+-- encodes the start), start (6), then holder and users (each 2 bytes of length and text). Scripts compare
+-- texts and never parse them: the node writes one byte for the user after whom the pool is named.
 
--- Reads what the body says, but for the names of the users.
+-- Decodes the body, except for the names of the users.
 local function read_body(s)
   if not s.holder then
     local at
@@ -37,27 +37,28 @@ local function has_user(s, user)
   return false
 end
 
--- Whether the caller may touch a session: `who` is 'a' for all, or 'u' and the name of a user.
+-- Returns whether the caller may touch a session: `who` is 'a' for all, or 'u' and the name of a user.
 local function covers(who, s)
   return who == 'a' or has_user(s, who:sub(2))
 end
 
--- When a session is over unless renewed.
+-- Returns the time at which a session is over unless renewed.
 local function expiry_of(s)
   return math.min(s.heartbeat + s.ttl, pool.ends_at, NEVER)
 end
 
--- Whether a session is over, or ought to be: closed terms end all, but not in one step if there are many.
+-- Returns whether a session is over. Closed terms end every session, although not in one step if there are
+-- many.
 local function is_over(s)
   return pool.closed or expiry_of(s) <= now
 end
 
--- What a reply says of a session: id, last heartbeat, TTL, expiry, body.
+-- Returns a session's fields for a reply: id, last heartbeat, TTL, expiry, body.
 local function shown(s)
   return s.id, s.heartbeat, s.ttl, expiry_of(s), s.body
 end
 
--- Whether a has its place before b in the order of eviction: last heartbeat, start, id.
+-- Returns whether `a` precedes `b` in the order of eviction: last heartbeat, start, id.
 local function before(a, b)
   if a.heartbeat ~= b.heartbeat then
     return a.heartbeat < b.heartbeat

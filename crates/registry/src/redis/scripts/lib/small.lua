@@ -1,9 +1,9 @@
--- The members of a small pool: they are all there, and save_pool writes them. Follows session.lua.
+-- The members of a small pool. All are in memory, and `save_pool` writes them. Follows session.lua.
 --
--- large.lua offers the same for a large one.
+-- large.lua has the same functions for a large pool.
 local function small_members()
   return {
-    -- Whether a session can only be found with its key, which the caller did not say.
+    -- Returns whether a session can be found by key alone and the caller gave no key.
     needs_key = function()
       return false
     end,
@@ -24,17 +24,17 @@ local function small_members()
       end
     end,
 
-    -- The member that goes first when one must.
+    -- Returns the next session to evict.
     stalest = function()
       return least(pool.sessions)
     end,
 
-    -- The stalest, at least `max` if there are as many, in any order.
+    -- Returns at least the `max` stalest sessions, or all if there are fewer, in any order.
     some_stalest = function()
       return pool.sessions
     end,
 
-    -- Those that are over.
+    -- Returns the sessions that are over.
     over = function()
       local over = {}
       for _, s in ipairs(pool.sessions) do
@@ -45,12 +45,12 @@ local function small_members()
       return over
     end,
 
-    -- How many are over.
+    -- Returns the number of sessions that are over and remain.
     count_over = function()
       return 0
     end,
 
-    -- When the n-th to fall silent does so, counted from 0.
+    -- Returns the time at which the n-th session falls silent, counted from 0.
     silent_at = function(n)
       local silent = {}
       for i, s in ipairs(pool.sessions) do
@@ -77,7 +77,7 @@ local function small_members()
       pool.sessions = left
     end,
 
-    -- Writes a session that was renewed, for this TTL.
+    -- Writes a renewed session, for the given TTL.
     renew = function(s, ttl)
       if s.ttl == ttl then
         s.renewed = true

@@ -1,6 +1,6 @@
--- Users who share a session. Follows members.lua.
+-- The users who share a session. Follows members.lua.
 
--- Writes the users of a session anew.
+-- Replaces the users of a session.
 local function set_users(s, users)
   local parts = {
     struct.pack('>BB', s.tier, #users + (s.start_follows and START_FOLLOWS or 0)),
@@ -15,7 +15,7 @@ local function set_users(s, users)
   members.rewrite(s)
 end
 
--- Lets a user share a session. Past USERS_MAX the latest to join gives way.
+-- Adds a user to a session. Past USERS_MAX, the latest user to join gives way.
 local function join(s, user)
   if not has_user(s, user) then
     local users = users_of(s)
@@ -24,7 +24,7 @@ local function join(s, user)
   end
 end
 
--- Takes a user out of a session that others share, and says whether it did.
+-- Removes a user from a shared session, unless the user is alone. Returns whether the user was removed.
 local function leave(s, user)
   local users = users_of(s)
   for i, each in ipairs(users) do
