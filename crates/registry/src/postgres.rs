@@ -1,10 +1,9 @@
-//! The registry in PostgreSQL: live sessions in tables that all nodes share, changed under row locks.
+//! Registry in PostgreSQL: live sessions in tables shared by all nodes, changed under row locks.
 //!
-//! The rule decides here, in the node: a step looks at the pool, decides, and writes what changed together with its
-//! events. Whoever writes holds the row of the bucket; a step that looked before it had the row fails if anything has
-//! changed since, and looks again with the row in its hands. A heartbeat of a session that is not over is one
-//! statement and holds nothing but that session. One clock decides, the database's, within its lease
-//! (`postgres/clock.rs`).
+//! The rule runs in the node. A step reads the pool, decides, and writes the changes together with the
+//! events. Every write locks the bucket's row. A step that read without the lock (optimistic read) fails if
+//! anything changed meanwhile, and is retried with the lock. A heartbeat of a live session is one statement,
+//! and locks only the session. The database's clock decides, within its lease (`postgres/clock.rs`).
 
 mod backlog;
 mod claim;
@@ -38,7 +37,7 @@ pub use clock::PostgresClock;
 pub use repair_clock::{RegistryRepair, repair_clock};
 use section::Section;
 
-/// Live sessions in PostgreSQL.
+/// A registry of live sessions in PostgreSQL.
 pub struct PostgresRegistry {
     connections: Connections,
     turns: Box<[Mutex<()>]>,
@@ -51,9 +50,9 @@ pub struct PostgresRegistry {
 }
 
 impl PostgresRegistry {
-    /// A node's way to the registry in the database at `url`, over at most `connections_max` connections. A bucket is
-    /// served in the epoch that is known of it, and takes no admission while `journal_events_max` events wait in the
-    /// journal.
+    /// Connects to the registry in the database at `url`, with at most `connections_max` connections. Serves
+    /// each bucket in its epoch of `epochs`. A bucket admits no session while `journal_events_max` events
+    /// wait in the journal.
     pub async fn connect(
         url: &PostgresUrl,
         connections_max: u32,
@@ -67,15 +66,16 @@ impl PostgresRegistry {
         Ok(Self::of_section(Section::Rebuilt(epochs), connections, clock, region, journal_events_max))
     }
 
-    /// Beside this registry, and over the same connections, another one in the same database, which is never rebuilt:
-    /// for sessions that last without heartbeats. The two have no session in common. Its receipts are all of one epoch;
-    /// its events bear the epoch in `epochs`, for they go on record whatever epoch their bucket is in.
+    /// Returns a second registry in the same database, over the same connections, for sessions without
+    /// heartbeats. The second registry is never rebuilt, and shares no session with the first. All receipts
+    /// are of one epoch; events carry the epoch in `epochs`, so that the ledger accepts them in any epoch of
+    /// their bucket.
     pub fn lasting(&self, epochs: Arc<Epochs>) -> Self {
         let (connections, clock) = (self.connections.clone(), Arc::clone(&self.clock));
         Self::of_section(Section::Lasting(epochs), connections, clock, self.region, self.journal_events_max)
     }
 
-    /// Returns the clock of the database's server, which all registries over these connections share.
+    /// Returns the clock of the database's server, shared by all registries over these connections.
     pub fn clock(&self) -> &Arc<PostgresClock> {
         &self.clock
     }

@@ -1,4 +1,4 @@
-//! How many events wait for the ledger, as far as this node knows.
+//! The journal's depth and the positions that requests await, as known to this node.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,39 +9,39 @@ use seatkeeper_core::Bucket;
 use crate::contract::Receipt;
 use crate::share::{Share, Stirred};
 
-/// How old the figure may be by which an admission is refused. Meanwhile other nodes' events are not in it.
+/// Maximum age of the depth by which an admission is refused. A younger depth may lack events of other nodes.
 const FRESH_FOR: Duration = Duration::from_millis(250);
 
-/// Interval between two reads of the journal while a request on this node waits for another node's events. Other nodes'
-/// events come without notice, because `NOTIFY` makes all commits of PostgreSQL wait for one another.
+/// Interval between reads of the journal while a request on this node waits for another node's events. Nodes
+/// poll, because `NOTIFY` makes all commits of PostgreSQL wait for one another.
 const AWAITED_ASKED_EVERY: Duration = Duration::from_millis(100);
 
-/// Interval between two reads while no request waits: the node that wrote an event may be gone.
+/// Interval between reads while no request waits: the node that wrote an event may be gone.
 const OTHERS_ASKED_EVERY: Duration = Duration::from_secs(1);
 
-/// The depth of the journal, and what somebody on this node may wait for.
+/// The depth of the journal, and the positions awaited by requests on this node.
 pub(super) struct Backlog {
     awaited: Box<[Mutex<Awaited>]>,
-    /// Signed, for news of one's own changes and a reading of the whole may cross.
+    /// Signed, because updates by own changes and a read of the total may cross.
     depth: AtomicI64,
-    /// When it was read last, in milliseconds since `started`.
+    /// Time of the latest read, in milliseconds since `started`.
     read_at_millis: AtomicU64,
     started: Instant,
     stirred: Stirred,
 }
 
-/// Of one bucket, in one epoch.
+/// The awaited position of one bucket, in one epoch.
 #[derive(Clone, Copy, Default)]
 struct Awaited {
     epoch: u64,
-    /// The furthest place that an answer of this node rests on.
+    /// The last position that an answer of this node rests on.
     told: u64,
-    /// How far the ledger has come, as far as this node has heard.
+    /// The last position known to be in the ledger.
     acknowledged: u64,
 }
 
 impl Awaited {
-    /// The same in the epoch of a receipt, if that is not over.
+    /// Switches to a later epoch. Returns `None` for an earlier epoch.
     fn enter(&mut self, epoch: u64) -> Option<&mut Self> {
         if epoch > self.epoch {
             *self = Self { epoch, ..Self::default() };
@@ -65,7 +65,7 @@ impl Backlog {
         usize::try_from(self.depth.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
-    /// An answer of this node rests on a place, and brought so many events.
+    /// Notes that an answer of this node rests on `receipt`, after a step that wrote `events` events.
     pub(super) fn told(&self, receipt: Receipt, events: usize) {
         let mut is_awaited = false;
         if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
@@ -78,14 +78,14 @@ impl Backlog {
         }
     }
 
-    /// The ledger has come so far.
+    /// Notes that the ledger has events up to `receipt`.
     pub(super) fn acknowledged(&self, receipt: Receipt) {
         if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
             awaited.acknowledged = awaited.acknowledged.max(receipt.position);
         }
     }
 
-    /// The buckets of which somebody here may wait for news.
+    /// Returns the buckets awaited by requests on this node.
     pub(super) fn awaited(&self) -> impl Iterator<Item = Bucket> {
         Bucket::all().filter(|&bucket| {
             let awaited = *self.of(bucket).lock();
@@ -93,8 +93,8 @@ impl Backlog {
         })
     }
 
-    /// Returns whether the journal was empty at most [`OTHERS_ASKED_EVERY`] ago, and no request on this node waits for events
-    /// of the share.
+    /// Returns whether the journal was empty at most [`OTHERS_ASKED_EVERY`] ago, and no request on this node
+    /// waits for events of the share.
     pub(super) fn is_surely_empty(&self, share: Share) -> bool {
         let read_at = self.read_at_millis.load(Ordering::Relaxed);
         let age = self.millis().saturating_sub(read_at);
@@ -110,18 +110,18 @@ impl Backlog {
         &self.awaited[usize::from(bucket.number())]
     }
 
-    /// This node forgot events.
+    /// Notes that this node deleted acknowledged events.
     pub(super) fn shrank(&self, events: i64) {
         self.depth.fetch_sub(events, Ordering::Relaxed);
     }
 
-    /// The whole was read.
+    /// Sets the depth to the result of a read.
     pub(super) fn is(&self, depth: i64) {
         self.depth.store(depth, Ordering::Relaxed);
         self.read_at_millis.store(self.millis(), Ordering::Relaxed);
     }
 
-    /// Whether somebody should read the whole again: true for one caller.
+    /// Returns whether the caller should read the depth: true for one caller at a time (single flight).
     pub(super) fn wants_reading(&self) -> bool {
         let (read_at, now) = (self.read_at_millis.load(Ordering::Relaxed), self.millis());
         let stale = read_at == 0 || now.saturating_sub(read_at) > FRESH_FOR.as_millis() as u64;
@@ -135,7 +135,7 @@ impl Backlog {
     pub(super) async fn stirred(&self, share: Share) {
         loop {
             let interval = if self.is_awaited(share) { AWAITED_ASKED_EVERY } else { OTHERS_ASKED_EVERY };
-            // What is not waited for to its end loses no notice.
+            // A wait that is cancelled by the timeout loses no notification.
             let is_notified = tokio::time::timeout(interval, self.stirred.notified(share)).await.is_ok();
             if is_notified || !self.is_surely_empty(share) {
                 return;
@@ -143,7 +143,7 @@ impl Backlog {
         }
     }
 
-    /// Never 0.
+    /// Returns milliseconds since `started`, never 0.
     fn millis(&self) -> u64 {
         self.started.elapsed().as_millis() as u64 + 1
     }

@@ -1,4 +1,4 @@
-//! Claims, and the opening of pools for them.
+//! Claims, and the opening of pools.
 
 use async_trait::async_trait;
 use seatkeeper_core::{PoolId, Session, SessionId, Sight, Terms};
@@ -64,7 +64,7 @@ impl Admission for PostgresRegistry {
     }
 }
 
-/// Opens a pool, unless it is open. Returns how many events that brought, and where the last of them stands.
+/// Opens a pool unless it is open. Returns the receipt of the last event, and the number of events.
 pub(super) async fn open_in(
     transaction: &mut PgConnection,
     seen: &Seen,

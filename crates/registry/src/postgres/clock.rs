@@ -1,7 +1,7 @@
-//! The clock of the database's server, held against this node's monotonic clock.
+//! Clock of the database's server, compared with this node's monotonic clock.
 //!
-//! Registry time follows the clock only within the clock's lease (`migrations/0007_clock_lease.sql`). A node that tells
-//! the time prolongs the lease in the same statement, so the lease costs no commit of its own.
+//! Registry time follows the clock only within the clock's lease (`migrations/0007_clock_lease.sql`). A node
+//! that reads the time prolongs the lease in the same statement, so the lease costs no extra commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,23 +20,24 @@ use super::row::{signed, time};
 use crate::clock_trust::{ClockSteps, ClockTrust};
 use crate::{Error, Store};
 
-/// Lease of the clock. A clock that jumps further than this ends no session.
+/// Lease of the clock. A clock that jumps further ends no session.
 const LEASE: Span = Span::from_secs(10);
 
-/// The age of a reading past which [`PostgresClock::keep`] reads the clock anew. Several readings fit into a lease.
+/// Age of a reading after which [`PostgresClock::keep`] reads the clock again. Several readings fit into a
+/// lease.
 const READING_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// The largest lead of the clock over the reading that a statement rests on: longer than any statement takes.
+/// Maximum lead of the clock over the reading that a statement rests on: longer than any statement takes.
 const READING_SLACK: Span = Span::from_secs(10);
 
-/// A clock is behind registry time notably by more than this.
+/// A lag of the clock behind registry time is logged beyond this.
 const BEHIND_NOTABLE_MILLIS: i64 = 1_000;
 
-/// The clock of PostgreSQL's server as this node knows it.
+/// The clock of PostgreSQL's server, as known to this node.
 #[derive(Debug)]
 pub struct PostgresClock {
     connections: Connections,
-    /// Set by the first [`keep`](Self::keep): this node prolongs the lease.
+    /// Set by the first call of [`keep`](Self::keep). A keeper prolongs the lease.
     is_keeper: AtomicBool,
     trust: Mutex<ClockTrust>,
     steps: Arc<ClockSteps>,
@@ -47,7 +48,7 @@ pub struct PostgresClock {
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     asked: Instant,
-    /// The lease of the clock was not over.
+    /// The clock's lease was not over.
     is_leased: bool,
     /// This node believes the clock.
     is_believed: bool,
@@ -70,10 +71,10 @@ from_row! {
     }
 }
 
-/// The registry time that the database told.
+/// Registry time, as read from the database.
 pub(super) struct TimeTold {
     pub(super) now: RegistryTime,
-    /// Registry time follows the clock. Otherwise it stands still.
+    /// Registry time follows the clock. If false, registry time stands still.
     pub(super) runs: bool,
 }
 
@@ -84,13 +85,13 @@ impl PostgresClock {
         Self { connections, is_keeper: AtomicBool::new(false), trust, steps, latest: Mutex::default() }
     }
 
-    /// Returns the steps of the clock that this node has seen.
+    /// Returns the steps of the clock seen by this node.
     pub fn steps(&self) -> &Arc<ClockSteps> {
         &self.steps
     }
 
-    /// Prolongs the clock's lease while this node believes the clock, and lets registry time go on once a clock
-    /// that jumped is believed again. For nodes that serve clients; to be called several times a second.
+    /// Prolongs the clock's lease while this node believes the clock. After a jump, restarts registry time
+    /// once the clock is believed again. For nodes that serve clients, to be called several times a second.
     pub async fn keep(&self) -> Result<(), Error> {
         self.is_keeper.store(true, Ordering::Relaxed);
         let is_recent = |reading: &Reading| {
@@ -130,7 +131,7 @@ impl PostgresClock {
         Ok(TimeTold { now: time(now), runs })
     }
 
-    /// Gives each session a full TTL, and lets registry time go on by a clock that this node believes.
+    /// Gives each session a full TTL, and restarts registry time by a clock that this node believes.
     async fn trust_clock(&self, connection: PoolConnection<Postgres>) -> Result<(), Fault> {
         let mut transaction = begin_long(connection).await?;
         let trusted: Option<TrustRow> = sqlx::query_as(include_str!("sql/trust_clock.sql"))
@@ -144,14 +145,15 @@ impl PostgresClock {
             tracing::warn!(
                 sessions,
                 skipped_ms = skipped,
-                "registry time in PostgreSQL goes on: it stood still while the clock of PostgreSQL's server was wrong \
+                "registry time in PostgreSQL runs again, after a stop while the clock of PostgreSQL's server was wrong \
                  or no node served; each session has a full TTL from now"
             );
         }
         Ok(())
     }
 
-    /// The latest time that the clock can read now unless it jumped; 0: unknown, or this node does not keep the lease.
+    /// Returns the latest plausible reading of the clock; a later reading has jumped. Returns 0 if unknown,
+    /// or if this node is no keeper of the lease.
     fn not_after(&self) -> i64 {
         if !self.is_keeper.load(Ordering::Relaxed) {
             return 0;
@@ -163,6 +165,9 @@ impl PostgresClock {
 
 pub(super) fn warn_of_a_clock_that_is_behind(behind_ms: i64) {
     if behind_ms > BEHIND_NOTABLE_MILLIS {
-        tracing::warn!(behind_ms, "PostgreSQL's clock went back; expiry is frozen until it has caught up");
+        tracing::warn!(
+            behind_ms,
+            "PostgreSQL's clock went back; no session expires until the clock has caught up; check time synchronisation"
+        );
     }
 }

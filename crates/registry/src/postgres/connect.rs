@@ -1,4 +1,4 @@
-//! How the registry is connected with its database.
+//! Connections and migrations of the registry's database.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use sqlx::postgres::PgPoolOptions;
 
 use super::fault::Fault;
 
-/// How long a caller waits for a connection.
+/// Time limit for a caller's wait for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a transaction begins in which a turn on a bucket is waited for, or many sessions may change.
+/// Start of a transaction that waits for a bucket's lock, or may change many sessions.
 const BEGIN_LONG: &str = "BEGIN; SET LOCAL statement_timeout = '30s'";
 
-/// What each connection is told as it begins.
+/// Settings of each connection.
 const SETTINGS: [(&str, &str); 8] = [
-    // The functions read after they have waited, and must see what they waited for.
+    // Functions read after they waited for a lock, and must see the changes of the previous owner.
     ("default_transaction_isolation", "read committed"),
     ("statement_timeout", "5s"),
-    // A node that is frozen in the middle of a step holds up its bucket no longer than this.
+    // Bounds the time for which a node that froze in the middle of a step blocks the bucket.
     ("idle_in_transaction_session_timeout", "3s"),
-    // Every statement finds its few rows by an index. A plan that was made while the tables were small, or when
-    // little was known of them, must do so as well, for it is kept.
+    // Every statement finds its few rows by an index. Plans are cached, so a plan made with small tables or
+    // missing statistics must use the index as well.
     ("enable_seqscan", "off"),
     ("enable_hashjoin", "off"),
     ("enable_mergejoin", "off"),
@@ -31,18 +31,18 @@ const SETTINGS: [(&str, &str); 8] = [
     ("jit", "off"),
 ];
 
-/// Connects lazily: a database that is away makes calls fail, and does so until it is back.
+/// Connects lazily: while the database is unreachable, each call fails.
 pub(super) fn connections(url: &PostgresUrl, connections_max: u32) -> Result<Connections, Fault> {
     let pool = PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
     Ok(Connections::lazy(url, pool, "seatkeeper registry", &SETTINGS)?)
 }
 
-/// Begins a transaction in which a turn on a bucket is waited for, or many sessions may change.
+/// Begins a transaction that waits for a bucket's lock, or may change many sessions.
 pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<Transaction, sqlx::Error> {
     Transaction::begin(connection, BEGIN_LONG).await
 }
 
-/// Brings the tables up to date, in a schema of their own.
+/// Migrates the tables, in a schema of the registry's own.
 pub(super) async fn migrate(connections: &Connections) -> Result<(), sqlx::migrate::MigrateError> {
     let mut migrations = migrator(&migration_files!("../../migrations":
         "0001_tables.sql",

@@ -1,4 +1,4 @@
-//! What can go wrong between the registry and its database.
+//! Faults between the registry and its database, divided by outcome: refused, conflict, unknown.
 
 use std::error::Error as StdError;
 
@@ -8,14 +8,14 @@ use tokio::time::error::Elapsed;
 use super::unreadable::Unreadable;
 use crate::Error;
 
-/// Raised by `registry.write`: what a decision rests on has changed.
+/// SQLSTATE of `registry.write`: data under the decision has changed.
 const CHANGED: &str = "SK001";
-/// Raised by `registry.rebuild_…`: the bucket is in another epoch or state.
+/// SQLSTATE of `registry.rebuild_…`: the bucket is in another epoch or stage.
 const OTHERWISE: &str = "SK002";
-/// What PostgreSQL says when two transactions were in each other's way, and doing it again will help.
+/// SQLSTATEs of transactions that collided, to be retried: serialization failure, deadlock, unique violation.
 const IN_THE_WAY: [&str; 3] = ["40001", "40P01", "23505"];
 
-/// Why a step was not made, as far as it is known.
+/// The reason why a step was not made, or has an unknown outcome.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("what was decided on has changed meanwhile")]
@@ -30,13 +30,13 @@ pub(super) enum Fault {
     Odd(&'static str),
     #[error("the database did not do it")]
     Refused(#[source] sqlx::Error),
-    /// The connection was lost while it was being done.
+    /// The connection was lost during the statement or commit.
     #[error("the database did not say whether it did it")]
     Unknown(#[source] sqlx::Error),
 }
 
 impl Fault {
-    /// What an error means for a step of the rebuilding of a bucket.
+    /// Classifies an error of a step of a bucket's rebuild.
     pub(super) fn in_bucket(error: sqlx::Error, bucket: Bucket) -> Self {
         let code = error.as_database_error().and_then(|error| error.code());
         if code.is_some_and(|code| code == OTHERWISE) {
@@ -46,15 +46,15 @@ impl Fault {
         }
     }
 
-    /// What an error means for a statement that commits by itself, and for a commit.
+    /// Classifies an error of a commit, or of a statement that commits by itself.
     pub(super) fn of_commit(error: sqlx::Error) -> Self {
-        // What the database itself says is that it did not do it.
+        // An error reported by the database means that nothing was committed.
         if error.as_database_error().is_some() { Self::from(error) } else { Self::Unknown(error) }
     }
 }
 
 impl From<sqlx::Error> for Fault {
-    /// What an error means for a statement that changes nothing by itself.
+    /// Classifies an error of a statement that commits nothing by itself.
     fn from(error: sqlx::Error) -> Self {
         let code = error.as_database_error().and_then(|error| error.code());
         let conflict = code.is_some_and(|code| code == CHANGED || IN_THE_WAY.contains(&&*code));
@@ -70,7 +70,7 @@ impl From<Fault> for Error {
             Fault::Unknown(error) => {
                 tracing::warn!(
                     error = &error as &dyn StdError,
-                    "a change of the registry has an unknown outcome"
+                    "connection to PostgreSQL lost during a write; the outcome is unknown, and the client must retry"
                 );
                 Self::TimedOut
             }

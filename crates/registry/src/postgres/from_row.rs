@@ -1,7 +1,7 @@
 //! Rows as structs.
 
-/// Defines a struct and implements `sqlx::FromRow`: each field is the column of its name. sqlx's derive macro does the same,
-/// but its crate builds every database driver a second time, for the compiler's host.
+/// Defines a struct and implements `sqlx::FromRow`: each field is the column of its name. sqlx's derive macro
+/// does as much, but sqlx's macro crate builds every database driver a second time, for the compiler's host.
 macro_rules! from_row {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty),+ $(,)?

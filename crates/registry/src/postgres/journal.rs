@@ -1,4 +1,5 @@
-//! The journal: read by whoever brings it to the ledger, and forgotten then.
+//! The journal: events wait in a table until a node brings them to the ledger, and are deleted on
+//! acknowledgement.
 
 use std::collections::HashSet;
 
@@ -14,7 +15,7 @@ use super::unreadable::Unreadable;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
 use crate::{Error, Share};
 
-/// No reader takes more at once.
+/// Upper bound of a read's size.
 const READ_MAX: i64 = 1_000_000;
 
 from_row! {
@@ -55,10 +56,11 @@ impl Journal for PostgresRegistry {
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
         let mut entries: Vec<JournalEntry> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
-        // As many of each bucket are read, so that those of other shares hold up none of this one.
+        // The statement reads an equal share of each bucket, so that buckets of other shares delay none of
+        // this share.
         entries.retain(|entry| share.has(entry.receipt.bucket));
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
-        // What is waited for here and does not wait there was brought to the ledger by another node.
+        // An awaited bucket without waiting events was brought to the ledger by another node.
         let missing = self
             .backlog
             .awaited()
@@ -102,7 +104,7 @@ impl Journal for PostgresRegistry {
 }
 
 impl PostgresRegistry {
-    /// An error if no admission may be made, for too many events wait.
+    /// Returns `Err(JournalFull)` while too many events wait, so that no session is admitted.
     pub(super) async fn room_in_journal(&self) -> Result<(), Error> {
         if self.backlog.wants_reading() {
             let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))

@@ -1,4 +1,4 @@
-//! What a decision sees of a pool.
+//! Reads of a pool for a decision: an optimistic read without the bucket's lock, or a read with the lock.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use super::section::Section;
 use crate::contract::Receipt;
 use crate::open_pool::OpenPool;
 
-/// So many of the stalest sessions of each TTL are shown to every decision: as good as always enough.
+/// Number of stalest sessions per TTL that a read loads at first: nearly always enough.
 const STALEST_SHOWN: u32 = 8;
 
-/// What a decision is about.
+/// The subject of a decision.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a> {
-    /// A pool, and whoever in it a claim asks about.
+    /// A pool, with the holder and the sessions named by a claim.
     Pool { id: &'a PoolId, holder: Option<&'a Holder>, asked: [Option<SessionId>; 2] },
     /// A session, and its pool.
     Session(SessionId),
@@ -41,47 +41,48 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether a look takes a turn on the bucket.
+/// The locking of a read.
 #[derive(Clone, Copy)]
 pub(super) enum Turn {
-    /// It waits for nobody; what is written after it fails if anything has changed.
+    /// Optimistic: the read waits for no lock. A later write fails if anything has changed.
     Without,
-    /// It waits for the turn, and has it until its transaction is over.
+    /// The read waits for the bucket's lock, and holds the lock until the end of the transaction.
     With,
 }
 
-/// What was seen.
+/// A snapshot of a bucket and a pool.
 pub(super) struct Seen {
     pub(super) bucket: Bucket,
-    /// As the database knows it.
+    /// The bucket's number in the database.
     pub(super) number: i16,
     pub(super) epoch: u64,
     pub(super) serving: bool,
     pub(super) fence: i64,
-    /// Where the journal ended.
+    /// End of the journal.
     pub(super) position: u64,
-    /// How much of it the ledger had.
+    /// Acknowledged position of the journal.
     pub(super) acknowledged: u64,
     pub(super) now: RegistryTime,
-    /// The row of the pool and its revision; none if it is not open.
+    /// The pool's row and revision; `None` if the pool is not open.
     pub(super) row: Option<(i64, i64)>,
     pub(super) open: Option<OpenPool>,
-    /// The sessions in view.
+    /// The loaded sessions.
     pub(super) sessions: Vec<Session>,
     pub(super) terms: Option<Terms>,
     pub(super) live: u32,
-    /// How many of the stalest of each TTL are in view; none: all.
+    /// Number of stalest sessions loaded per TTL; `None` if all are loaded.
     shown: Option<u32>,
 }
 
 impl Seen {
-    /// A place in the journal as it is in this epoch.
+    /// Returns the receipt of a position in the snapshot's epoch.
     pub(super) fn place(&self, position: u64) -> Receipt {
         Receipt { bucket: self.bucket, epoch: self.epoch, position }
     }
 }
 
-/// Looks, so that at least what `sight` asks for is in view.
+/// Reads the target, and loads at least the sessions that `sight` demands. Returns `Err(Conflict)` if an
+/// optimistic read loaded too few.
 pub(super) async fn look(
     connection: &mut PgConnection,
     section: &Section,
@@ -95,7 +96,7 @@ pub(super) async fn look(
         match (sight(&seen), seen.shown) {
             (_, None) => return Ok(seen),
             (Sight::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
-            // Without a turn, sessions could be renewed while they are looked at.
+            // Without the lock, sessions could be renewed between two reads.
             (Sight::Stalest(_) | Sight::Whole, Some(_)) if matches!(turn, Turn::Without) => {
                 return Err(Fault::Conflict);
             }
@@ -178,13 +179,14 @@ fn query(
         .bind(stalest.map(u32::cast_signed))
 }
 
-/// The sessions of a look.
+/// The sessions of a read, and a bound for the sessions left out.
 #[derive(Default)]
 struct View {
     sessions: Vec<Session>,
-    /// Of each TTL, how many of the stalest were shown, and when the last of them falls silent.
+    /// For each TTL, the number of stalest sessions loaded, and the time at which the last of them falls
+    /// silent.
     stalest: HashMap<Span, (u32, RegistryTime)>,
-    /// When the sessions that are not shown fall silent at the earliest.
+    /// Lower bound of the time at which a session left out falls silent.
     silent_from: Option<RegistryTime>,
 }
 
@@ -196,7 +198,7 @@ impl View {
             let (count, last) = self.stalest.entry(session.ttl).or_default();
             *count += 1;
             *last = session.silent_until().max(*last);
-            // Where fewer came, there are no more.
+            // A TTL with fewer sessions than asked for is loaded completely.
             if asked.is_some_and(|asked| *count >= asked) {
                 self.silent_from = Some(self.silent_from.map_or(*last, |from| from.min(*last)));
             }

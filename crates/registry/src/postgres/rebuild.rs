@@ -1,4 +1,4 @@
-//! How a bucket is filled anew.
+//! The state of buckets in PostgreSQL, and the steps of a rebuild.
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Sight};
@@ -34,7 +34,7 @@ impl Rebuild for PostgresRegistry {
             Err(fault) => {
                 tracing::warn!(
                     error = &fault as &dyn std::error::Error,
-                    "the registry's buckets cannot be read"
+                    "registry buckets in PostgreSQL cannot be read; all count as unreachable"
                 );
                 Bucket::all().map(unreachable).collect()
             }
@@ -112,7 +112,7 @@ impl PostgresRegistry {
         transaction.commit().await.map_err(Fault::of_commit)
     }
 
-    /// Takes a step on a bucket that is being rebuilt for this epoch.
+    /// Takes a step on a bucket that is being rebuilt for `epoch`.
     async fn done(&self, step: impl SqlSafeStr, bucket: Bucket, epoch: u64) -> Result<(), Fault> {
         let step = sqlx::query(step).bind(self.section.number_of(bucket)).bind(signed(epoch));
         let made = step.execute(&mut *self.connection().await?).await;

@@ -1,4 +1,4 @@
-//! Sets registry time right in the database, after a wrong time got there.
+//! Repair of registry time in the database, after a wrong time was stored.
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_postgres::PostgresUrl;
@@ -14,7 +14,7 @@ use crate::Error;
 pub struct RegistryRepair {
     /// The latest time in the registry.
     pub latest: RegistryTime,
-    /// Events that wait for the ledger. While any do, registry time cannot be repaired.
+    /// Number of events that wait for the ledger. A repair requires 0.
     pub waiting: u64,
 }
 
@@ -26,9 +26,9 @@ from_row! {
     }
 }
 
-/// Sets registry time in the database at `url` back to `to`, the true time, and gives each session a full TTL. Changes
-/// nothing unless `apply` is set, if registry time is not later than `to`, or while events wait for the ledger. No node
-/// may serve meanwhile.
+/// Sets registry time in the database at `url` back to `to`, the true time, and gives each session a full
+/// TTL. Changes nothing unless `apply` is set, nor if registry time is not later than `to`, nor while events
+/// wait for the ledger. No node may serve meanwhile.
 pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
     let connections = connect::connections(url, 1)?;
     connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;

@@ -1,4 +1,4 @@
-//! Rows as the rule's words.
+//! Rows of the database, converted to types of `core`.
 
 use seatkeeper_core::{
     DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier, UserId,
@@ -13,12 +13,12 @@ use super::unreadable::Unreadable;
 use crate::contract::Live;
 use crate::open_pool::OpenPool;
 
-/// A number as PostgreSQL keeps it. None that means anything here is as large as those that are cut off.
+/// Converts a number to PostgreSQL's `bigint`, saturated. Meaningful values are far smaller.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number as it was before [`signed`].
+/// Converts a number back after [`signed`].
 pub(super) fn unsigned(number: i64) -> u64 {
     number.max(0).cast_unsigned()
 }
@@ -61,7 +61,7 @@ impl<'r> FromRow<'r, PgRow> for SeenRow {
 }
 
 from_row! {
-    /// The pool in it, if it is open.
+    /// The pool's columns of a row of `registry.seen`; null if the pool is not open.
     pub(super) struct PoolRow {
         pub(super) pool: Option<i64>,
         kind: Option<String>,
@@ -83,7 +83,7 @@ from_row! {
 }
 
 from_row! {
-    /// The session in it, if there is one.
+    /// The session's columns of a row of `registry.seen`; null if there is none.
     pub(super) struct SeenSession {
         id: Option<Uuid>,
         holder: Option<String>,
@@ -107,7 +107,7 @@ impl PoolRow {
         })
     }
 
-    /// The pool with these sessions in view; none if it is not open.
+    /// Builds the pool with the loaded sessions. Returns `None` if the pool is not open.
     pub(super) fn open(self, epoch: u64, pool: Pool) -> Result<Option<OpenPool>, Unreadable> {
         let (Some(kind), Some(tenant), Some(name)) = (&self.kind, &self.tenant, &self.name) else {
             return Ok(None);
@@ -145,7 +145,7 @@ impl SeenSession {
 }
 
 from_row! {
-    /// A session on its own.
+    /// A row of a session alone.
     pub(super) struct SessionRow {
         id: Uuid,
         holder: String,
@@ -171,7 +171,7 @@ impl SessionRow {
     }
 }
 
-/// A session with what is said of its pool, at a time.
+/// A row of a session with columns of its pool, at a time.
 pub(super) struct LiveRow {
     session: SessionRow,
     kind: String,
@@ -209,7 +209,7 @@ impl LiveRow {
     }
 }
 
-/// Whether a bucket is served, and what else was asked of it.
+/// A row with the bucket's epoch and serving state, and further columns.
 pub(super) struct Served<T> {
     pub(super) epoch: u64,
     pub(super) serving: bool,
@@ -223,7 +223,7 @@ impl<'r, T: FromRow<'r, PgRow>> FromRow<'r, PgRow> for Served<T> {
     }
 }
 
-/// A session, where there is one.
+/// Columns of a session; null if the session does not exist.
 pub(super) struct Found(pub(super) Option<LiveRow>);
 
 impl<'r> FromRow<'r, PgRow> for Found {
@@ -234,7 +234,7 @@ impl<'r> FromRow<'r, PgRow> for Found {
 }
 
 from_row! {
-    /// A heartbeat that is to be told of.
+    /// A row of a recent heartbeat.
     pub(super) struct RenewedRow {
         id: Uuid,
         last_heartbeat: i64,

@@ -1,4 +1,5 @@
-//! The database holds two sections of buckets, which know nothing of one another.
+//! Sections of buckets: the database holds a rebuilt section and a lasting section, independent of each
+//! other.
 
 use std::sync::Arc;
 
@@ -7,20 +8,20 @@ use seatkeeper_core::{BUCKETS, Bucket};
 use super::fault::Fault;
 use crate::Epochs;
 
-/// The epoch of every bucket of the section that lasts.
+/// The epoch of every bucket of the lasting section.
 const LASTING_EPOCH: u64 = 1;
 
-/// One of them, and what its epochs are.
+/// A section of buckets, and its epochs.
 pub(super) enum Section {
-    /// Served in the epochs that are known, and filled anew for each.
+    /// Buckets served in the epochs known to the node, and rebuilt for each epoch.
     Rebuilt(Arc<Epochs>),
-    /// Always served, and never filled anew. Its events go on record in whatever epoch their bucket is known to be in
-    /// as they are read.
+    /// Buckets that are always served and never rebuilt. An event goes on record in the epoch known of its
+    /// bucket at the time of the read.
     Lasting(Arc<Epochs>),
 }
 
 impl Section {
-    /// The number of its first bucket, as PostgreSQL keeps it.
+    /// Returns the number of the section's first bucket in PostgreSQL.
     pub(super) fn first(&self) -> i16 {
         match self {
             Self::Rebuilt(_) => 0,
@@ -28,18 +29,18 @@ impl Section {
         }
     }
 
-    /// The number of a bucket, as PostgreSQL keeps it.
+    /// Returns a bucket's number in PostgreSQL.
     pub(super) fn number_of(&self, bucket: Bucket) -> i16 {
         self.first() + bucket.number().cast_signed()
     }
 
-    /// The bucket of this number.
+    /// Returns the bucket of a number in PostgreSQL.
     pub(super) fn bucket_of(&self, number: i16) -> Result<Bucket, Fault> {
         let bucket = number.checked_sub(self.first()).and_then(|number| u16::try_from(number).ok());
         bucket.and_then(Bucket::new).ok_or(Fault::Odd("a bucket that there is not"))
     }
 
-    /// The epoch in which a bucket is served; [`Epochs::NONE`] if it is not.
+    /// Returns the epoch in which a bucket is served, or [`Epochs::NONE`] if not served.
     pub(super) fn epoch(&self, bucket: Bucket) -> u64 {
         match self {
             Self::Rebuilt(epochs) => epochs.of(bucket),
@@ -47,7 +48,7 @@ impl Section {
         }
     }
 
-    /// The epoch of an event that was read in a journal of `epoch`.
+    /// Returns the epoch of an event read from a journal of `epoch`.
     pub(super) fn stamp(&self, bucket: Bucket, epoch: u64) -> u64 {
         match self {
             Self::Rebuilt(_) => epoch,

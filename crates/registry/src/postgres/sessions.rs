@@ -17,7 +17,8 @@ impl Sessions for PostgresRegistry {
         if let Some(live) = self.renew_at_once(id, who).await? {
             return Ok(Heartbeat::Renewed(Box::new(live)));
         }
-        // Not the caller's, or over, or gone. Only what is over needs a step.
+        // The session belongs to another caller, or is over, or does not exist. Only a session that is over
+        // needs a step.
         if self.find(id, who).await?.is_none() {
             return Ok(Heartbeat::Missing);
         }
@@ -83,7 +84,7 @@ impl Sessions for PostgresRegistry {
 }
 
 impl PostgresRegistry {
-    /// Renews a session that is not over, in one statement.
+    /// Renews a session that is not over, in one statement. Returns `None` if no session was renewed.
     async fn renew_at_once(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
         let user = match &who.reach {
             Reach::Own(user) => Some(user.as_str()),
@@ -103,7 +104,7 @@ impl PostgresRegistry {
         Ok(row.map(LiveRow::read).transpose()?)
     }
 
-    /// A session that the caller may see, whether it is over or not.
+    /// Reads a session that the caller may see, live or over.
     async fn find(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
         let Served { epoch, serving, rest: Found(row) } =
             sqlx::query_as::<_, Served<Found>>(include_str!("sql/session.sql"))

@@ -1,4 +1,4 @@
-//! One atomic step on one pool: look, decide, write.
+//! An atomic step on one pool: read, decide, write.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use crate::Epochs;
 use crate::contract::Receipt;
 use crate::open_pool::OpenPool;
 
-/// How often a step is tried. All but the first have a turn on the bucket, so that only heartbeats of the very
-/// sessions that are about to end can be in their way.
+/// Maximum number of attempts of a step. All but the first hold the bucket's lock, so that only heartbeats of
+/// the sessions about to end can conflict.
 const ATTEMPTS_MAX: usize = 8;
 
-/// How long a call may take in all: long enough for one that ends a hundred thousand sessions.
+/// Time limit of a call: long enough for a step that ends a hundred thousand sessions.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A step that was made.
+/// A finished step.
 pub(super) struct Done<T> {
-    /// What it brought.
+    /// The result.
     pub(super) value: T,
-    /// What must be durable before that is told.
+    /// The events that must be durable before the result is told.
     pub(super) receipt: Receipt,
 }
 
 impl PostgresRegistry {
-    /// Makes a step on the pool that is meant; none if it is not open. `sight` says what has to be seen for it, and
-    /// `act` is done again where something came between.
+    /// Runs a step on the target's pool. Returns `None` if the pool is not open. `sight` returns the demand
+    /// of the decision for loaded sessions. `act` decides, and runs again after a conflict.
     pub(super) async fn step<T>(
         &self,
         target: Target<'_>,
@@ -41,7 +41,8 @@ impl PostgresRegistry {
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<Done<T>>, Fault> {
         let steps = async {
-            // Of one node, one at a time: the others wait here and not in the database, each with a connection.
+            // Steps of one node on a bucket run one at a time, so that they wait here, and not in the
+            // database with a connection each.
             let _turn = self.turn(target.bucket()).await;
             for _ in 1..ATTEMPTS_MAX {
                 let mut connection = self.connection().await?;
@@ -69,7 +70,7 @@ impl PostgresRegistry {
         }))
     }
 
-    /// Makes the step, up to the end of the transaction if there is one. Returns how many events it brought as
+    /// Runs one attempt, up to the end of a surrounding transaction. Returns the number of written events as
     /// well.
     async fn decide<T>(
         &self,
@@ -91,17 +92,18 @@ impl PostgresRegistry {
         Ok(Some((Done { value, receipt }, events.count())))
     }
 
-    /// A connection that nobody else uses.
+    /// Returns a connection for exclusive use.
     pub(super) async fn connection(&self) -> Result<PoolConnection<Postgres>, Fault> {
         self.connections.acquire().await.map_err(Fault::Refused)
     }
 
-    /// This node's turn on a bucket.
+    /// Waits for this node's turn on a bucket.
     pub(super) async fn turn(&self, bucket: Bucket) -> MutexGuard<'_, ()> {
         self.turns[usize::from(bucket.number())].lock().await
     }
 
-    /// An error unless a bucket that is served, or not, in this epoch is one that this node serves.
+    /// Returns `Err(NotServing)` unless the bucket is served in the epoch in which this node serves the
+    /// bucket.
     pub(super) fn serves(&self, bucket: Bucket, epoch: u64, serving: bool) -> Result<(), Fault> {
         let known = self.section.epoch(bucket);
         let served = serving && epoch == known && known != Epochs::NONE;

@@ -1,4 +1,4 @@
-//! The clock, and the sweep of sessions that are over by it, many pools in one transaction.
+//! The registry's clock, and the sweep of due pools, many pools per transaction.
 
 use std::time::Instant;
 
@@ -20,17 +20,17 @@ use crate::Error;
 use crate::contract::{Expiry, Receipt, Swept};
 use crate::reckoning::Known;
 
-/// Tries, for heartbeats of sessions that are about to end can be in the way.
+/// Maximum number of attempts. A heartbeat of a session about to end causes a conflict.
 const ATTEMPTS_MAX: usize = 4;
 
-/// Pools that are swept in one transaction, while claims and heartbeats of their bucket wait.
+/// Pools swept per transaction. Claims and heartbeats of the bucket wait meanwhile.
 const SWEPT_TOGETHER: usize = 64;
 
-/// How many events were written, and where the last of them stands.
+/// The receipt of the last written event, and the number of written events.
 type Written = (Receipt, usize);
 
 from_row! {
-    /// A pool that is due, where there is one.
+    /// A due pool; null if no pool is due.
     struct DueRow {
         kind: Option<String>,
         tenant: Option<String>,
@@ -82,8 +82,8 @@ impl Expiry for PostgresRegistry {
         Ok(due.map(time))
     }
 
-    /// Returns the served buckets with due pools. The same statement reads the depth of the journal, which saves the drain a
-    /// statement while the journal is empty.
+    /// Returns the served buckets with due pools. The same statement reads the depth of the journal, and
+    /// saves the drain a statement while the journal is empty.
     async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
         let DueBucketsRow { depth, buckets, epochs } = sqlx::query_as(include_str!("sql/due_buckets.sql"))
             .bind(self.section.first())
@@ -122,7 +122,8 @@ impl Expiry for PostgresRegistry {
 }
 
 impl PostgresRegistry {
-    /// Sweeps, and returns as well how many events that brought for each pool, and where they stand.
+    /// Sweeps due pools within a transaction. Returns the receipts and event counts of the swept pools as
+    /// well.
     async fn sweep_in(
         &self,
         transaction: &mut PgConnection,
@@ -150,7 +151,7 @@ impl PostgresRegistry {
         Ok((swept, written))
     }
 
-    /// Sweeps a pool, and returns how many sessions ended; none if it is closed.
+    /// Sweeps a pool. Returns the number of ended sessions, or `None` if the pool is closed.
     async fn sweep_pool(
         &self,
         transaction: &mut PgConnection,

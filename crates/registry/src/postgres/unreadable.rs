@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{NoUsers, NotAPoolKind, NotASessionId};
 
-/// A stored value that cannot be read.
+/// A stored value that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreadable {
     #[error("the stored event is invalid")]

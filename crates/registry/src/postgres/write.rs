@@ -1,4 +1,4 @@
-//! What a decision changed, and how it is written.
+//! Writes the changes of a decision, and its events, by one statement (`registry.write`).
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::open_pool::{OpenPool, Record};
 
 /// The events of a step.
 pub(super) struct Events {
-    /// Where the journal ended before it.
+    /// End of the journal before the step.
     before: u64,
     list: Vec<Event>,
 }
@@ -42,26 +42,26 @@ impl Events {
     }
 }
 
-/// What becomes of a pool by a step.
+/// The fate of a pool in a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is open.
+    /// The pool stays open.
     Open,
-    /// It is closed, for nobody needs it.
+    /// The pool closes, because nobody needs it.
     Closed,
 }
 
 /// A pool before and after a step.
 pub(super) struct Change<'a> {
     pub(super) seen: &'a Seen,
-    /// The pool's row as it was; none if there is none.
+    /// The pool's columns before the step; `None` for a pool without a row.
     pub(super) before: Option<Columns>,
     pub(super) open: &'a OpenPool,
     pub(super) events: &'a Events,
     pub(super) fate: Fate,
 }
 
-/// A session that stays and has changed.
+/// A session that stays, with changes.
 #[derive(Serialize)]
 struct Kept<'a> {
     id: Uuid,
@@ -70,7 +70,7 @@ struct Kept<'a> {
     ttl: i64,
 }
 
-/// A session that began.
+/// A new session.
 #[derive(Serialize)]
 struct New<'a> {
     id: Uuid,
@@ -117,7 +117,8 @@ impl Columns {
 }
 
 impl Change<'_> {
-    /// Writes it, if it is one; returns the place that must be durable before it is told.
+    /// Writes the change, or nothing if there is none. Returns the position that must be durable before the
+    /// result is told.
     pub(super) async fn write(self, connection: &mut PgConnection) -> Result<Receipt, Fault> {
         let Self { seen, before, open, events, fate } = self;
         let ids: HashSet<SessionId> = seen.sessions.iter().map(|session| session.id).collect();
@@ -170,7 +171,7 @@ impl Change<'_> {
     }
 }
 
-/// The session as it is now, if it is still there and has changed.
+/// Returns the session's new state, if the session stays and has changed.
 fn kept<'a>(before: &Session, open: &'a OpenPool) -> Option<Kept<'a>> {
     let after = open.pool.get(before.id).filter(|after| *after != before)?;
     Some(Kept {

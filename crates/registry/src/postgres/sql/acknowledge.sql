@@ -1,2 +1,2 @@
--- Forgets the events of a bucket up to a place; see registry.acknowledge.
+-- Deletes the events of bucket $1 up to a position that the ledger has: see registry.acknowledge.
 SELECT registry.acknowledge($1, $2, $3)

@@ -1,4 +1,4 @@
--- How far the ledger has come with the journals of the buckets $1.
+-- Reads the acknowledged positions of the buckets $1.
 SELECT a.bucket, b.epoch, a.position
 FROM registry.acknowledged a JOIN registry.buckets b USING (bucket)
 WHERE a.bucket = ANY ($1)

@@ -1,5 +1,5 @@
--- One row for the section of buckets from $1 on: the number of events that wait for the ledger, the served buckets with
--- due pools, and the epochs of these buckets.
+-- Reads one row for the section that starts at bucket $1: the number of events that wait for the ledger, the
+-- served buckets with due pools, and the epochs of these buckets.
 SELECT coalesce(sum(b.position - a.position), 0)::bigint AS depth,
     coalesce(array_agg(b.bucket) FILTER (WHERE d.is_due), '{}') AS buckets,
     coalesce(array_agg(b.epoch) FILTER (WHERE d.is_due), '{}') AS epochs

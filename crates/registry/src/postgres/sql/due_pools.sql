@@ -1,5 +1,5 @@
--- The pools of bucket $1 that are due at the time of the bucket, the first first, at most $2, and whether the bucket
--- is served. Always one row: where nothing is due, the bucket alone.
+-- Reads the due pools of bucket $1 by the bucket's time, the earliest first, at most $2, and the serving
+-- state. Always returns a row: the bucket alone if no pool is due.
 SELECT b.epoch, b.serving, d.kind, d.tenant, d.name
 FROM registry.buckets b LEFT JOIN LATERAL (
     SELECT p.kind, p.tenant, p.name FROM registry.pools p

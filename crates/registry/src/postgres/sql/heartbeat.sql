@@ -1,11 +1,13 @@
--- Renews session $1 of bucket $2, if it is not over and the caller may; returns it as it is then. Nothing is
--- returned where the caller may not, or the session is over, or never was, or the bucket is not served.
---   $3  the only kind of pool that the caller came for; null: any
+-- Renews session $1 of bucket $2 and returns the new row, if the session is not over and the caller has the
+-- right. Returns no row if the session is over or never existed, the caller has no right, or the bucket is
+-- not served.
+--   $3  the only kind of pool in the caller's reach; null: any
 --   $4  the caller's tenant
---   $5  the only user whose sessions the caller may touch there; null: any
---   $6  the caller's name in other tenants; null: it has none
---   $7  the epoch in which the bucket is known to be served
--- The time is read before a change of the same session is waited for, and never put back.
+--   $5  the only user whose sessions the caller may touch in the tenant; null: any
+--   $6  the caller's name in other tenants; null: no right in other tenants
+--   $7  the epoch in which the node serves the bucket
+-- The time is read before the wait for a concurrent change of the session, and last_heartbeat never goes
+-- back.
 UPDATE registry.sessions s
 SET last_heartbeat = greatest(s.last_heartbeat, t.now), ttl = coalesce(p.ttl, s.ttl)
 FROM registry.pools p, (

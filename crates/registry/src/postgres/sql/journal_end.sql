@@ -1,2 +1,2 @@
--- Where the journal of a bucket ends; see registry.journal_end.
+-- Reads the end of a bucket's journal: see registry.journal_end.
 SELECT epoch, serving, position FROM registry.journal_end($1)

@@ -1,6 +1,6 @@
--- The oldest events of the buckets from $2 on, a section of them, that the ledger does not have, at most about $1: an
--- equal share of each bucket in which any wait, so that a bucket with very many holds up no other's. Besides, in each
--- row, how many wait in all.
+-- Reads about $1 of the oldest events that the ledger lacks, of the section that starts at bucket $2. Each
+-- bucket with waiting events gets an equal share, so that a long journal delays no other. Each row has the
+-- total of waiting events.
 WITH waiting AS MATERIALIZED (
     SELECT b.bucket, b.epoch, a.position AS acknowledged, b.position - a.position AS events
     FROM registry.buckets b JOIN registry.acknowledged a USING (bucket)

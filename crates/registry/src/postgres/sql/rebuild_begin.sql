@@ -1,2 +1,2 @@
--- Stops serving bucket $1 for epoch $2; see registry.rebuild_begin.
+-- Stops serving bucket $1 for a rebuild of epoch $2: see registry.rebuild_begin.
 SELECT registry.rebuild_begin($1, $2)

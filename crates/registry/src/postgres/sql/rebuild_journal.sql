@@ -1,2 +1,2 @@
--- What waits in the journal of bucket $1, which is being rebuilt for epoch $2; see registry.rebuild_journal.
+-- Reads the journal of bucket $1 under rebuild for epoch $2: see registry.rebuild_journal.
 SELECT bucket, epoch, position, event, 0::bigint AS depth FROM registry.rebuild_journal($1, $2, $3, $4)

@@ -1,5 +1,5 @@
--- The sessions of bucket $1 that were renewed after the time $2, while the bucket is served. A look at each entry of
--- its pools in the index, so no heartbeat pays for it.
+-- Reads the sessions of served bucket $1 renewed after time $2. The query scans the index entries of the
+-- bucket's pools, so that heartbeats maintain no further index.
 SELECT r.id, r.last_heartbeat
 FROM registry.buckets b, LATERAL (
     SELECT p.pool FROM registry.pools p WHERE p.bucket = $1 OFFSET 0

@@ -1,5 +1,5 @@
--- Session $1 of bucket $2 and what is said of its pool, at the time of the bucket. Nobody is waited for. Always one
--- row: where there is no such session, the bucket alone.
+-- Reads session $1 of bucket $2 with columns of its pool, at the bucket's time, without a lock. Always
+-- returns a row: the bucket alone if the session does not exist.
 SELECT b.epoch, b.serving, l.*,
     greatest(CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, t.latest) AS now
 FROM (SELECT registry.clock() AS clock OFFSET 0) c, registry.told t, registry.buckets b LEFT JOIN LATERAL (

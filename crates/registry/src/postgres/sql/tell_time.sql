@@ -1,2 +1,2 @@
--- The time, this server's clock, and whether the clock is trusted; see registry.tell_time.
+-- Reads registry time, the server's clock, and the trust in the clock: see registry.tell_time.
 SELECT now, clock, is_trusted FROM registry.tell_time($1, $2)
