@@ -1,4 +1,4 @@
-//! The arguments, and how much effort they ask for.
+//! The command line, and the measuring effort that it selects. A new role is a variant of `Role`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,33 +17,33 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// What `cargo bench` adds, behind all else
+    /// Added by `cargo bench` behind every other argument
     #[arg(long, hide = true, global = true)]
     bench: bool,
-    /// What to measure instead of the embedded server
+    /// Measure this instead of the embedded server
     #[command(subcommand)]
     pub(crate) role: Option<Role>,
 }
 
-/// What to measure instead of the embedded server; or what a process is that this program starts of itself.
+/// A measurement other than the embedded server's, or the role of a child process that this program starts.
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub(crate) enum Role {
     /// A node over Redis and PostgreSQL
     Nodes,
-    /// Three nodes with many live sessions, and how soon they serve again
+    /// Three nodes with many live sessions, and the time until they serve again
     Many {
-        /// How many sessions are live
+        /// Number of live sessions
         #[arg(long, default_value_t = 1_000_000)]
         sessions: u32,
     },
-    /// How others fare beside hostile clients
+    /// Latency of well-behaved clients beside hostile clients
     Hostile,
     /// This build of the server beside another
     Versus {
         /// The other build's `seatkeeper`
         other: PathBuf,
-        /// The `seatkeeper` to compare it with, instead of this build's
+        /// The `seatkeeper` to compare with it, instead of this build's
         #[arg(long)]
         program: Option<PathBuf>,
         /// Only over Redis and PostgreSQL
@@ -53,54 +53,54 @@ pub(crate) enum Role {
     /// Hostile clients
     #[command(hide = true)]
     Attack {
-        /// What they do
+        /// Kind of attack
         attack: Attack,
-        /// Where
+        /// Address of the server
         address: String,
-        /// By which token
+        /// Token of every client
         token: String,
     },
     /// A server that only parses and answers JSON
     #[command(hide = true)]
     Bare,
-    /// A server with one commit for each request
+    /// A server with one commit per request
     #[command(hide = true)]
     Naive {
-        /// Its database file
+        /// SQLite database file
         database: PathBuf,
     },
-    /// The same with one transaction in PostgreSQL for each request
+    /// A server with one PostgreSQL transaction per request
     #[command(hide = true)]
     NaivePostgres {
-        /// Its database
+        /// URL of the database
         url: String,
-        /// How many connections it has to it
+        /// Size of the connection pool
         connections: u32,
     },
     /// A registry full of sessions
     #[command(hide = true)]
     Memory {
-        /// How they are spread
+        /// Distribution of the sessions over pools
         shape: Shape,
-        /// How many there are
+        /// Number of sessions
         sessions: u32,
     },
 }
 
-/// How much is measured.
+/// The length and the size of the measurements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Rounds of each comparison.
     pub(crate) rounds: usize,
-    /// How long each side is measured in a round: for devices a burst, which the journal takes up.
+    /// Measuring time of each side in a round. For devices, the journal absorbs a burst of this length.
     pub(crate) measured: Duration,
-    /// How long devices evict one another without a pause.
+    /// Duration of evictions without a pause.
     pub(crate) sustained: Duration,
-    /// Acquires of each side in a round, where acquires are counted.
+    /// Acquires of each side in a round, in measurements that count acquires.
     pub(crate) acquires: u64,
     /// Seats of the large license.
     pub(crate) seats_many: u32,
-    /// Live sessions whose memory is measured.
+    /// Live sessions in the memory measurement.
     pub(crate) sessions: u32,
 }
 

@@ -1,11 +1,11 @@
-//! A process of our own, which ends with its owner.
+//! A child process, killed when its handle is dropped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child as Process, ChildStdout, Command, Stdio};
 
 use crate::error::Error;
 
-/// A child process and what it prints.
+/// A child process and its standard output.
 pub(crate) struct Child {
     process: Process,
     printed: BufReader<ChildStdout>,
@@ -19,7 +19,7 @@ impl Child {
         Ok(Self { process, printed: BufReader::new(printed) })
     }
 
-    /// Starts this very program in another role.
+    /// Starts this program in another role.
     pub(crate) fn in_role(role: &[&str]) -> Result<Self, Error> {
         let program = std::env::current_exe().map_err(Error::system("find this program"))?;
         Self::start(Command::new(program).args(role))
@@ -29,7 +29,7 @@ impl Child {
         self.process.id()
     }
 
-    /// What follows `start` in the first line that starts so.
+    /// Reads until a line begins with `start`, and returns the rest of that line.
     pub(crate) fn says(&mut self, start: &'static str) -> Result<String, Error> {
         let mut line = String::new();
         while self.printed.read_line(&mut line).map_err(Error::system("hear a child process"))? > 0 {
@@ -44,7 +44,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The child may have exited already: an error here is harmless.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,5 @@
-//! The server against a bare one and against a naive one, round by round.
+//! The embedded server against a bare and a naive server, in rounds. A new comparison is a `Side` and a line
+//! of `lines`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,13 +20,13 @@ const CONCURRENCY: usize = 64;
 /// Seats of the license that is always full.
 const SEATS_FEW: u32 = 10;
 
-/// Subscribers whose devices evict one another.
+/// Subscribers of the eviction load: their devices evict one another.
 const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 
-/// What a full journal may take to be put on record.
+/// The most seconds that the ledger may take to commit a full journal.
 const SECONDS_BEHIND: Bound = Bound::AtMost(10.0);
 
-/// Who is measured.
+/// A load on one of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Bare,
@@ -39,18 +40,18 @@ enum Side {
 const SIDES: [Side; 6] =
     [Side::Bare, Side::Heartbeats, Side::Denied, Side::Evictions, Side::Cycle, Side::NaiveCycle];
 
-/// A load, and the server it is for.
+/// The plan of a load, and the process id of the server.
 struct Part {
     plan: Plan,
     server: u32,
 }
 
-/// What a side did in one round.
+/// The result of a side in one round.
 struct Done {
     report: Report,
-    /// What a request cost its server.
+    /// CPU time of the server per request.
     cpu_micros: f64,
-    /// How long the ledger was still at work after the last answer.
+    /// Time from the last response to the ledger's last commit.
     behind: Duration,
 }
 
@@ -67,7 +68,7 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let parts = parts(effort, &product, &mut bare, &mut naive).await?;
 
     let mut rounds = Vec::new();
-    // One more than is wanted: the first warms everything up.
+    // The extra round at the start warms up and does not count.
     for round in 0..=effort.rounds {
         eprintln!("servers: round {round} of {}", effort.rounds);
         rounds.push(play(&parts, &product, round % 2 == 1).await?);
@@ -79,8 +80,8 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     Ok(lines)
 }
 
-/// Whether the ledger keeps up with admissions that do not wait for it, for as long as they come: longer
-/// than the journal takes them up. The bare server answers `bare` requests a second.
+/// Measures how far the ledger falls behind admissions that do not wait for a commit. The load lasts longer
+/// than the journal can absorb. `bare` is the rate of the bare server, in requests per second.
 async fn sustained(effort: Effort, part: &Part, product: &Product, bare: f64) -> Result<Line, Error> {
     let bounds = Bounds { duration: effort.sustained, turns: None };
     let part = Part { plan: Plan { bounds, ..part.plan.clone() }, server: part.server };
@@ -103,7 +104,7 @@ async fn parts(
     let roomy = product.license(CONCURRENCY as u32).await?;
     let full = product.license(SEATS_FEW).await?;
     let ours = product.target()?;
-    // With our token their requests are as long as ours.
+    // With our token, a request to the bare or the naive server is as long as a request to ours.
     let bares = product.with_our_token(&bare.says("listening on ")?)?;
     let naives = product.with_our_token(&naive.says("listening on ")?)?;
 
@@ -139,7 +140,7 @@ fn asking() -> Scenario {
     })
 }
 
-/// Lets each side play once, in one order or the other: what drifts harms all alike.
+/// Runs every side once. Alternating the order from round to round spreads drift over all sides.
 async fn play(parts: &Parts, product: &Product, backwards: bool) -> Result<Round, Error> {
     let mut order = SIDES;
     if backwards {
@@ -155,7 +156,7 @@ async fn play(parts: &Parts, product: &Product, backwards: bool) -> Result<Round
 async fn measured(side: Side, part: &Part, product: &Product) -> Result<Done, Error> {
     let before = cpu_time(part.server)?;
     let report = seatkeeper_load::run(part.plan.clone(), |_| ()).await?;
-    // What was answered before it was on record must be there before anything else is measured.
+    // Events that were answered before their commit must be committed before the next measurement.
     let behind = product.caught_up().await?;
     let cpu = cpu_time(part.server)?.saturating_sub(before);
     if report.errors_total() > 0 || report.violations.count > 0 {
@@ -166,7 +167,7 @@ async fn measured(side: Side, part: &Part, product: &Product) -> Result<Done, Er
     Ok(Done { report, cpu_micros, behind })
 }
 
-/// A line for each target. `ours` and `theirs` are the sides of its ratio.
+/// Returns a line for each target. `ours` and `theirs` are the two sides of a ratio.
 fn lines(rounds: &[Round]) -> Vec<Line> {
     let rates = |what, target, ours, theirs| {
         compared(rounds, what, target, [ours, theirs], "requests/s", |done| done.report.requests_per_second)

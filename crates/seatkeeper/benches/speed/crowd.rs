@@ -1,4 +1,4 @@
-//! A registry in this process, and a crowd that claims seats in it as a server would.
+//! A registry in this process, and claims on its pools as a server would make them.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use seatkeeper_registry::{Answer, Ended, MonotonicClock, Registry, Request};
 
 use crate::error::Error;
 
-/// No session of a benchmark is over before it.
+/// TTL of every session, longer than any benchmark.
 const TTL: Span = Span::from_secs(24 * 3_600);
 
-/// More than ever wait: each claim is acknowledged at once.
+/// Capacity of the journal. It never fills, because each claim is acknowledged at once.
 const JOURNAL_EVENTS_MAX: usize = 10_000;
 
 /// A license in the registry.
@@ -24,7 +24,7 @@ pub(crate) struct License {
     terms: Terms,
 }
 
-/// The registry, with what all claims have in common.
+/// A registry and the tenant of every claim.
 pub(crate) struct Crowd {
     registry: Arc<dyn Registry>,
     tenant: TenantId,
@@ -46,7 +46,7 @@ impl Crowd {
         Ok(License { pool, terms })
     }
 
-    /// Takes a seat that must be free. Every text of the claim is made for it, as a request's are.
+    /// Takes a seat that must be free. The claim's strings are allocated anew, as for a request.
     pub(crate) async fn acquire(&self, license: &License, number: u64) -> Result<SessionId, Error> {
         let user = UserId::new(format!("user-{number:010}"));
         let claim = Claim {

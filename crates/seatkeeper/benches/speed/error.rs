@@ -1,9 +1,9 @@
-//! Why nothing could be measured.
+//! Errors that prevent a measurement. A missed target is no error.
 
 use std::error::Error as _;
 use std::io;
 
-/// Why nothing could be measured.
+/// The reason that a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the runtime cannot start")]
@@ -35,7 +35,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// For use with `map_err`.
+    /// Wraps an I/O error, for `map_err`.
     pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { doing, source }
     }

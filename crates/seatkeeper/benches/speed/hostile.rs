@@ -1,4 +1,4 @@
-//! How long others wait for an answer while hostile clients keep the server busy with nothing, against how long they wait without them.
+//! The latency of well-behaved clients beside hostile clients, against their latency alone.
 
 pub(crate) mod attack;
 
@@ -13,13 +13,13 @@ use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 use attack::Attack;
 
-/// Connections of those who ask as they should.
+/// Connections of the well-behaved clients.
 const CONCURRENCY: usize = 16;
 
-/// How long an attack goes on before anything is measured.
+/// Time that an attack runs before the measurement starts.
 const UNDER_WAY: Duration = Duration::from_secs(1);
 
-/// An answer may take this many times as long.
+/// The most that the 99th percentile may grow, as a factor.
 const TARGET: Bound = Bound::Below(2.0);
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
@@ -40,7 +40,7 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
 
 async fn beside(attack: Attack, effort: Effort, product: &Product, others: &Plan) -> Result<Line, Error> {
     let (mut calm, mut attacked) = (Vec::new(), Vec::new());
-    // One more than is wanted: the first warms everything up.
+    // The extra round at the start warms up and does not count.
     for round in 0..=effort.rounds {
         eprintln!("hostile: {}, round {round} of {}", attack.what(), effort.rounds);
         let without = p99_millis(others).await?;

@@ -1,11 +1,18 @@
-//! What the speed targets of the product are measured by, all in one run:
-//! `cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|hostile|versus]`; with `nodes`, those of a node over Redis
-//! and PostgreSQL, which it starts; with `many [--sessions N]`, those of three nodes with so many live sessions; with `hostile`, how
-//! others fare beside hostile clients; with `versus PROGRAM`, this build beside another.
+//! The benchmark of the product's speed targets, all in one run:
 //!
-//! Servers run as processes of their own and share the machine with the load. What is compared is
-//! measured in turns, round by round, so that a noisy machine is noisy to both sides; a line is the
-//! median of the rounds' ratios. A miss is printed as one: the program fails only if it cannot measure.
+//! ```text
+//! cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|hostile|versus]
+//! ```
+//!
+//! - Without a role: the embedded server.
+//! - `nodes`: a node over Redis and PostgreSQL, which the benchmark starts.
+//! - `many [--sessions N]`: three nodes with N live sessions.
+//! - `hostile`: well-behaved clients beside hostile clients.
+//! - `versus PROGRAM`: this build beside another build.
+//!
+//! Servers run as child processes and share the machine with the load. The sides of a comparison take turns,
+//! round by round, so that noise of the machine hits both sides; a line shows the median of the rounds'
+//! ratios. The program reports a missed target, and fails only if a measurement fails.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
 mod args;
@@ -67,7 +74,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(args: &Args, lines: impl Fn(Effort, &Runtime) -> Result<Vec<Line>, Error>) -> Result<(), Error> {
-    // The load has one thread, so that the servers find the rest of the machine free.
+    // The load runs on one thread, so that the servers have the rest of the machine.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
     let lines = lines(args.effort(), &runtime)?;

@@ -1,7 +1,8 @@
-//! Three nodes over Redis and PostgreSQL with many live sessions: heartbeats beside those of a deployment with few, and the
-//! time until service is back after Redis has lost its memory.
+//! Three nodes over Redis and PostgreSQL with many live sessions: the latency of heartbeats against a
+//! deployment with few sessions, and the recovery time after Redis has lost its memory.
 //!
-//! Sessions are put on record directly. The rebuild that follows a loss of memory brings them into Redis.
+//! The benchmark commits the sessions to the ledger directly. The rebuild after the loss of memory loads them
+//! into Redis.
 
 use std::time::{Duration, Instant};
 
@@ -28,29 +29,29 @@ const FEW: u32 = 10_000;
 /// Live sessions of the larger recovery.
 const MORE: u32 = 100_000;
 
-/// Seats of each license, all taken.
+/// Seats per license, every seat taken.
 const SEATS: u32 = 250;
 
-/// Heartbeats of each side in a round at each node, and heartbeats under way at once.
+/// Heartbeats of each side in a round at each node, and heartbeats in flight.
 const HEARTBEATS: usize = 2_000;
 const CONCURRENCY: usize = 8;
 
-/// Sessions that must be served again, at every node, until service counts as back.
+/// Sample of sessions that every node must serve again before service counts as back.
 const SAMPLED: usize = 64;
 
-/// The longest wait for service to be back.
+/// Time limit of a recovery.
 const RECOVERY_MAX: Duration = Duration::from_secs(600);
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Returns the first line of the query that looks a session up, as PostgreSQL logs the query.
+/// Returns the first line of the query for a session, as PostgreSQL logs the query.
 fn query() -> &'static str {
     include_str!("../../../ledger/sql/find_session.sql").lines().next().unwrap_or_default()
 }
 
-/// Three nodes, and the sessions that are live at them.
+/// Three nodes and their live sessions.
 struct Deployment {
-    // Dropped in this order: the nodes before the servers.
+    // Fields drop in order: the nodes before their stores.
     nodes: Vec<Product>,
     ledger: Ledger,
     redis: Redis,
@@ -77,7 +78,7 @@ pub(crate) async fn run(effort: Effort, sessions: u32) -> Result<Vec<Line>, Erro
 
     let queries_before = many.queries();
     let (mut ratios, mut p99s) = (Vec::new(), [Vec::new(), Vec::new()]);
-    // One more than is wanted: the first warms everything up.
+    // The extra round at the start warms up and does not count.
     for round in 0..=effort.rounds {
         eprintln!("many: round {round} of {}", effort.rounds);
         let sides = [many.p99(&mut dice).await?, few.p99(&mut dice).await?];
@@ -113,7 +114,7 @@ impl Deployment {
         Ok(Self { nodes, ledger, redis, postgres, sessions: Vec::new() })
     }
 
-    /// Puts sessions on record up to this number. All seats of each license are taken.
+    /// Commits sessions until the deployment has `sessions` of them. Every seat of each license is taken.
     async fn fill(&mut self, sessions: u32) -> Result<(), Error> {
         let wanted = sessions as usize;
         let licenses = wanted.saturating_sub(self.sessions.len()).div_ceil(SEATS as usize);
@@ -126,7 +127,7 @@ impl Deployment {
             self.sessions.extend(records.take_seats(license?, SEATS).await?);
         }
         records.finish().await?;
-        // The log of the fill itself would be gigabytes.
+        // Logging starts after the fill, whose log would be gigabytes.
         self.postgres.set("log_statement", "all");
         Ok(())
     }
@@ -137,7 +138,7 @@ impl Deployment {
         Ok(Line::new(what, Bound::AtMost(seconds_max), &[took], "after Redis came back empty".to_owned()))
     }
 
-    /// Lets Redis lose its memory, and returns the time from its return until every node serves.
+    /// Restarts Redis with an empty memory, and returns the time until every node serves the sample.
     async fn recover(&mut self, dice: &mut StdRng) -> Result<Duration, Error> {
         eprintln!("many: {} sessions are on record, Redis loses its memory", self.sessions.len());
         self.redis.kill();
@@ -154,7 +155,7 @@ impl Deployment {
         Ok(began.elapsed())
     }
 
-    /// The 99th percentile of heartbeats of random sessions, in seconds: the median of the nodes'.
+    /// Returns the 99th percentile of heartbeats of random sessions, in seconds: the median over the nodes.
     async fn p99(&self, dice: &mut StdRng) -> Result<f64, Error> {
         let mut p99s = Vec::new();
         for node in &self.nodes {
@@ -175,13 +176,13 @@ impl Deployment {
         Ok(median(&p99s))
     }
 
-    /// Counts the look-ups of sessions in PostgreSQL.
+    /// Counts the queries for a session in PostgreSQL's log.
     fn queries(&self) -> usize {
         self.postgres.log().matches(query()).count()
     }
 }
 
-/// Waits until a node renews a session.
+/// Retries a heartbeat until the node renews the session.
 async fn served(node: &Product, session: Uuid, began: Instant) -> Result<(), Error> {
     while let Err(error) = node.heartbeat(session).await {
         if began.elapsed() > RECOVERY_MAX {

@@ -1,4 +1,4 @@
-//! What a live session costs in the registry: the growth of a process that holds a million.
+//! The memory of a live session in the registry: the growth of a process that holds a million sessions.
 
 use clap::ValueEnum;
 
@@ -13,14 +13,14 @@ const BYTES_PER_SESSION: Bound = Bound::Below(400.0);
 
 const RESULT: &str = "bytes per session: ";
 
-/// How sessions are spread over pools.
+/// The distribution of sessions over pools.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Shape {
-    /// One in each pool
+    /// One per pool
     Alone,
-    /// Four in each pool
+    /// Four per pool
     Few,
-    /// A thousand in each pool
+    /// A thousand per pool
     Many,
 }
 
@@ -58,7 +58,7 @@ fn measured(shape: Shape, effort: Effort) -> Result<Line, Error> {
     Ok(Line::new(what, BYTES_PER_SESSION, &[bytes], format!("{sessions} sessions")))
 }
 
-/// Fills a registry in this process, and prints by how much the process grew.
+/// Fills a registry in this process, and prints the growth of the process in bytes per session.
 pub(crate) fn fill(shape: Shape, sessions: u32) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Error::Runtime)?;
     let bytes = runtime.block_on(async {

@@ -1,5 +1,6 @@
-//! The naive server: the same HTTP stack, and one durable commit for each request, in SQLite or in PostgreSQL. It
-//! checks no token, and keeps no memory of its sessions.
+//! The naive server: the product's HTTP stack with one durable commit per request, in SQLite or in
+//! PostgreSQL. The naive server checks no token, and caches no sessions. A further database is another
+//! `Store`.
 
 mod postgres;
 mod sqlite;
@@ -20,7 +21,7 @@ use crate::error::Error;
 pub(crate) use postgres::{Postgres, license_key};
 use sqlite::Sqlite;
 
-/// The seats of its every license.
+/// Seats of every license.
 const SEATS: i64 = 1_000;
 
 const TTL_SECONDS: u32 = 360;
@@ -31,20 +32,20 @@ struct Acquire {
     machine_id: String,
 }
 
-/// Where it keeps its sessions. The load never asks for more seats than there are.
+/// The database of licenses and sessions. The load never claims more seats than a license has.
 trait Store: Clone + Send + Sync + 'static {
-    /// Takes a seat, and says how many are taken then.
+    /// Takes a seat. Returns the session and the number of taken seats.
     fn take_seat(&self, ask: &Acquire) -> impl Future<Output = Result<(Uuid, i64), sqlx::Error>> + Send;
 
     fn give_back(&self, session: Uuid) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
 }
 
-/// Serves from a new SQLite database until the process is ended.
+/// Serves from a new SQLite database until the process is killed.
 pub(crate) fn serve_sqlite(database: &Path) -> Result<(), Error> {
     on_all_cores(async { listen(app(Sqlite::create(database).await?)).await })
 }
 
-/// Serves from an empty PostgreSQL database until the process is ended, over so many connections to it.
+/// Serves from an empty PostgreSQL database, over a pool of `connections`, until the process is killed.
 pub(crate) fn serve_postgres(url: &str, connections: u32) -> Result<(), Error> {
     on_all_cores(async { listen(app(Postgres::create(url, connections).await?)).await })
 }

@@ -1,6 +1,7 @@
-//! A node over Redis and PostgreSQL: against the same scripts sent to Redis one at a time, and against one transaction in
-//! PostgreSQL for each acquire and each release, without a server and by a naive one: where all clients share one license,
-//! and where each has a license of its own. All of them share the machine.
+//! A node over Redis and PostgreSQL against its own parts: the same Lua scripts, sent to Redis without a
+//! node; and one PostgreSQL transaction for each acquire and each release, without a server and through a
+//! naive server. Transactions are measured with one license for every client, and with a license for each
+//! client. Everything shares the machine.
 
 use std::time::Duration;
 
@@ -15,30 +16,31 @@ use crate::naive;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 
-/// Connections of the load; for seats taken and given back also more, for those share commits.
+/// Connections of the load. Acquires and releases also run with `CONCURRENCY_HIGH`, because requests share
+/// group commits.
 const CONCURRENCY: usize = 64;
 const CONCURRENCY_HIGH: usize = 256;
-/// The seats of the license that all connections share.
+/// Seats of the license that every connection shares.
 const SEATS_SHARED: u32 = 1_000;
-/// Those that scripts are replayed over.
+/// Connections for the replay of scripts.
 const REPLAY_CONNECTIONS: usize = 50;
 
-/// Calls that are taken down to be replayed.
+/// Calls that are captured for the replay.
 const REPLAYED_CALLS: usize = 2_000;
 
-/// What keys begin with that count how often a client asks.
+/// Prefix of the keys of rate limits.
 const KEY_OF_COUNT: &str = "sk:rate:";
 
-/// How long that may take.
+/// Time limit of a capture.
 const CAPTURE_MAX: Duration = Duration::from_secs(60);
 
 const SESSIONS_PER_CONNECTION: usize = 20;
-/// Licenses of whose sessions the replayed heartbeats are.
+/// Licenses whose sessions the captured heartbeats renew.
 const HELD_LICENSES: usize = 10;
 
 const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 
-/// What is measured, each against what of the parts.
+/// The loads of the node, and the parts that each is compared with.
 struct Sides {
     heartbeats: Plan,
     admissions: Plan,
@@ -47,8 +49,8 @@ struct Sides {
     cycles: [Cycle; 4],
 }
 
-/// Seats taken and given back, and the same by a transaction each, by as many callers over as many connections, spread
-/// over as many licenses.
+/// A load of acquires and releases, and the same work as one transaction each: by the same number of callers,
+/// over the same number of connections and licenses.
 struct Cycle {
     plan: Plan,
     /// The transactions without a server.
@@ -56,22 +58,22 @@ struct Cycle {
     naive: Option<Naive>,
 }
 
-/// A server that makes a transaction for each request.
+/// A naive server with one transaction per request.
 struct Naive {
     plan: Plan,
-    /// What `plan` asks, for as long as it is to be asked.
+    /// Kept alive for `plan`, whose requests go to this process.
     _server: Child,
 }
 
-/// What Redis is sent for each request, by a node that has one request at a time.
+/// The calls to Redis of a node that serves one request at a time, captured for a replay.
 struct Scripts {
-    /// All that its answer waits for: what decides, and what counts how often one asks.
+    /// Every call that a response waits for: the deciding script and the rate limit.
     all: Replay,
-    /// What decides.
+    /// The deciding script alone.
     deciding: Replay,
 }
 
-/// What is measured, and what of it is wanted.
+/// The name and the lowest ratio of each line.
 const LINES: [(&str, f64); 10] = [
     ("heartbeats through one node / the same scripts, -c 50 -P 1", 0.8),
     ("  / the script alone that decides", 0.8),
@@ -94,7 +96,7 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
 
     let mut ratios: [Vec<f64>; LINES.len()] = Default::default();
     let mut rates: [[Vec<f64>; 2]; LINES.len()] = Default::default();
-    // One more than is wanted: the first warms everything up.
+    // The extra round at the start warms up and does not count.
     for round in 0..=effort.rounds {
         eprintln!("nodes: round {round} of {}", effort.rounds);
         let measured = sides.play(effort, &product).await?;
@@ -153,7 +155,7 @@ impl Sides {
         let one_by_one =
             Plan { concurrency: 1, bounds: Bounds { duration: CAPTURE_MAX, turns }, ..admissions.clone() };
         let admits = async || Ok(seatkeeper_load::run(one_by_one.clone(), |_| ()).await.map(drop)?);
-        // Once, so that every pool is open and full.
+        // The first run opens and fills every pool. The second run is captured.
         admits().await?;
         let admission_scripts = Scripts::taken_down(redis, admits).await?;
         product.caught_up().await?;
@@ -180,7 +182,7 @@ impl Sides {
         Ok(Self { heartbeats, admissions, heartbeat_scripts, admission_scripts, cycles })
     }
 
-    /// What each of ours and of theirs does a second, a line each.
+    /// Measures a round. Returns our rate and the other rate for each of `LINES`.
     async fn play(&self, effort: Effort, product: &Product) -> Result<Vec<[f64; 2]>, Error> {
         let replayed = async |replay: &Replay| {
             let rate = replay.rate(REPLAY_CONNECTIONS, effort.measured).await;
@@ -209,7 +211,8 @@ impl Sides {
 }
 
 impl Cycle {
-    /// What ours and the transactions without a server do a second, and ours and the naive server.
+    /// Measures our rate against the transactions without a server, and against the naive server if there is
+    /// one.
     async fn play(&self, effort: Effort, product: &Product) -> Result<Vec<[f64; 2]>, Error> {
         let ours = rate(&self.plan, product).await?;
         let licenses = self.plan.license_keys.len();
@@ -223,11 +226,11 @@ impl Cycle {
 }
 
 impl Naive {
-    /// Starts one on an empty database, to be asked as the product is.
+    /// Starts a naive server on an empty database, with a load like ours.
     fn start(ours: &Plan, product: &Product, database: &str) -> Result<Self, Error> {
         let mut server = Child::in_role(&["naive-postgres", database, &ours.concurrency.to_string()])?;
         let plan = Plan {
-            // With our token its requests are as long as ours.
+            // With our token, a request to the naive server is as long as a request to ours.
             target: product.with_our_token(&server.says("listening on ")?)?,
             license_keys: (0..ours.license_keys.len()).map(naive::license_key).collect(),
             ..ours.clone()
@@ -237,7 +240,7 @@ impl Naive {
 }
 
 impl Scripts {
-    /// What the product sends Redis for these requests, to be sent again without it.
+    /// Captures the calls that the product sends to Redis under `load`, for a replay without the product.
     async fn taken_down(redis: &Redis, load: impl AsyncFn() -> Result<(), Error>) -> Result<Self, Error> {
         let replay = async |calls_each, is_wanted| {
             let mut loaded = Ok(());
@@ -251,14 +254,14 @@ impl Scripts {
     }
 }
 
-/// What the product does a second, all of it on record before the next is measured.
+/// Returns the product's requests per second, and waits until the ledger has committed everything.
 async fn rate(plan: &Plan, product: &Product) -> Result<f64, Error> {
     let rate = answered(plan).await?;
     product.caught_up().await?;
     Ok(rate)
 }
 
-/// What a server answers a second.
+/// Returns a server's responses per second.
 async fn answered(plan: &Plan) -> Result<f64, Error> {
     let report: Report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
     if report.errors_total() > 0 || report.violations.count > 0 {

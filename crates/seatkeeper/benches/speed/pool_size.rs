@@ -1,4 +1,4 @@
-//! What an acquire costs on a license of many seats and on one of few, both with two seats free.
+//! The time of an acquire on a license of many seats against a license of few, both with two free seats.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,8 @@ async fn nearly_full(crowd: &Crowd, seats: u32) -> Result<License, Error> {
     Ok(license)
 }
 
-/// The mean time of an acquire, in microseconds, each followed by a release that does not count.
+/// Returns the mean time of an acquire, in microseconds. Each acquire is followed by a release outside the
+/// measured time.
 async fn acquires(crowd: &Crowd, license: &License, count: u64) -> Result<f64, Error> {
     let mut taken = Duration::ZERO;
     for number in 0..count {
@@ -73,7 +74,7 @@ async fn over_http(effort: Effort) -> Result<Line, Error> {
     Ok(line("over HTTP", effort.seats_many, &rounds))
 }
 
-/// The median time of an acquire by one client, in microseconds.
+/// Returns the median time of an acquire by one client, in microseconds.
 async fn cycles(product: &Product, license: &str, effort: Effort) -> Result<f64, Error> {
     let plan = Plan {
         target: product.target()?,

@@ -1,16 +1,16 @@
-//! What the system knows of a process.
+//! The memory and the CPU time of a process, from `/proc`.
 
 use std::time::Duration;
 
 use crate::error::Error;
 
-/// The unit of the times in `/proc`, the same on every Linux that Rust runs on.
+/// The unit of times in `/proc`, equal on every Linux that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Where the time in user mode stands after the process's name.
+/// Position of the user time in `/proc/PID/stat`, counted from behind the process name.
 const USER_TIME_FIELD: usize = 11;
 
-/// What a process has in memory, in bytes.
+/// Returns the resident memory of a process, in bytes.
 pub(crate) fn resident_bytes(pid: u32) -> Result<u64, Error> {
     let status = read(pid, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -18,7 +18,7 @@ pub(crate) fn resident_bytes(pid: u32) -> Result<u64, Error> {
     kib.map(|kib| kib * 1024).ok_or(Error::Unclear { said: status })
 }
 
-/// How much time a process has had of any core.
+/// Returns the CPU time of a process over all cores.
 pub(crate) fn cpu_time(pid: u32) -> Result<Duration, Error> {
     let stat = read(pid, "stat")?;
     let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace().skip(USER_TIME_FIELD));

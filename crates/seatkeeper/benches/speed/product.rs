@@ -1,4 +1,4 @@
-//! The real server: the binary itself, with a ledger on disk.
+//! The real server: the binary with a ledger on disk.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +21,8 @@ use crate::hostile::attack::Attack;
 /// This build of the server.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
-/// The limits on how often one may ask are in effect, so that what they cost is measured, and out of reach.
+/// The value of every rate limit: too high to be reached, but in effect, so that the cost of counting is
+/// measured.
 const UNREACHED: &str = "60000000";
 const LIMITS: [&str; 5] = [
     "SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
@@ -31,36 +32,36 @@ const LIMITS: [&str; 5] = [
     "SEATKEEPER_LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
 ];
 
-/// Beside the build, for temporary files may be in memory.
+/// Parent of data directories, beside the build, because `/tmp` may be in memory.
 const DISK: &str = env!("CARGO_TARGET_TMPDIR");
 
-/// No session of a benchmark is over before it.
+/// TTL of every session, longer than any benchmark.
 pub(crate) const TTL_SECONDS: u32 = 3_600;
 
-/// The tenant of all licenses.
+/// The tenant of every license.
 pub(crate) const TENANT: &str = "default";
 
-/// The plan of the subscribers, one of those that are there from the start: 4 devices, and the stalest goes.
+/// The plan of every subscriber, predefined in the server: 4 devices, and the stalest is evicted.
 const PLAN: &str = "premium";
 
-/// The ledger in the data directory.
+/// File name of the ledger in the data directory.
 const LEDGER: &str = "ledger.db";
 
-/// How long nothing is put on record before the server counts as having nothing left to put there: longer
-/// than a large commit takes on a busy machine.
+/// Time without a new audit record after which the ledger counts as caught up: longer than a large commit
+/// takes on a busy machine.
 const LEDGER_AT_REST: Duration = Duration::from_secs(1);
 
-/// Between two looks at the ledger.
+/// Pause between two polls of the ledger.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A running server, and a token of its admin.
+/// A running server, and the token of an admin.
 pub(crate) struct Product {
     client: reqwest::Client,
     address: String,
     token: String,
-    /// The PostgreSQL database that it writes to; none: the SQLite in its data directory.
+    /// URL of the ledger's PostgreSQL database. `None` stands for SQLite in the data directory.
     postgres: Option<String>,
-    // Dropped in this order: the server before what it writes to.
+    // Fields drop in order: the server before its data directory.
     server: Child,
     data: TempDir,
 }
@@ -76,14 +77,14 @@ struct Seat {
     session_id: Uuid,
 }
 
-/// The ledger, read behind the server's back.
+/// The ledger, read without the server.
 enum Records {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
 }
 
 impl Records {
-    /// The number of the newest.
+    /// Returns the id of the newest audit record.
     async fn newest(&mut self) -> Result<Option<i64>, sqlx::Error> {
         const NEWEST: &str = "SELECT max(id) FROM audit_log";
         match self {
@@ -101,22 +102,22 @@ impl Records {
 }
 
 impl Product {
-    /// Embedded.
+    /// Starts this build as an embedded server.
     pub(crate) fn start() -> Result<Self, Error> {
         Self::start_as(BINARY.as_ref())
     }
 
-    /// Embedded, by this build.
+    /// Starts `program` as an embedded server.
     pub(crate) fn start_as(program: &Path) -> Result<Self, Error> {
         Self::start_with(program, &[], None)
     }
 
-    /// A node over this Redis and this PostgreSQL database.
+    /// Starts this build as a node over a Redis and a PostgreSQL database.
     pub(crate) fn start_over(redis: &str, postgres: &str) -> Result<Self, Error> {
         Self::start_over_as(BINARY.as_ref(), redis, postgres)
     }
 
-    /// A node over this Redis and this PostgreSQL database, by this build.
+    /// Starts `program` as a node over a Redis and a PostgreSQL database.
     pub(crate) fn start_over_as(program: &Path, redis: &str, postgres: &str) -> Result<Self, Error> {
         Self::start_with(program, &["--registry", redis, "--ledger", postgres], Some(postgres.to_owned()))
     }
@@ -140,23 +141,23 @@ impl Product {
         Ok(Target::new(&self.address, Some(&self.token))?)
     }
 
-    /// Has this server attacked, until what is returned is dropped.
+    /// Starts an attack on the server, which lasts until the returned process is dropped.
     pub(crate) fn attacked_by(&self, attack: Attack) -> Result<Child, Error> {
         let address = self.address.strip_prefix("http://").unwrap_or(&self.address);
         Child::in_role(&["attack", &format!("{attack:?}").to_lowercase(), address, &self.token])
     }
 
-    /// Another server, asked with the same token.
+    /// Returns a load target at another server's address, with our token.
     pub(crate) fn with_our_token(&self, address: &str) -> Result<Target, Error> {
         Ok(Target::new(address, Some(&self.token))?)
     }
 
-    /// Makes a license of so many seats, and gives its key.
+    /// Creates a license and returns its key.
     pub(crate) async fn license(&self, seats: u32) -> Result<String, Error> {
         Ok(self.new_license(seats).await?.license_key)
     }
 
-    /// Makes a license of so many seats, and gives its id.
+    /// Creates a license and returns its id.
     pub(crate) async fn license_id(&self, seats: u32) -> Result<Uuid, Error> {
         Ok(self.new_license(seats).await?.license_id)
     }
@@ -168,7 +169,7 @@ impl Product {
         Ok(request.send().await?.error_for_status()?.json().await?)
     }
 
-    /// Makes so many subscribers, and gives the server as asked by each.
+    /// Creates `count` subscribers, and returns a load target for each.
     pub(crate) async fn subscribers(&self, count: usize) -> Result<Vec<Target>, Error> {
         let (client, url) = (&self.client, format!("{}/api/v1/admin/subscriptions", self.address));
         let mut subscribers = Vec::with_capacity(count);
@@ -182,7 +183,7 @@ impl Product {
         Ok(subscribers)
     }
 
-    /// Waits until nothing more is put on record, and says how long that took.
+    /// Waits until the ledger has caught up, and returns the time until its last record.
     pub(crate) async fn caught_up(&self) -> Result<Duration, Error> {
         let mut ledger = self.records().await?;
         let (began, mut grew_at, mut newest) = (Instant::now(), None, None);
@@ -220,7 +221,7 @@ impl Product {
         Ok(())
     }
 
-    /// Takes so many seats of a license, over so many connections at once, and keeps them.
+    /// Takes `seats` seats of a license over `connections` connections, and returns the sessions.
     pub(crate) async fn fill(
         &self,
         license: &str,
@@ -243,7 +244,7 @@ impl Product {
     }
 }
 
-/// A new directory on a disk.
+/// Creates a temporary directory on disk.
 pub(crate) fn directory() -> Result<TempDir, Error> {
     tempfile::tempdir_in(DISK).map_err(Error::system("make a directory"))
 }

@@ -1,4 +1,4 @@
-//! Sessions that are put on record without a server.
+//! Sessions committed to the ledger without a server.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::product::{TENANT, TTL_SECONDS};
 /// Events in one commit.
 const BATCH_EVENTS: usize = 8_000;
 
-/// A ledger, and admissions on their way to it.
+/// A ledger, and a batch of admissions for it.
 pub(crate) struct Records<'l> {
     ledger: &'l Ledger,
     epochs: HashMap<Bucket, u64>,
@@ -28,8 +28,8 @@ impl<'l> Records<'l> {
         Ok(Self { ledger, epochs, waiting: Vec::new() })
     }
 
-    /// Takes all seats of a license that nobody has claimed a seat of, and returns the sessions.
-    #[expect(clippy::disallowed_methods, reason = "no node runs yet whose registry could tell the time")]
+    /// Takes every seat of a license without sessions, and returns the new sessions.
+    #[expect(clippy::disallowed_methods, reason = "no registry tells the time before a node runs")]
     pub(crate) async fn take_seats(&mut self, license: Uuid, seats: u32) -> Result<Vec<Uuid>, Error> {
         let pool = PoolId::new(PoolKind::License, TenantId::from(TENANT), license.to_string());
         let epoch = self.epochs.get(&pool.bucket()).copied().unwrap_or_default();
@@ -70,7 +70,7 @@ impl<'l> Records<'l> {
         Ok(sessions)
     }
 
-    /// Puts the rest on record.
+    /// Commits the last batch.
     pub(crate) async fn finish(mut self) -> Result<(), Error> {
         self.flush().await
     }

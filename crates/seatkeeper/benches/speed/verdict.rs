@@ -1,11 +1,11 @@
-//! A line for each target: what was measured, and whether that is good.
+//! The report: a line for each target, with the measured value and the verdict.
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
 use crate::error::Error;
 
-/// One target.
+/// A target and its result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
     what: String,
@@ -15,11 +15,11 @@ pub(crate) struct Line {
     lowest: f64,
     highest: f64,
     good: bool,
-    /// The absolute figures behind it.
+    /// The absolute figures from which `measured` follows.
     behind: String,
 }
 
-/// What a measure has to be.
+/// The bound of a measured value.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Bound {
@@ -47,7 +47,7 @@ impl Bound {
 }
 
 impl Line {
-    /// A line of what each round measured, at least one.
+    /// Builds a line from the values of the rounds. `rounds` is not empty.
     pub(crate) fn new(what: impl Into<String>, target: Bound, rounds: &[f64], behind: String) -> Self {
         let measured = median(rounds);
         Self {
@@ -62,7 +62,7 @@ impl Line {
     }
 }
 
-/// The middle of `values`; not a number if there are none.
+/// Returns the median of `values`, or NaN for an empty slice.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

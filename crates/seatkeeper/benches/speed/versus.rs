@@ -1,4 +1,4 @@
-//! Two builds of the server, round by round: each embedded, and each as a node over Redis and PostgreSQL.
+//! Two builds of the server against each other, in rounds: embedded, and as nodes over Redis and PostgreSQL.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::verdict::{Bound, Line, median};
 /// Connections of the load.
 const CONCURRENCY: usize = 64;
 
-/// Licenses of the load where each connection has its own.
+/// Licenses of the loads in which each connection has its own license.
 const LICENSES: usize = CONCURRENCY;
 
-/// Seats of the license that all connections share.
+/// Seats of the license that every connection shares.
 const SEATS_SHARED: u32 = 1_000;
 
 /// Seats of the license that is always full.
@@ -27,24 +27,24 @@ const SESSIONS_PER_CONNECTION: usize = 20;
 
 const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 
-/// A build counts as no slower than the other from this ratio on.
+/// The lowest ratio at which a build counts as no slower than the other build.
 const AS_FAST: Bound = Bound::AtLeast(0.97);
 
-/// The loads of each side: the name of each, and the number of results that [`Load::play`] returns.
+/// Number of loads of each side.
 const LOADS: usize = 6;
 
 /// A server of one build and its loads.
 struct Side {
     product: Product,
     loads: Vec<Load>,
-    // Dropped behind the server.
+    // Dropped after the server.
     _redis: Option<Redis>,
 }
 
 struct Load {
     what: &'static str,
     plan: Plan,
-    /// The rate counts until the last event is on record.
+    /// True if the rate counts up to the commit of the last event.
     on_record: bool,
 }
 
@@ -54,7 +54,7 @@ struct Pair {
     sides: [Side; 2],
 }
 
-/// Compares two programs: the rates of the first are divided by those of the second.
+/// Compares two programs. Each rate of the first is divided by the second's.
 pub(crate) async fn run(
     effort: Effort,
     [ours, theirs]: [&Path; 2],
@@ -73,7 +73,7 @@ pub(crate) async fn run(
         pairs.push(Pair { topology: "embedded", sides: [embedded(ours).await?, embedded(theirs).await?] });
     }
     let mut rates = vec![[Vec::new(), Vec::new()]; pairs.len() * LOADS];
-    // The first round warms everything up.
+    // The first round warms up and is not counted.
     for round in 0..=effort.rounds {
         eprintln!("versus: round {round} of {}", effort.rounds);
         let measured = play(&pairs, round % 2 == 1).await?;
@@ -88,8 +88,8 @@ pub(crate) async fn run(
     Ok(names.zip(&rates).map(|((topology, what), rates)| line(topology, what, rates)).collect())
 }
 
-/// Returns the rates of both sides for each load of each pair. The sides take turns within a load, and swap places from
-/// round to round.
+/// Returns the rates of both sides for each load of each pair. The sides take turns within a load, and swap
+/// places from round to round.
 async fn play(pairs: &[Pair], backwards: bool) -> Result<Vec<[f64; 2]>, Error> {
     let mut measured = Vec::new();
     for Pair { sides, .. } in pairs {
@@ -147,7 +147,7 @@ impl Side {
 }
 
 impl Load {
-    /// Returns the requests a second.
+    /// Returns the requests per second.
     async fn play(&self, product: &Product) -> Result<f64, Error> {
         let report: Report = seatkeeper_load::run(self.plan.clone(), |_| ()).await?;
         let behind = product.caught_up().await?;

@@ -1,4 +1,5 @@
-//! Clients that keep a server at work, or waiting, with nothing. Cut off, each comes again.
+//! Clients that keep a server busy, or waiting, without a useful request. A client that is cut off
+//! reconnects.
 
 use std::io;
 use std::sync::Arc;
@@ -13,35 +14,35 @@ use tokio::time::sleep;
 
 use crate::error::Error;
 
-/// What they do.
+/// A kind of attack.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Attack {
-    /// Send a head byte by byte.
+    /// Send a request head byte by byte.
     Heads,
-    /// Send a body byte by byte.
+    /// Send a request body byte by byte.
     Bodies,
-    /// Connect, and say nothing.
+    /// Connect and send nothing.
     Sockets,
-    /// Send a body of chunks without end, as fast as it is taken.
+    /// Send a chunked body without end, as fast as the server reads.
     Chunks,
 }
 
-/// What is printed once each of them has been connected.
+/// The line that is printed once every client has connected.
 pub(crate) const BEGUN: &str = "all are connected";
 
-/// Between two bytes of who is slow.
+/// Pause of a slow client between two bytes.
 const DRIBBLE: Duration = Duration::from_millis(100);
 
-/// Before one that was cut off comes again.
+/// Pause before a client that was cut off reconnects.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Between two that connect for the first time: the system keeps but so many that are not accepted yet.
+/// Pause between two first connections: the kernel's accept queue is short.
 const APART: Duration = Duration::from_micros(500);
 
 const CHUNK_BYTES: usize = 4_096;
 
 impl Attack {
-    /// With how many they are, and what they do.
+    /// Returns the number of clients and a name of the attack.
     pub(crate) fn what(self) -> String {
         let does = match self {
             Self::Heads => "slow heads",
@@ -60,7 +61,7 @@ impl Attack {
         }
     }
 
-    /// What each says at first, and what goes on from there.
+    /// Returns the first bytes of a connection, and the bytes to repeat after them.
     fn words(self, token: &str) -> (String, Vec<u8>) {
         let post = |framing: &str| {
             format!(
@@ -86,7 +87,7 @@ impl Attack {
     }
 }
 
-/// Attacks the server at this address for as long as it is let.
+/// Attacks the server at `address` until the process is killed.
 pub(crate) fn go(attack: Attack, address: &str, token: &str) -> Result<(), Error> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
@@ -99,7 +100,7 @@ pub(crate) fn go(attack: Attack, address: &str, token: &str) -> Result<(), Error
             clients.spawn(async move {
                 let mut is_first = true;
                 loop {
-                    // However it ends, that is what is wanted.
+                    // With `Ok` or with `Err`, the server has cut the client off, as the attack expects.
                     let _ = attempt(attack, &address, &words, || {
                         if std::mem::take(&mut is_first)
                             && connected.fetch_add(1, Ordering::Relaxed) + 1 == attack.clients()
@@ -118,7 +119,7 @@ pub(crate) fn go(attack: Attack, address: &str, token: &str) -> Result<(), Error
     })
 }
 
-/// Goes on until it is cut off.
+/// Connects and attacks until the server cuts the connection off.
 async fn attempt(
     attack: Attack,
     address: &str,

@@ -1,4 +1,4 @@
-//! One transaction for each request in PostgreSQL.
+//! A store in PostgreSQL with one transaction per request.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{Acquire, SEATS, Store};
 use crate::error::Error;
 
-/// One of its licenses, of which there are a thousand.
+/// Returns the key of a license. The schema creates numbers 0 to 999.
 pub(crate) fn license_key(number: usize) -> String {
     format!("naive-{number}")
 }
@@ -19,7 +19,7 @@ pub(crate) fn license_key(number: usize) -> String {
 pub(crate) struct Postgres(PgPool);
 
 impl Postgres {
-    /// In an empty database, over so many connections.
+    /// Creates the schema in an empty database, and opens a pool of `connections`.
     pub(crate) async fn create(url: &str, connections: u32) -> Result<Self, Error> {
         let options = PgPoolOptions::new().max_connections(connections).test_before_acquire(false);
         let pool = options.connect(url).await?;
@@ -27,8 +27,8 @@ impl Postgres {
         Ok(Self(pool))
     }
 
-    /// How many transactions a second are committed for so many callers, spread over so many licenses, who ask without
-    /// a server.
+    /// Measures transactions per second without a server: `callers` tasks take and give back seats, spread
+    /// over `licenses` licenses.
     pub(crate) async fn rate(
         &self,
         callers: usize,

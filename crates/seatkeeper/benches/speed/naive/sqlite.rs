@@ -1,4 +1,4 @@
-//! One commit for each request in SQLite.
+//! A store in SQLite with one commit per request.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ impl Sqlite {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full);
-        // Writers of SQLite go one after another: they queue for the one connection rather than poll its lock.
+        // SQLite has a single writer: writers queue for the only connection instead of polling the lock.
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
         sqlx::raw_sql(include_str!("sqlite/schema.sql")).execute(&pool).await?;
         Ok(Self(pool))

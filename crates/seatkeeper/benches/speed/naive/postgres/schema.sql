@@ -1,4 +1,4 @@
--- Licenses, the sessions of each, and what happened to them.
+-- A thousand licenses, the sessions of each, and the audit log.
 CREATE TABLE licenses (key text PRIMARY KEY);
 INSERT INTO licenses SELECT 'naive-' || n FROM generate_series(0, 999) AS n;
 CREATE TABLE sessions (

@@ -1,2 +1,3 @@
+-- Starts session $1 of license $2 on machine $3.
 INSERT INTO sessions (id, license, machine, started_at)
 VALUES ($1, $2, $3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))

@@ -1,3 +1,4 @@
+-- The sessions of each license, and the audit log.
 CREATE TABLE sessions (
     id         BLOB NOT NULL PRIMARY KEY,
     license    TEXT NOT NULL,
