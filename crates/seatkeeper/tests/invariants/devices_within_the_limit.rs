@@ -1,5 +1,5 @@
-//! A subscriber's plan allows N devices and there are never N+1, whatever devices do and however the plan
-//! changes meanwhile; and whoever must make room is the one that was heard of least lately.
+//! A subscriber never has more devices than the plan's limit, whatever the devices do and whenever the plan
+//! changes; and every eviction takes the stalest device.
 
 use std::time::{Duration, Instant};
 
@@ -17,33 +17,33 @@ use super::support::storm::{no_other_errors, nodes, raging};
 use super::support::subscriber::Subscriber;
 use crate::house::{Client, House};
 
-/// Short, so that the screens of devices that went silent come free while the storm goes on.
+/// Short, so that sessions of silent devices expire while the storm goes on.
 const TTL_SECONDS: u64 = 2;
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 
-/// How long it may take until several make room, on a machine that does much else.
+/// Time limit for an eviction of several sessions, on a machine that is busy with other work.
 const ROOM_MADE_MAX: Duration = Duration::from_secs(60);
 
-/// How long it may take until all is on record, on such a machine.
+/// Time limit until the ledger has committed every end, on a busy machine.
 const ON_RECORD_MAX: Duration = Duration::from_secs(60);
 
-/// Rounds at once.
+/// Concurrent rounds.
 const LANES: usize = 4;
 
-/// The plans that every tenant has, and their limits. They evict.
+/// The predefined plans of every tenant, with their limits. They evict.
 const BUILT_IN: [(&str, u32); 3] = [("basic", 1), ("standard", 2), ("premium", 4)];
 
-/// What the plans of a subscriber do when it is full, and whether its devices renew their sessions.
+/// The policy of a subscriber's plans when full, and the use of heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// All evict. Nothing is renewed, so the last heartbeat of a session is its start.
+    /// Every plan evicts. No session is renewed, so the last heartbeat of a session is its start.
     SilentEvicting,
-    /// All evict.
+    /// Every plan evicts, and devices renew their sessions.
     Evicting,
-    /// Its one plan denies, and nobody is evicted who was not named.
+    /// The only plan denies, and a session is evicted only if the claim named it.
     Denying,
-    /// Its plan evicts now, and denies then.
+    /// The plan switches between evicting and denying.
     Mixed,
 }
 
@@ -56,7 +56,7 @@ const EACH: usize = 2;
 #[derive(Debug)]
 struct Player {
     kind: Kind,
-    /// The most devices that its plans allow.
+    /// The highest limit of the subscriber's plans.
     seats: u32,
     subscriber: Subscriber,
 }
@@ -80,11 +80,12 @@ async fn a_storm_never_brings_a_subscriber_above_its_limit_and_evicts_the_stales
     on_record(&house, &players, &verdict.statistics).await;
 }
 
-/// Several make room for one newcomer, who names one of them: a short storm may never come to it.
+/// Makes a newcomer evict several sessions, including the named session. A short storm may never get to this
+/// case.
 async fn several_make_room(house: &House, players: &[Player]) {
     let is_fit = |player: &&Player| player.kind == Kind::Evicting && player.seats > 2;
     let player = players.iter().find(is_fit).expect("one whose plan evicts, with room for several");
-    // By one node, which knows at once of what it changed.
+    // One node for both clients, because a node applies its own change of a plan at once.
     let user = house.client(&player.subscriber.user).at_one_node();
     let admin = Client::new(user.url(), house.admin().token);
     let plan = player.subscriber.plan_path();
@@ -105,7 +106,7 @@ async fn several_make_room(house: &House, players: &[Player]) {
         if evicted.as_array().is_some_and(|evicted| evicted.len() > 1) {
             return;
         }
-        // They have but a short time until they are over.
+        // The short TTL may have expired some of the sessions: try again.
         assert!(started.elapsed() < ROOM_MADE_MAX, "never were there several: {evicted}");
     }
 }
@@ -169,7 +170,7 @@ fn patch(path: &str, change: &Value) -> FixedRequest {
     FixedRequest { method: Method::PATCH, path: path.to_owned(), body, status_expected: 200 }
 }
 
-/// A storm in which something never happened has not tested it.
+/// Fails if any kind of event never happened, because the storm has then tested too little.
 fn everything_happened(seen: &Statistics, rounds: u32) {
     assert_eq!(seen.rounds, u64::from(rounds));
     assert!(no_other_errors(&seen.errors), "{:?}", seen.errors);
@@ -180,7 +181,7 @@ fn everything_happened(seen: &Statistics, rounds: u32) {
     assert!(claims.into_iter().chain(others).all(|&count| count > 0), "{seen:?}");
 }
 
-/// From the audit log: by the product's proof, and by the records one by one.
+/// Checks the audit log twice: with `audit verify`, and record by record.
 async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
     let proof = proof_once_over(&house.ledger()).await;
     println!("{proof:?}");
@@ -193,7 +194,7 @@ async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
         let pool = &player.subscriber.user;
         let most = books.most_at_once(pool);
         assert!(most <= i64::from(player.seats), "{most} devices at one instant: {player:?}");
-        // When it is settled at the end, a plan denies one newcomer.
+        // At the end, the storm sets every plan to `deny`, and one newcomer per subscriber is denied.
         let may_deny = player.kind == Kind::Denying || player.kind == Kind::Mixed;
         assert!(may_deny || books.denials(pool) == 1, "denied by a plan that evicts: {player:?}");
         evicting.add(&the_stalest_made_room(&books, player));
@@ -203,7 +204,8 @@ async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
     assert!([for_one, for_several, named].iter().all(|&count| count > 0), "{evicting:?}");
 }
 
-/// The proof once all ends are on record: those of devices are answered before.
+/// Returns the proof of the audit log once no session is live. Ends of devices are answered before their
+/// commit.
 async fn proof_once_over(ledger: &Location) -> Proof {
     let started = Instant::now();
     loop {
@@ -215,14 +217,14 @@ async fn proof_once_over(ledger: &Location) -> Proof {
     }
 }
 
-/// Admissions that evicted.
+/// Counts of admissions that evicted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evicting {
-    /// Exactly one session.
+    /// Admissions that evicted exactly one session.
     for_one: u64,
-    /// Several: the limit had been lowered.
+    /// Admissions that evicted several sessions, after a lower limit.
     for_several: u64,
-    /// Of those, how many had named one that was evicted.
+    /// Of `for_several`, the admissions that named an evicted session.
     named: u64,
 }
 
@@ -234,12 +236,14 @@ impl Evicting {
     }
 }
 
-/// Replays a pool, with what must be true of each admission: it left no more than its limit; if it evicted, then no
-/// more than it took; and none of those it evicted ranks after one that stayed, but for the one that it named.
+/// Replays a pool and checks each admission: the pool stays within its limit; an admission evicts no more
+/// sessions than the limit requires; and no evicted session ranks after a session that stayed, unless the
+/// claim named the evicted session.
 ///
-/// What a session ranks by when it is evicted is on its record. Of one that stayed, the record of its own
-/// end gives the latest that its last heartbeat can have been; where nothing is renewed that is its start,
-/// and the comparison exact. Elsewhere the clients' side is stricter: it knows which renewals came before.
+/// An evicted session's rank is on its record. The rank of a session that stayed comes from the record of its
+/// own end, which gives the latest possible last heartbeat. Without renewals, the last heartbeat is the start
+/// and the comparison is exact. With renewals, the check on the clients' side is stricter, because a client
+/// knows its earlier renewals.
 fn the_stalest_made_room(books: &Books, player: &Player) -> Evicting {
     let (mut live, mut victims): (Vec<Session<'_>>, Vec<Session<'_>>) = (Vec::new(), Vec::new());
     let mut evicting = Evicting::default();
@@ -290,14 +294,14 @@ enum Step<'b> {
 }
 
 impl Session<'_> {
-    /// Its place in the order of eviction, as of its end.
+    /// Returns the position in the order of eviction, as of the session's end.
     fn rank(&self) -> (u64, u64, &str) {
         let last_heartbeat = self.story.end.as_ref().map_or(u64::MAX, |end| end.last_heartbeat);
         (last_heartbeat, self.story.began, self.id)
     }
 }
 
-/// All that happened in a pool, in the order of its records.
+/// Returns the starts and the ends in a pool, in the order of their records.
 fn steps<'b>(books: &'b Books, pool: &str) -> Vec<Step<'b>> {
     let stories = books.stories().filter(|(_, story)| story.pool == pool);
     let mut steps = Vec::new();

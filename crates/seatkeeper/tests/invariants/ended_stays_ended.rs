@@ -1,5 +1,5 @@
-//! Once someone was told that a session is over, nothing brings it back: no heartbeat, and no restart after
-//! a server that was killed right after it had said so.
+//! A session reported as ended stays ended: neither a heartbeat nor a restart revives it, even if the server
+//! is killed right after the report.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use crate::house::{Client, House};
 
 const TTL_SECONDS: u64 = 2;
 
-/// By what somebody learns that a session is over.
+/// The answer that reports the end of a session.
 #[derive(Clone, Copy, Debug)]
 enum Told {
-    /// Its own heartbeat, which came too late.
+    /// A late heartbeat, answered with 410.
     Heartbeat,
-    /// A look at it.
+    /// A read of the session.
     Look,
-    /// Being given its seat.
+    /// An admission of another machine to the seat.
     Seat,
-    /// A release that was answered as already done.
+    /// A release of a session that is already over.
     Release,
 }
 
@@ -53,7 +53,7 @@ async fn a_heartbeat_after_the_end_does_not_renew_even_if_nobody_took_the_seat()
     assert_ne!(again["session_id"], session);
 }
 
-/// A session whose TTL is over, and that nobody has asked after since.
+/// Returns a session whose TTL is over, without any later request about the session.
 async fn expired_session(client: &Client, license: &License) -> Value {
     let session = client.acquire(&license.key, "holder").await.expect(201)["session_id"].clone();
     let grain = Duration::from_millis(5);

@@ -1,5 +1,5 @@
-//! A user has one session on a capacity, in the highest tier that was asked for, however many ask at once;
-//! and from its start to its end there is no instant in which the user has none or two.
+//! A user has one session on a capacity, in the highest requested tier, however many requests race; and from
+//! the first start to the last end, exactly one session is live at every instant.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use super::support::line::Line;
 use super::support::scene::{patient, text};
 use crate::house::Client;
 
-/// Requests that race in one round.
+/// Racing requests of a round.
 const AT_ONCE: usize = 8;
 
-/// Rounds at once, each on a capacity of its own.
+/// Concurrent rounds, each on its own capacity.
 const LANES: u64 = 16;
 
-/// Rounds that are played on one capacity: the later ones often find a session there.
+/// Rounds on one capacity. Later rounds often find a session from an earlier round.
 const ROUNDS_A_CAPACITY: u64 = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,14 +55,14 @@ async fn of_eight_racing_requests_the_highest_tier_wins_and_one_session_stands()
     assert!(of_pool.is_empty(), "on record, and not played: {of_pool:?}");
 }
 
-/// The session that stands on a capacity.
+/// The live session of a capacity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stands {
     session: String,
     tier: u8,
 }
 
-/// What one lane was answered.
+/// Counts of the answers in a lane.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     rounds: u64,
@@ -72,10 +72,10 @@ struct Told {
     released: u64,
 }
 
-/// What one lane did.
+/// The result of a lane.
 struct Played {
     told: Told,
-    /// With what stood there in the end.
+    /// The played capacities, with the live session at the end or `None`.
     capacities: Vec<(Capacity, Option<Stands>)>,
 }
 
@@ -104,7 +104,7 @@ async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
             played.capacities.push((capacity, stands.take()));
             capacity = Capacity::drawn(&mut dice);
         }
-        // Low tiers as well: were all drawn from three, nearly every round would have a 3.
+        // The highest tier of a round is random as well. Otherwise, nearly every round would contain a 3.
         let highest = 1 + dice.below(3);
         let tiers: Vec<u8> = (0..AT_ONCE).map(|_| (1 + dice.below(highest)) as u8).collect();
         stands = Some(race(&mut lines, &mut watch, capacity, &tiers, stands, &mut played.told).await);
@@ -117,8 +117,8 @@ async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
     played
 }
 
-/// Sends all at once, and checks the answers against each other, against a look in the middle of it, and
-/// against one afterwards. Gives what stands.
+/// Sends all requests of a round at once. Checks the answers against each other, against a search during the
+/// race, and against a search after the race. Returns the live session.
 async fn race(
     lines: &mut [Line],
     watch: &mut Line,
@@ -136,7 +136,7 @@ async fn race(
     told.rounds += 1;
     let shown = || format!("{before:?}, then {answers:#?}, and {seen:?} meanwhile");
 
-    // Every session that was there, by tier: what stood before, and what began.
+    // Every session of the round, by tier: the earlier session and the new sessions.
     let mut there: BTreeMap<u8, String> = before.iter().map(|was| (was.tier, was.session.clone())).collect();
     let first = before.as_ref().map_or(0, |was| was.tier);
     let mut created = 0;
@@ -160,7 +160,7 @@ async fn race(
     let known = |given: &Stands| there.get(&given.tier) == Some(&given.session);
     assert!(answers.iter().all(|(_, _, body)| known(&stands_of(body))), "{}", shown());
 
-    // Never two, and never none where one stood.
+    // The search never finds two sessions, and finds one whenever the round began with one.
     let one = seen.len() == 1 || (seen.is_empty() && before.is_none());
     assert!(one && seen.iter().all(known), "{}", shown());
 
@@ -187,12 +187,12 @@ async fn release(line: &mut Line, stands: Option<Stands>) {
     assert_eq!(line.ask(&format!("DELETE {PATH}/{session}"), None).await.0, 204);
 }
 
-/// The sessions of one capacity, as the log tells them: each ended once, but for the one that stands; an
-/// upgrade's end and the start after it are one step, with adjacent numbers and one time.
+/// Checks the audit log of one capacity: each session has one end, except the live session. An upgrade's end
+/// and the following start are one step, with adjacent sequence numbers and the same time.
 fn without_gap_or_overlap(mut stories: Vec<(&str, &Story)>, stands: Option<&Stands>) {
     stories.sort_unstable_by_key(|(_, story)| story.began_seq);
     for (at, (_, story)) in stories.iter().enumerate() {
-        // Nothing but a start and an end each is on record.
+        // The pool's records are alternately starts and ends.
         assert_eq!(story.began_seq, 2 * at as u64 + 1, "{stories:#?}");
         let Some(end) = &story.end else {
             assert_eq!(at + 1, stories.len(), "{stories:#?}");

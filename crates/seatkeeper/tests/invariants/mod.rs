@@ -1,4 +1,4 @@
-//! What must always hold, however many nodes are the server.
+//! Invariants of the product, valid in every topology. A new invariant is a module of its own.
 
 pub(crate) mod support;
 

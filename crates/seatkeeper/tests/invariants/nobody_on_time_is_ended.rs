@@ -1,4 +1,4 @@
-//! Under full load whoever heartbeats in time keeps the seat, and nobody is denied a seat that is free.
+//! Under full load, a holder that heartbeats in time keeps the seat, and a free seat is never denied.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +15,12 @@ use super::support::storm::{nodes, raging};
 use crate::TOPOLOGY;
 use crate::house::{Client, House};
 
-/// Connections that take, renew and give back seats of other licenses as fast as they can.
+/// Connections that take, renew and release seats of other licenses at full speed.
 const LOAD_CONNECTIONS: usize = 64;
 
 const TTL: Duration = Duration::from_secs(8);
 
-/// Holders that heartbeat when the server wants it, and as many that use most of their time.
+/// Holders that heartbeat at the suggested interval, and as many that heartbeat late, but in time.
 const HOLDERS: u32 = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,8 +80,8 @@ async fn nobody_is_denied_while_a_seat_is_free_or_ended_early_in_a_storm_beside_
     well_loaded(&load.await.expect("a load"));
 }
 
-/// Heartbeats until it is told that all is over; gives how many were in time. Whether one was in time is
-/// known for sure if its answer was there before the TTL since the last one was sent was over.
+/// Sends heartbeats until `over` is set, and returns the number of heartbeats. A heartbeat is surely in time
+/// if its answer arrives within the TTL since the previous heartbeat was sent.
 async fn hold(client: Client, session: Value, pause: Duration, over: Arc<AtomicBool>) -> u32 {
     let (mut last, mut beats) = (Instant::now(), 0);
     client.heartbeat(&session).await.expect(200);
@@ -102,7 +102,7 @@ async fn hold(client: Client, session: Value, pause: Duration, over: Arc<AtomicB
     beats
 }
 
-/// Loads the server through licenses of its own, on threads of its own.
+/// Loads the server over separate licenses, in a background task.
 async fn full_load(house: &House, duration: Duration) -> JoinHandle<Report> {
     let admin = house.admin();
     let mut license_keys = Vec::new();
@@ -123,7 +123,7 @@ fn target(house: &House, user: &str) -> Target {
     Target::new(house.url(), Some(&house.token(user))).expect("a target")
 }
 
-/// The load was one, and saw nothing wrong either.
+/// Requires a heavy load without an error or a violation.
 fn well_loaded(report: &Report) {
     assert_eq!((report.violations.count, report.errors_total()), (0, 0), "{report:?}");
     let enough = if TOPOLOGY.nodes() == 1 { 1_000 } else { 100 };

@@ -1,4 +1,4 @@
-//! A retry takes no second seat, and whoever holds a seat is never told that there is none.
+//! Acquires are idempotent: a retry takes no second seat, and a holder is never denied its own seat.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::support::raw::RawRequest;
 use super::support::scene::{License, patient, text};
 use crate::house::{Answer, Client};
 
-/// The same request, so many times at once.
+/// Number of equal requests at once.
 const AT_ONCE: usize = 50;
 
-/// Machines that ask so, one after another.
+/// Machines under test, in sequence.
 const MACHINES: usize = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,14 +43,14 @@ async fn fifty_acquires_whose_answers_were_thrown_away_and_a_retry_take_one_seat
     let license = License::make(&admin, 100, None).await;
     for number in 0..MACHINES {
         let machine = format!("machine-{number}");
-        // Some connections are gone before the server reads, others before it answers.
+        // Some connections close before the server reads, and some before the server answers.
         let pause = Duration::from_micros(500) * (number as u32 % 6);
         acquire_and_hang_up(&client, &license, &machine, pause).await;
         let retry = client.acquire(&license.key, &machine).await;
         assert!([200, 201].contains(&retry.status), "{:#}", retry.body);
     }
     assert_eq!(license.seats_used(&admin).await, MACHINES as u64);
-    // What was thrown away may still be under way; a server that has stopped has done all of it.
+    // Abandoned requests may still be in progress. A stopped server has finished every request.
     house.stop();
     admitted_once_each(&Books::of(&house.ledger()).await, &license, MACHINES);
 }
@@ -97,7 +97,8 @@ async fn acquire_at_once(client: &Client, license: &License, machine: &str) -> V
     asking.join_all().await
 }
 
-/// All were given the same session; one of them began it.
+/// Returns the session of the answers. Fails unless all answers agree and exactly one request started the
+/// session.
 fn the_one_session_of(answers: &[Answer]) -> String {
     let began = answers.iter().filter(|answer| answer.status == 201).count();
     let resumed = answers.iter().filter(|answer| answer.status == 200).count();
@@ -107,7 +108,7 @@ fn the_one_session_of(answers: &[Answer]) -> String {
     sessions.into_iter().next().expect("one")
 }
 
-/// Sends the same acquire on connections of their own, and closes each without reading.
+/// Sends equal acquires, each on its own connection, and closes the connections without reading.
 async fn acquire_and_hang_up(client: &Client, license: &License, machine: &str, pause: Duration) {
     let mut sending = Vec::with_capacity(AT_ONCE);
     for _ in 0..AT_ONCE {

@@ -1,4 +1,4 @@
-//! Someone who copies a device's identity cannot watch beside it: the two keep throwing each other out.
+//! A copied device identity does not allow a second screen: the two clients keep superseding each other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use super::support::scene::{patient, text};
 use super::support::subscriber::Subscriber;
 use crate::house::{Client, House};
 
-/// How often each of the two is heard of.
+/// Heartbeat interval of both clients.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often each is thrown out.
+/// Number of screens that a client must lose.
 const TURNS: usize = 60;
 
-/// Far more heartbeats than one of the two has in a turn, also while a busy machine keeps the other one waiting.
+/// Far more heartbeats than a client has in a turn, even if a busy machine delays the other client.
 const HEARTBEATS_MAX: usize = 1_000;
 
-/// A screen, as the client saw it that had it.
+/// A screen as its client saw it.
 struct Screen {
     session: String,
     asked_at: Instant,
     granted_at: Instant,
-    /// When each heartbeat was sent that was answered with 204.
+    /// Send times of the heartbeats that were answered with 204.
     heartbeats: Vec<Instant>,
 }
 
@@ -44,7 +44,7 @@ async fn two_clients_with_one_identity_never_watch_together_for_longer_than_a_he
     }
 }
 
-/// Watches, and comes back each time it is thrown out, until one of the two has done so often enough.
+/// Watches, and claims again after each loss, until one of the two clients has had `TURNS` screens.
 async fn watch(client: Client, device_limit: u32, over: &AtomicBool) -> Vec<Screen> {
     let mut screens: Vec<Screen> = Vec::new();
     while !over.load(Ordering::Relaxed) {
@@ -66,7 +66,7 @@ async fn watch(client: Client, device_limit: u32, over: &AtomicBool) -> Vec<Scre
     screens
 }
 
-/// A claim by the one identity; it shows the session that it had last.
+/// Claims a screen with the shared identity and the client's last session.
 async fn admitted(client: &Client, device_limit: u32, last: Option<&str>) -> Screen {
     let ask = json!({ "device_id": "tv-in-the-hall", "device_type": "tv", "session_id": last });
     let asked_at = Instant::now();
@@ -77,7 +77,7 @@ async fn admitted(client: &Client, device_limit: u32, last: Option<&str>) -> Scr
     Screen { session, asked_at, granted_at: Instant::now(), heartbeats: Vec::new() }
 }
 
-/// When it was sent, if the screen is still this one's.
+/// Sends a heartbeat. Returns the send time, or `None` if the session was superseded.
 async fn heartbeat(client: &Client, session: &str) -> Option<Instant> {
     let sent = Instant::now();
     let ask = json!({ "session_id": session });
@@ -89,7 +89,7 @@ async fn heartbeat(client: &Client, session: &str) -> Option<Instant> {
     }
 }
 
-/// Once the other's claim is granted that came after ours, the next heartbeat of ours says so.
+/// Checks that our session is never renewed after a later claim of the other client was granted.
 fn never_together(ours: &[Screen], theirs: &[Screen]) {
     for our in ours {
         let later = theirs.iter().filter(|their| their.asked_at > our.granted_at);
@@ -99,7 +99,8 @@ fn never_together(ours: &[Screen], theirs: &[Screen]) {
     }
 }
 
-/// Books see to it that no holder is admitted while it is in.
+/// Checks the audit log: every admission but the last was superseded. `Books` itself checks that no holder is
+/// admitted twice.
 async fn on_record(house: &House, subscriber: &Subscriber, admissions: usize) {
     let books = Books::of(&house.ledger()).await;
     let stories: Vec<_> = books.stories().filter(|(_, story)| story.pool == subscriber.user).collect();

@@ -1,5 +1,5 @@
-//! The same request for a capacity, any number of times, gives one session: at once, after answers that were
-//! lost, and after the server was killed in between.
+//! A request for a capacity is idempotent: any number of equal requests give one session, at once, after lost
+//! answers, and across a kill of the server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use super::support::raw::RawRequest;
 use super::support::scene::{patient, text};
 use crate::house::{Answer, Client, House};
 
-/// The same request, so many times at once.
+/// Number of equal requests at once.
 const AT_ONCE: usize = 50;
 
-/// Capacities that are asked for so.
+/// Capacities under test.
 const CAPACITIES: usize = 20;
 
-/// Capacities that are asked for while the server is killed.
+/// Capacities under test while the server is killed.
 const CAPACITIES_A_KILL: usize = 4;
 
-/// Of the times that other tests kill their server, one in so many.
+/// Divisor of the usual number of kills.
 const KILL_EVERY: u64 = 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,14 +51,14 @@ async fn fifty_requests_whose_answers_were_thrown_away_and_fifty_more_create_one
     let mut all = Vec::new();
     for number in 0..CAPACITIES {
         let capacity = Capacity::drawn(&mut dice);
-        // Some connections are gone before the server reads, others before it answers.
+        // Some connections close before the server reads, and some before the server answers.
         put_and_hang_up(&client, capacity, Duration::from_micros(500) * (number as u32 % 6)).await;
         let (session, created) = the_one_session_of(&put_at_once(&client, capacity).await);
         assert!(created <= 1);
         assert_eq!(the_one_session_of(&put_at_once(&client, capacity).await), (session, 0));
         all.push(capacity);
     }
-    // What was thrown away may still be under way; a server that has stopped has done all of it.
+    // Abandoned requests may still be in progress. A stopped server has finished every request.
     house.stop();
     one_each_on_record(&house, &all).await;
 }
@@ -73,7 +73,7 @@ async fn fifty_requests_into_a_killed_server_and_fifty_after_its_restart_create_
         let asking = capacities.iter().map(|&capacity| put_at_once_while_it_lives(&client, capacity));
         let mut asking: JoinSet<_> = asking.collect();
         let mut told = Vec::new();
-        // From none at all to most of them.
+        // The delay is random, so that the kill comes before, between or after the answers.
         let patience = Duration::from_millis(dice.below(120));
         let _ = tokio::time::timeout(patience, async {
             while let Some(one) = asking.join_next().await {
@@ -109,7 +109,7 @@ async fn put_at_once(client: &Client, capacity: Capacity) -> Vec<Answer> {
     answers
 }
 
-/// Gives the answers that came.
+/// Starts equal requests at once. The returned future gives the answers that arrived.
 fn put_at_once_while_it_lives(
     client: &Client,
     capacity: Capacity,
@@ -127,7 +127,8 @@ fn put_at_once_while_it_lives(
     async move { (capacity, asking.join_all().await.into_iter().filter_map(Result::ok).collect()) }
 }
 
-/// All were given the same session. Gives it, and how many were told that they created it.
+/// Returns the session of the answers, on which all must agree, and the number of answers with status
+/// `created`.
 #[track_caller]
 fn the_one_session_of(answers: &[Answer]) -> (String, usize) {
     let told = |status: u16, word: &str| {
@@ -140,7 +141,7 @@ fn the_one_session_of(answers: &[Answer]) -> (String, usize) {
     (sessions.into_iter().next().expect("one"), created)
 }
 
-/// Sends the same request on connections of their own, and closes each without reading.
+/// Sends equal requests, each on its own connection, and closes the connections without reading.
 async fn put_and_hang_up(client: &Client, capacity: Capacity, pause: Duration) {
     let mut sending = Vec::with_capacity(AT_ONCE);
     for _ in 0..AT_ONCE {
@@ -157,7 +158,7 @@ async fn put_and_hang_up(client: &Client, capacity: Capacity, pause: Duration) {
     sending.join_all().await;
 }
 
-/// Each of the capacities began once, and is live.
+/// Requires exactly one session on record for each capacity, and the session to be live.
 async fn one_each_on_record(house: &House, capacities: &[Capacity]) {
     let books = Books::of_tenant(&house.ledger(), TENANT).await;
     let stories: Vec<_> = books.stories().map(|(_, story)| story).collect();

@@ -1,10 +1,10 @@
-//! A seat whose holder went silent comes back by itself: at once for whoever asks, and on record within
-//! seconds.
+//! A silent holder's seat becomes free by itself: for the next claim as soon as the TTL is over, and on
+//! record within seconds.
 //!
-//! When the TTL is over is known to its clients as far as the round trip of the last heartbeat allows: not
-//! before it was sent plus the TTL, and not after it was answered plus the TTL. A claim that was answered
-//! before the one must be denied, a claim that was sent after the other must be admitted; the log then
-//! tells the registry's time to the millisecond.
+//! Clients know the moment of expiry only within the round trip of the last heartbeat: at the earliest when
+//! the heartbeat was sent plus the TTL, at the latest when the heartbeat was answered plus the TTL. A claim
+//! answered before the earliest moment must be denied; a claim sent after the latest moment must be admitted.
+//! The audit log then gives the registry's time to the millisecond.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use crate::house::{Client, House};
 const TTL_SECONDS: u64 = 2;
 const TTL: Duration = Duration::from_secs(TTL_SECONDS);
 
-/// Two clocks that count whole milliseconds.
+/// Rounding of two clocks that count whole milliseconds.
 const CLOCK_GRAIN: Duration = Duration::from_millis(2);
 
-/// Between two heartbeats of those who live.
+/// Heartbeat interval of live holders.
 const BEAT: Duration = Duration::from_millis(300);
 
-/// Between two claims of the newcomer.
+/// Pause between two claims of the newcomer.
 const PROBE: Duration = Duration::from_millis(5);
 
-/// How soon the sweeper has put an expired session on record.
+/// Time limit for the sweeper to record an expiry.
 const ON_RECORD_WITHIN: Duration = Duration::from_secs(5);
 
-/// A holder that has stopped, and when it last gave a sign.
+/// A holder that has gone silent, with the times of its last heartbeat.
 struct Silent {
     session: Value,
     sent: Instant,
@@ -40,7 +40,7 @@ struct Silent {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_holders_seat_can_be_taken_the_moment_its_ttl_is_over_and_not_before() {
-    // A denial that names the holders looks at them, and what is over ends when it is looked at.
+    // A denial that shows the holders reads the pool, and reading a pool ends its expired sessions.
     let house = patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"), ("LICENSES_SHOW_HOLDERS", "false")]);
     let license = License::make(&house.admin(), 3, Some(TTL_SECONDS)).await;
     let client = house.client("holder");
@@ -54,7 +54,7 @@ async fn a_silent_holders_seat_can_be_taken_the_moment_its_ttl_is_over_and_not_b
         ended_by_the_claim(&house, &silent, &taken).await;
         client.release(&taken).await.expect(204);
     }
-    // Whoever gave signs in time held on; a heartbeat that was refused has failed the test.
+    // Live holders kept their seats. A refused heartbeat would have failed the test.
     assert_eq!(license.seats_used(&house.admin()).await, 2);
     drop(others);
 }
@@ -85,7 +85,7 @@ async fn the_sweeper_puts_a_silent_holders_end_on_record_within_five_seconds() {
     drop(others);
 }
 
-/// Two machines that hold a seat and heartbeat until they are dropped.
+/// Starts two machines that hold a seat and heartbeat until the returned set is dropped.
 async fn keep_two_seats(client: &Client, license: &License) -> JoinSet<()> {
     let mut machines = JoinSet::new();
     let held = Arc::new(tokio::sync::Barrier::new(3));
@@ -113,7 +113,7 @@ async fn hold_and_go_silent(client: &Client, license: &License, machine: &str) -
     Silent { session, sent, answered: Instant::now() }
 }
 
-/// Asks again and again, and holds each answer against what is known of the silent holder.
+/// Claims again and again, and checks each answer against the possible moments of expiry.
 async fn take_when_free(client: &Client, license: &License, machine: &str, silent: &Silent) -> Value {
     let mut probes = tokio::time::interval(PROBE);
     let mut denied = 0;
@@ -134,7 +134,7 @@ async fn take_when_free(client: &Client, license: &License, machine: &str, silen
     }
 }
 
-/// The log tells the same to the millisecond, and that it was the claim that ended the silent session.
+/// Checks in the audit log, to the millisecond, that the claim ended the silent session after its expiry.
 async fn ended_by_the_claim(house: &House, silent: &Silent, taken: &Value) {
     let books = Books::of(&house.ledger()).await;
     let (old, new) = (books.story(&text(&silent.session)), books.story(&text(taken)));

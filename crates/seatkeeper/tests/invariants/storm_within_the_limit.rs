@@ -1,4 +1,4 @@
-//! N seats are never N+1 sessions, whatever clients do and in whatever order they do it.
+//! A license of N seats never has N+1 sessions, whatever clients do and in whatever order.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::support::scene::{License, patient};
 use super::support::storm::{no_other_errors, nodes, raging};
 use crate::house::{Client, House};
 
-/// Short, so that the seats of clients that crashed come free while the storm goes on.
+/// Short, so that seats of crashed clients become free while the storm goes on.
 const TTL_SECONDS: u64 = 2;
 
-/// Rounds at once.
+/// Concurrent rounds.
 const LANES: usize = 4;
 
-/// Seats of the licenses, and how many there are of each: a round has twice as many clients as seats, so
-/// small ones get more rounds for the time.
+/// Seats of the licenses, and number of licenses of each size. A round has twice as many clients as seats, so
+/// small licenses get more rounds in the same time.
 const SEATS: [(u32, usize); 12] =
     [(2, 8), (3, 8), (4, 8), (5, 6), (7, 4), (8, 4), (12, 4), (16, 2), (24, 1), (32, 1), (48, 1), (64, 1)];
 
@@ -57,7 +57,7 @@ async fn storm(house: &House, licenses: &[License], rounds: u32, seed: u64) -> V
     raging(storm).await
 }
 
-/// A storm in which something never happened has not tested it.
+/// Fails if any kind of event never happened, because the storm has then tested too little.
 fn everything_happened(seen: &Statistics, rounds: u32) {
     assert_eq!(seen.rounds, u64::from(rounds));
     assert!(no_other_errors(&seen.errors), "{:?}", seen.errors);
@@ -67,7 +67,7 @@ fn everything_happened(seen: &Statistics, rounds: u32) {
     assert!(counts.into_iter().all(|&count| count > 0), "{seen:?}");
 }
 
-/// From the audit log: by the product's proof, by the records one by one, and by their times alone.
+/// Checks the audit log three times: with `audit verify`, record by record, and by the recorded times alone.
 async fn on_record(house: &House, licenses: &[License], seen: &Statistics) {
     let proof = proof_of(&house.ledger()).await;
     println!("{proof:?}");

@@ -1,7 +1,8 @@
-//! For every session the billed time is the time it was live: no window twice, none missed, rounded once.
+//! The billed time of every session equals its live time: no window is billed twice, no window is missed, and
+//! the total is rounded once.
 //!
-//! Ninety days pass on a clock that the test turns, over a server that is stopped, or drops dead, and starts
-//! again, and a sink that fails in every way it can.
+//! Ninety days pass on a manual clock. Meanwhile the server is stopped or killed and restarted, and the sink
+//! fails in every possible way.
 
 mod lives;
 mod office;
@@ -57,7 +58,7 @@ async fn what_the_sink_has_is_the_exact_total_of_each_session_rounded_once() {
     check(&lives, &taken, emitted);
 }
 
-/// A sink that keeps its word about duplicates and is otherwise as bad as can be.
+/// Returns the plan of a sink that recognises duplicates, but fails in every other way.
 fn fickle(seed: u64) -> impl FnMut(&str) -> Do + Send {
     let (mut dice, mut has) = (Dice::new(seed, 1), std::collections::HashSet::new());
     move |key| {
@@ -75,7 +76,7 @@ fn fickle(seed: u64) -> impl FnMut(&str) -> Do + Send {
     }
 }
 
-/// What must be true of all that the sink took, however often it took it.
+/// Checks the batches that the sink accepted, duplicates included.
 fn check(lives: &Lives, taken: &[Taken], emitted: RegistryTime) {
     let mut records: HashMap<String, Record> = HashMap::new();
     let mut batches: BTreeMap<String, u64> = BTreeMap::new();
@@ -96,7 +97,7 @@ fn check(lives: &Lives, taken: &[Taken], emitted: RegistryTime) {
         let (starts, ends) = (time(&record.window_start_utc), time(&record.window_end_utc));
         assert_eq!(*windows.entry(starts).or_insert(ends), ends, "two windows that start at {starts}");
     }
-    // A window may have followed the last one that was asked for.
+    // The last window may end after the emission that the test ran last.
     let last = windows.values().max().expect("a window");
     let end = RegistryTime::from_millis(last.timestamp_millis() as u64);
     assert!(end >= emitted);

@@ -1,11 +1,12 @@
-//! What is so only where a server is one process and its ledger is a file.
+//! Invariants of the embedded server alone: one process, with its ledger in a file.
 
-/// Ninety days pass on a clock of the test's own, which the registry in the process reads.
+/// Billing over ninety days. A manual clock drives the registry in the process.
 mod billed_exactly;
-/// Live sessions go with the process, and come back from its ledger. Redis keeps them where there are nodes, and
-/// is killed in `failover`.
+/// Recovery from the ledger after `kill -9`. With several nodes, sessions live in Redis, and `failover` kills
+/// Redis.
 mod nothing_answered_is_lost;
-/// A data directory has one owner.
+/// Ownership of a data directory by one process.
 mod one_process_a_directory;
-/// What one process had accepted, it answers; nodes that stop together wait for one another's records.
+/// Shutdown under load. One process answers every accepted request; nodes that stop together wait for one
+/// another's commits.
 mod shutdown_answers_all;

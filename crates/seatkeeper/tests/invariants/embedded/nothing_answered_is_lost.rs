@@ -1,5 +1,5 @@
-//! Whatever was answered is still true after the server was killed in the middle of load: admissions are
-//! there, releases stay released, each change is on record once, and the seats are right.
+//! Every answer still holds after the server was killed under load: admissions are live, releases stay
+//! released, each change is on record exactly once, and seats are counted correctly.
 
 use std::time::SystemTime;
 
@@ -13,10 +13,10 @@ use crate::invariants::support::knobs;
 use crate::invariants::support::machine::{Machine, Seat};
 use crate::invariants::support::scene::{License, patient, text};
 
-/// Long enough that nobody expires while the tests run.
+/// TTL, long enough that no session expires while the tests run.
 const TTL_SECONDS: u64 = 3_600;
 
-/// The server is killed after this many answers at least, and up to so many more.
+/// The server is killed after `ANSWERS_MIN` answers, and up to `ANSWERS_SPREAD` more.
 const ANSWERS_MIN: u64 = 20;
 const ANSWERS_SPREAD: u64 = 200;
 
@@ -74,13 +74,13 @@ async fn the_time_without_a_server_does_not_count_against_the_holders() {
     client.heartbeat(&session).await.expect(200);
 }
 
-/// A registry in memory starts its clock here, unless the log is ahead.
-#[expect(clippy::disallowed_methods, reason = "it decides nothing; the test compares with it")]
+/// Reads the wall clock, from which a registry in memory starts unless the audit log is ahead.
+#[expect(clippy::disallowed_methods, reason = "the test only compares with the time")]
 fn wall_clock() -> DateTime<Utc> {
     SystemTime::now().into()
 }
 
-/// The first thing that the machine was answered and that is not on record.
+/// Returns the first answer to the machine that is not on record.
 fn missing_of(machine: &Machine, books: &Books) -> Option<String> {
     for session in &machine.admitted {
         let story = books.story(session);
@@ -101,7 +101,7 @@ fn missing_of(machine: &Machine, books: &Books) -> Option<String> {
     }
 }
 
-/// A held session has a full TTL since the restart, and can be renewed.
+/// Checks that a held session has a full TTL since the restart, and that a heartbeat renews it.
 async fn lives_on(machine: &Machine, client: &Client, killed_at: DateTime<Utc>) {
     let Seat::Held(session) = &machine.seat else { return };
     let shown = client.get(&format!("/api/v1/licenses/sessions/{session}")).await.expect(200);
@@ -113,7 +113,8 @@ async fn lives_on(machine: &Machine, client: &Client, killed_at: DateTime<Utc>) 
     client.heartbeat(&session.as_str().into()).await.expect(200);
 }
 
-/// The registry holds what the log gives, and nobody is in it who did not ask.
+/// Checks that the registry and the audit log agree on the live sessions, and that every live session was
+/// claimed.
 async fn seats_are_right(license: &License, crowd: &Crowd, books: &Books, admin: &Client) {
     let on_record = books.live(&license.id);
     assert_eq!(license.seats_used(admin).await, on_record.len() as u64, "{license:?}: {on_record:?}");

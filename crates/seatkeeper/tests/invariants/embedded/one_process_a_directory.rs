@@ -1,4 +1,4 @@
-//! One process owns a data directory, for as long as it lives.
+//! A data directory belongs to one process, as long as the process lives.
 
 use std::process::Output;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::house::{House, command};
 
-/// A server that is refused says so at once.
+/// Time limit within which a refused server exits.
 const REFUSED_WITHIN: Duration = Duration::from_secs(30);
 
 #[tokio::test]
@@ -31,7 +31,7 @@ fn a_killed_server_leaves_its_directory_to_the_next() {
     }
 }
 
-/// A second server, until it ends by itself.
+/// Starts a second server in the same directory, and waits until the process exits.
 async fn serve_in(house: &House) -> Output {
     let mut serve = Command::from(command(&[]));
     serve.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(house.data_dir()).kill_on_drop(true);

@@ -1,4 +1,4 @@
-//! A server that is asked to stop answers what it has taken on, and all of that is on record.
+//! After SIGTERM, a server answers every request that it has accepted, and every answer is on record.
 
 use tokio::net::TcpStream;
 
@@ -9,7 +9,7 @@ use crate::invariants::support::machine::Seat;
 use crate::invariants::support::raw::RawRequest;
 use crate::invariants::support::scene::{License, patient};
 
-/// Stops and starts.
+/// Number of stops and starts.
 const TIMES: u64 = 5;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -60,7 +60,7 @@ async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answere
     assert_eq!(Books::of(&house.ledger()).await.live(&license.id).len(), 1);
 }
 
-/// Whoever had no answer was not served: a request that was is on record and answered.
+/// Checks that a request without an answer changed nothing: every change on record was answered.
 fn all_on_record_was_answered(time: u64, crowd: &Crowd, books: &Books) {
     for machine in &crowd.machines {
         let live = books.live(&machine.license.id);

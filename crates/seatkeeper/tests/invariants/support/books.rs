@@ -1,5 +1,4 @@
-//! The audit log, read beside the server and folded by code that shares nothing with the product's own
-//! replay.
+//! The audit log, read beside the server and folded by code that is independent of the product's replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,10 +9,10 @@ use seatkeeper_ledger::{Ledger, Location};
 
 use crate::house::TENANT;
 
-/// Records a read takes at once.
+/// Records of a page.
 const PAGE: u32 = 1_000;
 
-/// All that the log of one tenant told so far.
+/// The state of a tenant's pools and sessions, folded from the audit log so far.
 #[derive(Debug)]
 pub(crate) struct Books {
     tenant: TenantId,
@@ -25,12 +24,12 @@ pub(crate) struct Books {
 #[derive(Debug, Default)]
 struct PoolBooks {
     seq: u64,
-    /// Session by holder.
+    /// Live session ids by holder.
     live: BTreeMap<String, String>,
     denials: u64,
 }
 
-/// A session, as the log tells it. Times are the registry's, in milliseconds.
+/// A session in the audit log. Times are the registry's, in milliseconds.
 #[derive(Debug)]
 pub(crate) struct Story {
     pub(crate) pool: String,
@@ -39,12 +38,12 @@ pub(crate) struct Story {
     pub(crate) tier: u8,
     pub(crate) began: u64,
     pub(crate) began_seq: u64,
-    /// What its device calls itself.
+    /// The device's name, given by the device.
     pub(crate) device_name: Option<String>,
     pub(crate) end: Option<End>,
 }
 
-/// Its end.
+/// The end of a session.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) at: u64,
@@ -55,7 +54,7 @@ pub(crate) struct End {
 }
 
 impl Default for Books {
-    /// Nothing of the usual tenant's.
+    /// Returns empty books of the default tenant.
     fn default() -> Self {
         Self::empty(TENANT)
     }
@@ -66,20 +65,20 @@ impl Books {
         Self { tenant: tenant.into(), last_id: 0, pools: HashMap::new(), sessions: HashMap::new() }
     }
 
-    /// Books of all that is on record of the usual tenant.
+    /// Reads the books of the default tenant.
     pub(crate) async fn of(ledger: &Location) -> Self {
         Self::of_tenant(ledger, TENANT).await
     }
 
-    /// Books of all that is on record of a tenant.
+    /// Reads the books of a tenant.
     pub(crate) async fn of_tenant(ledger: &Location, tenant: &str) -> Self {
         let mut books = Self::empty(tenant);
         books.catch_up(ledger).await;
         books
     }
 
-    /// Reads what came since the last time. Fails the test if a record is missing, there twice, or above
-    /// the limit.
+    /// Reads the records since the last call. Fails the test if a record is missing, duplicated or above the
+    /// limit.
     pub(crate) async fn catch_up(&mut self, ledger: &Location) {
         for record in records_after(ledger, &self.tenant, self.last_id).await {
             assert!(record.id > self.last_id, "records out of order: {record:?}");
@@ -90,35 +89,35 @@ impl Books {
         }
     }
 
-    /// A session that must be on record.
+    /// Returns a session, and fails the test if the session is not on record.
     #[track_caller]
     pub(crate) fn story(&self, session: &str) -> &Story {
         self.sessions.get(session).unwrap_or_else(|| panic!("session {session} is not on record"))
     }
 
-    /// Every session that ever began.
+    /// Returns every session that ever began, with its id.
     pub(crate) fn stories(&self) -> impl Iterator<Item = (&str, &Story)> {
         self.sessions.iter().map(|(id, story)| (id.as_str(), story))
     }
 
-    /// How many claims a pool denied.
+    /// Returns the number of claims that a pool denied.
     pub(crate) fn denials(&self, pool: &str) -> u64 {
         self.pools.get(pool).map_or(0, |pool| pool.denials)
     }
 
-    /// The sessions of a pool that are live: holder and id.
+    /// Returns holder and session id of a pool's live sessions.
     pub(crate) fn live(&self, pool: &str) -> Vec<(&str, &str)> {
         let pool = self.pools.get(pool).into_iter().flat_map(|pool| &pool.live);
         pool.map(|(holder, id)| (holder.as_str(), id.as_str())).collect()
     }
 
-    /// The most sessions that a pool ever had at one instant, by the times on record alone.
+    /// Returns the most sessions that a pool ever had at one instant, computed from the recorded times alone.
     pub(crate) fn most_at_once(&self, pool: &str) -> i64 {
         let mut steps = Vec::new();
         for story in self.sessions.values().filter(|story| story.pool == pool) {
             let ended = story.end.as_ref().map_or(u64::MAX, |end| end.at);
-            // A seat that was given back is free in the same millisecond, and a session that lived for
-            // less than one was there at no instant.
+            // A released seat is free in the same millisecond. A session shorter than a millisecond counts at
+            // no instant.
             if ended > story.began {
                 steps.extend([(story.began, 1), (ended, -1)]);
             }
@@ -174,7 +173,7 @@ impl Story {
         }
     }
 
-    /// Why it ended; none: it is live.
+    /// Returns the end reason, or `None` for a live session.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.end.as_ref().map(|end| end.reason.as_str())
     }
@@ -192,7 +191,7 @@ impl End {
     }
 }
 
-/// The product's own proof, on the log as it stands; fails the test with the finding if there is none.
+/// Verifies the audit log as `audit verify` does. Fails the test with the finding if the log does not verify.
 pub(crate) async fn proof_of(ledger: &Location) -> Proof {
     let ledger = Ledger::open_read_only(ledger.clone()).await.expect("a ledger");
     let verdict = ledger.verify(|_| ()).await.expect("a verdict");

@@ -1,4 +1,4 @@
-//! Capacities to play on.
+//! Capacities for the invariants' tests.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -6,18 +6,18 @@ use uuid::Uuid;
 use super::dice::Dice;
 use crate::house::{Client, House};
 
-/// The tenant of all of them.
+/// The tenant of every capacity.
 pub(crate) const TENANT: &str = "6f1d2c3b-0d5e-4f7a-9b8c-1a2b3c4d5e6f";
 
-/// Where they are put.
+/// The path of the capacity API.
 pub(crate) const PATH: &str = "/api/v1/capacities/sessions";
 
-/// A client that asks for them.
+/// Returns a client of a service that claims capacities for users.
 pub(crate) fn client(house: &House) -> Client {
     house.client_with(house.token_of(TENANT, "portal", "service"))
 }
 
-/// One user on one capacity.
+/// A user and a capacity: one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Capacity {
     user: Uuid,
@@ -25,13 +25,13 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// One that nobody asked for yet.
+    /// Draws a new random user and capacity.
     pub(crate) fn drawn(dice: &mut Dice) -> Self {
         let mut id = || Uuid::from_u64_pair(dice.below(u64::MAX), dice.below(u64::MAX));
         Self { user: id(), capacity: id() }
     }
 
-    /// A request for it in this tier.
+    /// Returns the request body in a tier.
     pub(crate) fn ask(&self, tier: u8) -> Value {
         json!({
             "userObjectId": self.user,
@@ -41,12 +41,12 @@ impl Capacity {
         })
     }
 
-    /// Where its session is looked for.
+    /// Returns the path that searches the session.
     pub(crate) fn search(&self) -> String {
         format!("{PATH}?userObjectId={}&capacityId={}", self.user, self.capacity)
     }
 
-    /// The pool on record.
+    /// Returns the pool's name in the ledger.
     pub(crate) fn pool(&self) -> String {
         format!("{}/{}", self.user, self.capacity)
     }

@@ -1,4 +1,4 @@
-//! Machines that all work at once, until their server is gone.
+//! Machines that work concurrently until the server is gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use super::machine::Machine;
 use super::scene::License;
 use crate::house::Client;
 
-/// Machines that want a seat for each license, beyond its seats.
+/// Machines per license beyond its seats.
 const IN_VAIN: u32 = 2;
 
 /// Machines on several licenses.
@@ -37,7 +37,7 @@ impl Crowd {
         Self { machines: machines.collect() }
     }
 
-    /// Lets all of them work until they have no answer any more.
+    /// Starts every machine. A machine works until it gets no answer.
     pub(crate) fn start(self, client: &Client) -> AtWork {
         let answers = Arc::new(Answers::default());
         let machines = self.machines.into_iter();
@@ -47,8 +47,8 @@ impl Crowd {
 }
 
 impl AtWork {
-    /// Waits until they had so many answers that changed something. Fails the test if one of them breaks
-    /// off before.
+    /// Waits until the machines have had `answers` answers that changed state. Fails the test if a machine
+    /// stops earlier.
     pub(crate) async fn had(&mut self, answers: u64) {
         while self.answers.count.load(Ordering::Relaxed) < answers {
             tokio::select! {
@@ -61,7 +61,7 @@ impl AtWork {
         }
     }
 
-    /// Waits until all have noticed that the server is gone.
+    /// Waits until every machine has noticed that the server is gone.
     pub(crate) async fn gather(self) -> Crowd {
         Crowd { machines: self.machines.join_all().await }
     }

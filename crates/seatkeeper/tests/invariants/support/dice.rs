@@ -1,18 +1,18 @@
-//! Seeded chance.
+//! Seeded random numbers.
 
-/// SplitMix64: the same seed gives the same throws on every machine.
+/// SplitMix64: a seed gives the same sequence on every machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// Dice of their own for each `number` under one seed.
+    /// Creates an independent sequence for each `number` under a seed.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut dice = Self(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
         dice.throw();
         dice
     }
 
-    /// A number from 0 on, below `below`.
+    /// Returns a random number from 0 to `below - 1`.
     pub(crate) fn below(&mut self, below: u64) -> u64 {
         self.throw() % below
     }

@@ -1,4 +1,4 @@
-//! A connection that stays open, for tests that ask for more than a proper client has the time for.
+//! A persistent HTTP connection, for tests that send more requests than a full client could.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -8,7 +8,7 @@ use crate::house::Client;
 
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// One request at a time.
+/// A connection with one request in flight.
 pub(crate) struct Line {
     stream: TcpStream,
     headers: String,
@@ -26,7 +26,8 @@ impl Line {
         Self { stream, headers, came: Vec::new() }
     }
 
-    /// Sends a request (`what` is its method and path) and gives the status and the body of its answer.
+    /// Sends a request, and returns the status and the body of the response. `what` is the method and the
+    /// path.
     pub(crate) async fn ask(&mut self, what: &str, body: Option<&Value>) -> (u16, Value) {
         let body = body.map(Value::to_string).unwrap_or_default();
         let (headers, length) = (&self.headers, body.len());

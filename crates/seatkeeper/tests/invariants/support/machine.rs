@@ -1,4 +1,4 @@
-//! A machine that takes, keeps and gives back a seat, and remembers what it was answered.
+//! A machine that takes, keeps and releases a seat, and remembers the answers.
 
 use serde_json::Value;
 
@@ -6,33 +6,33 @@ use super::dice::Dice;
 use super::scene::{License, text};
 use crate::house::{Answer, Client};
 
-/// What a machine knows of its seat.
+/// The machine's knowledge of its seat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seat {
-    /// It has none.
+    /// The machine has no seat.
     None,
-    /// It asked and had no answer.
+    /// A claim was sent, without an answer.
     Asked,
-    /// It was told that it has this session.
+    /// A claim was answered with this session.
     Held(String),
-    /// It gave this session back and had no answer.
+    /// A release of this session was sent, without an answer.
     Leaving(String),
 }
 
-/// A machine, and all that it was answered.
+/// A machine with its history of answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) license: License,
     pub(crate) seat: Seat,
-    /// Sessions it was told it has, in order.
+    /// Sessions from answered claims, in order.
     pub(crate) admitted: Vec<String>,
-    /// Sessions it was told it gave back.
+    /// Sessions from answered releases.
     pub(crate) released: Vec<String>,
     dice: Dice,
 }
 
-/// The server is gone.
+/// The error of a request to a dead server.
 pub(crate) struct NoAnswer;
 
 impl Machine {
@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// Does one thing. Says whether an answer changed something or rests on what was changed.
+    /// Performs one random step. Returns true if the answer changed state or rests on a change.
     pub(crate) async fn turn(&mut self, client: &Client) -> Result<bool, NoAnswer> {
         match (self.seat.clone(), self.dice.below(10)) {
             (Seat::None | Seat::Asked, _) => self.acquire(client).await,
@@ -100,7 +100,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A release and its retry: the first of the answers is enough to know that the seat is gone.
+    /// Sends a release twice at once. Either answer is enough to know that the seat is free.
     async fn release_twice(&mut self, client: &Client, session: String) -> Result<(), NoAnswer> {
         self.seat = Seat::Leaving(session.clone());
         let (one, other) = tokio::join!(client.try_release(&session), client.try_release(&session));
@@ -136,7 +136,7 @@ fn answered(answer: Result<Answer, reqwest::Error>) -> Result<Answer, NoAnswer> 
     answer.map_err(|_| NoAnswer)
 }
 
-/// The house's client where the server may be dead.
+/// Requests of the house's `Client` to a server that may be dead.
 trait MayBeDead {
     async fn try_acquire(&self, key: &Value, machine: &str) -> reqwest::Result<Answer>;
     async fn try_heartbeat(&self, session: &str) -> reqwest::Result<Answer>;

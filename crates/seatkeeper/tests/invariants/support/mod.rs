@@ -1,5 +1,5 @@
-//! What the tests share.
-#![allow(dead_code, reason = "not every topology uses all of it")]
+//! Helpers of the invariants' tests.
+#![allow(dead_code, reason = "each topology uses a part of the module")]
 
 pub(crate) mod books;
 pub(crate) mod capacity;

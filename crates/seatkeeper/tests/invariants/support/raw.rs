@@ -1,4 +1,4 @@
-//! A request as bytes on a connection of its own, for clients that hang up or take their time.
+//! A request as raw bytes on its own connection, for clients that hang up or are slow.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use super::scene::License;
 use crate::house::Client;
 
-/// A connection and the request that goes over it.
+/// A connection with a prepared request.
 pub(crate) struct RawRequest {
     stream: TcpStream,
     head: String,
@@ -15,13 +15,14 @@ pub(crate) struct RawRequest {
 }
 
 impl RawRequest {
-    /// An acquire. `header` is one more line of the head, or nothing.
+    /// Connects with an acquire. `header` is an extra header line, or empty.
     pub(crate) async fn acquire(client: &Client, license: &License, machine: &str, header: &str) -> Self {
         let ask = json!({ "license_key": license.key, "machine_id": machine });
         Self::connect(client, "POST /api/v1/licenses/acquire", &ask, header).await
     }
 
-    /// Connects; nothing is sent yet. `what` is the method and the path.
+    /// Connects, and sends nothing yet. `what` is the method and the path, `header` an extra header line, or
+    /// empty.
     pub(crate) async fn connect(client: &Client, what: &str, body: &Value, header: &str) -> Self {
         let address = client.url().strip_prefix("http://").expect("plain HTTP");
         let body = body.to_string();
@@ -43,7 +44,8 @@ impl RawRequest {
         self.stream.write_all(self.body.as_bytes()).await.expect("a body that is sent");
     }
 
-    /// Reads until the answer's first line begins with `HTTP/1.1` and `status`, and gives all that came.
+    /// Reads a response head. Fails the test if the status is not `status`. Returns the bytes received so
+    /// far.
     pub(crate) async fn answered(&mut self, status: u16) -> String {
         let (mut came, wanted) = (Vec::new(), format!("HTTP/1.1 {status} "));
         loop {

@@ -1,4 +1,4 @@
-//! Licenses to play on.
+//! Licenses for the invariants' tests.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(crate) struct License {
 }
 
 impl License {
-    /// Makes one; without a TTL of its own it has the server's.
+    /// Creates a license. Without `ttl_seconds`, the server's default TTL applies.
     pub(crate) async fn make(admin: &Client, seats: u32, ttl_seconds: Option<u64>) -> Self {
         let ask = json!({ "max_seats": seats, "ttl_seconds": ttl_seconds });
         let made = admin.post("/api/v1/admin/licenses", ask).await.expect(201);
@@ -21,24 +21,24 @@ impl License {
         Self { id, key: made["license_key"].clone(), seats }
     }
 
-    /// Its key as text.
+    /// Returns the license key as text.
     pub(crate) fn key(&self) -> String {
         self.key.as_str().expect("a key").to_owned()
     }
 
-    /// Seats that are held, as the registry counts them.
+    /// Returns the number of taken seats, as the registry counts.
     pub(crate) async fn seats_used(&self, admin: &Client) -> u64 {
         let shown = admin.get(&format!("/api/v1/admin/licenses/{}", self.id)).await.expect(200);
         shown["seats_used"].as_u64().expect("a number")
     }
 
-    /// Gives it another number of seats.
+    /// Changes the number of seats.
     pub(crate) async fn resize(&self, admin: &Client, seats: u32) {
         let change = json!({ "max_seats": seats });
         admin.patch(&format!("/api/v1/admin/licenses/{}", self.id), Some(change)).await.expect(200);
     }
 
-    /// Its live sessions, by id, in no order; at most 500.
+    /// Returns the ids of live sessions, at most 500, in no particular order.
     pub(crate) async fn sessions(&self, admin: &Client) -> Vec<String> {
         let path = format!("/api/v1/licenses/{}/sessions?limit=500", self.id);
         let page = admin.get(&path).await.expect(200);
@@ -47,14 +47,14 @@ impl License {
     }
 }
 
-/// A server that waits for its disk as long as it takes: a machine that is busy with other tests may be slow.
+/// Starts a server with a commit timeout of a minute, for a machine that is busy with other tests.
 pub(crate) fn patient(settings: &[(&str, &str)]) -> House {
     let mut all = vec![("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "60000")];
     all.extend(settings);
     House::open_with(&all)
 }
 
-/// A JSON text as a string.
+/// Returns the text of a JSON string.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
 }

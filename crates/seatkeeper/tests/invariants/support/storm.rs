@@ -1,4 +1,4 @@
-//! A storm on a real server.
+//! A storm of clients against a real server.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use seatkeeper_load::storm::{Storm, Verdict};
 use crate::TOPOLOGY;
 use crate::house::House;
 
-/// The nodes of a server, asked by this user; or only told who asks by each request.
+/// Returns every node as a target, with the token of `user`; or without a token, if each request brings one.
 pub(crate) fn nodes(house: &House, user: Option<&str>) -> Vec<Target> {
     let token = user.map(|user| house.token(user));
     let urls = house.doors().all().iter();
     urls.map(|url| Target::new(url, token.as_deref()).expect("a target")).collect()
 }
 
-/// Lets it rage, and fails the test with the first promises that clients saw broken.
+/// Runs a storm, and fails the test with the first broken promises that its clients saw.
 pub(crate) async fn raging(storm: Storm) -> Verdict {
     let progress = |over: u32| {
         if over.is_multiple_of(1_000) {
@@ -29,8 +29,8 @@ pub(crate) async fn raging(storm: Storm) -> Verdict {
     verdict
 }
 
-/// Whether nothing went wrong, but that one of several nodes could not tell for a while: that is what a 503 says, and
-/// that nothing is lost.
+/// Returns true if no error occurred but 503 in a topology of several nodes. A 503 says that a node cannot
+/// decide for a while, and that nothing is lost.
 pub(crate) fn no_other_errors(errors: &BTreeMap<String, u64>) -> bool {
     errors.keys().all(|error| TOPOLOGY.nodes() > 1 && error == "503")
 }

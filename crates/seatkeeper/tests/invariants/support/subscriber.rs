@@ -1,11 +1,11 @@
-//! Subscribers, each on a plan of its own.
+//! Subscribers, each with a plan of its own.
 
 use serde_json::json;
 
 use super::scene::text;
 use crate::house::Client;
 
-/// A user with a subscription to a plan that nobody else has.
+/// A user with a subscription to a private plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscriber {
     pub(crate) user: String,
@@ -14,7 +14,7 @@ pub(crate) struct Subscriber {
 }
 
 impl Subscriber {
-    /// Makes one who may use so many devices, and what happens to one too many: `evict` or `deny`.
+    /// Creates a plan of `device_limit` devices and a subscriber. `when_full` is `evict` or `deny`.
     pub(crate) async fn make(admin: &Client, user: &str, device_limit: u32, when_full: &str) -> Self {
         let plan = format!("plan-of-{user}");
         let ask = json!({ "name": plan, "device_limit": device_limit, "when_full": when_full });
@@ -24,12 +24,12 @@ impl Subscriber {
         Self { user: user.to_owned(), plan, subscription: text(&made["subscription_id"]) }
     }
 
-    /// Where its plan is changed.
+    /// Returns the admin path of the plan.
     pub(crate) fn plan_path(&self) -> String {
         format!("/api/v1/admin/plans/{}", self.plan)
     }
 
-    /// Where its subscription is changed.
+    /// Returns the admin path of the subscription.
     pub(crate) fn subscription_path(&self) -> String {
         format!("/api/v1/admin/subscriptions/{}", self.subscription)
     }

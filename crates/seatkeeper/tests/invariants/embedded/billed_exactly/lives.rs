@@ -1,4 +1,4 @@
-//! Sessions that are started, upgraded, ended and forgotten by chance, and what each of them held.
+//! Sessions that start, get upgraded, end or expire at random, and the exact amount due for each.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ const SESSIONS: &str = "/api/v1/capacities/sessions";
 pub(super) const TENANTS: [Uuid; 3] =
     [Uuid::from_u128(0x7e01 << 64), Uuid::from_u128(0x7e02 << 64), Uuid::from_u128(0x7e03 << 64)];
 
-/// One session, as the test knows it.
+/// A session as the test knows it.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) session: String,
@@ -28,19 +28,19 @@ pub(super) struct Life {
     tenant: usize,
     user: Uuid,
     started: RegistryTime,
-    /// When it was ended by request.
+    /// The time of the end by request, or `None`.
     ended: Option<RegistryTime>,
 }
 
 pub(super) struct Lives {
     pub(super) all: Vec<Life>,
-    /// Indices of those that nobody has ended yet.
+    /// Indices of sessions without an end by request.
     open: Vec<usize>,
     of_user: HashMap<Uuid, Vec<usize>>,
     dice: Dice,
 }
 
-/// What is asked for.
+/// A request of the test.
 #[derive(Clone, Copy)]
 enum Ask {
     Start { tenant: usize, user: Uuid, tier: u8 },
@@ -49,7 +49,8 @@ enum Ask {
 }
 
 impl Life {
-    /// How long it was held until `end`, and its exact total in millionths, rounded once, a half up.
+    /// Returns the held time until `end` in milliseconds, and the exact amount in millionths, rounded once,
+    /// half up.
     pub(super) fn total(&self, end: RegistryTime) -> (u64, u64) {
         let over = self.ended.unwrap_or(end).min(end).min(self.started + TERM);
         let held = over.since(self.started).as_millis();
@@ -68,7 +69,7 @@ impl Lives {
         Self { all, open, of_user, dice: Dice::new(seed, 2) }
     }
 
-    /// Requests by chance, all in one instant, until there have been so many sessions.
+    /// Sends random requests at one instant of the clock, until the total number of sessions is `sessions`.
     pub(super) async fn act(&mut self, office: &Office, sessions: u64) {
         let now = office.now();
         self.open.retain(|&index| !self.all[index].is_over(now));
@@ -143,7 +144,8 @@ impl Lives {
         self.of_user.entry(user).or_default().push(index);
     }
 
-    /// The session that a record is about: the one of its user whose name, with the window's, makes its id.
+    /// Returns the session of a record: the session of its user whose id, hashed with the window's start,
+    /// gives the record's id.
     pub(super) fn session_of(&self, record: &Record) -> String {
         let user: Uuid = record.user_object_id.parse().expect("a UUID");
         assert_eq!(record.capacity_id, record.user_object_id);

@@ -1,4 +1,4 @@
-//! A server in this process, on a clock that is turned by hand.
+//! A server in this process with a manual clock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 use super::lives::TENANTS;
 use crate::house::{Answer, Client};
 
-/// How long a capacity can be held.
+/// The longest time that a capacity can be held.
 pub(super) const TERM: Span = Span::from_secs(30 * 24 * 3_600);
 
-/// 2033, so that the machine's own clock is behind.
+/// A time in 2033, so that the machine's own clock is behind.
 const START: RegistryTime = RegistryTime::from_millis(2_000_000_000_123);
 
-/// Longer than any run of a job takes here.
+/// Time limit for a run of a job.
 const RUN_MAX: Duration = Duration::from_secs(60);
 
 pub(super) struct Office {
@@ -51,7 +51,7 @@ impl Office {
         settings.limits.capacities_acquires_per_minute = 0;
         settings.usage.sink_timeout_seconds = 1;
         settings.usage.batch_records = 200;
-        // The test alone says when.
+        // Emissions run only when the test asks for a run.
         settings.usage.emission_interval_seconds = 86_400;
         let clock = Arc::new(ManualClock::at(START));
         let mut office = Self { _dir: dir, settings, clock, now: START, server: None, clients: Vec::new() };
@@ -68,7 +68,7 @@ impl Office {
         self.clock.set(self.now);
     }
 
-    /// Ends the server, politely or with all that it is doing, and starts it again.
+    /// Restarts the server, after a graceful shutdown or in the middle of its work.
     pub(super) async fn restart(&mut self, politely: bool) {
         let Server { runtime, stop, running } = self.server.take().expect("a server");
         if politely {
@@ -78,7 +78,7 @@ impl Office {
             drop(running);
         }
         tokio::task::spawn_blocking(move || runtime.shutdown_timeout(RUN_MAX)).await.expect("an end");
-        // Locks of jobs that it held become stale.
+        // Locks of jobs that the old server held expire.
         self.pass(Span::from_secs(120));
         self.start().await;
     }
@@ -109,7 +109,7 @@ impl Office {
         tokio::task::spawn_blocking(move || runtime.shutdown_timeout(RUN_MAX)).await.expect("an end");
     }
 
-    /// Asks for a run of a job, and waits until one that began after that has ended.
+    /// Requests a run of a job, and waits for the end of a run that began after the request.
     pub(super) async fn run(&self, job: &str) {
         let (client, path) = (&self.clients[0], format!("/api/v1/admin/jobs/{job}"));
         let newest = async || {
@@ -130,7 +130,7 @@ impl Office {
         }
     }
 
-    /// Whether the sink lacks something.
+    /// Returns true if a batch still waits for delivery.
     pub(super) async fn undelivered(&self) -> bool {
         for client in &self.clients {
             let pending = client.get("/api/v1/admin/usage/batches?state=pending&limit=1").await.expect(200);
@@ -141,7 +141,7 @@ impl Office {
         false
     }
 
-    /// The server's own books agree.
+    /// Checks that the server's own reconciliation agrees.
     pub(super) async fn reconciled(&self) {
         for client in &self.clients {
             let span = "from=2030-01-01T00:00:00Z&to=2040-01-01T00:00:00Z";
@@ -151,7 +151,7 @@ impl Office {
         }
     }
 
-    /// Any request as a tenant's admin.
+    /// Sends a request as a tenant's admin.
     pub(super) async fn ask(&self, tenant: usize, method: Method, path: &str, body: Option<Value>) -> Answer {
         self.clients[tenant].send(method, path, body).await
     }
