@@ -1,17 +1,17 @@
-//! Where a registry in memory gets its time from.
+//! Clocks of the memory backend.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use seatkeeper_core::{RegistryTime, Span};
 
-/// A source of registry time. It need not be monotone: the registry keeps a high-water mark.
+/// A source of registry time, not necessarily monotonic: the registry keeps a high-water mark.
 pub trait TimeSource: Send + Sync + 'static {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> RegistryTime;
 }
 
-/// A clock that nobody can set: it starts where it is told and then counts on its own.
+/// A clock that cannot be set: it starts at a given time and runs with the process's monotonic clock.
 #[derive(Debug)]
 pub struct MonotonicClock {
     base: RegistryTime,
@@ -19,8 +19,8 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// A clock that reads `base` now. To survive a wall clock that was set back between two runs,
-    /// let `base` be the later of the wall clock and the last time on record.
+    /// Creates a clock that reads `base` at first. `base` should be the later of the wall clock and the last
+    /// time on record, in case the wall clock was set back between two runs.
     pub fn starting_at(base: RegistryTime) -> Self {
         Self { base, started: Instant::now() }
     }
@@ -32,22 +32,22 @@ impl TimeSource for MonotonicClock {
     }
 }
 
-/// A clock that tests turn by hand.
+/// A clock for tests, moved by hand.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that reads `now` until it is turned.
+    /// Creates a clock that reads `now` until moved.
     pub fn at(now: RegistryTime) -> Self {
         Self(AtomicU64::new(now.as_millis()))
     }
 
-    /// Turns it forward.
+    /// Moves the clock forward.
     pub fn advance(&self, span: Span) {
         self.0.fetch_add(span.as_millis(), Ordering::SeqCst);
     }
 
-    /// Sets it to any time, also an earlier one.
+    /// Sets the clock to any time, even an earlier time.
     pub fn set(&self, now: RegistryTime) {
         self.0.store(now.as_millis(), Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
-//! Watches a store's clock for jumps.
+//! Detection of jumps of a store's clock.
 //!
-//! A clock that jumps forward would end every session at once. Leases keep registries from following such a clock
-//! (`redis/scripts/lib/bucket.lua`, `migrations/0007_clock_lease.sql`); [`ClockTrust`] keeps nodes from prolonging a
-//! lease by a clock that is wrong for a moment or for good.
+//! A clock that jumps forward would end every session at once. Leases keep registries from following a jump
+//! (`redis/scripts/lib/bucket.lua`, `migrations/0007_clock_lease.sql`). [`ClockTrust`] keeps nodes from
+//! prolonging a lease by a wrong clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use seatkeeper_core::{CLOCK_TOLERANCE, ClockReading, RegistryTime, Span};
 
-/// A jump forward of more than this is not believed at once.
+/// A forward jump beyond this span is doubted at first.
 const STEP_DOUBTFUL: Span = Span::from_secs(10);
 
-/// A clock is believed once it has run on for this time after a doubtful jump.
+/// A doubted clock is believed after running steadily for this span.
 const SETTLES_AFTER: Span = Span::from_secs(2);
 
-/// The largest distance of a clock that has jumped from this node's wall clock. Further than that it is never believed.
+/// Maximum distance between a clock that jumped and this node's wall clock. Beyond, the clock is never
+/// believed.
 const APART_MAX: Duration = Duration::from_secs(600);
 
-/// A store whose clock decides who lives.
+/// A store whose clock decides expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
     /// PostgreSQL.
@@ -30,7 +31,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// The store's name in metrics.
+    /// Returns the store's name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PostgreSql => "postgresql",
@@ -49,7 +50,7 @@ impl fmt::Display for Store {
     }
 }
 
-/// The steps that this node has seen of the clocks of one store, and whether it believes the clocks now.
+/// The steps of a store's clocks seen by this node, and the node's present trust in the clocks.
 #[derive(Debug, Default)]
 pub struct ClockSteps {
     ahead: AtomicU64,
@@ -58,17 +59,17 @@ pub struct ClockSteps {
 }
 
 impl ClockSteps {
-    /// Returns how often a clock went ahead of this node's monotonic clock by more than a second.
+    /// Returns the number of times a clock went ahead of this node's monotonic clock by more than a second.
     pub fn ahead(&self) -> u64 {
         self.ahead.load(Relaxed)
     }
 
-    /// Returns how often a clock fell behind this node's monotonic clock by more than a second.
+    /// Returns the number of times a clock fell behind this node's monotonic clock by more than a second.
     pub fn behind(&self) -> u64 {
         self.behind.load(Relaxed)
     }
 
-    /// Returns false while this node does not believe the clock that it read last.
+    /// Returns false while this node does not believe the clock read last.
     pub fn is_trusted(&self) -> bool {
         !self.is_doubted.load(Relaxed)
     }
@@ -78,33 +79,33 @@ impl ClockSteps {
     }
 }
 
-/// Says whether the clock of one server is to be believed, by holding it against this process's monotonic clock.
+/// Judges the clock of one server by comparison with this process's monotonic clock.
 #[derive(Debug)]
 pub(crate) struct ClockTrust {
     store: Store,
     steps: Arc<ClockSteps>,
-    /// The monotonic clock is counted from here.
+    /// Origin of the monotonic clock.
     started: Instant,
     believed: Option<ClockReading>,
-    /// The first reading behind a jump that is not believed yet.
+    /// The first reading after a jump that is still doubted.
     doubted: Option<ClockReading>,
 }
 
 impl ClockTrust {
-    /// A clock of `store` that was not read yet.
+    /// Creates a judge of a clock of `store` without readings.
     pub(crate) fn new(store: Store, steps: Arc<ClockSteps>) -> Self {
         Self { store, steps, started: Instant::now(), believed: None, doubted: None }
     }
 
-    /// Takes the time that a server told which was asked at `asked`. An error says why its clock is not believed at
-    /// present.
+    /// Judges a time read from a server by a request sent at `asked`. An error is the reason why the clock is
+    /// not believed.
     pub(crate) fn check(&mut self, time: RegistryTime, asked: Instant) -> Result<(), Arc<str>> {
         let now = self.reading(time, asked);
         self.check_at(now, wall_clock())
     }
 
-    /// Takes a time as [`check`](Self::check) does, from a clock whose lease is over. The first reading is believed only
-    /// if it is near `last`, the latest time on record, or near this node's wall clock.
+    /// Judges a time as [`check`](Self::check) does, from a clock whose lease is over. The first reading is
+    /// believed only near `last`, the latest time on record, or near this node's wall clock.
     pub(crate) fn check_unleased(
         &mut self,
         time: RegistryTime,
@@ -115,7 +116,7 @@ impl ClockTrust {
         self.check_unleased_at(now, wall_clock(), last)
     }
 
-    /// Returns the time that the clock shows at `now` if it runs on as it did when it was last believed.
+    /// Returns the clock's expected time at `now`, counted from the last believed reading.
     pub(crate) fn expected(&self, now: Instant) -> Option<RegistryTime> {
         let believed = self.believed?;
         let passed = self.monotonic(now).as_millis().saturating_sub(believed.asked.as_millis());

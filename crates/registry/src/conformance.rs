@@ -1,13 +1,12 @@
-//! One suite of clauses for every backend: the contract of [`Registry`](crate::Registry) as code.
+//! The conformance suite of all backends: the contract of [`Registry`](crate::Registry) as code.
 //!
-//! A clause is one async function over a [`Harness`], which each backend supplies. A backend's tests
-//! are one line, [`conformance_suite!`](crate::conformance_suite), which expands all clauses; and a
-//! call of [`model::run`]. A new clause is a function in one of the modules here and a line in the
-//! macro's list, and so reaches every backend at once.
+//! A clause is an async function over a [`Harness`], supplied by each backend. A backend's tests are the line
+//! [`conformance_suite!`](crate::conformance_suite), which expands all clauses, and a call of [`model::run`].
+//! A new clause is a function in one of these modules and a line in the macro's list.
 //!
-//! A clause knows nothing of a backend but its answers and its journal, and time passes only through the
-//! harness. What must not be over in a clause has an hour to live; what must be has
-//! [`Harness::ttl`], so that a backend with a real clock can wait it out.
+//! A clause sees only a backend's answers and journal, and passes time only by the harness. Sessions that
+//! must outlast a clause have a TTL of an hour. Sessions that must end within a clause have [`Harness::ttl`],
+//! so that a backend with a real clock can wait for the end.
 #![allow(missing_docs, reason = "the name of a clause is its sentence")]
 #![expect(clippy::panic, clippy::expect_used, reason = "a clause fails by panicking")]
 

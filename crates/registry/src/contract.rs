@@ -1,4 +1,5 @@
-//! What every backend promises.
+//! The contract of every backend. A new call belongs to the trait of its subject, with clauses in
+//! `conformance`.
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -9,12 +10,12 @@ use seatkeeper_core::{
 
 use crate::{Error, Share};
 
-/// The live sessions of all pools.
+/// A registry of the live sessions of all pools.
 ///
-/// Each call is one atomic step on one pool, decided by the rule and by the registry's own clock, and
-/// its events are in the journal when it returns: no crash separates a seat from its record. Changes
-/// of one pool are numbered without a gap in the order in which they were made. A call that was
-/// repeated, or whose answer was lost, takes no second seat.
+/// Each call is one atomic step on one pool, decided by the rule and the registry's own clock. The events of
+/// a call are in the journal when the call returns, so that no crash separates a seat from its record. A
+/// pool's events are numbered without a gap, in the order of the changes. A claim is idempotent: a retry
+/// takes no second seat.
 pub trait Registry: Admission + Sessions + Pools + Expiry + Journal {}
 
 impl<R: Admission + Sessions + Pools + Expiry + Journal + ?Sized> Registry for R {}
@@ -22,9 +23,9 @@ impl<R: Admission + Sessions + Pools + Expiry + Journal + ?Sized> Registry for R
 /// Opens pools and decides claims.
 #[async_trait]
 pub trait Admission: Send + Sync + 'static {
-    /// Opens a pool whose last event on record has number `seq`, with the sessions that the ledger
-    /// knows as live. Each gets one full TTL from now, or keeps its end if its kind of pool has no
-    /// heartbeats; what is over, or what the terms say has ended, ends. Does nothing to a pool that is open.
+    /// Opens a pool with the number `seq` of its last event on record and the sessions that are live in the
+    /// ledger. Each session gets one full TTL from now, or keeps its end if its kind of pool has no
+    /// heartbeats. Sessions that are over, or ended by the terms, end. Does nothing to an open pool.
     async fn open(
         &self,
         pool: &PoolId,
@@ -37,14 +38,14 @@ pub trait Admission: Send + Sync + 'static {
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error>;
 }
 
-/// Renews, ends and shows single sessions.
+/// Renews, ends and reads single sessions.
 #[async_trait]
 pub trait Sessions: Send + Sync + 'static {
     /// Renews a session.
     async fn heartbeat(&self, id: SessionId, who: &Authority, origin: &Origin) -> Result<Heartbeat, Error>;
 
-    /// Renews a session whose pool is remembered; `None` if the pool must be searched for, as
-    /// [`heartbeat`](Self::heartbeat) does.
+    /// Renews a session whose pool is cached. Returns `None` if the pool must be searched for; in that case,
+    /// call [`heartbeat`](Self::heartbeat).
     async fn heartbeat_remembered(
         &self,
         id: SessionId,
@@ -54,8 +55,8 @@ pub trait Sessions: Send + Sync + 'static {
         self.heartbeat(id, who, origin).await.map(Some)
     }
 
-    /// Ends a session; as `expired` if it was over before. A release by one of several users who share it
-    /// lets that one out, and the session goes on: nobody gives back another's seat.
+    /// Ends a session, as `expired` if over before. A release by one of several users who share a session
+    /// removes only the user, and the session goes on.
     async fn end(
         &self,
         id: SessionId,
@@ -64,10 +65,10 @@ pub trait Sessions: Send + Sync + 'static {
         origin: &Origin,
     ) -> Result<Ended, Error>;
 
-    /// A live session, if `who` may see it. One that is over ends first, and is not live.
+    /// Reads a live session, if `who` may see the session. Sessions that are over end first.
     async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
 
-    /// The latest heartbeats of the bucket's sessions that were renewed after `since`.
+    /// Returns the latest heartbeats of the bucket's sessions renewed after `since`.
     async fn renewed_since(
         &self,
         bucket: Bucket,
@@ -75,40 +76,42 @@ pub trait Sessions: Send + Sync + 'static {
     ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
 }
 
-/// Ends, revises and shows whole pools.
+/// Ends, revises and reads whole pools.
 #[async_trait]
 pub trait Pools: Send + Sync + 'static {
     /// Ends every session of a pool.
     async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error>;
 
-    /// Lets a pool learn newer terms at once; closed terms end its sessions. Older terms change nothing.
+    /// Offers terms to a pool. Newer terms take effect at once, and closed terms end the pool's sessions.
+    /// Older terms change nothing.
     async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error>;
 
-    /// A pool and at most `max` of its live sessions, the stalest first. What is over ends first, as in
-    /// a sweep.
+    /// Reads a pool and at most `max` of its live sessions, the stalest first. Sessions that are over end
+    /// first, as in a sweep.
     async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error>;
 }
 
-/// Tells the registry's time, and ends what is over by it.
+/// Reads the registry's time, and ends sessions that are over.
 #[async_trait]
 pub trait Expiry: Send + Sync + 'static {
-    /// The registry's time now.
+    /// Reads the registry's time.
     async fn now(&self) -> Result<RegistryTime, Error>;
 
-    /// The registry's time as far as it is known without asking for it each time: not behind it unless the clock has
-    /// just been set, and ahead of it by a fraction of a second at most.
+    /// Returns an estimate of the registry's time without a request each time. The estimate is not behind the
+    /// registry's time unless the clock was just set, and ahead by a fraction of a second at most.
     async fn about_now(&self) -> Result<RegistryTime, Error> {
         self.now().await
     }
 
-    /// Ends what is over in one bucket, and records denials that were only counted: at most `max`
-    /// pools a call. Any node may sweep any bucket at any time.
+    /// Ends the sessions of a bucket that are over, and records counted denials, in at most `max` pools per
+    /// call. Any node may sweep any bucket at any time.
     async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error>;
 
-    /// When the bucket will have something to sweep, at the earliest; none if nothing is in it.
+    /// Returns a lower bound of the time at which the bucket needs a sweep, or `None` if the bucket has no
+    /// pool.
     async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error>;
 
-    /// The buckets that have something to sweep by now, those left out that are not served.
+    /// Returns the served buckets that need a sweep now.
     async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
         let now = self.now().await?;
         let looks: Vec<_> = Bucket::all().map(|bucket| is_due(self, bucket, now)).collect();
@@ -120,28 +123,27 @@ pub trait Expiry: Send + Sync + 'static {
 /// Reads and acknowledges the journals of the buckets.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// The oldest events of a share of the buckets that are not acknowledged, at most about `max`, those of a bucket in
-    /// order. Reading them again gives them again. Events that other nodes wrote behind this node's own may come with the
-    /// next read only: [`journal_end`](Self::journal_end) says how far a bucket's journal goes.
+    /// Reads the oldest unacknowledged events in a share of the buckets, at most about `max`, in order per
+    /// bucket. Reads are repeatable. Later events of other nodes may come with the next read;
+    /// [`journal_end`](Self::journal_end) returns the end of a bucket's journal.
     async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error>;
 
-    /// Forgets the events of a bucket up to this position: they are in the ledger. Who shares the journal may read
-    /// them a moment longer.
+    /// Deletes the events of a bucket up to a position that the ledger has. Other nodes may read the events a
+    /// moment longer.
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error>;
 
-    /// How many events wait in the journal.
+    /// Returns the number of events in the journal.
     fn journal_depth(&self) -> usize;
 
-    /// Returns once an event may have come in the share's buckets since the last call of their reader. It may return for
-    /// nothing.
+    /// Waits for a new event in the share's buckets. Wake-ups may be spurious.
     async fn journal_stirred(&self, share: Share);
 
-    /// The end of the bucket's journal as it is now: once it is acknowledged, the ledger knows all
-    /// that had happened in the bucket before this call.
+    /// Returns the present end of the bucket's journal. Once acknowledged, the ledger has every event of the
+    /// bucket before this call.
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error>;
 }
 
-/// Buckets that are looked at in one go.
+/// Number of buckets queried concurrently.
 const BUCKETS_AT_ONCE: usize = 16;
 
 async fn is_due<R: Expiry + ?Sized>(
@@ -156,75 +158,75 @@ async fn is_due<R: Expiry + ?Sized>(
     }
 }
 
-/// A claim and all that it is decided and recorded by.
+/// A claim with the inputs of its decision and its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The pool.
     pub pool: &'a PoolId,
     /// The claim.
     pub claim: &'a Claim,
-    /// How to decide it.
+    /// The policy of the decision.
     pub policy: &'a Policy,
-    /// What caused it.
+    /// The origin of the claim.
     pub origin: &'a Origin,
-    /// What goes on record with an admission.
+    /// The client's particulars, recorded with an admission.
     pub particulars: &'a Particulars,
 }
 
-/// A place in a bucket's journal. What happened up to it is durable once it is acknowledged. Places compare by
-/// epoch and then by position; one of an epoch that is over is never acknowledged any more.
+/// A position in a bucket's journal. Events up to an acknowledged position are durable. Receipts compare by
+/// epoch and then by position. A position of an old epoch is never acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The bucket.
     pub bucket: Bucket,
-    /// The epoch of the bucket in which the journal got there.
+    /// The epoch of the bucket at this position.
     pub epoch: u64,
-    /// How many events the bucket's journal had held in this epoch; 0: nothing to wait for.
+    /// Number of events in the bucket's journal in this epoch. 0: there is nothing to wait for.
     pub position: u64,
 }
 
-/// What a look at the journal found.
+/// The result of a read of the journal.
 #[derive(Clone, Debug, Default)]
 pub struct JournalRead {
-    /// Events that wait.
+    /// Unacknowledged events.
     pub entries: Vec<JournalEntry>,
-    /// How far the journals that were looked at are acknowledged already, by whomever: a registry that several
-    /// nodes share tells each of them so what another has brought to the ledger.
+    /// Acknowledged positions of the journals that were read, whichever node acknowledged them. In a shared
+    /// registry, a node learns of events recorded by other nodes this way.
     pub acknowledged: Vec<Receipt>,
 }
 
-/// An event and its place.
+/// An event and its position.
 #[derive(Clone, Debug)]
 pub struct JournalEntry {
-    /// Its place.
+    /// The event's position.
     pub receipt: Receipt,
     /// The event.
     pub event: Event,
 }
 
-/// A live session, and how it stands now.
+/// A live session, with its expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
     /// The session.
     pub session: Session,
-    /// Its pool.
+    /// The session's pool.
     pub pool: PoolId,
-    /// When it is over unless renewed.
+    /// The time at which the session is over unless renewed.
     pub expires: RegistryTime,
-    /// How long that is from now.
+    /// The span from now to `expires`.
     pub expires_in: Span,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// The answer.
     pub answer: Answer,
-    /// Sessions that are live after it.
+    /// Number of live sessions after the claim.
     pub live: u32,
-    /// The limit that was in force.
+    /// The limit in force.
     pub limit: Seats,
-    /// What must be durable before the answer is given: all that it was decided by.
+    /// The events that must be durable before the answer: every event that the decision rests on.
     pub receipt: Receipt,
 }
 
@@ -233,89 +235,89 @@ pub struct Claimed {
 pub enum Answer {
     /// The client has a seat.
     Granted {
-        /// In which way.
+        /// The way to the seat.
         how: Granted,
-        /// Its session.
+        /// The client's session.
         session: Box<Live>,
-        /// The sessions that had to end for it, those that were merely over left out.
+        /// The sessions that had to end for the claim, without expired sessions.
         ended: Vec<(SessionId, EndReason)>,
     },
-    /// It has none.
+    /// The client has no seat.
     Denied(Denial),
 }
 
-/// How a client came by its seat.
+/// The way in which a client got its seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granted {
     /// A new session took a seat.
     Admitted,
-    /// The session that was named goes on.
+    /// The session named by the claim goes on.
     Refreshed,
     /// The holder's session goes on.
     Resumed,
-    /// The holder's session stands as it was.
+    /// The holder's session stays unchanged.
     Existing,
 }
 
-/// What a heartbeat found.
+/// The outcome of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
     /// The session lives on.
     Renewed(Box<Live>),
-    /// It was over, and has ended now.
+    /// The session was over, and has ended.
     Over {
-        /// Its last heartbeat.
+        /// The session's last heartbeat.
         last_heartbeat: RegistryTime,
-        /// What must be durable before this is answered.
+        /// The events that must be durable before the answer.
         receipt: Receipt,
     },
-    /// It is not live here, or not the caller's.
+    /// The session is not live here, or belongs to another caller.
     Missing,
-    /// No such session was ever admitted: neither the record nor the journal has it.
+    /// The session was never admitted: neither the ledger nor the journal has it.
     NeverWas,
 }
 
-/// What the end of one session found.
+/// The outcome of the end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It ended now, for this reason.
+    /// The session ended in this call.
     Now {
-        /// The reason asked for, or `expired` if it was over before.
+        /// The requested reason, or `expired` if the session was over before.
         reason: EndReason,
-        /// What must be durable before this is answered.
+        /// The events that must be durable before the answer.
         receipt: Receipt,
     },
-    /// The caller is out of it, and others go on with it.
+    /// The caller left the session, shared with other users who go on.
     Left,
-    /// It is not live here, or not the caller's.
+    /// The session is not live here, or belongs to another caller.
     Missing,
 }
 
-/// What the end of a pool's sessions found.
+/// The outcome of a call that may end all sessions of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedAll {
-    /// How many ended now, those included that were over before.
+    /// Number of sessions ended by the call, sessions that were over before included.
     pub count: usize,
-    /// What must be durable before this is answered.
+    /// The events that must be durable before the answer.
     pub receipt: Receipt,
 }
 
 /// A pool at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolView {
-    /// How many sessions are live.
+    /// Number of live sessions.
     pub live: u32,
-    /// The newest terms it has seen.
+    /// The newest terms of the pool.
     pub terms: Option<Terms>,
-    /// Some of its sessions.
+    /// Some of the pool's sessions.
     pub sessions: Vec<Live>,
 }
 
-/// What a sweep did.
+/// The outcome of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Sessions that it ended.
+    /// Number of ended sessions.
     pub ended: usize,
-    /// Whether more is due already.
+    /// True if the bucket needs another sweep already.
     pub more: bool,
 }

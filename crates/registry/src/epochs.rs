@@ -1,12 +1,12 @@
-//! The epochs that a node knows.
+//! The epochs known to a node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seatkeeper_core::{BUCKETS, Bucket};
 
-/// For each bucket the epoch that this node last read in the ledger, or 0 if it serves nothing there. The
-/// server writes it. A backend whose memory can be lost asks for it before each call, and demands that what it
-/// touches was filled for exactly this epoch; see `docs/failover.md`.
+/// The epoch of each bucket, as this node last read it in the ledger, or 0 if the node does not serve the
+/// bucket. The engine writes the epochs. Before each call, a backend that can lose its memory reads the epoch
+/// and requires a bucket rebuilt for exactly this epoch; see `docs/failover.md`.
 #[derive(Debug)]
 pub struct Epochs(Box<[AtomicU64]>);
 
@@ -14,19 +14,19 @@ impl Epochs {
     /// The epoch of a bucket that is not served.
     pub const NONE: u64 = 0;
 
-    /// The epoch of a bucket; [`Epochs::NONE`] if it is not served here.
+    /// Returns the epoch of a bucket, or [`Epochs::NONE`] if not served by this node.
     pub fn of(&self, bucket: Bucket) -> u64 {
         self.0[usize::from(bucket.number())].load(Ordering::Acquire)
     }
 
-    /// Notes the epoch of a bucket, or [`Epochs::NONE`].
+    /// Sets the epoch of a bucket, or [`Epochs::NONE`].
     pub fn set(&self, bucket: Bucket, epoch: u64) {
         self.0[usize::from(bucket.number())].store(epoch, Ordering::Release);
     }
 }
 
 impl Default for Epochs {
-    /// Nothing is served.
+    /// Returns epochs of which no bucket is served.
     fn default() -> Self {
         Self((0..BUCKETS).map(|_| AtomicU64::new(Self::NONE)).collect())
     }

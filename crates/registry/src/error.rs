@@ -1,32 +1,32 @@
-//! Why a registry has no answer.
+//! Errors of a registry: reasons why there is no answer.
 
 use seatkeeper_core::Bucket;
 
-/// There is no answer. Unless said otherwise, nothing changed.
+/// A call without an answer. Unless a variant says otherwise, nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The pool is not open: read its head from the ledger, call [`open`](crate::Admission::open), and ask again.
+    /// The pool is not open. The caller reads the pool from the ledger, calls
+    /// [`open`](crate::Admission::open), and retries.
     #[error("the pool is not open in this registry")]
     PoolNotOpen,
-    /// The journal holds as many events as it may. Admissions wait until the ledger has caught up;
-    /// what ends sessions goes on, for they are bounded by the sessions that are live.
+    /// The journal is full. Admissions wait until the ledger has caught up (backpressure). Ends go on,
+    /// because their number is bounded by the live sessions.
     #[error("the journal is full: {depth} events wait for the ledger")]
     JournalFull {
-        /// Events that wait.
+        /// Number of events in the journal.
         depth: usize,
     },
-    /// The bucket is not served in the epoch that this node knows: it is being rebuilt, or was, or has to be.
+    /// The bucket is not served in the node's epoch: a rebuild is running, has finished, or is needed.
     #[error("the registry does not serve bucket {} in the epoch that is known here", bucket.number())]
     NotServing {
         /// The bucket.
         bucket: Bucket,
     },
-    /// The registry cannot be reached. What was asked for was not done, or it was and is done again without
-    /// harm.
+    /// The registry is unreachable. The call did nothing, or can be retried without harm.
     #[error("the registry cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No answer came in time, and what was asked for may have been done: ask for the same again.
+    /// The call timed out, and its outcome is unknown: retry the call.
     #[error("the registry did not answer in time")]
     TimedOut,
 }

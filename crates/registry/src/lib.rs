@@ -1,8 +1,7 @@
-//! Where live sessions are: the [`Registry`] contract and its backends.
+//! The registry of live sessions: the [`Registry`] contract and its backends.
 //!
-//! A backend is an implementation of [`Registry`] that passes `conformance_suite!`. It decides by
-//! the rule of `seatkeeper-core`, on one clock of its own, and writes each change into its journal in
-//! the same atomic step.
+//! A backend implements [`Registry`] and passes `conformance_suite!`. A backend decides by the rule of
+//! `seatkeeper-core` and a single clock, and writes each change to its journal in the same atomic step.
 
 mod clock;
 mod clock_trust;

@@ -1,9 +1,8 @@
-//! The registry of an embedded server: live sessions in this process's memory.
+//! Registry of an embedded server: live sessions in the process's memory.
 //!
-//! Pools are spread over buckets, each behind a lock of its own that is held for one decision and never
-//! across an await. A bucket's journal is part of it, so a seat and its record change together. What
-//! the process loses with its memory comes back from the ledger, pool by pool, through
-//! [`open`](crate::Admission::open).
+//! Pools are spread over buckets, each behind its own lock. A lock is held for one decision and never across
+//! an await. A bucket includes its journal, so that a seat and its record change together. After a restart,
+//! pools are restored from the ledger one by one, by [`open`](crate::Admission::open).
 
 mod bucket;
 mod clocked;
@@ -25,7 +24,7 @@ use bucket::BucketState;
 use clocked::Clocked;
 use journal::Backlog;
 
-/// Live sessions in memory.
+/// A registry of live sessions in memory.
 pub struct MemoryRegistry<C> {
     buckets: Box<[Mutex<BucketState>]>,
     backlog: Backlog,
@@ -35,8 +34,8 @@ pub struct MemoryRegistry<C> {
 }
 
 impl<C: TimeSource> MemoryRegistry<C> {
-    /// An empty registry whose events carry `epoch`, and whose journal takes no admission while
-    /// `journal_events_max` events wait in it.
+    /// Creates an empty registry. Events carry `epoch`. No session is admitted while `journal_events_max`
+    /// events wait in the journal.
     pub fn new(epoch: u64, region: Region, journal_events_max: usize, clock: C) -> Self {
         let bucket = |number| Mutex::new(BucketState::new(number, epoch));
         Self {
@@ -48,7 +47,7 @@ impl<C: TimeSource> MemoryRegistry<C> {
         }
     }
 
-    /// Runs one atomic step on a bucket, at the registry's time, and tells the journal's reader.
+    /// Runs one atomic step on a bucket, at the registry's time, and wakes the journal's reader.
     fn step<T>(&self, bucket: Bucket, act: impl FnOnce(&mut BucketState, RegistryTime) -> T) -> T {
         let mut state = self.lock(bucket);
         let now = state.not_before(self.clock.read());
@@ -159,7 +158,8 @@ impl<C: TimeSource> Expiry for MemoryRegistry<C> {
 impl<C: TimeSource> Journal for MemoryRegistry<C> {
     async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
         let waiting: Vec<_> = self.backlog.waiting().filter(|&bucket| share.has(bucket)).collect();
-        // As many of each, so that a bucket with a hundred thousand ends holds up no other's admission.
+        // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
+        // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
         let mut read = JournalRead::default();
         for bucket in waiting {

@@ -1,5 +1,5 @@
-//! One open pool: its live sessions, its place in the record, its denials. What the rule does to it goes on
-//! record in the same step, whatever backend keeps it.
+//! An open pool: live sessions, number of the last event, denials. Every step of the rule on a pool records
+//! its events in the same step, in any backend that keeps pools in this form.
 
 mod record;
 mod steps;
@@ -10,34 +10,34 @@ use crate::contract::Live;
 pub(crate) use record::Record;
 pub(crate) use steps::{Beat, Closing};
 
-/// How long an empty pool stays open: longer than any request that found it closed and opens it may take, so
-/// that none opens it again with what it has read before.
+/// Time for which an empty pool stays open: longer than any request that found the pool closed. Otherwise
+/// such a request could reopen the pool later with outdated data.
 pub(crate) const EMPTY_KEPT: Span = Span::from_secs(60);
 
-/// How long to wait with a pool that may not close yet, for its denials or for the ledger.
+/// Retry interval for a pool that may not close because of denials or the ledger.
 pub(crate) const CLOSING_PAUSE: Span = Span::from_secs(1);
 
-/// A pool and what its events need.
+/// A pool, with the state for its events.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenPool {
     pub(crate) id: PoolId,
     pub(crate) pool: Pool,
-    /// When the due-index has it, if it does.
+    /// The pool's time in the due-index, if listed.
     pub(crate) due: Option<RegistryTime>,
-    /// The number of its last event.
+    /// Number of the last event.
     pub(crate) seq: u64,
-    /// The epoch of its bucket.
+    /// Epoch of the bucket.
     pub(crate) epoch: u64,
-    /// Since when nobody is in.
+    /// Start of emptiness.
     pub(crate) empty_since: Option<RegistryTime>,
-    /// Where in the bucket's journal its last event stands.
+    /// Journal position of the last event.
     pub(crate) last_event: u64,
-    // Boxed, for few pools deny at any time.
+    // Boxed, because few pools deny at any time.
     pub(crate) denials: Option<Box<DenialFold>>,
 }
 
 impl OpenPool {
-    /// A pool as the ledger has it, with the number of its last event. What is over or has ended is still in it.
+    /// Restores a pool from the ledger. Sessions that are over, or ended by the terms, stay until `settle`.
     pub(crate) fn restored(
         id: PoolId,
         seq: u64,
@@ -54,15 +54,15 @@ impl OpenPool {
         Self { id, pool, due: None, seq, epoch, empty_since: None, last_event: 0, denials: None }
     }
 
-    /// Nobody was in for a while, and all that happened in it is in the ledger.
+    /// Returns whether the pool has been empty for a while and all its events are in the ledger.
     fn may_close(&self, acknowledged: u64, now: RegistryTime) -> bool {
         self.empty_since.is_some_and(|since| since + EMPTY_KEPT <= now)
             && self.denials.is_none()
             && self.last_event <= acknowledged
     }
 
-    /// Makes sure that the sweeper comes by in time, and returns when; an entry that is early enough stays
-    /// as it is.
+    /// Makes sure that the sweeper visits the pool in time, and returns the due time. An entry that is early
+    /// enough stays.
     pub(crate) fn become_due(&mut self, now: RegistryTime) -> RegistryTime {
         let since = self.empty_since.unwrap_or(now);
         self.empty_since = self.pool.is_empty().then_some(since);
@@ -72,14 +72,14 @@ impl OpenPool {
         due
     }
 
-    /// When to look again whether it may close.
+    /// Returns the time at which to check again for closing.
     fn may_close_at(&self, now: RegistryTime) -> RegistryTime {
         let kept_until = self.empty_since.unwrap_or(now) + EMPTY_KEPT;
         kept_until.max(now + CLOSING_PAUSE)
     }
 
-    /// When it next has something to sweep, at the earliest. A heartbeat never makes this earlier: it
-    /// puts an expiry off or, where the TTL was shortened since, to one TTL from then on.
+    /// Returns a lower bound of the time of the next sweep. A heartbeat postpones an expiry or, after a
+    /// shortened TTL, moves it to one TTL from the heartbeat, and never comes before the bound.
     fn next_due(&self, now: RegistryTime) -> Option<RegistryTime> {
         let expiry = self.pool.next_expiry();
         let renewed = expiry.and(self.pool.terms()).map(|terms| now + terms.ttl);

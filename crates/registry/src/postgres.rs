@@ -68,8 +68,8 @@ impl PostgresRegistry {
 
     /// Returns a second registry in the same database, over the same connections, for sessions without
     /// heartbeats. The second registry is never rebuilt, and shares no session with the first. All receipts
-    /// are of one epoch; events carry the epoch in `epochs`, so that the ledger accepts them in any epoch of
-    /// their bucket.
+    /// are of one epoch. An event carries the epoch in `epochs` at the time of the read, so that the ledger
+    /// accepts the event after a rebuild of the first.
     pub fn lasting(&self, epochs: Arc<Epochs>) -> Self {
         let (connections, clock) = (self.connections.clone(), Arc::clone(&self.clock));
         Self::of_section(Section::Lasting(epochs), connections, clock, self.region, self.journal_events_max)

@@ -1,72 +1,75 @@
-//! What a registry offers whose memory can be lost while others go on: how its buckets are, and the steps by
-//! which a bucket is filled anew. `docs/failover.md` has the protocol that takes them.
+//! The contract of a registry that can lose its memory while nodes go on: the state of its buckets, and the
+//! steps of a bucket's rebuild. `docs/failover.md` has the protocol.
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, PoolId, RegistryTime, Session, Terms};
 
 use crate::{Error, JournalEntry, Receipt, Registry};
 
-/// Which server holds a bucket: two that differ may differ in what they know.
+/// The identity of a server's memory. Servers of different identity may hold different data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(pub Box<str>);
 
-/// How a bucket is.
+/// The condition of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The bucket.
     pub bucket: Bucket,
-    /// The server that holds it now; none if it is always the same one.
+    /// The server that holds the bucket; `None` if the server never changes.
     pub server: Option<Identity>,
-    /// What is in it.
+    /// The state of the bucket.
     pub state: State,
 }
 
-/// What is in a bucket.
+/// The state of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its server cannot be reached.
+    /// The bucket's server is unreachable.
     Unreachable,
-    /// Nothing that could be served: its memory is new, or was lost.
+    /// The bucket has no data to serve: the memory is new, or was lost.
     Missing,
-    /// It is being filled.
+    /// The bucket is being rebuilt.
     Rebuilding {
-        /// For this epoch.
+        /// The epoch of the rebuild.
         epoch: u64,
     },
-    /// It may be served.
+    /// The bucket may be served.
     Serving {
-        /// In this epoch.
+        /// The epoch of the bucket.
         epoch: u64,
-        /// By the server that it was filled on; none if it is always the same one.
+        /// The server at the time of the rebuild; `None` if the server never changes.
         identity: Option<Identity>,
-        /// Nodes have renewed its lease in time. If not, clients could not heartbeat for a while, or the clock jumped.
+        /// Nodes have renewed the bucket's lease in time. If false, clients could not heartbeat for a while,
+        /// or the clock jumped.
         is_leased: bool,
     },
 }
 
-/// A registry whose buckets can be filled anew, one by one.
+/// A registry that can rebuild its buckets one by one.
 ///
-/// Each call but [`conditions`](Rebuild::conditions) names the epoch that the caller raised the bucket to, which nobody
-/// else has. From [`rebuild_begin`](Rebuild::rebuild_begin) to [`rebuild_finish`](Rebuild::rebuild_finish) every call of
-/// [`Registry`] on the bucket is refused with [`Error::NotServing`]; so is each of the others here unless the
-/// bucket is being rebuilt for exactly this epoch, and then nothing changes. What was lost in between is
-/// noticed by that.
+/// Each call except [`conditions`](Rebuild::conditions) and [`renew_leases`](Rebuild::renew_leases) carries
+/// the epoch to which the caller raised the bucket. The epoch is a fencing token, unique to the caller. From
+/// [`rebuild_begin`](Rebuild::rebuild_begin) to [`rebuild_finish`](Rebuild::rebuild_finish), every call of
+/// [`Registry`] on the bucket returns [`Error::NotServing`]. A step of a rebuild returns
+/// [`Error::NotServing`] and changes nothing unless the bucket is under rebuild for exactly this epoch, so
+/// that a loss of memory during a rebuild is detected.
 #[async_trait]
 pub trait Rebuild: Registry {
-    /// How every bucket is, in their order. One round trip for each server.
+    /// Returns the condition of every bucket, in order, with one round trip per server.
     async fn conditions(&self) -> Vec<Condition>;
 
-    /// Renews the leases of the buckets that are served in the epochs known to this node. For nodes that serve clients.
+    /// Renews the leases of the buckets served in this node's epochs. For nodes that serve clients.
     async fn renew_leases(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Stops serving a bucket. Done from any lower epoch, from nothing, and again while it is being rebuilt for
-    /// the same; refused from a higher one. What is in it stays, its journal as well.
+    /// Stops serving a bucket. Accepts a bucket of any lower epoch, a missing bucket, and a bucket under
+    /// rebuild for the same epoch; refuses a bucket of a higher epoch. Data and journal stay.
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error>;
 
-    /// The oldest events of the journal behind `after`, of whatever epoch; none: from its start. At most `max`, and those
-    /// that were written in one entry with the last of them: `after` is the place of the last that was read before.
+    /// Reads the oldest events of the journal after `after`, of any epoch, or from the start for `None`.
+    /// Returns at most `max` events, plus the rest of the last journal entry. `after` is the position of the
+    /// last event read before.
     async fn rebuild_journal(
         &self,
         bucket: Bucket,
@@ -75,10 +78,12 @@ pub trait Rebuild: Registry {
         max: usize,
     ) -> Result<Vec<JournalEntry>, Error>;
 
-    /// Empties the bucket, its journal as well. The high-water mark of its clock stays. May take several steps.
+    /// Clears the bucket and its journal, in one or more steps. The high-water mark of the bucket's clock
+    /// stays.
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error>;
 
-    /// Opens a pool as [`Admission::open`](crate::Admission::open) does, at a time not before `not_before`. A large pool may take several steps.
+    /// Opens a pool as [`Admission::open`](crate::Admission::open) does, at `not_before` or later. A large
+    /// pool may take several steps.
     async fn rebuild_fill(
         &self,
         epoch: u64,
@@ -86,8 +91,8 @@ pub trait Rebuild: Registry {
         pool: Filling<'_>,
     ) -> Result<(), Error>;
 
-    /// Serves the bucket from now on, if the server's memory still is the one of `identity`, which the ledger names; none:
-    /// whichever it is.
+    /// Serves the bucket, if the server's memory still has the `identity` on record in the ledger. `None`
+    /// accepts any identity.
     async fn rebuild_finish(
         &self,
         bucket: Bucket,
@@ -96,15 +101,15 @@ pub trait Rebuild: Registry {
     ) -> Result<(), Error>;
 }
 
-/// A pool as the ledger knows it.
+/// A pool as known to the ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Filling<'a> {
     /// The pool.
     pub pool: &'a PoolId,
-    /// The number of its last event.
+    /// Number of the pool's last event.
     pub seq: u64,
-    /// Its terms, if they are known.
+    /// The pool's terms, if known.
     pub terms: Option<Terms>,
-    /// Its live sessions.
+    /// The pool's live sessions.
     pub live: &'a [Session],
 }

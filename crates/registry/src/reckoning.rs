@@ -1,4 +1,4 @@
-//! The registry's time between two readings of it, for registries whose clock is a server's.
+//! An estimate of the registry's time between two readings, for registries with a server's clock.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +6,20 @@ use parking_lot::Mutex;
 use seatkeeper_core::{RegistryTime, Span};
 use tokio::sync::{Mutex as Turn, MutexGuard};
 
-/// For how long a telling is good. The clock may be set meanwhile, so it is short; but it is long beside what a telling
-/// costs, which holds up all other nodes' tellings.
+/// Lifetime of a reading. Short, because the clock may be set meanwhile. Long compared with the cost of a
+/// reading, which delays the readings of all other nodes.
 const GOOD_FOR: Duration = Duration::from_millis(100);
 
-/// For how long it will do while somebody asks for the next.
+/// Extended lifetime of a reading while another caller takes the next (single flight).
 const USABLE_FOR: Duration = Duration::from_secs(1);
 
-/// What a telling took at most. Of one that took longer it is not known well enough when it was true.
+/// Maximum duration of a reading. The moment of a slower reading is too uncertain.
 const TELLING_MAX: Duration = Duration::from_millis(100);
 
-/// Tellings are in whole milliseconds: the next one may be ahead of what this one comes to.
+/// Readings are in whole milliseconds, so the next reading may be this much ahead of an estimate.
 const GRAIN: Span = Span::from_millis(1);
 
-/// The latest telling, from which the time is reckoned.
+/// The latest reading, basis of the estimate.
 #[derive(Debug, Default)]
 pub(crate) struct Reckoning {
     told: Mutex<Option<Told>>,
@@ -29,26 +29,27 @@ pub(crate) struct Reckoning {
 #[derive(Clone, Copy, Debug)]
 struct Told {
     time: RegistryTime,
-    /// It was true at some moment after this.
+    /// A moment before the reading.
     asked: Instant,
 }
 
-/// What is to be done to know the time.
+/// The estimated time, or the need for a reading.
 pub(crate) enum Known<'r> {
     Time(RegistryTime),
-    /// It must be asked for. Others who want to know do without while this is held, if they can.
+    /// The caller must take a reading. While the guard is held, other callers use the latest reading, if not
+    /// too old.
     Ask(Option<MutexGuard<'r, ()>>),
 }
 
 impl Reckoning {
-    /// Notes that this time was told to who had asked then.
+    /// Notes a reading requested at `asked`.
     pub(crate) fn note(&self, time: RegistryTime, asked: Instant) {
         if asked.elapsed() <= TELLING_MAX {
             *self.told.lock() = Some(Told { time, asked });
         }
     }
 
-    /// The time now, if it follows from what was told.
+    /// Returns the present time, if the latest reading is young enough.
     pub(crate) fn known(&self) -> Known<'_> {
         let told = *self.told.lock();
         let now = Instant::now();
@@ -63,7 +64,7 @@ impl Reckoning {
 }
 
 impl Told {
-    /// The time at this moment, if the telling is that young.
+    /// Returns the time at `now`, if the reading is at most `age_max` old.
     fn after(self, now: Instant, age_max: Duration) -> Option<RegistryTime> {
         let age = now.saturating_duration_since(self.asked);
         (age <= age_max).then(|| self.time + Span::from_millis(age.as_millis() as u64) + GRAIN)

@@ -1,16 +1,16 @@
-//! Which reader of a journal reads what, if several do at the same time.
+//! Shares of the buckets for parallel readers of the journals.
 
 use seatkeeper_core::Bucket;
 use tokio::sync::Notify;
 
-/// The buckets that one reader of a journal reads.
+/// The buckets of one reader of the journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All: it is the only one.
+    /// All buckets, for a single reader.
     All,
-    /// Those of even numbers.
+    /// Buckets of even number.
     Even,
-    /// Those of odd numbers.
+    /// Buckets of odd number.
     Odd,
 }
 
@@ -18,7 +18,7 @@ impl Share {
     /// The shares of two readers.
     pub const HALVES: [Self; 2] = [Self::Even, Self::Odd];
 
-    /// Whether a bucket is in it.
+    /// Returns whether a bucket is in the share.
     pub fn has(self, bucket: Bucket) -> bool {
         match self {
             Self::All => true,
@@ -32,7 +32,7 @@ fn is_even(bucket: Bucket) -> bool {
     bucket.number().is_multiple_of(2)
 }
 
-/// Wakes those who look after a share each. What comes while one does not wait wakes it when it does.
+/// Wakes the readers of shares. A notification without a waiting reader wakes the reader's next wait.
 #[derive(Debug, Default)]
 pub struct Stirred {
     even: Notify,
@@ -40,12 +40,12 @@ pub struct Stirred {
 }
 
 impl Stirred {
-    /// Something has come in this bucket.
+    /// Notifies the reader of a bucket of a new event.
     pub fn notify(&self, bucket: Bucket) {
         if is_even(bucket) { self.even.notify_one() } else { self.odd.notify_one() }
     }
 
-    /// Returns once something has come in one of the share's buckets since the last call.
+    /// Waits for a notification in the share since the last call.
     pub async fn notified(&self, share: Share) {
         match share {
             Share::All => tokio::select! {

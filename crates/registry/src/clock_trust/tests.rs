@@ -1,3 +1,5 @@
+//! Tests of the judgement of steps, jumps and first readings.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +11,12 @@ const TICK: Duration = Duration::from_millis(200);
 const START: Duration = Duration::from_secs(1_800_000_000);
 const TEN_YEARS: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// As long as a clock takes to settle.
+/// Returns the time that a clock takes to settle.
 fn settling() -> Duration {
     Duration::from_millis(SETTLES_AFTER.as_millis())
 }
 
-/// A clock that a test shifts, on a node whose wall clock is right.
+/// A clock shifted by a test, on a node with a correct wall clock.
 struct Scene {
     trust: ClockTrust,
     passed: Duration,
@@ -28,7 +30,8 @@ impl Scene {
         scene
     }
 
-    /// Takes readings for a while, of a clock that is `ahead` seconds ahead; says whether the last one was believed.
+    /// Reads a clock that is `ahead` seconds ahead, for `span`. Returns whether the last reading was
+    /// believed.
     fn reads(&mut self, ahead: i64, span: Duration) -> bool {
         let end = self.passed + span;
         let mut believed = false;
@@ -77,7 +80,7 @@ fn a_clock_far_from_the_wall_clock_is_never_believed_after_a_jump() {
     assert!(scene.reads(0, TICK));
 }
 
-/// Takes the first reading of a clock whose lease is over; says whether it was believed.
+/// Takes the first reading of a clock whose lease is over. Returns whether the reading was believed.
 fn believes_first(clock: Duration, wall: Duration, last: Duration) -> bool {
     let mut trust = ClockTrust::new(Store::PostgreSql, Default::default());
     let time = |since: Duration| RegistryTime::from_millis(since.as_millis() as u64);

@@ -1,4 +1,4 @@
-//! A seat is free, or it is not.
+//! Clauses on admission and denial by free seats.
 
 use std::collections::BTreeSet;
 

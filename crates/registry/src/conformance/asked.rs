@@ -1,33 +1,33 @@
-//! The answer to a clause's claim, and what the clause expects of it.
+//! Expectations on the answer to a clause's claim.
 
 use seatkeeper_core::{Denial, EndReason, SessionId, Span};
 
 use crate::{Answer, Claimed, Error, Granted, Live};
 
-/// The answer to a claim. Each expectation that is not met fails the clause with what came instead.
+/// The answer to a claim. An expectation that fails panics with the actual answer.
 #[derive(Debug)]
 pub(super) struct Asked(pub(super) Result<Claimed, Error>);
 
 impl Asked {
-    /// There is an answer.
+    /// Expects an answer.
     #[track_caller]
     pub(super) fn answered(self) -> Claimed {
         self.0.expect("a registry answers claims")
     }
 
-    /// There is no answer, for this reason.
+    /// Expects an error, and returns it.
     #[track_caller]
     pub(super) fn failed(self) -> Error {
         self.0.expect_err("there should be no answer")
     }
 
-    /// A new session, and nobody had to end for it.
+    /// Expects a new session for which no session had to end.
     #[track_caller]
     pub(super) fn admitted(self) -> Live {
         self.admitted_ending(&[])
     }
 
-    /// A new session, for which these had to end, in this order.
+    /// Expects a new session for which the sessions in `ends` had to end, in order.
     #[track_caller]
     pub(super) fn admitted_ending(self, ends: &[(&Live, EndReason)]) -> Live {
         let (live, ended) = self.granted(Granted::Admitted);
@@ -58,7 +58,7 @@ impl Asked {
         denial
     }
 
-    /// Denied for want of a seat; returns in how long one can come free.
+    /// Expects a denial by a full pool. Returns the time until a seat can come free.
     #[track_caller]
     pub(super) fn full(self) -> Option<Span> {
         match self.denied() {
@@ -69,7 +69,7 @@ impl Asked {
         }
     }
 
-    /// Whether it was a new session.
+    /// Returns whether the claim started a new session.
     pub(super) fn is_admitted(&self) -> bool {
         let answer = self.0.as_ref().map(|claimed| &claimed.answer);
         matches!(answer, Ok(Answer::Granted { how: Granted::Admitted, .. }))

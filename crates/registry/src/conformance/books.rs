@@ -1,4 +1,5 @@
-//! The journal as an account: each event follows from the one before, and all of them make the state.
+//! The journal as an account: each event follows from the event before, and the sum of the events is the
+//! state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,16 +8,16 @@ use seatkeeper_core::{Bucket, Change, Event, PoolId, RegistryTime, SessionId};
 use super::harness::Harness;
 use crate::{Error, JournalEntry, Registry, Share};
 
-/// How many pools a call of the sweeper may take in the suite.
+/// Maximum number of pools per call of a sweep in the suite.
 const SWEPT_POOLS_MAX: usize = 100;
 
-/// How many calls sweep a bucket of the suite, at the most.
+/// Maximum number of calls to sweep a bucket of the suite.
 const SWEEPS_MAX: usize = 1_000;
 
-/// The most reads that reach the end of a journal to which nobody writes.
+/// Maximum number of reads to reach the end of an idle journal.
 const READS_MAX: usize = 100;
 
-/// What a pool's events add up to.
+/// The account of a pool: the sum of its events.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     seq: u64,
@@ -27,18 +28,19 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of a pool whose last event on record has number `seq`, and in which these are live.
+    /// Creates the account of a pool with the number `seq` of its last event on record and the sessions
+    /// `live`.
     pub fn carried_forward(seq: u64, live: impl IntoIterator<Item = SessionId>) -> Self {
         let live = live.into_iter().map(|id| (id, RegistryTime::default())).collect();
         Self { seq, live, ..Self::default() }
     }
 
-    /// The number of the last event.
+    /// Returns the number of the last event.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// Takes in the next event, or says what is wrong with it.
+    /// Enters the next event. An error describes the mistake in the event.
     pub fn enter(&mut self, event: &Event) -> Result<(), String> {
         self.check_order(event)?;
         self.apply(event)?;
@@ -83,14 +85,14 @@ impl Account {
         Ok(())
     }
 
-    /// The ids of the sessions that are live.
+    /// Returns the ids of the live sessions.
     pub fn live(&self) -> impl Iterator<Item = SessionId> {
         self.live.keys().copied()
     }
 }
 
-/// Reads everything that waits in the journal. One read may give the first events of a bucket alone, and the next one
-/// what other nodes wrote behind them.
+/// Reads all waiting events of the journal. A read may return only the first events of a bucket, and the next
+/// read the later events of other nodes.
 pub async fn waiting(registry: &dyn Registry) -> Vec<JournalEntry> {
     for _ in 0..READS_MAX {
         let read = registry.journal_read(Share::All, usize::MAX).await.expect("a journal can be read");
@@ -114,13 +116,13 @@ async fn reaches_the_end(registry: &dyn Registry, entries: &[JournalEntry]) -> b
     true
 }
 
-/// The events of one pool that wait in the journal.
+/// Returns the waiting events of one pool.
 pub(super) async fn events_of(registry: &dyn Registry, pool: &PoolId) -> Vec<Event> {
     let entries = waiting(registry).await.into_iter();
     entries.map(|entry| entry.event).filter(|event| event.pool == *pool).collect()
 }
 
-/// Sweeps every bucket until nothing is due; returns how many sessions ended by it.
+/// Sweeps every bucket until nothing is due. Returns the number of ended sessions.
 pub async fn sweep_all(registry: &dyn Registry) -> usize {
     let mut ended = 0;
     for bucket in Bucket::all() {
@@ -129,8 +131,8 @@ pub async fn sweep_all(registry: &dyn Registry) -> usize {
     ended
 }
 
-/// Sweeps a bucket, at most `pools_max` pools a call, until nothing is due; returns how many sessions
-/// ended by it.
+/// Sweeps a bucket, at most `pools_max` pools per call, until nothing is due. Returns the number of ended
+/// sessions.
 pub(super) async fn sweep_out(registry: &dyn Registry, bucket: Bucket, pools_max: usize) -> usize {
     let mut ended = 0;
     for _ in 0..SWEEPS_MAX {
@@ -143,8 +145,8 @@ pub(super) async fn sweep_out(registry: &dyn Registry, bucket: Bucket, pools_max
     panic!("sweeping {bucket:?} does not come to an end")
 }
 
-/// Closes the books of a clause: for each pool of which the whole history waits in the journal, the
-/// events follow from one another, and what they add up to is what the registry shows.
+/// Balances the books after a clause: for each pool with its whole history in the journal, the events follow
+/// from each other, and their sum is the state shown by the registry.
 pub async fn balance(harness: &impl Harness) {
     let registry = harness.registry();
     sweep_all(&*registry).await;
@@ -176,8 +178,8 @@ async fn shows_what_is_on_record(registry: &dyn Registry, pool: &PoolId, account
     };
     let now = registry.now().await.expect("a registry knows the time");
     assert!(shown.is_subset(&on_record), "{pool:?} shows {shown:?}, on record are {on_record:?}");
-    // A real clock may have gone past an expiry since the sweep. Renewals are not on record, so a
-    // session may only be missing if even its first TTL is over.
+    // A real clock may have passed an expiry since the sweep. Renewals are not on record, so a session may be
+    // missing only if its first TTL is over.
     for id in on_record.difference(&shown) {
         assert!(account.live[id] <= now, "{id} of {pool:?} is on record as live and not shown");
     }

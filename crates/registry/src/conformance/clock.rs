@@ -1,4 +1,4 @@
-//! The registry's time is monotone, whatever becomes of the clock that it reads.
+//! Clauses on the registry's time, which is monotonic for any behaviour of the underlying clock.
 
 use seatkeeper_core::Span;
 
@@ -8,7 +8,7 @@ use super::plan::seats;
 
 const STEP: Span = Span::from_secs(3_600);
 
-/// A fraction of a second.
+/// Maximum lead of the estimated time: a fraction of a second.
 const AHEAD_MAX: Span = Span::from_millis(200);
 
 pub async fn time_never_goes_back(h: &impl Harness) {

@@ -1,4 +1,4 @@
-//! Many callers at once, each on a thread of its own and, where there are several, on its own node.
+//! Clauses with many concurrent callers, each on its own thread and, with several nodes, on its own node.
 
 use std::sync::Barrier;
 use std::thread;
@@ -50,7 +50,7 @@ pub async fn a_session_that_many_end_at_once_ends_once(h: &impl Harness) {
     assert_eq!(ended, 1, "{ends:?}");
 }
 
-/// The books that are balanced after each clause prove the limit at every instant.
+/// `books::balance` after each clause proves the limit at every instant.
 pub async fn a_storm_never_fills_a_pool_above_its_limit(h: &impl Harness) {
     for plan in [seats(3), devices(3)] {
         h.pool(plan.clone()).await;
@@ -69,7 +69,7 @@ pub async fn a_storm_never_fills_a_pool_above_its_limit(h: &impl Harness) {
     }
 }
 
-/// Does the same `count` times at one instant.
+/// Runs `act` on `count` threads at one instant.
 fn at_once<T: Send>(
     h: &impl Harness,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Denials are on record, and cannot fill the disk.
+//! Clauses on denials: recorded, but throttled so that a flood cannot fill the disk.
 
 use seatkeeper_core::{Change, DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, Denied};
 
@@ -42,7 +42,7 @@ pub async fn counted_denials_are_due_when_their_window_is_over(h: &impl Harness)
     assert!(due.is_some_and(|due| due <= by), "due at {due:?}, expected by {by:?}");
 }
 
-/// A full pool with some denials that were counted only.
+/// Returns a full pool with some denials that were only counted.
 async fn a_pool_that_denied_too_often(h: &impl Harness) -> TestPool {
     let pool = h.pool(seats(1)).await;
     pool.claim("ann").await.admitted();

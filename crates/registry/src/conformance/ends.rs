@@ -1,4 +1,4 @@
-//! A session ends once, for one reason.
+//! Clauses on ends: a session ends once, for one reason.
 
 use seatkeeper_core::{Bucket, Change, EndReason, Region, SessionId};
 

@@ -1,4 +1,4 @@
-//! A session is over at its expiry, whether anybody sweeps or not. No clause here sweeps.
+//! Clauses on expiry: a session is over at its expiry, swept or not. Clauses of this module never sweep.
 
 use seatkeeper_core::{Denial, EndReason, Span};
 

@@ -1,4 +1,4 @@
-//! Each change is on record in the step that makes it.
+//! Clauses on the journal: each change is on record in the step of the change.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::plan::{devices, seats};
 use super::pool::{TestPool, admin, particulars_of, request_of};
 use crate::{Ended, Error, Receipt, Registry, Share};
 
-/// How long a clause waits for what must happen at once.
+/// Deadline for an event that must come at once.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 pub async fn every_change_is_one_event_and_in_order(h: &impl Harness) {
@@ -96,7 +96,7 @@ pub async fn reading_again_gives_the_same_again(h: &impl Harness) {
     assert_eq!(events_of(&*pool.registry, &pool.id).await, first);
 }
 
-/// A node may have heard only of its own events, and reads the events of other nodes later.
+/// A node may know only of its own events, and reads the events of other nodes later.
 pub async fn what_waits_is_read_to_its_end_whoever_wrote_it(h: &impl Harness) {
     let plan = seats(2);
     let nodes = [h.pool(plan.clone()).await, h.pool_not_open(plan)];
@@ -245,7 +245,7 @@ pub async fn the_reader_is_stirred_by_an_event(h: &impl Harness) {
     pool.claim("ann").await.admitted();
     stirred(&*pool.registry).await;
     tokio::join!(async { pool.claim("bob").await.admitted() }, async {
-        // It may return for nothing, so it is the journal that says whether the event has come.
+        // Wake-ups may be spurious, so the journal decides on the event's arrival.
         while waiting(&*pool.registry).await.len() < 2 {
             stirred(&*pool.registry).await;
         }
@@ -291,14 +291,14 @@ async fn acknowledge(pool: &TestPool, through: Receipt) {
     pool.registry.journal_acknowledge(through).await.expect("events can be acknowledged");
 }
 
-/// Once the receipt is acknowledged, nothing of the pool waits any more.
+/// Checks that no event of the pool waits once the receipt is acknowledged.
 async fn covers_all(pool: &TestPool, receipt: Receipt) {
     assert_eq!(receipt.bucket, pool.bucket());
     acknowledge(pool, receipt).await;
     assert_eq!(events_of(&*pool.registry, &pool.id).await, []);
 }
 
-/// An event's number, the sessions live after it, and what happened to whom.
+/// Returns an event's number, the live sessions after the event, and a description of the change.
 fn told(event: &Event) -> (u64, u32, String) {
     let what = match &event.change {
         Change::Admitted { session, .. } => format!("{} admitted", session.holder),

@@ -1,4 +1,4 @@
-//! The holder is in already: it keeps its seat, and never takes a second one.
+//! Clauses on a holder with a session: the holder keeps its seat, and never takes a second.
 
 use seatkeeper_core::{EndReason, Tier};
 

@@ -1,8 +1,7 @@
-//! One random run of operations on a backend and on the rule beside it. The first difference stops it.
+//! The model test: a random run of operations on a backend and on the rule, up to the first difference.
 //!
-//! The rule is asked for the same at the time that the backend reports, so a real clock is as good as
-//! one that is turned by hand. What is over may end early in any step of a backend; where the rule
-//! says that it must have ended, it must.
+//! The rule runs at the time reported by the backend, so a real clock serves as well as a manual clock. A
+//! backend may end a session that is over in an earlier step than the rule, but never later.
 
 mod backend;
 mod compare;
@@ -17,15 +16,15 @@ use dice::Dice;
 use ops::Op;
 use shadow::Shadow;
 
-/// How often everything is compared, rather than what the last step touched.
+/// Number of steps between full comparisons. Other steps compare the touched pool.
 const STEPS_PER_INSPECTION: u64 = 500;
 
-/// The journal is acknowledged after each step, and so never holds more than one sweep brings.
+/// Bound of the journal, which is acknowledged after each step and holds at most the events of one sweep.
 const JOURNAL_EVENTS_MAX: usize = 10_000;
 
 /// Plays `steps` random steps on a backend and on the rule, over several pools of every kind.
 ///
-/// Panics at the first difference and names the seed and the step, which make the same run again.
+/// Panics at the first difference, with the seed and the step that reproduce the run.
 pub async fn run<H: Harness>(seed: u64, steps: u64) {
     let h = H::start(JOURNAL_EVENTS_MAX).await;
     let mut dice = Dice::new(seed);

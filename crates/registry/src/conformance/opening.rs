@@ -1,4 +1,4 @@
-//! A pool begins with what the ledger knows of it.
+//! Clauses on opening: a pool starts from the state in the ledger.
 
 use seatkeeper_core::{
     Change, DENIAL_WINDOW, EndReason, Origin, Region, Session, SessionId, Span, Standing, Tier, Users,
@@ -127,7 +127,7 @@ pub async fn a_pool_whose_events_wait_for_the_ledger_stays_open(h: &impl Harness
     let pool = h.pool(seats(1)).await;
     let ann = pool.claim("ann").await.admitted();
     pool.release(&ann).await;
-    // Long enough that a registry may forget an empty pool of which the ledger knows all.
+    // Long enough for a registry to close an empty pool with all events in the ledger.
     h.let_pass(DENIAL_WINDOW).await;
     h.let_pass(h.ttl()).await;
     sweep_all(&*pool.registry).await;
@@ -142,7 +142,7 @@ pub async fn a_restored_session_is_its_users(h: &impl Harness) {
     assert!(pool.session_by(&user("ann"), ann.id).await.is_some());
 }
 
-/// A session as the ledger tells of it: it began an hour ago, and nobody knows of a heartbeat since.
+/// Returns a session as read from the ledger, started an hour ago and without later heartbeats.
 pub(super) async fn held_since_long(h: &impl Harness, pool: &TestPool, holder: &str, number: u64) -> Session {
     let started = h.now().await - Span::from_secs(3_600);
     Session {

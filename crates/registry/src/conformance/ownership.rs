@@ -1,4 +1,4 @@
-//! What is not the caller's looks missing.
+//! Clauses on ownership: another caller's session looks missing.
 
 use seatkeeper_core::EndReason;
 

@@ -1,11 +1,11 @@
-//! What a clause's pool is like.
+//! Plans of the pools of clauses.
 
 use seatkeeper_core::{PoolKind, RegistryTime, Seats, Span, Standing, Terms, WhenFull, WhenHeld, WhenNamed};
 
-/// Long enough that nothing is over by chance.
+/// A TTL so long that no session is over by chance.
 pub(super) const TTL_LONG: Span = Span::from_secs(3_600);
 
-/// A pool's kind, policy and terms. Nothing in it is over within an hour unless it is brief.
+/// A pool's kind, policy and terms. Unless `brief`, no session is over within an hour.
 #[derive(Clone)]
 pub(super) struct Plan {
     pub(super) kind: PoolKind,
@@ -16,17 +16,17 @@ pub(super) struct Plan {
     pub(super) terms: Terms,
 }
 
-/// A license: the newcomer is denied, the holder resumes.
+/// Returns a license: a newcomer is denied, a holder resumes.
 pub(super) fn seats(limit: u32) -> Plan {
     Plan::new(PoolKind::License, limit, WhenFull::Deny, WhenHeld::Resume)
 }
 
-/// A subscriber's devices: the stalest is evicted, the holder supersedes itself.
+/// Returns a subscriber's devices: the stalest is evicted, a holder supersedes its own session.
 pub(super) fn devices(limit: u32) -> Plan {
     Plan::new(PoolKind::Subscriber, limit, WhenFull::Evict, WhenHeld::Supersede)
 }
 
-/// A (user, capacity): a higher tier replaces a lower one.
+/// Returns a (user, capacity) pool: a higher tier replaces a lower tier.
 pub(super) fn capacity() -> Plan {
     Plan::new(PoolKind::Capacity, 1, WhenFull::Deny, WhenHeld::Upgrade)
 }
@@ -38,7 +38,7 @@ impl Plan {
         Self { kind, name: "pool".to_owned(), when_full, when_held, brief: false, terms }
     }
 
-    /// Only devices move between networks.
+    /// Returns the match for named sessions: only devices move between networks.
     pub(super) fn when_named(&self) -> WhenNamed {
         match self.kind {
             PoolKind::Subscriber => WhenNamed::SameDevice,
@@ -46,25 +46,25 @@ impl Plan {
         }
     }
 
-    /// Sessions are over after the harness's TTL.
+    /// Sets the TTL to the harness's TTL.
     pub(super) fn brief(mut self) -> Self {
         self.brief = true;
         self
     }
 
-    /// The entitlement ends then.
+    /// Sets the end of the entitlement.
     pub(super) fn ending_at(mut self, ends_at: RegistryTime) -> Self {
         self.terms.ends_at = Some(ends_at);
         self
     }
 
-    /// Another pool than the one that is called nothing.
+    /// Sets the pool's name, for a second pool beside the default.
     pub(super) fn called(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// The full pool denies, whatever its kind.
+    /// Denies when full, for any kind.
     pub(super) fn that_denies(mut self) -> Self {
         self.when_full = WhenFull::Deny;
         self

@@ -1,4 +1,4 @@
-//! A pool as a clause speaks to it.
+//! A pool with the calls of clauses.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::{Claimed, Ended, EndedAll, Error, Heartbeat, Live, PoolView, Registry
 
 const TENANT: &str = "acme";
 
-/// A pool, and the policy that claims on it come with.
+/// A pool, and the policy of claims on the pool.
 #[derive(Clone)]
 pub(super) struct TestPool {
     pub(super) registry: Arc<dyn Registry>,
@@ -38,7 +38,7 @@ impl TestPool {
         Self { registry, id: PoolId::new(plan.kind, TENANT.into(), plan.name), policy, terms }
     }
 
-    /// Opens it with what the ledger has of it.
+    /// Opens the pool with the state in the ledger.
     pub(super) async fn open(&self, seq: u64, live: Vec<Session>) {
         let opened = self.registry.open(&self.id, seq, Some(self.terms), live).await;
         opened.expect("a pool can be opened");
@@ -56,24 +56,24 @@ impl TestPool {
         self.terms
     }
 
-    /// The same pool, with claims that bring these changes of the terms along, as a new version.
+    /// Returns the pool with changed terms of a new version, carried by later claims.
     pub(super) fn after(&self, change: impl FnOnce(&mut Terms)) -> Self {
         let mut terms = Terms { version: self.terms.version + 1, ..self.terms };
         change(&mut terms);
         Self { terms, policy: Policy { terms: Some(terms), ..self.policy }, ..self.clone() }
     }
 
-    /// The same pool with another limit, from the next claim on.
+    /// Returns the pool with a new limit from the next claim on.
     pub(super) fn at_limit(&self, limit: u32) -> Self {
         self.after(|terms| terms.limit = Seats(limit))
     }
 
-    /// The same pool, with claims that could not learn its terms.
+    /// Returns the pool with claims that carry no terms, as if the entitlement were unreachable.
     pub(super) fn out_of_reach(&self) -> Self {
         Self { policy: Policy { terms: None, ..self.policy }, ..self.clone() }
     }
 
-    /// A claim by this holder and a user of the same name, to be awaited.
+    /// Builds a claim by a holder and a user of equal name, to be awaited.
     pub(super) fn claim(&self, holder: &str) -> Claiming<'_> {
         let claim =
             Claim { holder: holder.into(), user: holder.into(), tier: Tier(1), session: None, replace: None };
@@ -98,7 +98,7 @@ impl TestPool {
         self.registry.heartbeat(id, who, &origin).await.expect("a registry answers heartbeats")
     }
 
-    /// A heartbeat of the session by its own user, who must find it alive.
+    /// Renews a session by its own user, and expects a live session.
     pub(super) async fn heartbeat(&self, session: &Live) -> Live {
         match self.heartbeat_by(&owner(session), session.session.id).await {
             Heartbeat::Renewed(live) => *live,
@@ -113,7 +113,7 @@ impl TestPool {
         self.registry.end(id, who, reason, &origin).await.expect("a registry ends sessions")
     }
 
-    /// The session's own user gives its seat back; returns the reason that it ended for.
+    /// Releases a session by its own user. Returns the reason on record.
     pub(super) async fn release(&self, session: &Live) -> EndReason {
         match self.end_by(&owner(session), session.session.id, EndReason::Released).await {
             Ended::Now { reason, .. } => reason,
@@ -139,7 +139,7 @@ impl TestPool {
         self.registry.view(&self.id, usize::MAX).await.expect("a registry shows pools")
     }
 
-    /// Who is in, in the order of their names.
+    /// Returns the holders with a live session, sorted.
     pub(super) async fn holders(&self) -> Vec<String> {
         let mut holders: Vec<_> =
             self.view().await.sessions.iter().map(|live| live.session.holder.to_string()).collect();
@@ -148,7 +148,7 @@ impl TestPool {
     }
 }
 
-/// A claim in the making.
+/// A claim under construction.
 pub(super) struct Claiming<'p> {
     pool: &'p TestPool,
     claim: Claim,
@@ -165,13 +165,13 @@ impl Claiming<'_> {
         self
     }
 
-    /// It names the session that it believes to hold.
+    /// Names the session that the holder believes to hold.
     pub(super) fn naming(mut self, session: &Live) -> Self {
         self.claim.session = Some(session.session.id);
         self
     }
 
-    /// It names the session that may end for it.
+    /// Names the session to be replaced.
     pub(super) fn replacing(mut self, session: &Live) -> Self {
         self.claim.replace = Some(session.session.id);
         self
@@ -187,27 +187,27 @@ impl<'p> IntoFuture for Claiming<'p> {
     }
 }
 
-/// A request of this user's.
+/// Returns the origin of a user's request.
 pub(super) fn request_of(user: &UserId, request: &str) -> Origin {
     Origin { actor: Actor::User(user.clone()), request: Some(RequestId::from(request)) }
 }
 
-/// The user who acquired the session.
+/// Returns the authority of the user who acquired the session.
 pub(super) fn owner(session: &Live) -> Authority {
     user(session.session.users.first().as_str())
 }
 
-/// A user of the tenant that owns every pool of the suite.
+/// Returns a user of the tenant that owns every pool of the suite.
 pub(super) fn user(name: &str) -> Authority {
     Authority::new(TENANT.into(), Reach::Own(name.into()))
 }
 
-/// An admin of that tenant.
+/// Returns an admin of the tenant.
 pub(super) fn admin() -> Authority {
     Authority::new(TENANT.into(), Reach::Tenant)
 }
 
-/// A program of another tenant, and the name under which it acquires sessions in this one.
+/// Returns a program of a foreign tenant, and the program's name as a user of the suite's tenant.
 pub(super) fn service_abroad() -> (Authority, UserId) {
     let robot = UserId::from("robot");
     let name = UserId::from_abroad(&"globex".into(), &robot);
@@ -216,7 +216,7 @@ pub(super) fn service_abroad() -> (Authority, UserId) {
     (service, name)
 }
 
-/// Callers who must not see a session of a license that `ann` of the tenant holds.
+/// Returns callers who must not see a license session of the tenant's user `ann`.
 pub(super) fn strangers() -> Vec<Authority> {
     let elsewhere = |reach| Authority::new("globex".into(), reach);
     let at_another_door = admin().through(PoolKind::Subscriber);
@@ -224,7 +224,7 @@ pub(super) fn strangers() -> Vec<Authority> {
     vec![user("eve"), elsewhere(Reach::Own("ann".into())), elsewhere(Reach::Tenant), at_another_door, service]
 }
 
-/// Returns particulars of a holder's client with every field, all derived from the holder.
+/// Returns particulars with every field, derived from the holder.
 pub(super) fn particulars_of(holder: &Holder) -> Particulars {
     Particulars {
         ip: Some([192, 0, 2, 7].into()),

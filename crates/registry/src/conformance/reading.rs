@@ -1,4 +1,4 @@
-//! Looking at sessions and pools.
+//! Clauses on reading sessions and pools.
 
 use seatkeeper_core::{RegistryTime, SessionId, Span};
 

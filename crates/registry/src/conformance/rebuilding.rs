@@ -1,4 +1,4 @@
-//! A bucket can be filled anew, and meanwhile nobody is served from it.
+//! Clauses on rebuilding a bucket, which serves no caller meanwhile.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::plan::seats;
 use super::pool::{TestPool, owner, request_of};
 use crate::{Error, Filling, Heartbeat, Rebuild, State};
 
-/// A backend under test whose buckets can be filled anew.
+/// A backend under test with buckets that can be rebuilt.
 pub trait Rebuildable: Harness {
-    /// A node's way to the registry, to rebuild it.
+    /// Returns a node's registry for rebuilds.
     fn rebuild(&self) -> Arc<dyn Rebuild>;
 
-    /// Lets every node know this epoch of a bucket.
+    /// Sets the epoch of a bucket on every node.
     fn know(&self, bucket: Bucket, epoch: u64) -> impl Future<Output = ()> + Send;
 }
 
-/// Events of one step that may be read together, whatever is asked for.
+/// Maximum number of events of one step read together, whatever the caller's bound.
 const TOGETHER_MAX: usize = 8;
 
-/// The epoch in which a harness starts, at most.
+/// The latest epoch of a newly started harness.
 const BEFORE: u64 = 1;
 const NEXT: u64 = BEFORE + 1;
 
@@ -197,7 +197,7 @@ pub async fn the_conditions_tell_how_each_bucket_is(h: &impl Rebuildable) {
     h.know(bucket, NEXT).await;
 }
 
-/// Rebuilds the bucket of a pool with these pools, the numbers of their last events, and a session in each.
+/// Rebuilds the bucket of a pool with the given pools: number of the last event, pool, and a session.
 async fn rebuilt(h: &impl Rebuildable, pool: &TestPool, epoch: u64, filled: &[(u64, &TestPool, Session)]) {
     let (rebuild, bucket) = (h.rebuild(), pool.bucket());
     begin(h, bucket, epoch).await;

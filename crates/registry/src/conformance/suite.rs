@@ -1,10 +1,9 @@
-//! The list of all clauses, written once.
+//! The single list of all clauses.
 
-/// Expands every clause of the contract as a test of one backend:
-/// `conformance_suite!(memory, MemoryHarness);`, where `MemoryHarness` is a
-/// [`Harness`](crate::conformance::Harness).
+/// Expands every clause of the contract as a test of one backend: `conformance_suite!(memory,
+/// MemoryHarness);`, where `MemoryHarness` is a [`Harness`](crate::conformance::Harness).
 ///
-/// After each clause the books are balanced: the journal adds up to the state.
+/// After each clause, `books::balance` compares the journal with the state.
 #[macro_export]
 macro_rules! conformance_suite {
     ($name:ident, $harness:ty) => {
@@ -16,8 +15,8 @@ macro_rules! conformance_suite {
     };
 }
 
-/// Every clause of the contract on one backend, to be run one by one: a list of its name and what starts it.
-/// Who runs them sees to it that they panic on a task of their own, for a clause fails by panicking.
+/// Lists every clause of the contract on one backend, by name and start function. A caller must run each
+/// clause on a separate task, because a clause fails by panicking.
 #[macro_export]
 macro_rules! conformance_runs {
     ($harness:ty) => {
@@ -25,7 +24,7 @@ macro_rules! conformance_runs {
     };
 }
 
-/// The clauses, handed to another macro.
+/// Passes the list of clauses to another macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_list {
@@ -169,8 +168,8 @@ macro_rules! conformance_list {
     };
 }
 
-/// Likewise, every clause of what a backend offers whose buckets can be filled anew, on a
-/// [`Rebuildable`](crate::conformance::rebuilding::Rebuildable).
+/// Expands every clause of the rebuild contract as a test of a
+/// [`Rebuildable`](crate::conformance::rebuilding::Rebuildable) backend.
 #[macro_export]
 macro_rules! rebuilding_suite {
     ($name:ident, $harness:ty) => {
@@ -194,7 +193,7 @@ macro_rules! rebuilding_suite {
     };
 }
 
-/// One test for each clause of a list.
+/// Expands a test for each clause of a list.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_clauses {
@@ -209,7 +208,7 @@ macro_rules! conformance_clauses {
     )* )* };
 }
 
-/// A name and a run for each clause of a list.
+/// Expands a name and a start function for each clause of a list.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_list_of_runs {

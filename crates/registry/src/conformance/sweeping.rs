@@ -1,4 +1,4 @@
-//! Reclaiming what is over needs no scan, and nobody in particular to do it.
+//! Clauses on sweeps: expired sessions are found by an index, without a scan, and any node may sweep.
 
 use seatkeeper_core::{Bucket, Change, EndReason, PoolId, RegistryTime, Span};
 
@@ -64,7 +64,7 @@ pub async fn a_sweep_ends_those_who_are_over_and_keeps_the_others_of_their_pool(
     pool.heartbeat(&bob).await;
 }
 
-/// However much is over.
+/// Sweeps report remaining work for any number of expired sessions.
 pub async fn a_sweep_that_leaves_some_who_are_over_says_so(h: &impl Harness) {
     const EACH: usize = 100;
     let pools = neighbours(h, &seats(EACH as u32).brief(), 4).await;
@@ -91,7 +91,7 @@ pub async fn what_is_due_is_never_later_than_the_next_expiry(h: &impl Harness) {
     h.let_a_moment_pass().await;
     pool.claim("bob").await.admitted();
     due_by(&pool, ann.expires).await;
-    // Renewed late, so that the sweep below finds it live on any clock.
+    // Renewed late, so that the sweep below finds the session live on any clock.
     h.let_pass(Span::from_millis(pool.ttl().as_millis() / 2)).await;
     let renewed = pool.heartbeat(&ann).await;
     due_by(&pool, renewed.expires).await;
@@ -150,7 +150,7 @@ async fn sweep(pool: &TestPool, pools_max: usize) -> Swept {
     pool.registry.sweep(pool.bucket(), pools_max).await.expect("a bucket can be swept")
 }
 
-/// So many open pools of one bucket.
+/// Opens `count` pools of one bucket.
 async fn neighbours(h: &impl Harness, plan: &Plan, count: usize) -> Vec<TestPool> {
     let first = h.pool_not_open(plan.clone());
     let mut pools = Vec::new();

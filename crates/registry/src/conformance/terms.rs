@@ -1,4 +1,4 @@
-//! What an entitlement says can change while sessions live.
+//! Clauses on changes of an entitlement while sessions are live.
 
 use seatkeeper_core::{Change, Denial, EndReason, Seats, Span, Standing, Terms};
 

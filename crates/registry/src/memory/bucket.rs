@@ -1,4 +1,4 @@
-//! One bucket: its pools, the way from a session to its pool, the due-index, the journal.
+//! A bucket: pools, an index of sessions, the due-index, the journal.
 
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
@@ -17,17 +17,17 @@ use crate::contract::{
 };
 use crate::open_pool::{Beat, Closing, OpenPool, Record as _};
 
-/// All that changes together.
+/// The state of a bucket, all under one lock.
 pub(super) struct BucketState {
     bucket: Bucket,
     epoch: u64,
     pools: Slab<OpenPool>,
-    /// The way from a pool's name to its slot.
+    /// The slot of each pool, by name.
     by_id: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// Which pool each live session is in.
+    /// The pool's slot of each live session.
     sessions: HashMap<SessionId, u32>,
-    /// For each pool with something to sweep, when that is: a lower bound.
+    /// For each pool, a lower bound of the time of its next sweep.
     due: BTreeSet<(RegistryTime, u32)>,
     latest: RegistryTime,
     journal: Journal,
@@ -48,7 +48,8 @@ impl BucketState {
         }
     }
 
-    /// The time of the next step: readings taken before a lock was won may arrive out of order.
+    /// Returns the time of the next step, never earlier than an earlier step: readings taken before the lock
+    /// was acquired may arrive out of order.
     pub(super) fn not_before(&mut self, reading: RegistryTime) -> RegistryTime {
         self.latest = self.latest.max(reading);
         self.latest
@@ -66,7 +67,7 @@ impl BucketState {
         self.place(self.journal.end())
     }
 
-    /// The oldest events of the journal, at most `max`.
+    /// Returns the oldest events of the journal, at most `max`.
     pub(super) fn waiting(&self, max: usize) -> Vec<JournalEntry> {
         let entry = |(position, event): (u64, &Event)| JournalEntry {
             receipt: self.place(position),
@@ -105,7 +106,7 @@ impl BucketState {
         self.follow(slot, ids(&ended), now);
     }
 
-    /// Decides a claim; `None` for [`Outcome::MakingRoom`].
+    /// Decides a claim. Returns `None` for [`Outcome::MakingRoom`].
     pub(super) fn claim(
         &mut self,
         request: Request<'_>,
@@ -231,7 +232,7 @@ impl BucketState {
         self.follow(slot, ids(&ended), now);
     }
 
-    /// Follows a pool that may have changed, and in which these sessions ended.
+    /// Updates the indexes after a step on a pool in which the sessions `ended` ended.
     fn follow(&mut self, slot: u32, ended: impl IntoIterator<Item = SessionId>, now: RegistryTime) {
         for id in ended {
             self.sessions.remove(&id);
@@ -263,7 +264,7 @@ impl BucketState {
         self.by_id.find(self.hasher.hash_one(id), is_it).copied().ok_or(Error::PoolNotOpen)
     }
 
-    /// The pool of a session that `who` may touch.
+    /// Returns the pool's slot of a session that `who` may touch.
     fn covered(&self, id: SessionId, who: &Authority) -> Option<u32> {
         let slot = *self.sessions.get(&id)?;
         let open = &self.pools[slot as usize];

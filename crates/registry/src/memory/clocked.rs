@@ -1,4 +1,4 @@
-//! One clock for all buckets, which is never seen to go back.
+//! The clock of all buckets, which never goes back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,11 +6,11 @@ use seatkeeper_core::{RegistryTime, Span};
 
 use crate::TimeSource;
 
-/// A step back of more than this is worth a line in the log.
+/// A backward step of the clock beyond this span is logged.
 const STEP_NOTABLE: Span = Span::from_secs(1);
 
-/// A time source and the latest time that was read from it. While the source is behind that, time
-/// stands still: nothing expires, and no seat is freed that its holder counts on.
+/// A time source with a high-water mark. While the source is behind the mark, time stands still: no session
+/// expires, and no seat is taken from a holder who still counts on it.
 pub(super) struct Clocked<C> {
     source: C,
     high_water_millis: AtomicU64,
@@ -29,7 +29,7 @@ impl<C: TimeSource> Clocked<C> {
         if latest.since(reading) > STEP_NOTABLE {
             tracing::warn!(
                 behind_ms = latest.since(reading).as_millis(),
-                "the registry's clock went back; expiry is frozen until it has caught up"
+                "the registry's clock went back; no session expires until the clock has caught up"
             );
         }
         reading.max(latest)

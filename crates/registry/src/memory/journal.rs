@@ -1,4 +1,4 @@
-//! The journal of one bucket, and the sum of all of them.
+//! The journal of a bucket, and the backlog of all buckets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use seatkeeper_core::{Bucket, Event};
 use crate::open_pool::Record;
 use crate::share::{Share, Stirred};
 
-/// The events of one bucket that the ledger has not acknowledged, in order.
+/// The events of a bucket that the ledger has not acknowledged, in order.
 #[derive(Default)]
 pub(super) struct Journal {
     acknowledged: u64,
@@ -16,7 +16,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// How many of them are acknowledged.
+    /// Returns the number of acknowledged events.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
@@ -25,12 +25,12 @@ impl Journal {
         self.events.is_empty()
     }
 
-    /// The oldest events and their positions.
+    /// Returns the oldest events and their positions.
     pub(super) fn waiting(&self, max: usize) -> impl Iterator<Item = (u64, &Event)> {
         (self.acknowledged + 1..).zip(self.events.iter().take(max))
     }
 
-    /// Forgets the events up to `position`, and says how many those were.
+    /// Deletes the events up to `position`. Returns the number of deleted events.
     pub(super) fn acknowledge(&mut self, position: u64) -> usize {
         let through = position.min(self.end()).saturating_sub(self.acknowledged);
         self.events.drain(..through as usize);
@@ -44,13 +44,13 @@ impl Record for Journal {
         self.events.push_back(event);
     }
 
-    /// How many events it ever held.
+    /// Returns the total number of events, acknowledged or not.
     fn end(&self) -> u64 {
         self.acknowledged + self.events.len() as u64
     }
 }
 
-/// Which buckets have events waiting, and how many in all. Changed only under the bucket's lock.
+/// The set of buckets with waiting events, and the total of events. Changed under the bucket's lock only.
 pub(super) struct Backlog {
     waiting: Box<[AtomicU64]>,
     depth: AtomicUsize,
@@ -96,7 +96,7 @@ impl Backlog {
         }
     }
 
-    /// The buckets with events, from another one on at each call.
+    /// Returns the buckets with events, starting from a different bucket at each call.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Bucket> {
         let first = self.first.fetch_add(1, Ordering::Relaxed);
         (0..self.buckets)

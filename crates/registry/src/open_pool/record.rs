@@ -1,4 +1,4 @@
-//! What happens in a pool becomes events, numbered without a gap.
+//! Events of a pool, numbered without a gap.
 
 use seatkeeper_core::{
     Change, Denial, DenialFold, Denied, Ending, Event, Folded, Holder, Origin, RegistryTime,
@@ -6,16 +6,16 @@ use seatkeeper_core::{
 
 use super::OpenPool;
 
-/// Takes the events of a step, in order.
+/// A journal that takes the events of a step, in order.
 pub(crate) trait Record {
-    /// The next event.
+    /// Appends an event.
     fn push(&mut self, event: Event);
-    /// The place of the last event.
+    /// Returns the position of the last event.
     fn end(&self) -> u64;
 }
 
 impl OpenPool {
-    /// Records sessions that ended. `newcomers` were admitted after them and are live already.
+    /// Records ended sessions. `newcomers`, already live, were admitted after the ends.
     pub(super) fn record_ends(
         &mut self,
         ended: &[Ending],
@@ -60,7 +60,7 @@ impl OpenPool {
         }
     }
 
-    /// Records denials that were only counted, once their window is over.
+    /// Records the counted denials, once their window is over.
     pub(super) fn flush_denials(&mut self, now: RegistryTime, journal: &mut impl Record) {
         let Some(fold) = &mut self.denials else { return };
         let counted = fold.flush(now);

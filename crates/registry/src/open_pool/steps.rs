@@ -1,4 +1,4 @@
-//! What a caller can do to a pool: the rule decides, and the change is on record.
+//! Steps of callers on a pool: the rule decides, and the change is recorded.
 
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{
@@ -8,39 +8,39 @@ use seatkeeper_core::{
 use super::{OpenPool, Record};
 use crate::contract::{Answer, Granted, Live, Request};
 
-/// What became of a heartbeat.
+/// The outcome of a heartbeat.
 pub(crate) enum Beat {
     /// The session lives on.
     Renewed(Box<Live>),
-    /// It was over, and has ended now.
+    /// The session was over, and has ended.
     Over {
-        /// Its last heartbeat.
+        /// The session's last heartbeat.
         last_heartbeat: RegistryTime,
     },
-    /// It is not in the pool, or not the caller's.
+    /// The session is not in the pool, or belongs to another caller.
     Missing,
 }
 
-/// What became of the end of one session.
+/// The outcome of the end of a session.
 pub(crate) enum Closing {
-    /// It ended now, for this reason.
+    /// The session ended in this step.
     Ended(EndReason),
-    /// The caller is out of it, and others go on with it.
+    /// The caller left the session, shared with other users who go on.
     Left,
-    /// It is not in the pool, or not the caller's.
+    /// The session is not in the pool, or belongs to another caller.
     Missing,
 }
 
-/// What a sweep did to a pool.
+/// The outcome of a sweep of a pool.
 pub(crate) struct Sweeping {
-    /// The sessions that it ended.
+    /// The ended sessions.
     pub(crate) ended: Vec<Ending>,
-    /// Nobody needs the pool to be open any more.
+    /// The pool may close.
     pub(crate) may_close: bool,
 }
 
 impl OpenPool {
-    /// Decides a claim; a new session is called `fresh`. The answer is `None` for [`Outcome::MakingRoom`].
+    /// Decides a claim; a new session gets the id `fresh`. The answer is `None` for [`Outcome::MakingRoom`].
     pub(crate) fn claim(
         &mut self,
         request: Request<'_>,
@@ -63,7 +63,7 @@ impl OpenPool {
             Outcome::MakingRoom => return (None, decision),
         };
         let Some(session) = self.pool.get(id).map(|session| self.live_view(session, now)) else {
-            // The rule has just put it there.
+            // The rule has just inserted the session.
             unreachable!("a granted session is in its pool");
         };
         if admitted {
@@ -103,7 +103,7 @@ impl OpenPool {
         }
     }
 
-    /// Ends a session, or lets the caller out of it.
+    /// Ends a session, or removes the caller from a shared session.
     pub(crate) fn end(
         &mut self,
         id: SessionId,
@@ -141,7 +141,7 @@ impl OpenPool {
         ended
     }
 
-    /// Learns newer terms.
+    /// Offers terms to the pool.
     pub(crate) fn revise(
         &mut self,
         terms: Terms,
@@ -154,7 +154,7 @@ impl OpenPool {
         ended
     }
 
-    /// Ends what is over as the pool opens, or what its terms say has ended.
+    /// Ends the sessions of a newly opened pool that are over, or ended by the terms.
     pub(crate) fn settle(&mut self, now: RegistryTime, journal: &mut impl Record) -> Vec<Ending> {
         match self.pool.terms() {
             Some(terms) => self.revise(terms, &Origin::SYSTEM, now, journal),
@@ -162,15 +162,15 @@ impl OpenPool {
         }
     }
 
-    /// Ends what is over.
+    /// Ends the sessions that are over.
     pub(crate) fn forget_over(&mut self, now: RegistryTime, journal: &mut impl Record) -> Vec<Ending> {
         let ended = rule::forget_over(&mut self.pool, now);
         self.record_ends(&ended, 0, &Origin::SYSTEM, now, journal);
         ended
     }
 
-    /// Does what was due in a pool that the due-index has let go of; `acknowledged` is how much of the
-    /// journal the ledger has.
+    /// Sweeps a pool that was removed from the due-index. `acknowledged` is the position up to which the
+    /// ledger has the journal.
     pub(crate) fn sweep(
         &mut self,
         acknowledged: u64,

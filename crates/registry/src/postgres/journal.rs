@@ -56,8 +56,8 @@ impl Journal for PostgresRegistry {
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
         let mut entries: Vec<JournalEntry> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
-        // The statement reads an equal share of each bucket, so that buckets of other shares delay none of
-        // this share.
+        // The statement reads equally many events of each bucket, so a long journal outside the share delays
+        // no bucket of the share.
         entries.retain(|entry| share.has(entry.receipt.bucket));
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
         // An awaited bucket without waiting events was brought to the ledger by another node.

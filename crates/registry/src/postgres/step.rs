@@ -41,8 +41,8 @@ impl PostgresRegistry {
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<Done<T>>, Fault> {
         let steps = async {
-            // Steps of one node on a bucket run one at a time, so that they wait here, and not in the
-            // database with a connection each.
+            // Steps of a node on a bucket run one at a time. Waiting steps queue here without a connection,
+            // instead of in the database.
             let _turn = self.turn(target.bucket()).await;
             for _ in 1..ATTEMPTS_MAX {
                 let mut connection = self.connection().await?;

@@ -1,3 +1,5 @@
+//! Tests of the estimate: age limits, and a single caller for the next reading.
+
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{RegistryTime, Span};

@@ -1,4 +1,4 @@
-//! The backend, and what can be seen of it from outside.
+//! The backend under test, and its visible behaviour.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::conformance::books::{Account, waiting};
 use crate::conformance::harness::Harness;
 use crate::{Live, Receipt, Registry};
 
-/// What the journal brought for each pool, and where the last of it stands.
+/// The events of each pool, with the receipt of the last.
 type Drained = HashMap<PoolId, (Vec<Event>, Option<Receipt>)>;
 
 /// A backend under test.
@@ -22,17 +22,17 @@ pub(super) struct Backend<'h, H> {
     requests: u64,
 }
 
-/// What can be seen of a step from outside.
+/// The visible result of a step.
 pub(super) struct Seen {
     before: RegistryTime,
     after: RegistryTime,
     pub(super) events: Vec<Event>,
-    /// Where the last of them stands.
+    /// The receipt of the last event.
     end: Option<Receipt>,
 }
 
 impl Seen {
-    /// When the step was made: as its answer or its events tell, or else when it began.
+    /// Returns the time of the step: from its answer, or its events, or otherwise the time before the step.
     pub(super) fn at(&self, live: Option<&Live>) -> RegistryTime {
         let told = live.map(|live| live.expires - live.expires_in);
         told.or(self.events.first().map(|event| event.at)).unwrap_or(self.before)
@@ -42,7 +42,7 @@ impl Seen {
         self.after.since(self.before)
     }
 
-    /// The receipt of the answer covers every event of the step.
+    /// Checks that the receipt of the answer covers every event of the step.
     pub(super) fn covered_by(&self, receipt: Receipt) -> Checked {
         let covered = self.end.is_none_or(|end| {
             end.bucket == receipt.bucket && (end.epoch, end.position) <= (receipt.epoch, receipt.position)
@@ -66,7 +66,7 @@ impl<'h, H: Harness> Backend<'h, H> {
         Ok(())
     }
 
-    /// Opens every pool; each second one with sessions that the ledger knows.
+    /// Opens every pool, every second pool with a session known to the ledger.
     pub(super) async fn open_all(&mut self, shadows: &mut [Shadow]) -> Checked {
         for (n, shadow) in (0_u64..).zip(shadows) {
             let now = self.now().await;
@@ -87,7 +87,7 @@ impl<'h, H: Harness> Backend<'h, H> {
         Ok(())
     }
 
-    /// A registry may have closed a pool that nobody is in and of which all is on record.
+    /// Opens a pool again that the registry closed: allowed for an empty pool with all events on record.
     pub(super) async fn reopen(&mut self, shadow: &mut Shadow) -> Checked {
         let counting = shadow.denials.as_ref().is_some_and(|fold| fold.due().is_some());
         if !shadow.pool.is_empty() || counting {
@@ -99,7 +99,7 @@ impl<'h, H: Harness> Backend<'h, H> {
         opened.map_err(|error| error.to_string())
     }
 
-    /// What the step on this pool brought onto record; nothing may have happened to another.
+    /// Returns the result of a step on a pool. Fails if the step changed another pool.
     pub(super) async fn seen_since(
         &mut self,
         before: RegistryTime,
@@ -113,7 +113,7 @@ impl<'h, H: Harness> Backend<'h, H> {
         Ok(Seen { before, after, events, end })
     }
 
-    /// Reads the journal to its end and acknowledges it.
+    /// Reads the journal to its end and acknowledges every event.
     pub(super) async fn drain(&self) -> Drained {
         let mut drained = Drained::new();
         for entry in waiting(&*self.registry).await {

@@ -1,4 +1,4 @@
-//! Where two accounts of one step differ.
+//! Comparison of a step on the backend with the step on the rule.
 
 use std::fmt::Debug;
 
@@ -6,10 +6,10 @@ use seatkeeper_core::{Change, Denial, EndReason, Event, Span};
 
 use super::shadow::Entry;
 
-/// Nothing, or the first difference in words.
+/// `Ok`, or a description of the first difference.
 pub(super) type Checked = Result<(), String>;
 
-/// Both are the same.
+/// Checks that the backend's value equals the rule's value.
 pub(super) fn same<T: PartialEq + Debug>(what: &str, backend: &T, rule: &T) -> Checked {
     if backend == rule {
         return Ok(());
@@ -17,7 +17,7 @@ pub(super) fn same<T: PartialEq + Debug>(what: &str, backend: &T, rule: &T) -> C
     Err(format!("{what}\n  backend: {backend:?}\n  rule:    {rule:?}"))
 }
 
-/// Both are the same, but for a wait that was counted from within `slack` of one another.
+/// Checks that two denials are equal, except for a difference of up to `slack` in the wait.
 pub(super) fn same_denial(backend: Denial, rule: Denial, slack: Span) -> Checked {
     if let (Denial::Full { free_in: Some(one) }, Denial::Full { free_in: Some(other) }) = (backend, rule)
         && one.as_millis().abs_diff(other.as_millis()) <= slack.as_millis()
@@ -27,7 +27,7 @@ pub(super) fn same_denial(backend: Denial, rule: Denial, slack: Span) -> Checked
     same("denial", &backend, &rule)
 }
 
-/// The events are these, in this order. Ends that follow from one cause may come in any order.
+/// Checks the recorded events against `expected`, in order. Ends of one cause may come in any order.
 pub(super) fn same_record(events: &[Event], expected: Vec<Entry>) -> Checked {
     let recorded = events.iter().map(|event| (event.origin.clone(), event.change.clone())).collect();
     same("journal", &in_order(recorded), &in_order(expected))
@@ -43,7 +43,7 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// Why a session ended, if the rule did not choose it before others.
+/// Returns the cause of an end, except for ends in an order chosen by the rule.
 fn cause((_, change): &Entry) -> Option<EndReason> {
     let Change::Ended { reason, .. } = change else { return None };
     match reason {

@@ -1,6 +1,6 @@
-//! A small seeded source of chance (SplitMix64), the same on every machine.
+//! A small seeded random generator (SplitMix64), reproducible on every machine.
 
-/// The source.
+/// A random generator.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -8,12 +8,12 @@ impl Dice {
         Self(seed)
     }
 
-    /// Any number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which must not be 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound
     }
 
-    /// True so many times in a hundred.
+    /// Returns true with a probability of `chance` percent.
     pub(super) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }

@@ -1,4 +1,4 @@
-//! What can happen in a step.
+//! The operations of a random run.
 
 use seatkeeper_core::{
     Authority, Bucket, Claim, EndReason, Holder, Policy, Reach, RegistryTime, Seats, SessionId, Span,
@@ -8,13 +8,13 @@ use seatkeeper_core::{
 use super::dice::Dice;
 use super::shadow::{Shadow, TENANT};
 
-/// How many holders there are: few, so that they meet, or more than any pool has seats.
+/// Numbers of holders: few holders that collide, or more than the seats of any pool.
 const HOLDERS: [u64; 2] = [6, 24];
-/// Limits lie below one of these.
+/// Exclusive upper bounds of random limits.
 const LIMITS: [u64; 4] = [5, 5, 5, 20];
 const USERS: [&str; 3] = ["olga", "paul", "quinn"];
 
-/// One step, with all that it takes to make it again.
+/// An operation, complete enough to be repeated.
 #[derive(Debug)]
 pub(super) enum Op {
     Claim { pool: usize, claim: Claim, policy: Policy },
@@ -64,7 +64,7 @@ fn claim(dice: &mut Dice, shadow: &Shadow) -> Claim {
     }
 }
 
-/// Mostly with the terms of today; sometimes with others, or with none.
+/// Returns a policy, mostly with the current terms, sometimes with different terms or without terms.
 fn policy(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Policy {
     let terms = match dice.below(100) {
         0..10 => None,
@@ -74,7 +74,7 @@ fn policy(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Policy {
     Policy { terms, ..shadow.policy }
 }
 
-/// Newer terms than those of today, or older ones that say something else.
+/// Returns newer terms than the current terms, or older terms of different content.
 fn terms(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Terms {
     let millis = shadow.ttl.as_millis();
     let ends_in = Span::from_millis(dice.below(millis * 4));
@@ -95,7 +95,7 @@ fn terms(dice: &mut Dice, shadow: &mut Shadow, now: RegistryTime) -> Terms {
     terms
 }
 
-/// A user or an admin, seldom one of another tenant.
+/// Returns a user or an admin, seldom of another tenant.
 fn caller(dice: &mut Dice) -> Authority {
     let tenant: TenantId = if dice.percent(5) { "globex".into() } else { TENANT.into() };
     let user: UserId = (*dice.pick(&USERS)).into();

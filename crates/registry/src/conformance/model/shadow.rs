@@ -1,4 +1,4 @@
-//! A pool as the rule has it.
+//! The shadow of a pool: its state by the rule.
 
 use seatkeeper_core::rule::{self, Decision, Renewal};
 use seatkeeper_core::{
@@ -13,18 +13,18 @@ use crate::{Answer, Granted, Live};
 
 pub(super) const TENANT: &str = "acme";
 
-/// How many sessions of a pool are remembered, live or ended, to be named again.
+/// Number of remembered sessions per pool, live or ended, for later operations.
 const SEEN_MAX: usize = 24;
 
 const POOLS_PER_KIND: u64 = 3;
 
-/// Few buckets, so that pools have neighbours.
+/// Few buckets, so that pools share buckets.
 const BUCKETS_USED: u16 = 3;
 
-/// What should be on record for a step.
+/// An expected record of a step.
 pub(super) type Entry = (Origin, Change);
 
-/// The rule's pool, the account of the backend's events, and what the entitlement says today.
+/// The rule's pool, the account of the backend's events, and the current terms.
 pub(super) struct Shadow {
     pub(super) id: PoolId,
     pub(super) pool: Pool,
@@ -37,7 +37,7 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// Pools under every policy, some of them with sessions that the ledger knows.
+    /// Creates pools of every policy.
     pub(super) fn some(dice: &mut Dice, ttl: Span) -> Vec<Self> {
         let kinds = [
             (PoolKind::License, WhenFull::Deny, WhenHeld::Resume),
@@ -77,7 +77,7 @@ impl Shadow {
         }
     }
 
-    /// A session of the pool, live or not.
+    /// Returns a session of the pool, live or ended.
     pub(super) fn some_session(&self, dice: &mut Dice) -> SessionId {
         *dice.pick(&self.seen)
     }
@@ -89,9 +89,9 @@ impl Shadow {
         self.seen.push(id);
     }
 
-    /// A session as the ledger tells of it after a restart.
+    /// Returns a session as read from the ledger after a restart.
     pub(super) fn known_to_the_ledger(&self, holder: &str, now: RegistryTime, number: u64) -> Session {
-        // One that has no heartbeats would be over.
+        // A session without heartbeats and with this age would be over.
         let age = if self.id.kind.has_heartbeats() { Span::from_secs(3_600) } else { Span::ZERO };
         let started = now - age;
         Session {
@@ -105,7 +105,7 @@ impl Shadow {
         }
     }
 
-    /// Ends what the backend ended early because it was over; `but` is the step's own business.
+    /// Ends the sessions that the backend ended early as expired, except `but`, the subject of the step.
     pub(super) fn expire_early(
         &mut self,
         events: &[Event],
@@ -125,7 +125,7 @@ impl Shadow {
         entries(&ended, &Origin::SYSTEM)
     }
 
-    /// What a claim should be answered, and bring onto record.
+    /// Returns the expected answer to a claim, and the expected records.
     pub(super) fn claim(
         &mut self,
         claim: &Claim,
@@ -166,7 +166,7 @@ impl Shadow {
         }
     }
 
-    /// What a denial should bring onto record.
+    /// Returns the expected records of a denial.
     pub(super) fn deny(
         &mut self,
         holder: &Holder,
@@ -211,7 +211,7 @@ impl Shadow {
         entries(&rule::forget_over(&mut self.pool, now), &Origin::SYSTEM)
     }
 
-    /// What a sweep should bring onto record.
+    /// Returns the expected records of a sweep.
     pub(super) fn sweep(&mut self, now: RegistryTime) -> Vec<Entry> {
         let mut recorded = self.forget_over(now);
         let counted = self.denials.as_mut().and_then(|fold| fold.flush(now));
@@ -219,7 +219,7 @@ impl Shadow {
         recorded
     }
 
-    /// When the sweeper must come by at the latest.
+    /// Returns the latest time by which the pool must be due.
     pub(super) fn due(&self) -> Option<RegistryTime> {
         let counted = self.denials.as_ref().and_then(DenialFold::due);
         self.pool.next_expiry().into_iter().chain(counted).min()
@@ -229,7 +229,8 @@ impl Shadow {
         self.pool.terms().map_or(Seats(1), |terms| terms.limit)
     }
 
-    /// Lets a user out of a session that others share, if that is what this end is.
+    /// Removes a user from a shared session, if the end is a release by one of several users. Returns whether
+    /// the user left.
     pub(super) fn leaves(
         &mut self,
         who: &Authority,
@@ -258,7 +259,7 @@ impl Shadow {
     }
 }
 
-/// The records of these ends, made for `origin` unless time alone ended them.
+/// Returns the records of ends caused by `origin`; an expiry has no origin.
 pub(super) fn entries(ended: &[Ending], origin: &Origin) -> Vec<Entry> {
     let entry = |ending: &Ending| {
         let by_time = ending.reason == EndReason::Expired;

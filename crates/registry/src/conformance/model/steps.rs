@@ -1,4 +1,4 @@
-//! Each step on both sides, and the comparison.
+//! Each operation on the backend and on the rule, with the comparison.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::conformance::books::sweep_out;
 use crate::conformance::harness::Harness;
 use crate::{Answer, Claimed, Ended, EndedAll, Error, Granted, Heartbeat, PoolView, Request};
 
-/// Few, so that sweeps have more to do.
+/// Few pools per sweep, so that sweeps take several calls.
 const SWEPT_POOLS_MAX: usize = 2;
 
 impl<H: Harness> Backend<'_, H> {
@@ -170,7 +170,7 @@ impl<H: Harness> Backend<'_, H> {
         same("sessions that a sweep ended", &ended, &on_record)
     }
 
-    /// Compares everything.
+    /// Compares the whole state.
     pub(super) async fn inspect(&mut self, shadows: &mut [Shadow]) -> Checked {
         for shadow in &mut *shadows {
             self.view(shadow, usize::MAX).await?;
@@ -191,8 +191,8 @@ impl<H: Harness> Backend<'_, H> {
     }
 }
 
-/// What the rule brings onto record when a pool is swept at the times that these events tell; at `before`, if none does.
-/// A pool may be swept again while others of its bucket still wait, and a real clock has gone on by then.
+/// Returns the rule's records for a sweep at the times of `events`, or at `before` if there are no events. A
+/// pool may be swept twice while another pool of its bucket still waits, at a later time of a real clock.
 fn swept(shadow: &mut Shadow, before: RegistryTime, events: &[Event]) -> Vec<Entry> {
     let mut times: BTreeSet<_> = events.iter().map(|event| event.at).collect();
     if times.is_empty() {
@@ -233,7 +233,7 @@ fn compare_claim(
     decided_by(shadow, &seen.events)
 }
 
-/// Admissions and denials name the terms that they were decided by.
+/// Checks that admissions and denials carry the terms of their decision.
 fn decided_by(shadow: &Shadow, events: &[Event]) -> Checked {
     let terms = (shadow.limit(), shadow.pool.terms().map_or(0, |terms| terms.version));
     for event in events {
