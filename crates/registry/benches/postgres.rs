@@ -1,7 +1,8 @@
-//! What the registry in PostgreSQL does a second, beside what one plain transaction for each call reaches on the
-//! same server in the same run; and what a pool of 100,000 seats costs beside one of 10.
+//! Benchmark of the registry in PostgreSQL: calls per second, compared with one plain transaction per call on
+//! the same server in the same run, and the cost of a pool of 100,000 seats compared with a pool of 10.
 //!
-//! `cargo bench -p seatkeeper-registry --bench postgres` starts a server of its own, which waits for the disk.
+//! `cargo bench -p seatkeeper-registry --bench postgres` starts a server for the run, with durable commits
+//! (fsync).
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a benchmark")]
 
 #[path = "postgres/plain.rs"]
@@ -17,9 +18,9 @@ use seatkeeper_core::SessionId;
 use seatkeeper_testbed::postgres::Postgres;
 use stage::{Stage, capacity, license};
 
-/// How long each figure is measured.
+/// Duration of each measurement.
 const MEASURED: Duration = Duration::from_secs(4);
-/// (user, capacity) pairs, as in the figures of what the parts can do.
+/// Number of (user, capacity) pairs, as in the measurements of the separate parts.
 const PAIRS: usize = 10_000;
 const TASKS: [usize; 2] = [16, 64];
 
@@ -42,7 +43,7 @@ fn main() {
     });
 }
 
-/// Capacities: nearly every claim is another pair's.
+/// Measures capacities: nearly every claim is on a different pair.
 async fn pairs(stage: &Arc<Stage>, plain: &Arc<Plain>, tasks: usize) {
     let (it, base) = (Arc::clone(stage), Arc::clone(plain));
     let claims = rate(tasks, move |n| {
@@ -118,7 +119,7 @@ async fn hot(stage: &Arc<Stage>, plain: &Arc<Plain>, tasks: usize) {
     compare("claim and release, pairs of them", claims, plain_claims.await);
 }
 
-/// Each call on a full pool, or on one that lacks a session.
+/// Measures calls on a full pool, and on a pool with a free seat.
 async fn seats_of_a_license(stage: &Arc<Stage>, seats: u32) {
     let pool = license(&format!("{seats} seats"));
     let held = Arc::new(stage.fill(&pool, seats).await);
@@ -148,7 +149,7 @@ async fn seats_of_a_license(stage: &Arc<Stage>, seats: u32) {
     );
 }
 
-/// How often a second so many tasks get it done.
+/// Measures the calls of `tasks` tasks per second.
 async fn rate<F: Future<Output = ()> + Send + 'static>(
     tasks: usize,
     act: impl Fn(usize) -> F + Send + Sync + 'static,

@@ -1,10 +1,10 @@
-//! What the registry in Redis does a second with 64 callers on one connection, beside 50 connections that send the
-//! same scripts one at a time, as `redis-benchmark -c 50 -P 1` does; what a pool of 100,000 seats costs beside one
-//! of 10; how long it takes to put 100,000 expiries of one instant on record, and what admissions notice of that; and
-//! what a live session takes of Redis's memory.
+//! Benchmark of the registry in Redis: calls per second of 64 callers on one connection, compared with 50
+//! connections that send the same scripts one at a time, as `redis-benchmark -c 50 -P 1` does; the cost of a
+//! pool of 100,000 seats compared with a pool of 10; the time to record 100,000 expiries of one instant, and
+//! the effect on admissions; and the memory of a live session in Redis.
 //!
-//! `cargo bench -p seatkeeper-registry --bench redis [-- rates|seats|expiries|memory [sessions]]` starts servers of its
-//! own.
+//! `cargo bench -p seatkeeper-registry --bench redis [-- rates|seats|expiries|memory [sessions]]` starts
+//! servers for the run.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a benchmark")]
 
 #[path = "redis/expiries.rs"]
@@ -23,13 +23,13 @@ use seatkeeper_core::PoolId;
 use seatkeeper_testbed::redis::Replay;
 use stage::{Kind, Stage};
 
-/// How long each figure is measured.
+/// Duration of each measurement.
 const MEASURED: Duration = Duration::from_secs(4);
 const TASKS: usize = 64;
-/// Calls that are taken down to be sent again without the registry, and over how many connections that is.
+/// Number of calls recorded for a replay without the registry, and number of connections of the replay.
 const REPLAYED_CALLS: usize = 2_000;
 const REPLAY_CONNECTIONS: usize = 50;
-/// Pools that calls are spread over.
+/// Number of pools over which calls are spread.
 const POOLS: usize = 10_000;
 
 fn main() {
@@ -123,8 +123,8 @@ async fn seats() {
     }
 }
 
-/// How often a second the calls that `act` makes are answered without the registry, and what that takes of Redis's time
-/// each.
+/// Replays the calls made by `act` without the registry. Returns calls per second and Redis's CPU time per
+/// call.
 async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
     let acts = async {
         for n in 0..REPLAYED_CALLS {
@@ -138,7 +138,7 @@ async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
     (rate, (stage.cpu_micros().await - cpu) / (rate * started.elapsed().as_secs_f64()))
 }
 
-/// How often a second so many tasks get it done, and what that takes of Redis's time each.
+/// Measures the calls of `tasks` tasks. Returns calls per second and Redis's CPU time per call.
 async fn rate<F: Future<Output = ()> + Send + 'static>(
     stage: &Stage,
     tasks: usize,

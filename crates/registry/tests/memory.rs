@@ -1,4 +1,4 @@
-//! The registry in memory keeps the contract.
+//! Conformance of the memory backend.
 
 mod memory_harness;
 

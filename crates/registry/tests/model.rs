@@ -1,7 +1,7 @@
-//! Every backend does what the rule does, in long random runs.
+//! The model test of every backend: long random runs on the backend and on the rule.
 //!
-//! A million steps: `SEATKEEPER_MODEL_STEPS=1000000 cargo test --release -p seatkeeper-registry --test model`.
-//! `SEATKEEPER_MODEL_SEED` makes a run again.
+//! A million steps: `SEATKEEPER_MODEL_STEPS=1000000 cargo test --release -p seatkeeper-registry --test
+//! model`. `SEATKEEPER_MODEL_SEED` repeats a run.
 #![expect(
     clippy::panic,
     clippy::expect_used,
@@ -18,10 +18,10 @@ use postgres_harness::PostgresHarness;
 use redis_harness::Nodes;
 use seatkeeper_registry::conformance::{Harness, model};
 
-/// Also on Redis, whose scripts are another text of the rule.
+/// The same number for Redis, whose scripts implement the rule a second time.
 const STEPS_DEFAULT: u64 = 100_000;
 const RUNS_ON_REDIS: u64 = 4;
-/// PostgreSQL calls the rule itself, and a step takes several round trips.
+/// Fewer steps, because PostgreSQL uses the rule itself, and a step takes several round trips.
 const STEPS_ON_POSTGRES: u64 = 3_000;
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn a_random_run_on_postgres_and_on_the_rule_never_differs() {
     run::<PostgresHarness>(STEPS_ON_POSTGRES).await;
 }
 
-/// On several servers at once, for each step waits for its answers.
+/// Runs on several servers at once, because a single run mostly waits for answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_runs_on_redis_and_on_the_rule_never_differ() {
     let (seed, steps) = asked_for(STEPS_DEFAULT);
@@ -50,7 +50,7 @@ async fn run<H: Harness>(steps_default: u64) {
     model::run::<H>(seed, steps).await;
 }
 
-/// The seed, and how many steps.
+/// Returns the seed and the number of steps.
 fn asked_for(steps_default: u64) -> (u64, u64) {
     let steps = number_from("SEATKEEPER_MODEL_STEPS").unwrap_or(steps_default);
     let seed = number_from("SEATKEEPER_MODEL_SEED").unwrap_or_else(rand::random);

@@ -1,4 +1,4 @@
-//! The registry in PostgreSQL keeps the contract.
+//! Conformance of the PostgreSQL backend.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod postgres_harness;

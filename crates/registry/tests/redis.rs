@@ -1,4 +1,4 @@
-//! The registry in Redis keeps the contract.
+//! Conformance of the Redis backend.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod redis_harness;

@@ -1,4 +1,4 @@
-//! The ways to Redis: what is lost, changed or refused on them, and how a registry finds back.
+//! Connections to Redis: losses, changes and refusals, and the registry's recovery.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "redis_servers/calls.rs"]

@@ -1,4 +1,4 @@
-//! The suite leaves nothing out, and its bookkeeping finds what is wrong.
+//! Tests of the suite: the list has every clause, and the account detects wrong events.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ fn every_clause_is_in_the_suite() {
     assert!(written.len() > 80, "only {} clauses were found", written.len());
 }
 
-/// The names of the functions that take a harness and nothing else.
+/// Returns the names of functions with a harness as their only argument.
 fn clauses(source: &str) -> Vec<String> {
     let names = source.lines().filter_map(|line| line.strip_prefix("pub async fn "));
     let of_a_harness = |line: &str| {
@@ -97,7 +97,7 @@ fn refused(events: &[Event]) {
     assert!(account.enter(last).is_err(), "{last:?} was accepted");
 }
 
-/// An event of a pool with two seats.
+/// Returns an event of a pool with two seats.
 fn event(seq: u64, live: u32, change: Change) -> Event {
     Event {
         pool: PoolId::new(PoolKind::License, "acme".into(), "photo"),

@@ -1,4 +1,4 @@
-//! What the same is with one plain transaction for each call: the measure, and no design to be proud of.
+//! The baseline: one plain transaction per call, a measure and no design to copy.
 
 use seatkeeper_testbed::postgres::Postgres;
 use sqlx::postgres::PgPoolOptions;

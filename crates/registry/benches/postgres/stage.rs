@@ -1,4 +1,4 @@
-//! The registry under load, and somebody who drains its journal.
+//! The registry under load, with a drain of its journal.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Stage {
         }
     }
 
-    /// A session of this holder, on a pool with so many seats.
+    /// Claims a seat for a holder, in a pool with `seats` seats.
     pub(crate) async fn claim(&self, pool: &PoolId, seats: u32, holder: &str) -> SessionId {
         match self.answer(pool, seats, holder).await {
             Answer::Granted { session, .. } => session.session.id,
@@ -104,7 +104,7 @@ impl Stage {
         assert!(matches!(heard, Heartbeat::Renewed(_)));
     }
 
-    /// Fills a pool through the front door of a restart.
+    /// Fills a pool by opening it with live sessions, as after a restart.
     pub(crate) async fn fill(&self, pool: &PoolId, seats: u32) -> Vec<SessionId> {
         let now = self.registry.now().await.unwrap();
         let ttl = Span::from_secs(3_600);
@@ -131,7 +131,7 @@ impl Stage {
     }
 }
 
-/// Stands for the ledger: what is read is on record.
+/// Stands for the ledger: acknowledges every event read.
 async fn drain(registry: Arc<PostgresRegistry>) {
     loop {
         let read = registry.journal_read(Share::All, 4_096).await.unwrap();

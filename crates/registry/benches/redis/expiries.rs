@@ -1,4 +1,4 @@
-//! Very many sessions that are over in one instant, and clients who want in meanwhile.
+//! Mass expiry: many sessions are over in one instant, while clients ask for admission.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,22 +14,22 @@ const TASKS: usize = 64;
 const PER_POOL: usize = 4;
 const KIND: Kind = Kind::Household { devices: PER_POOL as u32 };
 
-/// How long it may take to fill the pools and to count before.
+/// Time to fill the pools, and to count admissions before the expiry.
 const FILLED_IN: Span = Span::from_secs(60);
 
 const FILLED_MARGIN: Span = Span::from_secs(6);
 
-/// As the sweeper of a node does it.
+/// Concurrency and batch size of a node's sweeper.
 const BUCKETS_AT_ONCE: usize = 2;
 const SWEEP_POOLS_MAX: usize = 128;
 
-/// How long admissions are counted before.
+/// Time for which admissions are counted before the expiry.
 const BEFORE: Duration = Duration::from_secs(4);
 
 pub(crate) async fn measure(sessions: usize) {
     println!("{sessions} expiries in one instant, {PER_POOL} in a pool, beside {TASKS} tasks that admit");
     let stage = Arc::new(Stage::start().await);
-    // What all of them are entitled by ends then.
+    // The end of every session's entitlement.
     let end = stage.registry.now().await.unwrap() + FILLED_IN;
     let pools: Vec<_> = (0..sessions / PER_POOL).map(|n| KIND.pool(n)).collect();
     for pool in &pools {
@@ -83,7 +83,7 @@ pub(crate) async fn measure(sessions: usize) {
     );
 }
 
-/// How many a second are counted while something is done, and how long that took.
+/// Returns the counts per second during `act`, and the duration of `act`.
 async fn rate(count: &AtomicUsize, act: impl Future<Output = ()>) -> (f64, Duration) {
     let (before, started) = (count.load(Ordering::Relaxed), Instant::now());
     act.await;

@@ -1,4 +1,4 @@
-//! What a live session takes of Redis's memory, the journal drained and the due-index included.
+//! Memory of a live session in Redis, with the due-index and with a drained journal.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::stage::{Kind, Stage};
 
 const AT_A_TIME: usize = 64;
 
-/// Pools that are filled before the journal is drained again.
+/// Number of sessions filled between two drains of the journal.
 const DRAINED_EVERY: usize = 50_000;
 
 pub(crate) async fn measure(sessions: usize) {

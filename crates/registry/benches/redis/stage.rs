@@ -1,4 +1,4 @@
-//! A server, a node, and what clients ask of it.
+//! A server, a node, and calls of clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use uuid::Uuid;
 const EPOCH: u64 = 1;
 const TTL: Span = Span::from_secs(3_600);
 
-/// Longer than a registry keeps to itself what is on record.
+/// Longer than the interval between a registry's acknowledgements to Redis.
 const TOLD_AFTER: Duration = Duration::from_millis(150);
 
 pub(crate) struct Stage {
@@ -30,12 +30,12 @@ pub(crate) struct Stage {
     observer: MultiplexedConnection,
 }
 
-/// What sort of pool, with texts as they are in real life.
+/// A kind of pool, with realistic texts.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// A subscriber's devices: fingerprints.
+    /// A subscriber's devices, held by fingerprints.
     Household { devices: u32 },
-    /// A license: machines with UUIDs, users with short names.
+    /// A license, held by machines with UUIDs, for users with short names.
     License { seats: u32 },
 }
 
@@ -66,7 +66,7 @@ impl Stage {
         self.open_until(pool, kind, None).await;
     }
 
-    /// Opens a pool whose entitlement ends then.
+    /// Opens a pool with an entitlement that ends at `ends_at`.
     pub(crate) async fn open_until(&self, pool: &PoolId, kind: Kind, ends_at: Option<RegistryTime>) {
         let terms = Terms { ends_at, ..kind.terms() };
         self.registry.open(pool, 0, Some(terms), Vec::new()).await.unwrap();
@@ -116,7 +116,7 @@ impl Stage {
         self.registry.claim(Request { pool, claim, policy, origin, particulars }).await.unwrap()
     }
 
-    /// So many sessions of one pool, many at a time.
+    /// Fills a pool with sessions, 64 at a time.
     pub(crate) async fn fill(&self, pool: &PoolId, kind: Kind, sessions: usize) -> Vec<SessionId> {
         let mut ids = Vec::new();
         for from in (0..sessions).step_by(64) {
@@ -139,18 +139,18 @@ impl Stage {
         self.registry.end(id, &admin(), EndReason::Released, &Origin::SYSTEM).await.unwrap();
     }
 
-    /// Forgets the journal, as if the ledger had it.
+    /// Acknowledges the whole journal, as if the ledger had every event.
     pub(crate) async fn drain(&self) {
         for bucket in Bucket::all() {
             let end = self.registry.journal_end(bucket).await.unwrap();
             self.registry.journal_acknowledge(end).await.unwrap();
         }
-        // Redis is told of it with the next reading, a little later.
+        // The next read acknowledges to Redis, a little later.
         tokio::time::sleep(TOLD_AFTER).await;
         assert!(self.registry.journal_read(Share::All, 1).await.unwrap().entries.is_empty());
     }
 
-    /// Processor time that the server has taken so far.
+    /// Returns the CPU time used by the server.
     pub(crate) async fn cpu_micros(&self) -> f64 {
         let told = self.info("cpu").await;
         let seconds = |name: &str| -> f64 { field(&told, name).parse().unwrap() };
@@ -217,7 +217,7 @@ fn admin() -> Authority {
     Authority::new("acme".into(), Reach::Tenant)
 }
 
-/// A UUID like a random one, the same for the same numbers.
+/// Returns a UUID that looks random and is determined by the numbers.
 fn uuid(kind: u64, number: usize) -> Uuid {
     let mixed = (number as u64 ^ kind << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Uuid::from_u64_pair(mixed, mixed.rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9))

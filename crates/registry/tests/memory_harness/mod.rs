@@ -1,4 +1,4 @@
-//! The registry in memory, put to the test on a clock that is turned by hand.
+//! Harness of the memory backend, on a manual clock.
 
 use std::sync::Arc;
 

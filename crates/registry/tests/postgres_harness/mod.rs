@@ -1,5 +1,4 @@
-//! The registry in PostgreSQL, put to the test on a real server, over several nodes, and on a clock that is
-//! turned by hand.
+//! Harness of the PostgreSQL backend: a real server, several nodes, and a clock set by hand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +16,7 @@ const EPOCH: u64 = 1;
 const NODES: usize = 2;
 const CONNECTIONS_PER_NODE: u32 = 8;
 
-/// Replaces the clock by a number in a table, which only tests have.
+/// Replaces the clock by a number in a table, for tests only.
 const CLOCK_BY_HAND: &str = "
     CREATE TABLE clock_by_hand (millis bigint);
     INSERT INTO clock_by_hand VALUES (1800000000000);
@@ -26,7 +25,7 @@ const CLOCK_BY_HAND: &str = "
     UPDATE registry.buckets SET epoch = 1, filled_for = 1, serving = true;
     CREATE OR REPLACE FUNCTION registry.small_pool() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1'";
 
-/// Some nodes, and the hands of the clock.
+/// Several nodes, and a connection that sets the clock.
 pub(crate) struct PostgresHarness {
     nodes: Vec<Arc<PostgresRegistry>>,
     epochs: Vec<Arc<Epochs>>,

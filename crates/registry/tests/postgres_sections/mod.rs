@@ -1,4 +1,4 @@
-//! What lasts and what is rebuilt are in one database and have nothing to do with one another.
+//! Independence of the rebuilt and the lasting section in one database.
 
 mod steps;
 
@@ -17,10 +17,10 @@ use seatkeeper_testbed::postgres::{Database, database};
 
 const EPOCH: u64 = 7;
 
-/// Of each pool.
+/// Seats of each pool.
 const SEATS: u32 = 3;
 
-/// Both registries, each bucket in this epoch.
+/// Both sections, and the epoch of each bucket.
 struct Sections {
     rebuilt: PostgresRegistry,
     lasting: PostgresRegistry,
@@ -37,12 +37,12 @@ impl Sections {
         Self { rebuilt, lasting, epochs, database }
     }
 
-    /// The section that is rebuilt, as another node has it.
+    /// Returns the rebuilt section of another node.
     async fn another_node(&self) -> PostgresRegistry {
         node(&self.database, &self.epochs).await
     }
 
-    /// Empties a bucket for an epoch and serves it.
+    /// Clears a bucket for an epoch and serves the bucket.
     async fn serve(&self, bucket: Bucket, epoch: u64) {
         self.rebuilt.rebuild_begin(bucket, epoch).await.expect("a rebuild can begin");
         self.rebuilt.rebuild_clear(bucket, epoch).await.expect("a bucket can be emptied");
@@ -74,7 +74,7 @@ fn terms() -> Terms {
     Terms { version: 1, limit: Seats(SEATS), ttl, ends_at: None, standing: Standing::Open }
 }
 
-/// What `holder` is answered, in a pool that is open.
+/// Claims a seat for `holder` in an open pool.
 async fn ask(registry: &PostgresRegistry, pool: &PoolId, holder: &str) -> Result<Claimed, Error> {
     let policy = Policy {
         terms: Some(terms()),
@@ -126,7 +126,7 @@ async fn what_lasts_outlives_every_rebuild_and_its_events_bear_the_epoch_of_thei
     let sections = Sections::start().await;
     let capacity = pool(PoolKind::Capacity);
     let bucket = capacity.bucket();
-    // It needs nothing of the other one to be served.
+    // The lasting section is served before the rebuilt section.
     let (month, claimed) = claim(&sections.lasting, &capacity).await;
     for epoch in [EPOCH, EPOCH + 1] {
         sections.serve(bucket, epoch).await;

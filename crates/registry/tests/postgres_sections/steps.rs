@@ -1,5 +1,5 @@
-//! A step that was decided on what is no longer so is not made. Here two nodes, or a node and a rebuild, come
-//! between one another as seldom happens by itself: whoever has looked is held back from writing.
+//! Steps whose data changed between read and write are not made. The tests force rare interleavings of two
+//! nodes, or of a node and a rebuild, by holding back the write.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::{EPOCH, SEATS, Sections, ask, claim, pool};
 
-/// How long whoever is to be held back may take to come that far.
+/// Deadline for the steps to reach their write.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Holds the turn on a bucket of the section that is rebuilt: others can look, and not write.
+/// A lock on a bucket of the rebuilt section: steps can read, and not write.
 struct Held {
     turn: PgConnection,
-    /// Sees who waits: in a transaction the same is told again and again.
+    /// Counts waiting steps; a separate connection, because statistics are frozen within a transaction.
     eyes: PgConnection,
 }
 
@@ -30,7 +30,7 @@ impl Held {
         Self { turn, eyes }
     }
 
-    /// Waits until so many others have looked and wait to write.
+    /// Waits until `writers` steps have read and wait to write.
     async fn until_wait(&mut self, writers: i64) {
         let waiting = "SELECT count(*) FROM pg_stat_activity
             WHERE datname = current_database() AND wait_event_type = 'Lock'";

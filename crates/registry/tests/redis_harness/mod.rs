@@ -1,4 +1,4 @@
-//! The registry in Redis, put to the test on servers of its own, whose clock is turned by hand.
+//! Harness of the Redis backend: servers per test, with a clock set by hand.
 
 mod place;
 
@@ -19,10 +19,10 @@ pub(crate) use place::{OneServer, Place};
 
 const EPOCH: u64 = 1;
 
-/// How long a node may take to reach its servers.
+/// Deadline for a node to reach its servers.
 const REACHED_MAX: Duration = Duration::from_secs(30);
 
-/// Servers, and so many nodes, which take turns.
+/// Servers with `COUNT` nodes, which take turns.
 pub(crate) struct Nodes<const COUNT: usize, P: Place = OneServer> {
     nodes: Vec<Arc<RedisRegistry>>,
     epochs: Arc<Epochs>,
@@ -35,7 +35,7 @@ impl<const COUNT: usize, P: Place> Harness for Nodes<COUNT, P> {
         let place = P::start();
         let mut settings = Settings { journal_events_max, ..Settings::default() };
         if COUNT > 1 {
-            // What one node did the next one sees.
+            // Each node sees the changes of the previous node at once.
             settings.journal_poll = Duration::ZERO;
             settings.journal_linger = Duration::ZERO;
         }
@@ -79,7 +79,7 @@ impl<const COUNT: usize, P: Place> Nodes<COUNT, P> {
     }
 }
 
-/// So many nodes, which serve every bucket of servers that were empty.
+/// Starts `nodes` nodes that serve every bucket of empty servers.
 pub(crate) async fn served_by(
     nodes: usize,
     url: &str,

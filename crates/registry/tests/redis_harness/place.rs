@@ -1,18 +1,18 @@
-//! Servers, whose clock is turned by hand.
+//! Servers of a harness, with a clock set by hand.
 
 use std::sync::Arc;
 
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
-/// Empty servers.
+/// A deployment of empty servers.
 pub(crate) trait Place: Send + Sync {
     fn start() -> Self;
     fn url(&self) -> String;
     fn clock(&self) -> &Clock;
 }
 
-/// One server.
+/// A single server.
 pub(crate) struct OneServer {
     redis: Redis,
     clock: Arc<Clock>,

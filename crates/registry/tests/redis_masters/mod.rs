@@ -1,4 +1,4 @@
-//! A cluster, whose clock is turned by hand.
+//! A cluster of a harness, with a clock set by hand.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use seatkeeper_testbed::redis::{RedisCluster, RedisSetup};
 
 use crate::redis_harness::Place;
 
-/// A cluster of three masters, which takes seconds to come about: whoever needs it no more leaves it to the next.
+/// A cluster of three masters. A cluster takes seconds to start, so a finished test leaves its cluster to the
+/// next test.
 pub(crate) struct Masters(Option<Cluster>);
 
 struct Cluster {
@@ -38,7 +39,7 @@ impl Place for Masters {
     }
 
     fn url(&self) -> String {
-        // One node is enough to find the others.
+        // The client discovers the cluster from a single node.
         format!("redis+cluster://127.0.0.1:{}", self.cluster().masters.nodes()[0].port())
     }
 

@@ -1,8 +1,8 @@
-//! What a server was asked.
+//! Counts of a server's commands.
 
 use seatkeeper_testbed::redis::Redis;
 
-/// How many calls of a command a server has answered.
+/// Returns the number of calls of a command that a server has answered.
 pub(crate) fn calls_of(redis: &Redis, command: &str) -> usize {
     let told: String = redis.ask(redis::cmd("INFO").arg("commandstats").take());
     let start = format!("cmdstat_{command}:calls=");

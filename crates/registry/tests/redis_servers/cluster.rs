@@ -1,4 +1,4 @@
-//! In a cluster slots move, and the registry follows them.
+//! Slots that move between the masters of a cluster, followed by the registry.
 
 use std::time::Instant;
 
@@ -27,13 +27,14 @@ async fn a_bucket_is_found_where_its_slot_has_moved_and_served_once_it_was_fille
     };
     let from = cluster.nodes().iter().position(holds).expect("a master has it");
     let to = (from + 1) % cluster.nodes().len();
-    // As if it had lost what it had.
+    // The old master loses its data.
     cluster.nodes()[from].ask::<()>(redis::cmd("FLUSHALL"));
     let id = |n: usize| cluster.nodes()[n].ask::<String>(redis::cmd("CLUSTER").arg("MYID").take());
     let set_slot = |n: usize, how: &str, id: String| {
         cluster.nodes()[n].ask::<()>(redis::cmd("CLUSTER").arg("SETSLOT").arg(slot).arg(how).arg(id).take());
     };
-    // Who takes a slot in without that has no newer word than who gave it away, and the nodes disagree for a while.
+    // The importing master takes the slot first. A master that takes a slot without `IMPORTING` has no newer
+    // configuration epoch than the old master, and the nodes would disagree for a while.
     set_slot(to, "IMPORTING", id(from));
     for n in [to, from] {
         set_slot(n, "NODE", id(to));

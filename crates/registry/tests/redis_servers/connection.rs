@@ -1,4 +1,4 @@
-//! Connections that end, and scripts and settings that a server has changed.
+//! Broken connections, and servers with flushed scripts or changed settings.
 
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,8 @@ async fn a_connection_that_is_killed_is_made_again() {
     }
 }
 
-/// Of the same call, made again, the second one finds that the first has done it: that is not to be told as if somebody
-/// else had.
+/// A retry of the call finds the session ended by the first attempt. The caller must not be told that
+/// somebody else ended the session.
 #[tokio::test]
 async fn an_end_whose_answer_is_lost_has_an_unknown_outcome() {
     let redis = Redis::start();
@@ -29,7 +29,7 @@ async fn an_end_whose_answer_is_lost_has_an_unknown_outcome() {
     let node = Node::over(format!("redis://{}", proxy.address()).parse().expect("a URL")).await;
     let (pool, other) = (node.pool().await, node.pool_called("film").await);
     let ann = node.admit(&pool, "ann").await;
-    // From then on the server has the script.
+    // From here on the server has the script.
     let bob = node.admit(&other, "bob").await;
     assert!(matches!(node.end(bob).await, Ok(Ended::Now { .. })));
     let connection: u64 = node.servers.query("key", redis::cmd("CLIENT").arg("ID")).await.expect("an answer");

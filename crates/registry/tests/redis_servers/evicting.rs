@@ -1,4 +1,4 @@
-//! A limit that is lowered by thousands holds up nobody else: a script ends a bounded number of sessions.
+//! A limit lowered by thousands delays no other caller: a script ends a bounded number of sessions.
 
 use seatkeeper_core::{
     Claim, Origin, Particulars, Policy, PoolId, PoolKind, Region, RegistryTime, Seats, Session, SessionId,
@@ -12,10 +12,10 @@ use crate::node::Node;
 
 const DEVICES: u64 = 3_000;
 
-/// Sessions that one script may end: 256 expired and 256 evicted sessions.
+/// Maximum number of sessions ended by one script: 256 expired and 256 evicted.
 const ENDS_MAX: u32 = 512;
 
-/// The journal that the second step of the claim fills.
+/// Bound of the journal, filled by the second step of the claim.
 const JOURNAL_EVENTS_MAX: usize = 257;
 
 fn terms(version: u64, limit: u32) -> Terms {
@@ -43,7 +43,7 @@ async fn one_script_evicts_a_bounded_number_and_nobody_is_admitted_before_the_la
     };
     let (origin, particulars) = (&Origin::SYSTEM, &Particulars::default());
     let request = Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars };
-    // The journal has room for the first steps alone, and shows how far they went.
+    // The journal has room for the first steps only, and so shows the progress of the claim.
     let refused = node.registry.claim(request).await;
     assert!(matches!(refused, Err(Error::JournalFull { .. })), "{refused:?}");
     let view = node.registry.view(&pool, 1).await.expect("it is open");

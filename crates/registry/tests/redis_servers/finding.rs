@@ -1,4 +1,4 @@
-//! A session that another node admitted is found, wherever it is on its way to the record.
+//! Sessions admitted by another node are found at every stage on the way to the ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;
 
-/// A record that gets what waits in the journal right after it was first asked.
+/// A ledger that receives the waiting events right after the first query.
 struct GetsItMeanwhile {
     drain: Arc<Node>,
     pool: PoolId,
@@ -45,7 +45,7 @@ async fn one_that_gets_on_record_while_it_is_looked_for_is_found() {
     assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
 }
 
-/// An empty record that counts look-ups.
+/// An empty ledger that counts queries.
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
@@ -59,7 +59,7 @@ impl FindSession for Counted {
 
 #[tokio::test]
 async fn a_node_that_has_just_come_finds_every_session_without_the_record() {
-    // Small pools, and one that is large.
+    // Small pools, and one large pool.
     const POOLS: usize = 40;
     const SEATS: usize = 30;
     let redis = Redis::start();
@@ -97,7 +97,7 @@ async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_j
     let record = Arc::new(Counted::default());
     let servers = redis.url().parse().expect("a URL");
     let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
-    // Whoever reads a journal tells Redis how far it is on record.
+    // A read of the journal acknowledges recorded events to Redis.
     tokio::time::sleep(Duration::from_millis(300)).await;
     one.registry.journal_read(Share::All, 10).await.expect("it is reached");
     for asked in 1..4 {

@@ -1,4 +1,4 @@
-//! Nodes that share a journal do not do one another's work, nor read what they know.
+//! Nodes with a shared journal leave each other's events alone, and do not read their own events from Redis.
 
 use std::time::{Duration, Instant};
 
@@ -112,7 +112,7 @@ async fn what_others_put_on_record_meanwhile_hides_nothing_that_waits() {
     let redis = Redis::start();
     let settings = || Settings {
         journal_poll: Duration::from_secs(3_600),
-        // So little that Redis is told at once what is on record.
+        // A bound so small that every acknowledgement goes to Redis at once.
         journal_events_max: 64,
         ..Settings::default()
     };

@@ -1,4 +1,4 @@
-//! A node over some servers, which has all to itself.
+//! A node on servers of the test's own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use seatkeeper_registry::{
 };
 use seatkeeper_testbed::redis::Redis;
 
-/// How long it may take to reach a server, on a machine that does much else.
+/// Deadline for reaching a server, on a busy machine.
 pub(crate) const REACHED_MAX: Duration = Duration::from_secs(30);
 
 const TTL: Span = Span::from_secs(3_600);
@@ -27,29 +27,29 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Serves every bucket of these servers.
+    /// Starts a node that serves every bucket of the servers.
     pub(crate) async fn over(settings: ServerSettings) -> Self {
         Self::with(settings, Settings::default()).await
     }
 
-    /// Likewise, of this one server.
+    /// Starts a node that serves every bucket of a single server.
     pub(crate) async fn on(redis: &Redis) -> Self {
         Self::over(redis.url().parse().expect("a URL")).await
     }
 
-    /// Likewise, with other settings.
+    /// Starts a node that serves every bucket, with the given settings.
     pub(crate) async fn with(servers: ServerSettings, settings: Settings) -> Self {
         let node = Self::new(servers, settings, Arc::new(Epochs::default()), Arc::new(NoRecord));
         node.serve(1).await;
         node
     }
 
-    /// Another node over the same.
+    /// Starts a second node on the same servers, with the first node's epochs.
     pub(crate) fn beside(&self, servers: ServerSettings, settings: Settings) -> Self {
         self.beside_on(servers, settings, Arc::new(NoRecord))
     }
 
-    /// Likewise, over this record.
+    /// Starts a second node on the same servers, with a ledger.
     pub(crate) fn beside_on(
         &self,
         servers: ServerSettings,
@@ -70,7 +70,7 @@ impl Node {
         Self { registry, servers, epochs }
     }
 
-    /// Empties every bucket, and serves it in this epoch.
+    /// Clears every bucket, and serves the buckets in `epoch`.
     pub(crate) async fn serve(&self, epoch: u64) {
         let started = Instant::now();
         join_all(Bucket::all().map(|bucket| async move {
@@ -84,7 +84,7 @@ impl Node {
         .await;
     }
 
-    /// A pool of one seat.
+    /// Opens a pool of one seat.
     pub(crate) async fn pool(&self) -> PoolId {
         self.pool_called("photo").await
     }
@@ -95,7 +95,7 @@ impl Node {
         pool
     }
 
-    /// A pool of so many seats.
+    /// Opens a pool of `seats` seats.
     pub(crate) async fn pool_of(&self, name: &str, seats: u32) -> PoolId {
         let pool = PoolId::new(PoolKind::License, "acme".into(), name);
         let terms = Terms { limit: Seats(seats), ..terms(TTL) };
@@ -122,7 +122,7 @@ impl Node {
         self.registry.claim(Request { pool, claim, policy, origin, particulars }).await
     }
 
-    /// The session that a holder gets, who must get one.
+    /// Claims a seat for a holder, and expects a session.
     pub(crate) async fn admit(&self, pool: &PoolId, holder: &str) -> SessionId {
         match self.claim(pool, holder).await {
             Ok(Claimed { answer: Answer::Granted { session, .. }, .. }) => session.session.id,
@@ -140,7 +140,7 @@ impl Node {
         self.registry.end(id, &who, EndReason::Released, &Origin::SYSTEM).await
     }
 
-    /// Renews a session as soon as the servers are reached again.
+    /// Renews a session as soon as the servers are reachable again.
     pub(crate) async fn renew_soon(&self, id: SessionId) {
         let started = Instant::now();
         loop {
@@ -154,7 +154,7 @@ impl Node {
 }
 
 fn terms(ttl: Span) -> Terms {
-    // The shorter, the newer.
+    // Shorter TTLs get newer versions.
     let version = TTL.as_millis() + 1 - ttl.as_millis();
     Terms { version, limit: Seats(1), ttl, ends_at: None, standing: Standing::Open }
 }

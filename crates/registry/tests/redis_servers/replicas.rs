@@ -1,4 +1,4 @@
-//! Whoever is granted a seat is told so once enough replicas know it.
+//! A grant is answered once enough replicas have the claim.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use seatkeeper_testbed::redis::Redis;
 
 use crate::node::{Node, REACHED_MAX};
 
-/// How often somebody is renewed while somebody else waits for a replica.
+/// Number of renewals of a session while a claim waits for a replica.
 const RENEWALS: usize = 20;
 
 #[tokio::test]

@@ -67,7 +67,7 @@ fn address(port: u16) -> Address {
     Address { host: "127.0.0.1".to_owned(), port }
 }
 
-/// A server that takes none but secured connections from those with certificates, and the test's own.
+/// A server with a TLS port for clients with certificates, and a plain port for the test.
 struct Secured {
     redis: Redis,
     port: u16,
@@ -79,7 +79,7 @@ impl Secured {
     }
 }
 
-/// An authority that has signed certificates of a server and of a node.
+/// An authority with signed certificates of a server and of a node.
 struct Papers(Authority);
 
 impl Papers {

@@ -1,4 +1,4 @@
-//! Where Sentinels say who is the primary, the registry follows them.
+//! Failover by Sentinels, followed by the registry.
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use seatkeeper_testbed::redis::{Redis, Sentinel};
 
 use crate::node::Node;
 
-/// How long a failover may take, on a machine that does much else.
+/// Deadline for a failover, on a busy machine.
 const FOLLOWED_MAX: Duration = Duration::from_secs(30);
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn follows(lose: impl FnOnce(&mut Redis), bring_back: impl FnOnce(&mut Red
     assert!(keys > 0, "it is the replica that serves");
 }
 
-/// The server that has every bucket, if all are reached.
+/// Returns the server that has every bucket, if all buckets are reachable.
 async fn only_server(node: &Node) -> Option<Identity> {
     let conditions = node.registry.conditions().await;
     let servers: Option<BTreeSet<_>> =

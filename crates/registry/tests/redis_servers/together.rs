@@ -1,4 +1,4 @@
-//! Calls that are under way together share a connection, and nothing else.
+//! Concurrent calls share a connection, and nothing else.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn what_comes_at_once_takes_few_commands_and_each_is_told_its_own() {
         let Ok(Heartbeat::Renewed(live)) = beat else { panic!("{name} is live: {beat:?}") };
         assert_eq!((live.session.id, &*live.session.holder.to_string()), (*session, &**name));
     }
-    // Every other one, each of them twice: one of the two finds nothing.
+    // Every second session is ended twice: one of two calls finds no session.
     let ends = sessions.iter().step_by(2).flat_map(|&session| [node.end(session), node.end(session)]);
     for told in join_all(ends).await.chunks(2) {
         let times = told.iter().filter(|told| matches!(told, Ok(Ended::Now { .. }))).count();
@@ -77,7 +77,7 @@ async fn what_comes_at_once_takes_few_commands_and_each_is_told_its_own() {
     assert!(commands < 3 * CALLS / 10, "{commands} commands for {} calls", 3 * CALLS);
 }
 
-/// Nothing of one step is left when the next one is taken.
+/// A step keeps no state for the next step of its batch.
 #[tokio::test]
 async fn what_comes_at_once_is_decided_one_after_another() {
     let redis = Redis::start();
@@ -85,7 +85,7 @@ async fn what_comes_at_once_is_decided_one_after_another() {
     let names: Vec<String> = (0..CALLS / 3).map(|number| format!("pool {number}")).collect();
     let pools = join_all(names.iter().map(|name| node.pool_called(name))).await;
 
-    // Who comes first to a pool of one seat gets it, and again; another one does not.
+    // The first holder in a pool of one seat gets the seat, and resumes it. A second holder is denied.
     let claims = pools.iter().flat_map(|pool| ["ann", "ann", "ben"].map(|holder| node.claim(pool, holder)));
     let mut told = [0; 4];
     for claimed in join_all(claims).await {
@@ -106,7 +106,7 @@ async fn what_comes_at_once_is_decided_one_after_another() {
     assert_eq!((admissions, read.entries.len() - admissions), (told[0], told[3]));
 }
 
-/// What is wrong with one pool is no other's trouble.
+/// A broken pool does not affect calls on intact pools.
 #[tokio::test]
 async fn a_script_that_fails_for_one_fails_for_it_alone() {
     let redis = Redis::start();

@@ -1,26 +1,27 @@
-//! What is wrong, each for itself. The places where it matters are in `pool.rs`.
+//! The flaws of the wrong designs. `pool.rs` has the code of each flaw.
 
 use seatkeeper_core::Span;
 
-/// How a registry goes wrong.
+/// A flaw of a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// It does not.
+    /// No flaw.
     None,
-    /// Seats are a number that an acquisition adds one to and a release takes one from, with a TTL that every
-    /// acquisition and heartbeat renews. Sessions expire by themselves, and the number hears nothing of it.
+    /// Seats are a counter with a TTL, incremented by an acquisition and decremented by a release. Every
+    /// acquisition and heartbeat renews the TTL. Sessions that expire do not decrement the counter.
     CounterWithTtl,
-    /// Holders are a set with one TTL, which every acquisition and heartbeat renews: it is over as a whole.
+    /// Holders are a set with one TTL, renewed by every acquisition and heartbeat. The set expires as a
+    /// whole.
     SetWithOneTtl,
-    /// Whether a seat is free is asked before whether the holder has one.
+    /// A free seat is checked before the holder's own session.
     CapacityFirst,
-    /// Each node says what time it is.
+    /// Each node supplies its own time.
     ClockOfTheCaller,
-    /// A full pool makes room by one eviction, whatever its limit has become.
+    /// A full pool evicts exactly one session, whatever the present limit.
     EvictsExactlyOne,
 }
 
-/// A registry with this flaw.
+/// A registry with a flaw.
 pub(crate) trait Design: Send + Sync + 'static {
     const FLAW: Flaw;
 }
@@ -43,5 +44,5 @@ designs! {
     EvictsExactlyOne => EvictsExactlyOne,
 }
 
-/// How far the clocks of two nodes are apart where they count.
+/// Difference between the clocks of two nodes, for the flaw of the clocks.
 pub(crate) const SKEW: Span = Span::from_secs(3_600);

@@ -1,4 +1,4 @@
-//! The naive registry under test: two nodes, and a clock that is turned by hand.
+//! Harness of the naive registry: two nodes, and a manual clock.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

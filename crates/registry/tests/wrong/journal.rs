@@ -1,4 +1,4 @@
-//! One journal for each bucket, as naive as the rest.
+//! Naive journals, one per bucket.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use seatkeeper_registry::{JournalEntry, Receipt, Share};
 /// The epoch of every bucket.
 pub(crate) const EPOCH: u64 = 1;
 
-/// For each bucket how much is acknowledged, and what is not.
+/// The acknowledged position and the unacknowledged events of each bucket.
 #[derive(Default)]
 pub(crate) struct Journals(BTreeMap<u16, (u64, Vec<Event>)>);
 

@@ -1,7 +1,7 @@
-//! The classic wrong designs of a registry, each of which the suite rejects, by name.
+//! Classic wrong designs of a registry. The suite rejects each design, by clauses named here.
 //!
-//! All of them are one small registry that is as naive as can be, and right (the suite accepts it), but for one
-//! [`Design`] each.
+//! All designs are one small, naive registry, which is correct (the suite accepts it) except for one
+//! [`design::Flaw`].
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod design;
@@ -20,7 +20,7 @@ use harness::Naive;
 use seatkeeper_registry::conformance::Clause;
 use seatkeeper_registry::conformance_runs;
 
-/// A clause that a wrong design makes wait for ever is one that rejects it.
+/// Time limit of a clause. A clause that a wrong design blocks forever counts as a rejection.
 const CLAUSE_TAKES_MAX: Duration = Duration::from_secs(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -33,7 +33,7 @@ async fn a_counter_with_a_ttl_is_rejected() {
     rejected(
         conformance_runs!(Naive<CounterWithTtl>),
         &[
-            // A crashed client's seat is never given back while others heartbeat.
+            // A crashed client's seat is never freed while other clients heartbeat.
             "a_silent_holders_seat_comes_free_while_the_others_heartbeat",
             // A retry counts twice.
             "one_machine_takes_one_seat",
@@ -49,7 +49,7 @@ async fn a_set_with_one_ttl_is_rejected() {
     rejected(
         conformance_runs!(Naive<SetWithOneTtl>),
         &[
-            // Its members never expire one by one.
+            // Members of the set never expire one by one.
             "a_silent_holders_seat_comes_free_while_the_others_heartbeat",
             "what_is_due_is_never_later_than_the_next_expiry",
         ],
@@ -71,7 +71,7 @@ async fn a_clock_of_the_caller_is_rejected() {
     rejected(
         conformance_runs!(Naive<ClockOfTheCaller>),
         &[
-            // A node that is fast expires what others keep alive.
+            // A node with a fast clock expires sessions that other nodes keep alive.
             "a_silent_holders_seat_comes_free_while_the_others_heartbeat",
             "a_session_is_shown_as_it_stands",
             "a_clock_that_is_set_back_frees_no_seat",
@@ -90,7 +90,7 @@ async fn evicting_exactly_one_is_rejected() {
     .await;
 }
 
-/// The suite rejects a design, and these clauses are among those that do.
+/// Checks that the suite rejects a design, at least by the `expected` clauses.
 async fn rejected(clauses: Vec<Clause>, expected: &[&'static str]) {
     let rejecting = rejecting(clauses).await;
     let expected: BTreeSet<_> = expected.iter().copied().collect();
@@ -98,7 +98,7 @@ async fn rejected(clauses: Vec<Clause>, expected: &[&'static str]) {
     assert!(missed.is_empty(), "{missed:?} accept it; what rejects it: {rejecting:#?}");
 }
 
-/// The clauses that reject a design.
+/// Returns the clauses that reject a design.
 async fn rejecting(clauses: Vec<Clause>) -> BTreeSet<&'static str> {
     do_not_print_what_is_expected();
     let mut rejecting = BTreeSet::new();
@@ -111,7 +111,7 @@ async fn rejecting(clauses: Vec<Clause>) -> BTreeSet<&'static str> {
     rejecting
 }
 
-/// Clauses fail by panicking, which is what they are here for. A test's own thread has its name.
+/// Silences the panics of clauses, which are expected here. Panics of the tests themselves are still printed.
 fn do_not_print_what_is_expected() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! One pool and the rule, written down clause by clause over a plain list, with the places where a design can be wrong.
+//! A naive pool: the rule, clause by clause over a plain list, with the code of each flaw.
 
 use seatkeeper_core::{
     Change, Claim, Denial, DenialFold, EndReason, Event, Folded, Origin, Particulars, Policy, PoolId,
@@ -17,13 +17,13 @@ pub(crate) struct Pool {
     pub(crate) sessions: Vec<Session>,
     pub(crate) seq: u64,
     pub(crate) denials: Option<DenialFold>,
-    /// The counter with a TTL, where that is the design: seats taken, and when that is forgotten.
+    /// For `Flaw::CounterWithTtl`: the number of taken seats, and the end of the counter's TTL.
     pub(crate) counter: (u32, RegistryTime),
-    /// When the set with one TTL is over, where that is the design.
+    /// For `Flaw::SetWithOneTtl`: the end of the set's TTL.
     pub(crate) set_until: RegistryTime,
 }
 
-/// What a step needs beside its pool.
+/// The inputs of a step beside its pool.
 pub(crate) struct Step<'a> {
     pub(crate) now: RegistryTime,
     pub(crate) origin: &'a Origin,
@@ -55,13 +55,13 @@ impl Pool {
         sessions
     }
 
-    /// When there is something to sweep.
+    /// Returns the time of the next sweep.
     pub(crate) fn due(&self) -> Option<RegistryTime> {
         let expiries = self.sessions.iter().map(|session| self.expiry_of(session));
         expiries.chain(self.denials.as_ref().and_then(DenialFold::due)).min()
     }
 
-    /// Ends one session on record.
+    /// Ends and records a session.
     pub(crate) fn end(&mut self, id: SessionId, reason: EndReason, step: &mut Step<'_>) -> Option<EndReason> {
         let at = self.sessions.iter().position(|session| session.id == id)?;
         let expires = self.expiry_of(&self.sessions[at]);
@@ -111,7 +111,7 @@ impl Pool {
         ended
     }
 
-    /// Ends a session that is over, and says whether it was.
+    /// Ends a session that is over. Returns whether the session was over.
     pub(crate) fn end_if_over(&mut self, id: SessionId, step: &mut Step<'_>) -> bool {
         let now = step.now;
         self.end_where(
@@ -121,7 +121,7 @@ impl Pool {
         ) > 0
     }
 
-    /// Lets a user out of a session that others share, and says whether it did.
+    /// Removes a user from a shared session. Returns whether the user left.
     pub(crate) fn leave(&mut self, id: SessionId, user: &UserId, now: RegistryTime) -> bool {
         let live = self.get(id).is_some_and(|session| self.expiry_of(session) > now);
         let session = self.sessions.iter_mut().find(|session| session.id == id);
@@ -137,7 +137,7 @@ impl Pool {
         self.set_until = until;
     }
 
-    /// The rule.
+    /// Decides a claim by the rule.
     pub(crate) fn claim(
         &mut self,
         claim: &Claim,
@@ -182,7 +182,7 @@ impl Pool {
         self.take_seat(claim, terms, particulars, fresh, ended, step)
     }
 
-    /// The holder is in already, or names its session.
+    /// Handles a holder with a session, or a holder that names its session.
     fn held_already(
         &mut self,
         claim: &Claim,
@@ -227,7 +227,7 @@ impl Pool {
         Some(self.take_seat(claim, terms, particulars, fresh, ended, step))
     }
 
-    /// How many seats are taken.
+    /// Returns the number of taken seats.
     fn taken(&self, now: RegistryTime) -> u32 {
         if self.flaw == Flaw::CounterWithTtl { self.counted(now) } else { self.sessions.len() as u32 }
     }
@@ -349,7 +349,7 @@ impl Pool {
     }
 }
 
-/// The terms of a pool of which nothing was ever known.
+/// Returns the terms of a pool with unknown terms.
 fn unknown(ttl: Span) -> Terms {
     Terms { version: 0, limit: Seats(1), ttl, ends_at: None, standing: Standing::Open }
 }

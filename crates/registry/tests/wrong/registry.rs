@@ -17,7 +17,7 @@ use crate::design::Flaw;
 use crate::journal::Journals;
 use crate::pool::{Pool, Step};
 
-/// What the nodes share.
+/// The state shared by the nodes.
 pub(crate) struct Store {
     flaw: Flaw,
     journal_events_max: usize,
@@ -33,7 +33,7 @@ struct State {
     journals: Journals,
 }
 
-/// A node, whose own clock is ahead.
+/// A node with a clock that is `ahead`.
 pub(crate) struct Node {
     pub(crate) store: Arc<Store>,
     pub(crate) ahead: Span,
@@ -50,7 +50,8 @@ impl Node {
         self.store.state.lock().expect("no step panics")
     }
 
-    /// The time of a step: one clock that never goes back, or whatever the node says.
+    /// Returns the time of a step: one clock that never goes back, or for `Flaw::ClockOfTheCaller` the node's
+    /// own clock.
     fn time(&self, state: &mut State) -> RegistryTime {
         let reading = self.store.clock.now() + self.ahead;
         if self.store.flaw == Flaw::ClockOfTheCaller {
@@ -60,7 +61,7 @@ impl Node {
         state.latest
     }
 
-    /// A step on a pool; none if it is not open.
+    /// Runs a step on a pool. Returns `Err(PoolNotOpen)` if the pool is not open.
     fn step<T>(
         &self,
         pool: &PoolId,
@@ -76,7 +77,7 @@ impl Node {
         Ok((done, journals.end(pool.bucket())))
     }
 
-    /// A step on the pool of a session that the caller may touch.
+    /// Runs a step on the pool of a session that the caller may touch.
     fn step_on_session<T>(
         &self,
         id: SessionId,
