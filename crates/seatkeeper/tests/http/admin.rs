@@ -1,3 +1,5 @@
+//! The admin API: a module for each resource.
+
 mod audit;
 mod jobs;
 mod licenses;

@@ -1,4 +1,5 @@
-//! Who may do what: every operation of the API's description has a line in the table, and is held to it.
+//! Authorization: every operation in the API description has a line in the table of permissions, and behaves
+//! as the line says.
 
 mod subject;
 mod table;
@@ -97,7 +98,7 @@ async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothi
     let subject = Subject::of(&desk).await;
     let before = Books::of(&desk).await;
     for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
-        // The same user and every scope, so that the tenant alone makes the difference.
+        // The user and the scopes match, so that only the tenant differs.
         for scopes in [line.scopes(), "admin service"] {
             let token = stranger.token("ann", scopes);
             let real = subject.ask(line, Some(&token)).await;
@@ -138,7 +139,7 @@ async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_cha
         let real = subject.ask(line, Some(&token)).await;
         assert_problem(&real, 404, line.operation);
         looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
-        // The owner finds the same where nothing is.
+        // The owner gets an identical answer for a session that does not exist.
         let [random, _] = subject.missing();
         let owner = random.ask(line, Some(&desk.token("ann", ""))).await;
         assert_eq!(comparable(&owner), comparable(&real), "{}", line.operation);
@@ -146,8 +147,8 @@ async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_cha
     assert_eq!(Books::of(&desk).await, before);
 }
 
-/// Asks for what is not there, by random ids and by ids next to the real ones: but for the request's id and the time of
-/// day, the answer must be the one that the real ones got, byte for byte.
+/// Repeats a request with random ids, and with ids next to the real ids. Except for request id and date,
+/// every answer must equal `real` byte for byte.
 async fn looks_the_same_as_nothing(subject: &Subject<'_>, line: &Line, token: Option<&str>, real: &Answer) {
     for missing in subject.missing() {
         let missing = missing.ask(line, token).await;
@@ -155,7 +156,7 @@ async fn looks_the_same_as_nothing(subject: &Subject<'_>, line: &Line, token: Op
     }
 }
 
-/// `method /path` of every operation.
+/// Returns `method /path` of every operation in the API description.
 async fn operations(desk: &Desk) -> BTreeSet<String> {
     let description = desk.user("ann").get("/openapi.json").await.expect(200);
     let paths = description["paths"].as_object().unwrap();

@@ -1,4 +1,4 @@
-//! All that a tenant has, as its admin sees it: for tests of what must change nothing.
+//! The complete state of a tenant as seen by an admin, for tests in which nothing may change.
 
 use serde_json::Value;
 

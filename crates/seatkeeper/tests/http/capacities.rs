@@ -1,3 +1,5 @@
+//! The capacity API: a module for each operation or scenario.
+
 mod abroad;
 mod over;
 pub(crate) mod place;

@@ -1,4 +1,4 @@
-//! One server for all tests that run at the same time; each test has a tenant of its own there.
+//! A shared server for concurrent tests, with a new tenant for each test.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -24,25 +24,26 @@ pub(crate) const USAGE: &str = "/api/v1/admin/usage";
 pub(crate) const USAGE_BATCHES: &str = "/api/v1/admin/usage/batches";
 pub(crate) const RECONCILIATION: &str = "/api/v1/admin/usage/reconciliation";
 
-/// Longer than any test takes.
+/// Lifetime of tokens, longer than any test.
 const TOKEN_TTL: Duration = Duration::from_secs(3_600);
 
-// Weak, for a static is never dropped: the last test to leave closes the house, which checks it.
+// A weak reference, because a static is never dropped: the last test drops the house, which checks the
+// server.
 static HOUSE: Mutex<Weak<House>> = Mutex::new(Weak::new());
 
 static TENANTS: AtomicU32 = AtomicU32::new(1);
 
-/// Where a tenant's users and admins speak to a server.
+/// A tenant of a server, with clients for its users and admins.
 pub(crate) struct Desk {
     pub(crate) house: Arc<House>,
     pub(crate) tenant: String,
     http: reqwest::Client,
-    /// The node that clients speak to; `None`: every node in turn.
+    /// The node that clients talk to. `None` stands for every node, round robin.
     node: Option<Doors>,
 }
 
 impl Desk {
-    /// A new tenant of the server that tests share.
+    /// Returns a new tenant of the shared server.
     pub(crate) fn open() -> Self {
         let mut shared = HOUSE.lock().unwrap_or_else(PoisonError::into_inner);
         let house = shared.upgrade().unwrap_or_else(|| Arc::new(House::open()));
@@ -51,36 +52,36 @@ impl Desk {
         Self::at(house)
     }
 
-    /// A new tenant of a server with settings of its own.
+    /// Returns a new tenant of a new server with extra settings.
     pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
         Self::at(Arc::new(House::open_with(settings)))
     }
 
-    /// Another tenant of the same server.
+    /// Returns another tenant of the server.
     pub(crate) fn neighbour(&self) -> Self {
         Self::at(Arc::clone(&self.house))
     }
 
-    /// The same tenant at one node alone. A change of a plan binds the node that made the change at once, and other nodes
-    /// within a second.
+    /// Restricts the tenant's clients to a single node. A changed plan is in effect at once on the node that
+    /// made the change, and within a second on other nodes.
     pub(crate) fn at_one_node(self) -> Self {
         let node = Some(Doors::new([self.house.url().to_owned()]));
         Self { node, ..self }
     }
 
     fn at(house: Arc<House>) -> Self {
-        // A UUID, as the tenants of capacities must be.
+        // Tenants of capacities must be UUIDs.
         let number = TENANTS.fetch_add(1, Ordering::Relaxed);
         let tenant = Uuid::from_u128(0x8000_4000_8000_0000_0000_0000_0000 | u128::from(number)).to_string();
         Self { house, tenant, http: reqwest::Client::new(), node: None }
     }
 
-    /// Ends the server as a power cut would, and starts it again.
+    /// Kills the server as a power cut would, and starts it again.
     pub(crate) fn restart(&mut self) {
         self.restart_after(Duration::ZERO);
     }
 
-    /// Ends the server as a power cut would, and starts it again when it was down for so long.
+    /// Kills the server as a power cut would, and starts it again after `pause`.
     pub(crate) fn restart_after(&mut self, pause: Duration) {
         let house = Arc::get_mut(&mut self.house).expect("a server of this test alone");
         house.kill();
@@ -88,7 +89,7 @@ impl Desk {
         house.start();
     }
 
-    /// A token of the tenant.
+    /// Signs a token of the tenant.
     pub(crate) fn token(&self, user: &str, scopes: &str) -> String {
         let (tenant, user, scopes) = (self.tenant.clone(), user.to_owned(), scopes.to_owned());
         mint(&self.house.token_settings(), &TokenRequest { tenant, user, scopes, ttl: TOKEN_TTL })
@@ -99,7 +100,7 @@ impl Desk {
         self.client(self.token(name, ""))
     }
 
-    /// A program that acts for users of the tenant.
+    /// Returns a client of a service, which acts for users of the tenant.
     pub(crate) fn service(&self, name: &str) -> Client {
         self.client(self.token(name, "service"))
     }
@@ -108,72 +109,72 @@ impl Desk {
         self.client(self.token("ops", "admin"))
     }
 
-    /// A client with any text for a token.
+    /// Returns a client with an arbitrary token.
     pub(crate) fn client(&self, token: String) -> Client {
         let doors = self.node.as_ref().unwrap_or(self.house.doors());
         Client::with(self.http.clone(), doors.clone(), token)
     }
 
-    /// A request without a token.
+    /// Builds a request without a token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("{}{path}", self.house.url()))
     }
 
-    /// Makes a license and gives it as the API shows it.
+    /// Creates a license. Returns the API's representation.
     pub(crate) async fn license(&self, ask: Value) -> Value {
         self.admin().post(LICENSES, ask).await.expect(201)
     }
 
-    /// The license as it is now.
+    /// Reads a license.
     pub(crate) async fn license_now(&self, license: &Value) -> Value {
         self.admin().get(&license_path(license)).await.expect(200)
     }
 
-    /// Changes a license, and gives it as the API shows it then.
+    /// Changes a license. Returns the API's representation after the change.
     pub(crate) async fn change(&self, license: &Value, change: Value) -> Value {
         self.admin().patch(&license_path(license), Some(change)).await.expect(200)
     }
 
-    /// Makes a subscription and gives it as the API shows it.
+    /// Creates a subscription. Returns the API's representation.
     pub(crate) async fn subscription(&self, user: &str, plan: &str) -> Value {
         self.admin().post(SUBSCRIPTIONS, json!({ "user": user, "plan": plan })).await.expect(201)
     }
 
-    /// A seat of the license for the machine; gives the session's id.
+    /// Takes a new seat of a license for a machine, and returns the session id.
     pub(crate) async fn seat(&self, license: &Value, user: &str, machine: &str) -> Value {
         let answer = self.user(user).acquire(&license["license_key"], machine).await;
         answer.expect(201)["session_id"].clone()
     }
 }
 
-/// A capacity for a user of the tenant, in a tier.
+/// Returns the request body for a capacity in a tier.
 pub(crate) fn capacity(tenant: &str, user: Uuid, capacity: Uuid, kind: u8) -> Value {
     json!({
         "userObjectId": user, "tenantObjectId": tenant, "capacityId": capacity, "sessionKind": kind,
     })
 }
 
-/// Where admins find a license.
+/// Returns the admin path of a license.
 pub(crate) fn license_path(license: &Value) -> String {
     format!("{LICENSES}/{}", text(&license["license_id"]))
 }
 
-/// Where admins find a subscription.
+/// Returns the admin path of a subscription.
 pub(crate) fn subscription_path(subscription: &Value) -> String {
     format!("{SUBSCRIPTIONS}/{}", text(&subscription["subscription_id"]))
 }
 
-/// Where clients find a session.
+/// Returns the client path of a session.
 pub(crate) fn session_path(session: &Value) -> String {
     format!("/api/v1/licenses/sessions/{}", text(session))
 }
 
-/// Where the live sessions of a license are.
+/// Returns the path of a license's live sessions.
 pub(crate) fn sessions_path(license: &Value) -> String {
     format!("/api/v1/licenses/{}/sessions", text(&license["license_id"]))
 }
 
-/// A text of an answer.
+/// Returns the text of a JSON string.
 #[track_caller]
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))

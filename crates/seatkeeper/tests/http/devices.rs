@@ -1,3 +1,5 @@
+//! The device API: a module for each operation or scenario.
+
 mod admit;
 mod events;
 mod heartbeat;

@@ -1,4 +1,4 @@
-//! Requests that no proper client would send.
+//! Requests that no well-behaved client would send, and checks of the responses.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,24 +9,25 @@ use reqwest::header::HeaderMap;
 
 use crate::house::Answer;
 
-/// Longer than a server takes to answer or to close a connection that it does not understand.
+/// Longer than a server takes to answer, or to close a connection with nonsense.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends a request that was built by hand.
+/// Sends a prepared request.
 pub(crate) async fn exchange(request: RequestBuilder) -> Answer {
     Answer::read(request.send().await.expect("an answer")).await.expect("a whole answer")
 }
 
-/// Sends bytes on a connection of their own, and reads until the server closes it: because the request
-/// asks for that, or because the server has had enough.
+/// Sends bytes on a new connection, and reads until the server closes the connection, on request or on an
+/// error.
 pub(crate) fn bytes(url: &str, request: &[u8]) -> String {
     read(&mut written(url, request))
 }
 
-/// Sends bytes on a connection of their own, with no more to come, and reads until the server closes it.
+/// Sends bytes on a new connection, shuts down the sending side, and reads until the server closes the
+/// connection.
 pub(crate) fn bytes_and_no_more(url: &str, request: &[u8]) -> String {
     let mut stream = written(url, request);
-    // It may be closed already.
+    // The server may have closed the connection already.
     let _ = stream.shutdown(Shutdown::Write);
     read(&mut stream)
 }
@@ -35,7 +36,7 @@ fn written(url: &str, request: &[u8]) -> TcpStream {
     let address = url.strip_prefix("http://").expect("an http address");
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("a timeout");
-    // A server that has answered already may have closed: what it said is read all the same.
+    // The server may have answered and closed early. Its response is read regardless.
     let _ = stream.write_all(request);
     stream
 }
@@ -46,17 +47,17 @@ fn read(stream: &mut TcpStream) -> String {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             panic!("the server neither answers nor closes: {}", String::from_utf8_lossy(&answer))
         }
-        // A connection that was reset has ended as well.
+        // A reset connection has ended as well.
         Ok(_) | Err(_) => String::from_utf8_lossy(&answer).into_owned(),
     }
 }
 
-/// The status of an answer as it came; none if the connection was closed without one.
+/// Returns the status of a raw response, or `None` if the connection was closed without a response.
 pub(crate) fn status_of(answer: &str) -> Option<u16> {
     answer.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
 }
 
-/// Checks that an answer is a problem by the book, and of this status.
+/// Asserts that a response is a well-formed problem with a status.
 #[track_caller]
 pub(crate) fn assert_problem(answer: &Answer, status: u16, what: &str) {
     let shown = format!("{what}: {} {:#}", answer.status, answer.body);
@@ -70,7 +71,7 @@ pub(crate) fn assert_problem(answer: &Answer, status: u16, what: &str) {
     assert_eq!(answer.body["status"], status, "{shown}");
 }
 
-/// Checks that an answer is 422 and names the field, and gives what it says of it.
+/// Asserts that a response is a 422 that names a field.
 #[track_caller]
 pub(crate) fn assert_field(answer: &Answer, field: &str, what: &str) {
     assert_problem(answer, 422, what);
@@ -81,7 +82,7 @@ pub(crate) fn assert_field(answer: &Answer, field: &str, what: &str) {
     assert!(named, "{what}: no error names {field}: {:#}", answer.body);
 }
 
-/// All of an answer that may not differ: everything but the request's id and the time of day.
+/// Returns the comparable part of a response: everything but request id and date.
 pub(crate) fn comparable(answer: &Answer) -> (u16, HeaderMap, String) {
     let mut headers = answer.headers.clone();
     headers.remove("x-request-id");

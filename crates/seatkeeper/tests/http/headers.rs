@@ -1,4 +1,4 @@
-//! Headers that keep answers out of caches, and the browsable description out of frames.
+//! Headers that keep responses out of caches, and the browsable description out of frames.
 
 use reqwest::Method;
 use reqwest::header::HeaderMap;

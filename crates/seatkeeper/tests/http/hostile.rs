@@ -1,4 +1,5 @@
-//! Bad input of every kind: each gets a 4xx that says what is wrong, and changes nothing.
+//! Bad input of every kind: the server answers with a 4xx that names the error, and changes nothing. A new
+//! kind is a module of its own.
 
 mod addresses;
 mod bodies;
@@ -17,7 +18,7 @@ use crate::http::books::Books;
 use crate::http::desk::Desk;
 use crate::http::exchange::exchange;
 
-/// A tenant with a license, a session and a subscription, of which nothing may change.
+/// A tenant whose license, session and subscription must not change.
 struct Siege {
     desk: Desk,
     license: serde_json::Value,
@@ -31,7 +32,7 @@ impl Siege {
         Self::of(Desk::open()).await
     }
 
-    /// On a server with settings of its own.
+    /// Starts a server with extra settings.
     async fn begin_with(settings: &[(&str, &str)]) -> Self {
         Self::of(Desk::open_with(settings)).await
     }
@@ -44,7 +45,7 @@ impl Siege {
         Self { desk, license, session, subscription, before }
     }
 
-    /// Checks that nothing has changed, and that the server still does its work.
+    /// Asserts that the tenant is unchanged, and that the server still works.
     async fn withstood(self) {
         assert_eq!(Books::of(&self.desk).await, self.before);
         exchange(self.desk.request(Method::GET, "/readyz")).await.expect(200);

@@ -1,3 +1,5 @@
+//! The license API: a module for each operation.
+
 mod acquire;
 mod heartbeat;
 mod read_and_list;

@@ -1,4 +1,4 @@
-//! How often one may ask: the same however the request is written, at whichever node.
+//! Rate limits: equal for every spelling of a request, and shared by all nodes.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use crate::http::desk::{
 };
 use crate::http::exchange::assert_problem;
 
-/// What the product does by default.
+/// The default limits of the product.
 const ACQUIRES: (&str, &str) = ("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "10");
 const HEARTBEATS: (&str, &str) = ("LIMITS_LICENSES_HEARTBEATS_PER_MINUTE", "20");
 
-/// After which time one more acquire passes, and one more heartbeat.
+/// Interval after which one more acquire, or one more heartbeat, is allowed.
 const ACQUIRE_INTERVAL: Duration = Duration::from_secs(6);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
 
-/// How many of these got through, each of which has one of these statuses.
+/// Returns the number of answers other than 429. Every such answer must have a status in `good`.
 fn passed(answers: &[Answer], good: &[u16]) -> usize {
     let (passed, limited): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status != 429);
     passed.iter().for_each(|answer| assert!(good.contains(&answer.status), "{answer:?}"));
@@ -37,7 +37,7 @@ fn assert_limited(answer: &Answer) {
     assert!(wait >= 1 && answer.body["retry_after_seconds"] == wait, "{answer:?}");
 }
 
-/// Exactly the burst, and what came back while it was asked.
+/// Asserts that the burst passed, plus at most one request per elapsed interval.
 fn assert_burst(passed: usize, burst: usize, began: Instant, interval: Duration) {
     let most = burst + usize::try_from(began.elapsed().as_millis() / interval.as_millis()).unwrap();
     assert!((burst..=most).contains(&passed), "{passed} of {burst} to {most}");
@@ -53,7 +53,7 @@ async fn of_a_thousand_acquires_at_once_exactly_the_burst_passes() {
     let answers =
         join_all(machines.iter().map(|machine| ann.acquire(&license["license_key"], machine))).await;
     assert_burst(passed(&answers, &[201]), 10, began, ACQUIRE_INTERVAL);
-    // Nobody else is held up.
+    // Other users are not limited.
     desk.seat(&license, "bob", "bobs").await;
     desk.neighbour().user("ann").acquire(&license["license_key"], "abroad").await.expect(404);
 }
@@ -75,7 +75,7 @@ async fn an_answer_tells_how_the_caller_stands() {
     let limited = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
     assert_limited(&limited);
     assert!(limited.body["retry_after_seconds"].as_u64().unwrap() <= 6);
-    // What costs nobody a seat is not counted.
+    // Requests that take no seat are not counted.
     let list = desk.user("ann").get(&sessions_path(&license)).await;
     assert!(list.status == 200 && !list.headers.contains_key("ratelimit-limit"), "{list:?}");
 }
@@ -87,7 +87,7 @@ async fn a_limit_is_of_its_user_whatever_the_token_and_the_body() {
     let (key, began) = (&license["license_key"], Instant::now());
     let mut answers = Vec::new();
     for number in 0..24 {
-        // Each token is a new one.
+        // A new token for each request.
         let token = desk.token("ann", if number % 2 == 0 { "" } else { "admin" });
         let ann = desk.client(token);
         answers.push(match number % 4 {
@@ -121,11 +121,12 @@ async fn heartbeats_are_counted_however_they_are_written() {
         answers.push(ann.send(method, &path, None).await);
     }
     assert_burst(passed(&answers, &[200]), 20, began, HEARTBEAT_INTERVAL);
-    // The same with a slash, or in capitals, is no address at all.
+    // A trailing slash, or capitals, lead to no route.
     for path in [format!("{}/heartbeat/", session_path(&session)), session_path(&session).to_uppercase()] {
         assert_problem(&ann.patch(&path, None).await, 404, "not-found");
     }
-    // It has been heard: the session lives, and so do others of the same user.
+    // Limited heartbeats do no harm: the session lives, and the user's other sessions have limits of their
+    // own.
     ann.get(&session_path(&session)).await.expect(200);
     let other = desk.seat(&license, "ann", "laptop-2").await;
     ann.heartbeat(&other).await.expect(200);
@@ -167,7 +168,7 @@ async fn each_api_and_a_service_have_limits_of_their_own() {
     let capacity = async |client: &Client| {
         client.put(CAPACITIES, capacity_of(&desk.tenant, Uuid::from_u128(1), Uuid::from_u128(2), 1)).await
     };
-    // A user takes capacities for itself alone.
+    // A user may take capacities only for itself.
     let ann = desk.user(&Uuid::from_u128(1).to_string());
     let service = desk.service("meter");
     for (client, limits) in [(&ann, [1, 2, 3]), (&service, [5, 5, 5])] {

@@ -1,7 +1,7 @@
-//! `/metrics`: which there are, and that they count.
+//! `/metrics`: the names of the metrics, and the correctness of their counts.
 
 mod counted;
 mod named;
 
-/// The token of scrapes that are to show all series.
+/// The token of scrapes that show all series.
 const TOKEN: &str = "let-me-see-it-all";

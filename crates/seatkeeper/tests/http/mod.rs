@@ -1,4 +1,5 @@
-//! What the HTTP API promises. The modules mirror the tree of URLs. All of it holds in every topology.
+//! The promises of the HTTP API, valid in every topology. The modules mirror the tree of URLs; tests of the
+//! embedded server alone are in `embedded`.
 
 pub(crate) mod books;
 pub(crate) mod desk;

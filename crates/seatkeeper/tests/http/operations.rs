@@ -1,4 +1,4 @@
-//! What a newcomer and an operator find: health, the description, the pages of problems, request ids.
+//! Operations without a tenant: health, the API description, the pages of problems, request ids.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::house::Topology;
 use crate::http::desk::{ACQUIRE, AUDIT, Desk, LICENSES, SESSIONS, license_path, text};
 use crate::http::exchange::{assert_problem, bytes, exchange};
 
-/// Set to anything, it makes the description's test write what it would have compared.
+/// The environment variable that makes the test of the API description rewrite `docs/openapi.json`.
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_OPENAPI";
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! Answers as a test shows them: without what differs from run to run.
+//! Answers in a comparable form, without values that differ from run to run.
 
 use serde_json::Value;
 
-/// The answer with `[id]` for each UUID and `[time]` for each RFC 3339 time that ends with `Z`.
+/// Returns the answer with `[id]` for each UUID and `[time]` for each RFC 3339 time that ends with `Z`.
 pub(crate) fn shown(answer: &Value) -> Value {
     match answer {
         Value::String(text) if uuid::Uuid::try_parse(text).is_ok() => "[id]".into(),

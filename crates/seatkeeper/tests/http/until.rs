@@ -1,19 +1,19 @@
-//! Waiting for the server, with a deadline.
+//! Polling for a condition, with a deadline, in asynchronous tests.
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that is busy with other tests.
+/// Default deadline, long enough for a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Between two looks.
+/// Pause between two polls.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks until `look` gives a value; fails the test with the last state seen if it never does.
+/// Polls `look` until it returns `Ok`. Fails the test with the last `Err` state at the default deadline.
 pub(crate) async fn until<T>(what: &str, look: impl AsyncFnMut() -> Result<T, String>) -> T {
     within(DEADLINE, what, look).await
 }
 
-/// Likewise, with a deadline of its own.
+/// Polls `look` until it returns `Ok`. Fails the test with the last `Err` state at `deadline`.
 pub(crate) async fn within<T>(
     deadline: Duration,
     what: &str,

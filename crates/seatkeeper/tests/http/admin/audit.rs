@@ -1,4 +1,4 @@
-//! `GET /api/v1/admin/audit`
+//! Tests of `GET /api/v1/admin/audit`.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::http::desk::{ACQUIRE, AUDIT, Desk, text};
 use crate::http::exchange::exchange;
 use crate::http::shown::shown;
 
-/// A license of one seat that was taken, denied to another, given back, and given a second seat.
+/// A license of one seat with a short history: an admission, a denial, a release, and an update to two seats.
 struct Story {
     desk: Desk,
     license: Value,

@@ -1,4 +1,4 @@
-//! `/api/v1/admin/jobs`
+//! Tests of `/api/v1/admin/jobs`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::http::until::until;
 
 const RUNS: &str = "/api/v1/admin/jobs/session_expiry/runs";
 
-/// The runs on record, once the newest of them has this number and has ended.
+/// Waits until the newest run has the fencing token `newest` and has ended. Returns all runs on record.
 async fn ended(desk: &Desk, newest: u64) -> Vec<Value> {
     until("a run ends", async || {
         let runs = desk.admin().get(RUNS).await.expect(200);

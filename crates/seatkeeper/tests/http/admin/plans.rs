@@ -1,4 +1,4 @@
-//! `/api/v1/admin/plans`
+//! Tests of `/api/v1/admin/plans`.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn path(plan: &str) -> String {
     format!("{PLANS}/{plan}")
 }
 
-/// A screen for the user; gives what the answer says of the plan's limit.
+/// Claims a screen for a user, and returns the plan's device limit from the answer.
 pub(super) async fn limit_of(desk: &Desk, user: &str) -> Value {
     let ask = json!({ "device_id": "tv", "device_type": "tv" });
     let answer = desk.user(user).post(DEVICES, ask).await;
@@ -20,7 +20,8 @@ pub(super) async fn limit_of(desk: &Desk, user: &str) -> Value {
     answer.body["device_limit"].clone()
 }
 
-/// A change binds the node that made it at once, and every other within a second; a busy machine is given more.
+/// Waits until a changed limit is in effect: at once on the node that made the change, within a second on
+/// every other node, later on a busy machine.
 pub(super) async fn limit_becomes(desk: &Desk, user: &str, limit: u32) {
     if TOPOLOGY.nodes() == 1 {
         assert_eq!(limit_of(desk, user).await, limit);

@@ -1,4 +1,4 @@
-//! `/api/v1/admin/sessions`
+//! Tests of `/api/v1/admin/sessions`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/admin/subscriptions`
+//! Tests of `/api/v1/admin/subscriptions`.
 
 use futures_util::future::join_all;
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! `/api/v1/admin/usage`, and what a sink is sent.
+//! Tests of `/api/v1/admin/usage`, and of the deliveries to a sink.
 
 use std::collections::HashSet;
 
@@ -13,25 +13,25 @@ use crate::http::until::until;
 
 const ALL_TIME: &str = "from=2020-01-01T00:00:00Z&to=2200-01-01T00:00:00Z";
 
-/// A server that tells this sink, each second.
+/// Starts a server that sends usage to `sink` every second.
 fn desk(sink: &Sink, more: &[(&str, &str)]) -> Desk {
     let mut settings = vec![("USAGE_SINK_URL", sink.url.as_str()), ("USAGE_EMISSION_INTERVAL_SECONDS", "1")];
     settings.extend(more);
     Desk::open_with(&settings)
 }
 
-/// A user of the tenant takes a capacity in tier 3.
+/// Takes a capacity in tier 3 for a new user of the tenant.
 async fn held(desk: &Desk) -> Value {
     let ask = capacity(&desk.tenant, Uuid::new_v4(), Uuid::new_v4(), 3);
     desk.service("ann").put(CAPACITIES, ask).await.expect(201)
 }
 
-/// The first batch that the sink took.
+/// Waits for the first batch that the sink accepts.
 async fn first_taken(sink: &Sink) -> Taken {
     until("the sink takes a batch", async || sink.taken().first().cloned().ok_or("nothing".to_owned())).await
 }
 
-/// The first batch of the tenant's in this state.
+/// Waits for a batch of the tenant in a state.
 async fn batch(desk: &Desk, state: &str) -> Value {
     let path = format!("{USAGE_BATCHES}?state={state}");
     until("a batch comes so far", async || {
@@ -42,7 +42,7 @@ async fn batch(desk: &Desk, state: &str) -> Value {
     .await
 }
 
-/// Waits for the job's first run. A session that begins later is in a single window, if the job runs once an hour.
+/// Waits for the job's first run. With an hourly job, a session that starts later is in a single window.
 async fn first_run_is_over(desk: &Desk) {
     until("the first run of the job is over", async || {
         let runs = desk.admin().get("/api/v1/admin/jobs/usage_emission/runs").await.expect(200);
@@ -177,7 +177,7 @@ async fn the_command_shows_usage_sends_again_and_reconciles() {
     held(&desk).await;
     let tenant = desk.tenant.clone();
     let command = |args: &[&str]| desk.house.command(&[args, &["--tenant", &tenant]].concat());
-    // By the next run the session has used something.
+    // The next emission finds some usage by the session.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     desk.admin().post("/api/v1/admin/jobs/usage_emission/run", json!({})).await.expect(202);
     let dead = batch(&desk, "dead").await;

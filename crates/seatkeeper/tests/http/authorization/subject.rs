@@ -1,4 +1,5 @@
-//! What a request is about: a license, a capacity and a session in each, or ids of nothing.
+//! The subject of a request: a license, a capacity, a plan, a subscription and sessions, either real or
+//! missing.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,13 +10,13 @@ use crate::house::Answer;
 use crate::http::desk::{CAPACITIES, DEVICES, Desk, PLANS, SUBSCRIPTIONS, capacity, text};
 use crate::http::exchange::exchange;
 
-/// Later than any session's id, so that a page after it has all.
+/// An id after every session id, so that a descending page after it contains every session.
 const LATER_SESSION_ID: &str = "ffffffff-0000-8fff-bfff-ffffffffffff";
 
-/// A batch of usage records that nobody has.
+/// The id of a usage batch that does not exist.
 const BATCH_ID: &str = "0193d2f4-0007-8000-8abc-0123456789ab";
 
-/// A job that every server runs.
+/// A job of every server.
 const JOB: &str = "session_expiry";
 
 pub(super) struct Subject<'a> {
@@ -33,7 +34,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A license of the tenant's, and a session of ann's in it.
+    /// Creates a license, a capacity, a plan, a subscription and sessions, for the tenant and user `ann`.
     pub(super) async fn of(desk: &'a Desk) -> Self {
         let license = desk.license(json!({ "max_seats": 1 })).await;
         let session = desk.seat(&license, "ann", "laptop-1").await;
@@ -42,7 +43,7 @@ impl<'a> Subject<'a> {
         let ask = json!({ "device_id": "tv", "device_type": "tv" });
         let superseded = desk.user("ann").post(DEVICES, ask.clone()).await;
         let device = desk.user("ann").post(DEVICES, ask).await;
-        // A list waits until the ledger knows the devices.
+        // The list waits until the ledger has committed the device sessions.
         desk.user("ann").get(DEVICES).await.expect(200);
         let (plan, admin) = (some_plan(), desk.admin());
         admin.post(PLANS, json!({ "name": plan, "device_limit": 2 })).await.expect(201);
@@ -64,7 +65,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What no request can be about: ids that are none, and a key that breaks the JSON around it.
+    /// Returns malformed ids, and a key that breaks the JSON around it.
     pub(super) fn malformed(desk: &'a Desk) -> Self {
         let x = || "x".to_owned();
         Self {
@@ -82,7 +83,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Nothing at all: by random ids, and by ids that differ from the real ones in their last bit alone.
+    /// Returns two subjects that do not exist: with random ids, and with ids that differ from the real ids in
+    /// the last bit.
     pub(super) fn missing(&self) -> [Self; 2] {
         let random = Self {
             desk: self.desk,
@@ -113,12 +115,12 @@ impl<'a> Subject<'a> {
         [random, near]
     }
 
-    /// Asks for the operation, with this token or none.
+    /// Sends the request of a line, with a token or without.
     pub(super) async fn ask(&self, line: &Line, token: Option<&str>) -> Answer {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
         let mut request = self.desk.request(method, &self.filled(line, &format!("{path}{}", line.query)));
-        // Of a session that has ended, it asks for no stream.
+        // An event stream of an ended session is refused when the client has already seen the end.
         request = request.header("Last-Event-ID", "0-ended");
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -151,7 +153,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// All of them sort between the same two built-in plans.
+/// Returns a plan name. Every such name sorts between the same two predefined plans.
 fn some_plan() -> String {
     format!("plan-{}", Uuid::new_v4())
 }

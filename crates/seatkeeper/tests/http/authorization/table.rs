@@ -1,6 +1,7 @@
-//! The table. A new operation needs a line here, or a test fails that names it.
+//! The table of permissions. A new operation needs a line in `LINES`; a test fails and names the operation
+//! otherwise.
 
-/// What a caller needs.
+/// The authorization that an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
@@ -8,41 +9,41 @@ pub(super) enum Needs {
     Admin,
 }
 
-/// What another user of the same tenant finds at a session's id.
+/// The answer to another user of the tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OtherUser {
-    /// The same as where no session is.
+    /// The answer is identical to the answer for a missing session.
     Missing,
-    /// The operation is not about one user's session.
+    /// Not applicable: the operation is not about a user's session.
     NotAsked,
 }
 
-/// Which session the operation is asked about.
+/// The session of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     License,
     Device,
-    /// One that has ended, and whose end was heard.
+    /// A device session that has ended, with the end already seen by the client.
     EndedDevice,
     Capacity,
 }
 
-/// One operation, and how it is asked for.
+/// An operation, with the expected answers.
 pub(super) struct Line {
-    /// Method and path, as the description has them.
+    /// Method and path, as in the API description.
     pub(super) operation: &'static str,
-    /// A query string; names in braces stand for what a test asks about, as they do in the path.
+    /// Query string. Names in braces are placeholders for ids of the subject, as in the path.
     pub(super) query: &'static str,
-    /// A body, or nothing.
+    /// Body, or empty.
     pub(super) body: &'static str,
     pub(super) of: Of,
     pub(super) needs: Needs,
-    /// The status for who may.
+    /// Status for an authorized caller.
     pub(super) allowed: u16,
-    /// The status for another tenant.
+    /// Status for another tenant.
     pub(super) to_others: u16,
     pub(super) other_user: OtherUser,
-    /// Whether the server's own work changes the answer, so that two of them cannot be compared.
+    /// True if the server's own activity changes the answer, so that two answers are not comparable.
     pub(super) changes_by_itself: bool,
 }
 
@@ -78,7 +79,8 @@ pub(super) const LINES: &[Line] = &[
     Line {
         operation: "post /api/v1/devices/sessions",
         body: r#"{"device_id":"tv","device_type":9}"#,
-        // Each caller's screens are its own, so there is nothing to find out: the request is refused for its type.
+        // A caller's screens are private, so the answer reveals nothing: the request is refused because of
+        // the type.
         of: Of::Device,
         allowed: 422,
         to_others: 422,
@@ -115,7 +117,7 @@ pub(super) const LINES: &[Line] = &[
     Line {
         operation: "put /api/v1/capacities/sessions",
         body: r#"{"userObjectId":"{user_object_id}","tenantObjectId":"{tenant}","capacityId":"{capacity_id}","sessionKind":9}"#,
-        // A service may take capacities anywhere, so the request is refused for its tier.
+        // A service may take capacities in any tenant, so the request is refused because of the tier.
         allowed: 422,
         to_others: 422,
         ..USER
@@ -137,7 +139,8 @@ pub(super) const LINES: &[Line] = &[
     Line {
         operation: "post /api/v1/admin/licenses",
         body: r#"{"license_key":"{license_key}","max_seats":-1}"#,
-        // Keys are each tenant's own, so there is nothing to find out: the request is refused for its seats.
+        // License keys are private to a tenant, so the answer reveals nothing: the request is refused because
+        // of the seats.
         allowed: 422,
         to_others: 422,
         ..ADMIN
@@ -149,7 +152,8 @@ pub(super) const LINES: &[Line] = &[
     Line {
         operation: "post /api/v1/admin/plans",
         body: r#"{"name":"{plan}","device_limit":-1}"#,
-        // Names are each tenant's own, so there is nothing to find out: the request is refused for its limit.
+        // Plan names are private to a tenant, so the answer reveals nothing: the request is refused because
+        // of the limit.
         allowed: 422,
         to_others: 422,
         ..ADMIN
@@ -205,9 +209,9 @@ pub(super) const LINES: &[Line] = &[
         to_others: 200,
         ..ADMIN
     },
-    // There is no sink here, hence no batch; `admin/usage.rs` asks for real ones.
+    // Without a sink, no batch exists. The tests in `admin/usage.rs` send real batches.
     Line { operation: "post /api/v1/admin/usage/batches/{batch_id}/send", allowed: 404, ..ADMIN },
-    // Jobs are the server's, and no tenant's: any admin may see and run them.
+    // Jobs belong to the server rather than to a tenant: any admin may see and run jobs.
     Line { operation: "get /api/v1/admin/jobs", to_others: 200, changes_by_itself: true, ..ADMIN },
     Line { operation: "get /api/v1/admin/jobs/{job}/runs", query: "?cursor=0", to_others: 200, ..ADMIN },
     Line { operation: "post /api/v1/admin/jobs/{job}/run", allowed: 202, to_others: 202, ..ADMIN },

@@ -1,4 +1,4 @@
-//! Services that take capacities for the users of other tenants.
+//! Services that take capacities for users of other tenants.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -9,7 +9,8 @@ use crate::http::books::Books;
 use crate::http::desk::{AUDIT, Desk, SESSIONS, text};
 use crate::http::exchange::{assert_problem, comparable};
 
-/// Everything but a PUT that may be asked of a session. Foreign or missing, the answers look the same.
+/// Sends every request about a session but PUT. The answers are identical for foreign and for missing
+/// sessions.
 async fn asked(
     client: &Client,
     place: &Place,
@@ -35,7 +36,7 @@ async fn a_service_finds_reads_and_ends_what_it_acquired_in_another_tenant() {
     assert_eq!(service.get(&path_of(session)).await.expect(200), created);
     assert_eq!(place.found(&service).await, [created.clone()]);
     service.delete(&path_of(session)).await.expect(204);
-    // What has ended as well.
+    // An ended session can still be read.
     assert_eq!(service.get(&path_of(session)).await.expect(200)["endReason"], "released");
 }
 
@@ -65,7 +66,7 @@ async fn the_tenants_own_admin_sees_who_took_it_and_may_end_it() {
     let actors: Vec<_> = page["items"].as_array().unwrap().iter().map(actor_of).collect();
     let (away, own) = (json!(["user:meter", home.tenant]), json!(["user:ops", null]));
     assert_eq!(actors, [&own, &away, &away, &away].map(Clone::clone));
-    // On the record of its own tenant there is nothing of it.
+    // The audit log of the service's own tenant has no record of the session.
     let own_page = home.admin().get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
     assert_eq!(own_page["items"], json!([]));
 }
@@ -78,7 +79,7 @@ fn actor_of(record: &Value) -> Value {
 async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same_and_nothing_changes() {
     let home = Desk::open();
     let (other, there) = (home.neighbour(), home.neighbour());
-    // All have one name, so that the tenant alone makes the difference.
+    // The services have equal names, so that only the tenant differs.
     let service_of = |desk: &Desk, scopes| desk.client(desk.token("meter", scopes));
     let takers = [service_of(&other, "service"), service_of(&there, "service"), service_of(&there, "admin")];
     let mut taken = Vec::new();
@@ -125,6 +126,6 @@ async fn without_the_scope_a_service_has_no_business_there_any_more() {
         let stripped = home.client(home.token("meter", scopes));
         asked(&stripped, &place, text(&session)).await;
     }
-    // Another service of the same tenant is another service.
+    // Another service of the tenant has no access to the session.
     asked(&home.client(home.token("other", "service")), &place, text(&session)).await;
 }

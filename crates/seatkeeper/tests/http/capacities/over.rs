@@ -1,4 +1,4 @@
-//! A session whose time is over is shown as over by every look-up, also while nothing has looked for it.
+//! Every look-up shows an expired session as ended, even before the sweeper has recorded the expiry.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::http::exchange::assert_problem;
 
 const TTL: Duration = Duration::from_secs(2);
 
-/// By what a session is asked for that is over.
+/// The request that looks at the expired session.
 #[derive(Clone, Copy, Debug)]
 enum Look {
     Read,
@@ -22,7 +22,7 @@ enum Look {
     SearchForLive,
 }
 
-/// A server whose capacities are short, and that sweeps nothing.
+/// Starts a server with a short TTL of capacities, and without sweeps.
 fn desk() -> Desk {
     Desk::open_with(&[("CAPACITIES_TTL_SECONDS", "2"), ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")])
 }
@@ -37,7 +37,7 @@ async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
         let session = place.put(&ann, 2).await.expect(201);
         places.push((look, place, session));
     }
-    // The latest of them is over as well.
+    // By then, the newest session has expired as well.
     tokio::time::sleep(TTL + Duration::from_millis(20)).await;
     for (look, place, session) in &places {
         let id = &session["sessionId"];
@@ -46,7 +46,7 @@ async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
             Look::Find => assert!(place.found(&ann).await.is_empty()),
             Look::Release => assert_problem(&ann.delete(&path_of(id)).await, 404, "over"),
             Look::Put => {
-                // A lower tier, for nothing stands there.
+                // Nothing is live on the capacity, so a lower tier starts a new session.
                 let anew = place.put(&ann, 1).await.expect(201);
                 assert_eq!((&anew["status"], &anew["sessionKind"]), (&json!("created"), &json!(1)));
                 assert_ne!(anew["sessionId"], *id);
@@ -65,7 +65,7 @@ async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
     }
 }
 
-/// It ended when it was said to, whenever that was noticed.
+/// Asserts that the session ended at the announced end, regardless of the time of the look-up.
 #[track_caller]
 fn is_over(read: Value, session: &Value) {
     assert_eq!((&read["isActive"], &read["endReason"]), (&json!(false), &json!("expired")));

@@ -1,4 +1,4 @@
-//! A user and a capacity to play on.
+//! Helpers for the tests of capacities.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::house::{Answer, Client};
 use crate::http::desk::{CAPACITIES, Desk, capacity, text};
 
-/// One user on one capacity of a tenant.
+/// A user and a capacity of a tenant: one pool.
 pub(crate) struct Place {
     pub(crate) tenant: String,
     pub(crate) user: Uuid,
@@ -14,12 +14,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// One of the desk's tenant that nobody asked for yet.
+    /// Returns a new user and capacity of the desk's tenant.
     pub(crate) fn of(desk: &Desk) -> Self {
         Self { tenant: desk.tenant.clone(), user: Uuid::new_v4(), capacity: Uuid::new_v4() }
     }
 
-    /// A request for it in this tier.
+    /// Returns the request body for a tier.
     pub(crate) fn ask(&self, kind: u8) -> Value {
         capacity(&self.tenant, self.user, self.capacity, kind)
     }
@@ -28,30 +28,30 @@ impl Place {
         client.put(CAPACITIES, self.ask(kind)).await
     }
 
-    /// Creates or upgrades a session; gives its id.
+    /// Creates or upgrades a session, and returns its id.
     pub(crate) async fn take(&self, client: &Client, kind: u8) -> Value {
         self.put(client, kind).await.expect(201)["sessionId"].clone()
     }
 
-    /// Where its session is looked for, whatever the tenant of the token.
+    /// Returns the search path with an explicit tenant, valid for tokens of any tenant.
     pub(crate) fn search(&self) -> String {
         let Self { tenant, user, capacity } = self;
         format!("{CAPACITIES}?userObjectId={user}&capacityId={capacity}&tenantObjectId={tenant}")
     }
 
-    /// The sessions that this client finds.
+    /// Returns the sessions that the search shows to a client.
     pub(crate) async fn found(&self, client: &Client) -> Vec<Value> {
         let page = client.get(&self.search()).await.expect(200);
         assert_eq!(page.get("next_cursor"), None);
         page["items"].as_array().expect("a list").clone()
     }
 
-    /// The pool's name for admins.
+    /// Returns the pool's name in the admin API.
     pub(crate) fn pool(&self) -> String {
         format!("{}/{}", self.user, self.capacity)
     }
 
-    /// A session here, live, as it is shown.
+    /// Returns the API's representation of a live session, without times.
     pub(crate) fn shown(&self, session: &Value, kind: u8) -> Value {
         json!({
             "sessionId": session,
@@ -64,12 +64,12 @@ impl Place {
     }
 }
 
-/// Where a session is.
+/// Returns the path of a session.
 pub(crate) fn path_of(session: &Value) -> String {
     format!("{CAPACITIES}/{}", text(session))
 }
 
-/// The answer without its times, and those: start and end.
+/// Splits an answer into the part without times, and its start and end.
 pub(crate) fn timeless(mut answer: Value) -> (Value, [chrono::DateTime<chrono::Utc>; 2]) {
     let mut time = |name: &str| {
         let value = answer.as_object_mut().expect("an object").remove(name).expect("a time");

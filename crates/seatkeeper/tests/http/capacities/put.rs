@@ -1,4 +1,4 @@
-//! `PUT /api/v1/capacities/sessions`
+//! Tests of `PUT /api/v1/capacities/sessions`.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,8 @@ async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant()
     upgrades_are_one_step_on_record(&desk, &place).await;
 }
 
-/// Each end and the start after it have adjacent numbers and one time; between them nobody is in.
+/// Asserts that an upgrade's end and the following start have adjacent sequence numbers and the same time, so
+/// that no other claim can come between.
 async fn upgrades_are_one_step_on_record(desk: &Desk, place: &Place) {
     let page = desk.admin().get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
     let mut records = page["items"].as_array().unwrap().clone();
@@ -147,7 +148,7 @@ async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else()
     }
     assert_problem(&place.put(&desk.user(&Uuid::new_v4().to_string()), 1).await, 403, "another user");
     assert_eq!(place.found(&desk.admin()).await, Vec::<Value>::new());
-    // However the subject spells its id.
+    // The subject's spelling of the UUID does not matter.
     for subject in [place.user.to_string(), place.user.simple().to_string().to_uppercase()] {
         let own = Place { tenant: desk.tenant.clone(), capacity: Uuid::new_v4(), ..place };
         own.put(&desk.user(&subject), 1).await.expect(201);

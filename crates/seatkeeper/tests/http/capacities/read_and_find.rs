@@ -1,4 +1,4 @@
-//! `GET /api/v1/capacities/sessions/{session_id}` and `GET /api/v1/capacities/sessions`
+//! Tests of `GET /api/v1/capacities/sessions/{session_id}` and `GET /api/v1/capacities/sessions`.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ async fn a_live_session_is_read_and_found_as_it_was_created() {
     created.as_object_mut().unwrap().remove("status");
     assert_eq!(ann.get(&path_of(&created["sessionId"])).await.expect(200), created);
     assert_eq!(place.found(&ann).await, [created.clone()]);
-    // Without a tenant the token's is meant.
+    // Without `tenantObjectId`, the search uses the token's tenant.
     let path = format!("{CAPACITIES}?userObjectId={}&capacityId={}", place.user, place.capacity);
     assert_eq!(ann.get(&path).await.expect(200)["items"], json!([created]));
 }
@@ -41,7 +41,7 @@ async fn an_operators_end_is_read_with_its_reason() {
     let (first, second) = (one.take(&ann, 1).await, other.take(&ann, 1).await);
     let admin = desk.admin();
     admin.delete(&format!("/api/v1/admin/sessions/{}", first.as_str().unwrap())).await.expect(204);
-    // The ids may be spelt in any way.
+    // The spelling of the ids does not matter.
     let pool = other.pool().to_uppercase();
     let path = format!("/api/v1/admin/sessions?pool_kind=capacity&pool={pool}");
     assert_eq!(admin.delete(&path).await.expect(200)["ended"], 1);
@@ -55,7 +55,7 @@ async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
     let desk = Desk::open();
     let place = Place::of(&desk);
     let session = place.take(&desk.service("ann"), 2).await;
-    // To be told that it stands makes it nobody else's.
+    // A service that is told `existing` gains no access to the session.
     place.put(&desk.service("bob"), 1).await.expect(200);
     for reader in [desk.service("ann"), desk.admin()] {
         reader.get(&path_of(&session)).await.expect(200);
@@ -85,7 +85,7 @@ async fn each_kind_of_session_is_found_at_its_own_door_alone() {
     }
     ann.delete(&session_path(&seat)).await.expect(204);
     ann.delete(&path_of(&session)).await.expect(204);
-    // Also when they have ended.
+    // The same holds for ended sessions.
     for wrong in [&capacities, &licenses] {
         assert_problem(&ann.get(wrong).await, 404, wrong);
     }

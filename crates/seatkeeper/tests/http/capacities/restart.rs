@@ -1,4 +1,4 @@
-//! What a server that was killed and started again still knows.
+//! Capacities after a kill and a restart of the server.
 
 use super::place::{Place, path_of};
 use crate::http::desk::Desk;

@@ -1,4 +1,4 @@
-//! `POST /api/v1/devices/sessions`
+//! Tests of `POST /api/v1/devices/sessions`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::http::desk::{DEVICES, Desk, SESSIONS, text};
 use crate::http::exchange::{assert_field, assert_problem};
 use crate::http::shown::shown;
 
-/// A neighbour of the usual address, in the same /24.
+/// An address in the same /24 as `Player`'s default.
 const NEXT_DOOR: std::net::Ipv4Addr = std::net::Ipv4Addr::new(127, 0, 0, 77);
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn each_built_in_plan_has_its_screens_and_the_stalest_device_makes_room() 
         for device in 0..limit {
             sessions.push(player(device).watch().await);
         }
-        // The first is heard of last, so that it is not the one to go, unless it is alone.
+        // The first device heartbeats last, so that it is the stalest only when it is alone.
         player(0).beat(&sessions[0]).await.expect(204);
         let stalest = sessions[usize::from(limit > 1)].clone();
         let taken = player(limit).ask().await.expect(201);
@@ -181,7 +181,8 @@ async fn a_plan_that_denies_lists_the_sessions_and_lets_the_user_replace_one_in_
     assert_eq!((&taken["evicted_session_ids"], &taken["devices_in_use"]), (&json!([second]), &json!(2)));
     assert_eq!(phone.beat(&second).await.expect(410)["reason"], "evicted");
     tv.beat(&first).await.expect(204);
-    // The answer may have been lost: asked again, the device is in already, and nobody else goes.
+    // The answer may have been lost: a repeated claim finds the device admitted and evicts no further
+    // session.
     let again = tablet.ask_with(json!({ "replace_session_id": chosen })).await.expect(201);
     assert_eq!((&again["outcome"], &again["devices_in_use"]), (&json!("admitted"), &json!(2)));
     tv.beat(&first).await.expect(204);

@@ -1,4 +1,4 @@
-//! `POST /api/v1/devices/sessions/heartbeat`
+//! Tests of `POST /api/v1/devices/sessions/heartbeat`.
 
 use std::time::{Duration, Instant};
 
@@ -109,7 +109,7 @@ async fn revoked_by_an_admin(desk: &Desk) -> Value {
     session
 }
 
-/// It goes silent.
+/// Returns a session that expires because its device falls silent.
 async fn expired(desk: &Desk) -> Value {
     let tv = Player::new(desk, "ann", "tv");
     let session = tv.watch().await;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/devices/sessions`
+//! Tests of `GET /api/v1/devices/sessions`.
 
 use serde_json::json;
 

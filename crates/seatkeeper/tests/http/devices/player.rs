@@ -1,4 +1,4 @@
-//! Devices as tests use them, and what gives their users a limit.
+//! Devices under test, and the plans and subscriptions of their users.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use crate::house::{Answer, Client};
 use crate::http::desk::{DEVICES, Desk, PLANS, SUBSCRIPTIONS, subscription_path, text};
 
-/// The network on which devices are unless a test says otherwise: a /24.
+/// The default network of devices, a /24.
 const HOME: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
-/// Another one.
+/// Another network.
 pub(crate) const ROAD: Ipv4Addr = Ipv4Addr::new(127, 0, 9, 1);
 
-/// The registry counts milliseconds; this is longer than one.
+/// Longer than a millisecond, the resolution of the registry's clock.
 const TICK: Duration = Duration::from_millis(2);
 
-/// A device of a user's: what it says of itself, and where it is.
+/// A user's device with an id, a user agent and a network.
 #[derive(Clone)]
 pub(crate) struct Player {
     pub(crate) client: Client,
@@ -24,7 +24,7 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// A TV at home.
+    /// Returns a TV at home.
     pub(crate) fn new(desk: &Desk, user: &str, device_id: &str) -> Self {
         Self::of(desk.client(desk.token(user, "")), device_id, HOME, "player/1")
     }
@@ -35,32 +35,32 @@ impl Player {
         Self { client: Client { http, ..client }, id: device_id.to_owned() }
     }
 
-    /// The same device with another address or user agent.
+    /// Returns the device with another address or user agent.
     pub(crate) fn moved(&self, address: impl Into<IpAddr>, user_agent: &str) -> Self {
         Self::of(self.client.clone(), &self.id, address, user_agent)
     }
 
-    /// The same device, which speaks to one node alone.
+    /// Restricts the device to a single node.
     pub(crate) fn at_one_node(self) -> Self {
         Self { client: self.client.at_one_node(), ..self }
     }
 
-    /// Asks for a screen.
+    /// Claims a screen.
     pub(crate) async fn ask(&self) -> Answer {
         self.ask_with(json!({})).await
     }
 
-    /// Asks for a screen, with these fields besides.
+    /// Claims a screen, with extra fields in the body.
     pub(crate) async fn ask_with(&self, more: Value) -> Answer {
         let mut ask = json!({ "device_id": self.id, "device_type": "tv", "device_name": self.id });
         ask.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let answer = self.client.post(DEVICES, ask).await;
-        // Whatever comes next has a later time: within one tick of the clock, ids decide who is stalest.
+        // The next step needs a later time: sessions with equal times are ordered by id.
         tokio::time::sleep(TICK).await;
         answer
     }
 
-    /// Takes a screen, and gives the session's id.
+    /// Claims a screen, and returns the session id.
     pub(crate) async fn watch(&self) -> Value {
         self.ask().await.expect(201)["session_id"].clone()
     }
@@ -70,40 +70,40 @@ impl Player {
     }
 }
 
-/// Says that a session's device is still there.
+/// Renews a device session.
 pub(crate) async fn beat(client: &Client, session: &Value) -> Answer {
     client.post(&format!("{DEVICES}/heartbeat"), json!({ "session_id": session })).await
 }
 
-/// Where a session is.
+/// Returns the path of a session.
 pub(crate) fn path(session: &Value) -> String {
     format!("{DEVICES}/{}", text(session))
 }
 
-/// The user's live sessions, the one that heartbeat last first.
+/// Returns the user's live sessions, ordered by last heartbeat, latest first.
 pub(crate) async fn live(client: &Client) -> Vec<Value> {
     let page = client.get(DEVICES).await.expect(200);
     page["items"].as_array().unwrap().iter().map(|item| item["session_id"].clone()).collect()
 }
 
-/// Makes a plan of the tenant's; gives its name.
+/// Creates a plan of the tenant.
 pub(crate) async fn plan(desk: &Desk, name: &str, devices: u32, when_full: &str) {
     let ask = json!({ "name": name, "device_limit": devices, "when_full": when_full });
     desk.admin().post(PLANS, ask).await.expect(201);
 }
 
-/// Changes a plan of the tenant's.
+/// Changes a plan of the tenant.
 pub(crate) async fn change_plan(desk: &Desk, name: &str, change: Value) {
     desk.admin().patch(&format!("{PLANS}/{name}"), Some(change)).await.expect(200);
 }
 
-/// Subscribes a user to a plan from one time to another; gives where the subscription is.
+/// Subscribes a user to a plan, optionally until `ends_at`. Returns the admin path of the subscription.
 pub(crate) async fn subscribe(desk: &Desk, user: &str, plan: &str, ends_at: Option<&str>) -> String {
     let ask = json!({ "user": user, "plan": plan, "ends_at": ends_at });
     subscription_path(&desk.admin().post(SUBSCRIPTIONS, ask).await.expect(201))
 }
 
-/// So many milliseconds after a time of an answer's.
+/// Returns the time `millis` milliseconds after a time in an answer.
 pub(crate) fn after(time: &Value, millis: i64) -> String {
     let time = chrono::DateTime::parse_from_rfc3339(text(time)).unwrap();
     (time + chrono::Duration::milliseconds(millis)).to_rfc3339()

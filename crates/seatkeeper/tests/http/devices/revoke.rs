@@ -1,4 +1,4 @@
-//! `DELETE /api/v1/devices/sessions/{session_id}` and `DELETE /api/v1/devices/sessions`
+//! Tests of `DELETE /api/v1/devices/sessions/{session_id}` and `DELETE /api/v1/devices/sessions`.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::player::{Player, live, path};
 use crate::http::desk::{DEVICES, Desk, text};
 use crate::http::exchange::{assert_field, assert_problem};
 
-/// A user of a plan with three devices that watch; their players and sessions.
+/// Admits three devices of a subscriber. Returns players and sessions.
 async fn three(desk: &Desk, user: &str) -> (Vec<Player>, Vec<Value>) {
     desk.subscription(user, "premium").await;
     let mut sessions = Vec::new();
@@ -52,7 +52,7 @@ async fn all_sessions_of_the_user_are_ended_and_nobody_else_s() {
         assert_eq!(players[0].beat(session).await.expect(410)["reason"], "revoked");
     }
     bob.beat(&bobs).await.expect(204);
-    // Nothing to end is no failure: the answer may have been lost.
+    // A repeated DELETE succeeds, because the first answer may have been lost.
     players[0].client.delete(DEVICES).await.expect(204);
     desk.user("nobody").delete(DEVICES).await.expect(204);
 }

@@ -1,4 +1,4 @@
-//! What is left of devices when the server was killed.
+//! Devices after a kill and a restart of the server.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ async fn live_devices_come_back_with_the_limit_they_had() {
     for device in ["tv", "phone"] {
         sessions.push(Player::new(&desk, "ann", device).watch().await);
     }
-    // The answer did not wait for the record, but a list does.
+    // Claims are answered before their commit, but a list waits for the commit.
     live(&desk.user("ann")).await;
     desk.restart();
     for session in &sessions {
@@ -50,7 +50,8 @@ async fn the_end_of_a_subscription_is_kept_whether_it_comes_before_or_after_the_
 #[tokio::test]
 async fn a_subscription_that_ended_unnoticed_before_a_crash_brings_no_session_back() {
     let mut desk = Desk::open_with(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")]);
-    // Each of these takes a pool of its own, and puts the time on record without a look at the subscriber.
+    // Each claim is in a new pool: the claim advances the recorded time without touching the subscriber's
+    // pool.
     let now = async |desk: &Desk, user: &str| {
         Player::new(desk, user, "clock").ask().await.expect(201)["started_at"].clone()
     };

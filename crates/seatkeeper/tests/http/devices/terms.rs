@@ -1,4 +1,4 @@
-//! What a plan and a subscription give, and what becomes of live sessions when they change or end.
+//! The terms of plans and subscriptions, and the effect of a change or an end on live sessions.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::player::{Player, after, change_plan, live, plan, subscribe};
 use crate::http::desk::{Desk, SUBSCRIPTIONS};
 use crate::http::until::until;
 
-/// So many devices of ann's that watch; their sessions.
+/// Admits `devices` devices of user ann, and returns their sessions.
 async fn watching(desk: &Desk, devices: u32) -> Vec<Value> {
     let mut sessions = Vec::new();
     for device in 0..devices {
@@ -35,7 +35,8 @@ async fn a_changed_plan_acts_on_the_next_admission_and_ends_nobody() {
     assert_alive(&desk, &sessions).await;
     assert_eq!(live(&desk.user("ann")).await.len(), 4);
     let taken = Player::new(&desk, "ann", "last").ask().await.expect(201);
-    // As many as it takes, the stalest first: the one that never heartbeat, then in the order of heartbeats.
+    // As many sessions as necessary are evicted, the stalest first: the session without a heartbeat, then by
+    // last heartbeat.
     let evicted = json!([more["session_id"], sessions[0], sessions[1]]);
     assert_eq!((&taken["evicted_session_ids"], &taken["devices_in_use"]), (&evicted, &json!(2)));
 }
@@ -144,7 +145,7 @@ async fn a_plan_s_own_ttl_counts() {
     assert_eq!(told, (&json!(30), &json!(10)));
 }
 
-/// The registry's time, as the start of somebody's session tells it.
+/// Returns the registry's time, from the start of a new session.
 async fn clock(desk: &Desk) -> Value {
     Player::new(desk, "clock", "clock").ask().await.expect(201)["started_at"].clone()
 }

@@ -1,4 +1,4 @@
-//! Tokens written by hand: any header, any claims, and a true signature of any algorithm under either.
+//! Handmade tokens: any header and any claims, with a valid signature of any algorithm.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -13,10 +13,10 @@ use aws_lc_rs::signature::{
 use seatkeeper_server::wall_clock;
 use serde_json::{Value, json};
 
-/// The name of the key in the usual header, which matters only where there are several.
+/// The `kid` of the default header, relevant only with several keys.
 pub(super) const USUAL: &str = "usual";
 
-/// A key, and the algorithm that it signs by.
+/// A key with its signature algorithm.
 pub(super) enum Forge {
     Ed(Ed25519KeyPair),
     Ec(EcdsaKeyPair),
@@ -41,7 +41,7 @@ impl Forge {
         Self::Secret(secret.to_vec())
     }
 
-    /// Its algorithm, as a header names it.
+    /// Returns the algorithm's name in a token header.
     pub(super) fn algorithm(&self) -> &'static str {
         match self {
             Self::Ed(_) => "EdDSA",
@@ -67,7 +67,7 @@ impl Forge {
         }
     }
 
-    /// What a verifier has of it in the clear: the public half as a SubjectPublicKeyInfo, and bare.
+    /// Returns the public key as a SubjectPublicKeyInfo and as bare bytes, or `None` for a shared secret.
     pub(super) fn public(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (spki, bare): (PublicKeyX509Der<'_>, &[u8]) = match self {
             Self::Ed(pair) => (pair.public_key().as_der().expect("a key"), pair.public_key().as_ref()),
@@ -78,13 +78,13 @@ impl Forge {
         Some((spki.as_ref().to_vec(), bare.to_vec()))
     }
 
-    /// The public half in PEM.
+    /// Returns the public key in PEM.
     pub(super) fn public_pem(&self) -> String {
         let (spki, _) = self.public().expect("a key with a public half");
         pem::encode(&pem::Pem::new("PUBLIC KEY", spki))
     }
 
-    /// The public half as a JWK, of this name if it has one.
+    /// Returns the public key as a JWK, with an optional `kid`.
     pub(super) fn jwk(&self, kid: Option<&str>) -> Value {
         let mut jwk = match self {
             Self::Ed(pair) => {
@@ -108,38 +108,38 @@ impl Forge {
         jwk
     }
 
-    /// The usual header with these members besides; null takes one away.
+    /// Returns the default header with changed members. Null removes a member.
     pub(super) fn header(&self, changes: Value) -> String {
         changed(json!({ "typ": "JWT", "alg": self.algorithm(), "kid": USUAL }), changes).to_string()
     }
 
-    /// A token of a header and claims, as they are written, with a true signature.
+    /// Returns a validly signed token with a literal header and literal claims.
     pub(super) fn token(&self, header: impl AsRef<[u8]>, claims: impl AsRef<[u8]>) -> String {
         let message = format!("{}.{}", base64(header.as_ref()), base64(claims.as_ref()));
         let signature = self.sign(message.as_bytes());
         format!("{message}.{}", base64(&signature))
     }
 
-    /// A token of the usual header.
+    /// Returns a validly signed token with the default header.
     pub(super) fn usual(&self, claims: &Value) -> String {
         self.token(self.header(json!({})), claims.to_string())
     }
 }
 
-/// A key that no server under test knows.
+/// Keys that no server under test knows.
 pub(super) static STRANGER: LazyLock<[Forge; 3]> = LazyLock::new(|| [Forge::ed(), Forge::ec(), Forge::rsa()]);
 
-/// What an HMAC is, by any hash.
+/// Computes an HMAC.
 pub(super) fn hmac_of(algorithm: hmac::Algorithm, secret: &[u8], message: &[u8]) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(algorithm, secret), message).as_ref().to_vec()
 }
 
-/// Claims that are believed under the right key: an admin's.
+/// Returns valid claims of an admin.
 pub(super) fn claims() -> Value {
     json!({ "tenant": "default", "sub": "ops", "scope": "admin", "exp": in_seconds(600) })
 }
 
-/// Claims with some changed; null takes one away.
+/// Returns claims with some members changed. Null removes a member.
 pub(super) fn changed(mut claims: Value, changes: Value) -> Value {
     for (name, value) in changes.as_object().expect("an object") {
         claims[name] = value.clone();
@@ -148,12 +148,12 @@ pub(super) fn changed(mut claims: Value, changes: Value) -> Value {
     claims
 }
 
-/// A moment as tokens have it.
+/// Returns the time `seconds` from the present, as a Unix timestamp.
 pub(super) fn in_seconds(seconds: i64) -> i64 {
     wall_clock::now().timestamp() + seconds
 }
 
-/// As parts of tokens are written: for URLs, without padding (RFC 4648, 5).
+/// Encodes bytes in base64url without padding (RFC 4648, section 5).
 pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Tokens of an attacker, or of an issuer that is careless: none is believed, whatever the server believes by.
+//! Tokens of an attacker or of a careless issuer: every server refuses them, whatever the configured
+//! algorithm. A new attack is a row in one of the submodules.
 
 mod algorithms;
 mod claims;
@@ -13,17 +14,17 @@ use crate::house::{Answer, House};
 use crate::http::desk::LICENSES;
 use crate::http::exchange::{assert_problem, exchange};
 
-/// What is demanded beside a signature and dates.
+/// The required issuer and audience.
 const ISSUER: &str = "https://id.example.org";
 const AUDIENCE: &str = "seats";
 
-/// The fewest tokens that a table holds.
+/// The least number of tokens in the tables.
 const TOKENS_MIN: usize = 100;
 
-/// A token, and what is wrong with it.
+/// A description of the defect, and the token.
 type Token = (String, String);
 
-/// A server that believes one key, and that key.
+/// A server, with the only key that it trusts.
 struct Scene {
     house: House,
     key: Forge,
@@ -32,7 +33,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// The key is in a file, or the secret among the settings.
+    /// Starts a server. The key is in a file, the shared secret among the settings.
     fn open(key: Forge) -> Self {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("public.pem");
@@ -52,7 +53,7 @@ impl Scene {
         exchange(self.http.get(url).bearer_auth(token)).await
     }
 
-    /// Asks with all of them, between two requests that show that the server is not just against everybody.
+    /// Sends every hostile token, between two valid tokens that show that the server accepts valid tokens.
     async fn refuses_all(&self) {
         let good = self.key.usual(&claims());
         assert_eq!(self.ask(&good).await.status, 200);
@@ -68,7 +69,7 @@ impl Scene {
     }
 }
 
-/// Claims that are believed here.
+/// Returns claims that satisfy the server's settings.
 fn claims() -> Value {
     claims_with(json!({}))
 }
@@ -97,7 +98,7 @@ async fn where_a_shared_secret_is_believed() {
     Scene::open(Forge::secret(b"a secret that two parties share, of 32 bytes or more")).refuses_all().await;
 }
 
-// The issuer answers while the server starts.
+// The worker thread runs the issuer while the test thread waits for the server's start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn where_published_keys_are_believed() {
     let key = Forge::ec();

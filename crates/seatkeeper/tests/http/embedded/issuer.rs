@@ -1,4 +1,4 @@
-//! An issuer that publishes keys over plain HTTP, as well or as badly as it is told.
+//! An issuer that publishes keys over plain HTTP, with answers chosen by the test.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What it answers.
+/// An answer of the issuer.
 #[derive(Clone, Debug)]
 pub(super) enum Say {
-    /// These keys.
+    /// A key set.
     Keys(Vec<Value>),
-    /// A text, with a status.
+    /// A status with a text.
     Text(u16, String),
-    /// Look there.
+    /// A redirect.
     Elsewhere(String),
-    /// A set that never ends.
+    /// A key set that never ends.
     WithoutEnd,
-    /// Nothing.
+    /// No answer at all.
     Silence,
 }
 
@@ -44,7 +44,7 @@ impl Issuer {
         Self::on(TcpListener::bind("127.0.0.1:0").await.expect("a port"), say)
     }
 
-    /// One that nobody reaches before it is on.
+    /// Starts an issuer on a given listener.
     pub(super) fn on(listener: TcpListener, say: Say) -> Self {
         let address = listener.local_addr().expect("an address");
         let shared = Arc::new(Shared { say: Mutex::new(say), asked: AtomicUsize::new(0) });
@@ -53,12 +53,12 @@ impl Issuer {
         Self { url: format!("http://{address}/keys"), shared, task }
     }
 
-    /// From now on it answers so.
+    /// Changes the answer.
     pub(super) fn say(&self, say: Say) {
         *self.shared.say.lock().unwrap_or_else(PoisonError::into_inner) = say;
     }
 
-    /// How often it was asked.
+    /// Returns the number of requests.
     pub(super) fn asked(&self) -> usize {
         self.shared.asked.load(Ordering::SeqCst)
     }

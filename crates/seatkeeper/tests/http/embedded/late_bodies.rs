@@ -1,4 +1,5 @@
-//! Bodies that no handler needs and that come after the head: the connection goes on, or the answer says that it ends.
+//! Bodies that no handler reads and that arrive after the head: the connection stays open, or the response
+//! announces its end with `connection: close`.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +13,18 @@ use crate::house::Scrape;
 use crate::http::desk::{ACQUIRE, DEVICES, Desk, LICENSES, session_path};
 use crate::http::until::until;
 
-/// The time limit of a body in these tests, and of a request as a whole.
+/// Time limits of a body and of a request in these tests.
 const BODY: Duration = Duration::from_secs(2);
 const REQUEST_SECONDS: &str = "4";
 
-/// Longer than any answer takes on a machine that is busy with other tests.
+/// Longer than any response takes on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A request whose body no handler needs.
+/// A request whose body no handler reads.
 struct Needless {
     method: &'static str,
     path: String,
-    /// The path as metrics show it.
+    /// The route's label in metrics.
     route: &'static str,
     token: String,
     status: u16,
@@ -35,7 +36,8 @@ impl Needless {
         format!("{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{framing}\r\n\r\n")
     }
 
-    /// How many of its kind the server has answered, but for writing the answer.
+    /// Returns the number of such requests that a handler has answered. The count rises before the response
+    /// is sent.
     async fn answered(&self, desk: &Desk) -> f64 {
         let Self { method, route, status, .. } = self;
         let scrape = Scrape::of(desk.house.doors().all()).await;
@@ -49,7 +51,7 @@ fn desk() -> Desk {
     Desk::open_with(&[("SERVER_REQUEST_TIMEOUT_SECONDS", REQUEST_SECONDS)])
 }
 
-/// Requests of every sort that is answered without a look at the body.
+/// Returns requests of every kind that the server answers without reading the body.
 async fn all(desk: &Desk) -> Vec<Needless> {
     let license = desk.license(json!({ "max_seats": 1 })).await;
     let seat = desk.seat(&license, "ann", "laptop").await;
@@ -93,7 +95,7 @@ async fn read_until(stream: &mut TcpStream, end: &str) -> String {
 /// Reads until the server closes the connection, and returns the text read.
 async fn read_to_end(stream: &mut TcpStream) -> String {
     let mut came = String::new();
-    // One that is reset has ended as well.
+    // A reset connection has ended as well.
     let _ = timeout(DEADLINE, stream.read_to_string(&mut came)).await.expect("an end in time");
     came
 }

@@ -1,4 +1,4 @@
-//! Access to scrapes, and the series of tenants in them.
+//! Access to scrapes, and the per-tenant series in scrapes.
 
 use std::fs;
 
@@ -12,14 +12,14 @@ use crate::http::until::until;
 
 const TOKEN: &str = "let-me-see-it-all";
 
-/// A license of which a seat is in use; gives one of its series.
+/// Creates a license with a taken seat, and returns the name of one of its series.
 async fn series_of_a_license(desk: &Desk) -> String {
     let license = desk.license(json!({ "max_seats": 2 })).await;
     desk.seat(&license, "ann", "laptop").await;
     format!("license_seats_used{{license_id=\"{}\"}}", text(&license["license_id"]))
 }
 
-/// Waits until a scrape shows that the seat is in use; `series` may be shown or not.
+/// Waits until a scrape counts the seat. Returns true if the scrape shows `series`.
 async fn shown(url: &str, token: &str, series: &str) -> bool {
     until("the seat is counted", async || {
         let scrape = Scrape::with_token(&[url.to_owned()], token).await;
@@ -40,7 +40,7 @@ async fn a_scrape_that_nothing_protects_names_no_license() {
     let desk = Desk::open_with(&[("METRICS_REFRESH_SECONDS", "1")]);
     let series = series_of_a_license(&desk).await;
     assert!(!shown(desk.house.url(), "", &series).await);
-    // A token that nobody asks for shows no more.
+    // Without a configured token, a bearer token shows no more.
     assert!(!shown(desk.house.url(), &desk.token("ops", "admin"), &series).await);
 }
 

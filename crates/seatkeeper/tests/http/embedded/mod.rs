@@ -1,6 +1,7 @@
-//! What is so only where a server is one process and its ledger is a file.
+//! The HTTP API of the embedded server alone: one process, with its ledger in a file. Each module has the
+//! reason why the tests are valid in this topology only.
 
-/// Likewise, and which it does not.
+/// Helpers of the tests of tokens, which concern a single process.
 mod forge;
 mod hostile_tokens;
 mod issuer;
@@ -9,20 +10,20 @@ mod late_bodies;
 /// Addresses and tokens of one process.
 mod metrics_access;
 mod published_keys;
-/// What a process logs and sends, which is the same whatever else nodes share.
+/// Logs and traces of one process, independent of shared stores.
 mod request_ids;
-/// Files of secrets, which every process reads for itself.
+/// Files with secrets, which every process reads on its own.
 mod rotation;
-/// Time limits of one process, which is asked over few connections and many.
+/// Time limits of one process, tested with few and with many connections.
 mod slow;
-/// Likewise.
+/// Certificate files, which every process reads on its own.
 mod tls;
-/// Which tokens a process believes by which key: no other process has a say in it.
+/// Verification of tokens, which every process does on its own.
 mod tokens;
-/// Spans that one process sends.
+/// Spans of one process.
 #[cfg(feature = "otlp")]
 mod traces;
-/// The ledger is the only place that knows plans; nodes keep them in Redis as well.
+/// Unknown plans: only the ledger has plans in this topology, while nodes also cache plans in Redis.
 mod unknown_limits;
-/// The ledger stands still because its file is locked. PostgreSQL is stopped in `failover`.
+/// A stalled ledger, by a lock on its file. For PostgreSQL, see `failover`.
 mod unrecorded;

@@ -1,6 +1,7 @@
-//! Keys that an issuer publishes: found, looked at again, changed, and missed, while the server runs.
+//! Keys published by an issuer: discovered, refreshed, rotated and missing, while the server runs.
 //!
-//! The issuer has a thread of its own, for a test stands still while a server starts, which asks for keys.
+//! The runtimes of these tests have an extra worker thread for the issuer, because the test thread blocks
+//! while a server starts, and a starting server fetches keys.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::http::until::until;
 /// Requests with a token by an unknown key.
 const FLOOD: usize = 1_000;
 
-/// A server that believes the keys that an issuer publishes.
+/// A server that trusts the keys of an issuer.
 struct Scene {
     issuer: Issuer,
     house: House,
@@ -24,7 +25,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// The keys are looked at so often.
+    /// Starts an issuer and a server with a refresh interval.
     async fn open(say: Say, refresh_seconds: &str) -> Self {
         Self::with(Issuer::open(say).await, refresh_seconds)
     }
@@ -87,7 +88,7 @@ async fn a_key_that_is_gone_is_believed_no_longer_also_for_tokens_that_were() {
     scene.issuer.say(keys([(&second, "second")]));
     scene.until(&old, 401).await;
     assert_eq!(scene.status(&new).await, 200);
-    // The name stays and the key behind it changes.
+    // The `kid` stays, but its key changes.
     let third = Forge::ec();
     scene.issuer.say(keys([(&third, "second")]));
     scene.until(&new, 401).await;
@@ -146,7 +147,7 @@ async fn while_the_issuer_fails_the_keys_that_are_known_go_on() {
         let asked = scene.issuer.asked();
         scene.issuer.say(fault.clone());
         until("the issuer is asked again", async || match scene.issuer.asked() {
-            // One that was on its way may have been the first.
+            // A request in flight may have been the first of the two.
             now if now >= asked + 2 || matches!(fault, Say::Silence) && now > asked => Ok(()),
             now => Err(format!("{now}: {fault:.60?}")),
         })

@@ -1,11 +1,12 @@
-//! One id for each request: in the answer, in the log and in the record; `traces` tests the traces.
+//! Each request has one id: in the response, in the log and in the audit record. For traces, see `traces`.
 
 use serde_json::{Value, json};
 
 use crate::house::{Answer, House};
 use crate::http::until::until;
 
-/// Two seats are asked for, and there is one; gives both answers, and the ids in the audit log, the oldest first.
+/// Claims two seats of a license that has one. Returns both answers, and the request ids from the audit log,
+/// oldest first.
 pub(super) async fn asked_for(house: &House) -> ([Answer; 2], Vec<Value>) {
     let license = house.license(1).await;
     let ann = house.client("ann");

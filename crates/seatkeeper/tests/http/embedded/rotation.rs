@@ -1,4 +1,4 @@
-//! Secrets in files are replaced while they are in use: nobody who goes by one that counts notices.
+//! Rotation of secrets in files, under load: no request with a valid secret fails.
 
 use std::fs;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::house::House;
 use crate::house::sink::{Do, Sink, header};
 use crate::http::until::until;
 
-/// Clients that ask all the while.
+/// Concurrent clients.
 const CLIENTS: usize = 4;
 
-/// Longer than a server takes to see, and to say, that a file holds what cannot be.
+/// Longer than a server takes to notice and log an invalid file.
 const SEEN: Duration = Duration::from_secs(7);
 
-/// What it says then.
+/// The log text about an invalid file.
 const TOLD: &str = "a file was replaced by what cannot be";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,7 +36,7 @@ async fn keys_of_tokens_are_rotated_under_load() {
     keys_are_rotated("AUTH_KEY_FILE", "EdDSA", [&old, &new], "no key").await;
 }
 
-/// The new key beside the old, the new alone, and then `bad`, which is none.
+/// Rotates from the old key over both keys to the new key, and then writes `bad`, which is no key.
 async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2], bad: &str) {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("keys");
@@ -46,7 +46,7 @@ async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2],
     let (license, by_old) = (house.license(1).await, house.client("ann"));
     let seat = by_old.acquire(&license["license_key"], "m").await.expect(201)["session_id"].clone();
 
-    // Held by who asks until it is answered.
+    // Clients hold the read lock during a request.
     let client = RwLock::new(by_old.clone());
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let beat = async || {
@@ -57,7 +57,7 @@ async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2],
     };
     let story = async {
         replace(&file, &format!("{new}\n{old}"));
-        // Signed by the first key of the file.
+        // The token is signed by the file's first key.
         let by_new = house.client("ann");
         until("the new key counts", async || match by_new.heartbeat(&seat).await.status {
             200 => Ok(()),
@@ -121,7 +121,7 @@ async fn the_token_of_the_sink_is_rotated_and_every_batch_bears_one_that_counts(
     assert!(status.success() && log.contains(TOLD), "{log}");
 }
 
-/// Puts a file in place whole, as whoever rotates a secret does.
+/// Replaces a file atomically, as tools that rotate secrets do.
 fn replace(file: &Path, text: &str) {
     let aside = file.with_extension("new");
     fs::write(&aside, text).and_then(|()| fs::rename(&aside, file)).expect("it is written");

@@ -1,4 +1,5 @@
-//! Clients that keep a connection without using it: each is cut off, and others are answered meanwhile.
+//! Clients that hold a connection without using it: the server cuts off each of them, and answers other
+//! clients meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use crate::house::Client;
 use crate::http::desk::{ACQUIRE, Desk};
 
-/// How long each part of a request may take here.
+/// Time limits of each part of a request, in these tests.
 const TIMEOUTS: [(&str, &str); 4] = [
     ("SERVER_HEADER_TIMEOUT_SECONDS", "2"),
     ("SERVER_KEEP_ALIVE_SECONDS", "4"),
@@ -22,21 +23,21 @@ const HEAD: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(4);
 const BODY: Duration = Duration::from_secs(3);
 
-/// How long who was answered and still sends is kept.
+/// The time limit of a lingering close: of a client that was answered and still sends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What a machine that is busy with other tests adds to any of that.
+/// Extra time for a machine that is busy with other tests.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// How long anybody else may wait for an answer meanwhile.
+/// Time limit for responses to other clients during the attack.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Between two bytes of who is slow.
+/// Pause of a slow client between two bytes.
 const DRIBBLE: Duration = Duration::from_millis(100);
 
 const CLIENTS: usize = 200;
 
-/// Far more than the longest body.
+/// Far more bytes than the longest body.
 const TOO_LONG: usize = 1024 * 1024;
 
 async fn connected(desk: &Desk) -> TcpStream {
@@ -44,16 +45,16 @@ async fn connected(desk: &Desk) -> TcpStream {
     TcpStream::connect(address).await.expect("a connection")
 }
 
-/// Reads until the server closes the connection; gives what came, and when it ended.
+/// Reads until the server closes the connection. Returns the bytes read, and the time of the end.
 async fn until_cut(stream: &mut TcpStream) -> (String, Instant) {
     let mut came = Vec::new();
-    // One that is reset has ended as well.
+    // A reset connection has ended as well.
     let _ = timeout(IDLE + MARGIN, stream.read_to_end(&mut came)).await.expect("it is cut off");
     (String::from_utf8_lossy(&came).into_owned(), Instant::now())
 }
 
-/// Sends these bytes and then one after the other of `more`, until the server closes; gives what it said, and after
-/// how long it closed.
+/// Sends `first`, then the bytes of `more` one by one, over and over, until the server closes the connection.
+/// Returns the response, and the time until the end.
 async fn dribbled(desk: &Desk, first: &[u8], more: &[u8]) -> (String, Duration) {
     let (mut read, mut write) = connected(desk).await.into_split();
     let began = Instant::now();
@@ -75,7 +76,8 @@ async fn dribbled(desk: &Desk, first: &[u8], more: &[u8]) -> (String, Duration) 
     (String::from_utf8_lossy(&came).into_owned(), began.elapsed())
 }
 
-/// Seats are taken, renewed and given back while something goes on, each answer in time. Says how many.
+/// Takes, renews and releases seats while `something` runs, with a time limit for each cycle. Returns the
+/// result of `something`.
 async fn served_while<T>(desk: &Desk, something: impl Future<Output = T>) -> T {
     let license = desk.license(json!({ "max_seats": 1 })).await;
     let ann = desk.user("ann");
@@ -98,7 +100,7 @@ async fn cycle(client: &Client, key: &serde_json::Value) {
 }
 
 fn assert_cut_after(took: Duration, expected: Duration) {
-    // The server may have begun to wait some time before the client did.
+    // The server's timer may have started before the client's.
     assert!(took >= expected / 2 && took < expected + MARGIN, "{took:?} for {expected:?}");
 }
 
@@ -125,7 +127,7 @@ async fn who_sends_a_body_byte_by_byte_is_told_408() {
         if number % 2 == 0 {
             dribbled(&desk, sized.as_bytes(), b" ")
         } else {
-            // A chunk of 1 MB, of which each byte comes late.
+            // A chunk of 1 MiB whose bytes come late.
             dribbled(&desk, chunked.as_bytes(), b"100000\r\n                                              ")
         }
     }));
@@ -159,7 +161,7 @@ async fn who_sends_chunks_without_end_is_told_413() {
     for (said, sent, took) in served_while(&desk, join_all((0..20).map(endless))).await {
         assert!(said.starts_with("HTTP/1.1 413"), "{said}");
         assert!(said.contains("connection: close\r\n"), "{said}");
-        // What the kernel keeps is most of it.
+        // Most of the sent bytes are in the kernel's buffers.
         assert!(sent < 16 * 1024 * 1024, "{sent} bytes were taken in");
         assert!(took >= FAREWELL && took < FAREWELL + MARGIN, "it is kept for a while: {took:?}");
     }
@@ -173,7 +175,7 @@ async fn who_reads_when_all_is_sent_finds_the_413() {
         desk.token("bob", "")
     );
     let socket = TcpSocket::new_v4().unwrap();
-    // The kernel is not to keep all of it.
+    // A small buffer, so that the kernel does not absorb the whole body.
     socket.set_send_buffer_size(16 * 1024).unwrap();
     let address = desk.house.url().strip_prefix("http://").unwrap().parse().unwrap();
     let mut stream = socket.connect(address).await.unwrap();
@@ -188,7 +190,7 @@ async fn ten_thousand_sockets_that_say_nothing_are_cut_off() {
     let sockets = std::env::var("SEATKEEPER_IDLE_SOCKETS").map_or(1_000, |count| count.parse().unwrap());
     let desk = Desk::open_with(&TIMEOUTS);
     let idle = join_all((0..sockets).map(async |number: u32| {
-        // Not all in one instant: the system keeps but so many that are not accepted yet.
+        // Spread over time, because the kernel's accept queue is short.
         sleep(Duration::from_millis(number.into())).await;
         let mut stream = connected(&desk).await;
         let began = Instant::now();
@@ -211,7 +213,7 @@ async fn a_connection_is_kept_between_requests_for_a_while() {
         stream.write_all(request).await.unwrap();
         let read = stream.read(&mut came).await.unwrap();
         assert!(came[..read].starts_with(b"HTTP/1.1 200"));
-        // Longer than a head may take.
+        // Longer than the time limit of a head.
         sleep(HEAD + DRIBBLE * 5).await;
     }
     stream.write_all(request).await.unwrap();
@@ -254,7 +256,7 @@ async fn a_stream_of_events_is_longer_than_any_of_that() {
     let session = ann.post(crate::http::desk::DEVICES, ask).await.expect(201)["session_id"].clone();
     let path = format!("{}/{}/events", crate::http::desk::DEVICES, session.as_str().unwrap());
     let mut stream = crate::house::EventStream::open(&ann, &path, None).await.expect("a stream");
-    // A comment comes after 15 s, when all of that is long over.
+    // A comment comes after 15 s, long after every time limit.
     assert_eq!(stream.comment().await, "still here");
 }
 
@@ -264,7 +266,7 @@ async fn more_connections_than_there_may_be_wait() {
     let desk = Desk::open_with(&[&TIMEOUTS[..], &more].concat());
     let began = Instant::now();
     let mut idle = join_all((0..3).map(|_| connected(&desk))).await;
-    // The server is asked on a connection of its own, once one of them is cut off.
+    // A further connection is served only after an idle connection was cut off.
     desk.user("ann").get("/healthz").await.expect(200);
     assert!(began.elapsed() >= HEAD / 2, "{:?}", began.elapsed());
     for stream in &mut idle {
@@ -294,7 +296,7 @@ async fn more_requests_at_once_than_there_may_be_are_told_503() {
     assert_eq!(refused.headers["retry-after"], "1");
     assert!(refused.headers.contains_key("x-request-id"));
     refused.expect(503);
-    // Whoever watches over the server is told how it is.
+    // Health checks are answered even at the limit.
     for path in ["/healthz", "/readyz"] {
         ann.get(path).await.expect(200);
     }

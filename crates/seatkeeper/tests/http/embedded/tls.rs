@@ -1,4 +1,4 @@
-//! TLS by a certificate and a key in files, which are replaced while the server is asked.
+//! TLS with a certificate and a key in files, which are replaced under load.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,13 +13,13 @@ use seatkeeper_testbed::authority::Authority;
 use crate::house::{BIN, House};
 use crate::http::until::until;
 
-/// Clients that ask all the while: half of them on a connection of its own for each request.
+/// Concurrent clients. Half of them open a new connection for each request.
 const CLIENTS: usize = 8;
 
-/// Longer than a server takes to see that files are other ones, twice.
+/// Longer than a server takes to notice changed files, twice.
 const SEEN: Duration = Duration::from_secs(6);
 
-/// Puts a certificate and its key where the server looks: one file after the other.
+/// Copies a certificate and its key to the server's paths, one file after the other.
 fn show(papers: &Authority, name: &str) {
     for kind in ["pem", "key"] {
         let written = fs::copy(papers.path(&format!("{name}.{kind}")), papers.path(&format!("shown.{kind}")));
@@ -27,7 +27,7 @@ fn show(papers: &Authority, name: &str) {
     }
 }
 
-/// A server that shows what is shown.
+/// Starts a server with the certificate at the shown paths.
 fn server(papers: &Authority) -> House {
     let (cert, key) = (papers.path("shown.pem"), papers.path("shown.key"));
     House::open_with(&[
@@ -36,14 +36,14 @@ fn server(papers: &Authority) -> House {
     ])
 }
 
-/// A client that believes the authority.
+/// Returns a client that trusts the authority.
 fn believer(papers: &Authority, connections_kept: usize) -> Client {
     let ca = Certificate::from_pem(&fs::read(papers.path("ca.pem")).expect("a certificate"));
     let client = Client::builder().tls_certs_only([ca.expect("a certificate")]).tls_info(true);
     client.pool_max_idle_per_host(connections_kept).build().expect("a client")
 }
 
-/// The certificate that a new connection is shown.
+/// Returns the certificate of a new connection.
 async fn shown(papers: &Authority, url: &str) -> Vec<u8> {
     let answer = believer(papers, 0).get(format!("{url}/healthz")).send().await.expect("an answer");
     let told = answer.extensions().get::<TlsInfo>().and_then(TlsInfo::peer_certificate);
@@ -82,7 +82,7 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
             .await;
             before = shown(&papers, &url).await;
         }
-        // One that cannot be is not shown, nor one without its key.
+        // An invalid certificate is never served, nor a certificate without its key.
         fs::write(papers.path("shown.pem"), "no certificate").expect("it is written");
         tokio::time::sleep(SEEN).await;
         assert_eq!(shown(&papers, &url).await, before);
@@ -110,7 +110,7 @@ async fn the_commands_speak_to_a_secured_server_whose_certificate_they_can_check
     assert!(listed.status.success(), "{}", listed.stderr);
     let measured = house.command(&["bench", "--requests", "30", "--concurrency", "2", "--ca-file", ca]);
     assert!(measured.status.success(), "{}{}", measured.stdout, measured.stderr);
-    // Nobody vouches for it, and nobody is asked in the clear.
+    // Without the CA file, the command refuses the certificate; and the server refuses plain HTTP.
     assert!(!house.command(&["license", "list"]).status.success());
     let in_the_clear = house.url().replace("https://", "http://");
     assert!(Client::new().get(format!("{in_the_clear}/healthz")).send().await.is_err());

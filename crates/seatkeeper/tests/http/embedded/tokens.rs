@@ -1,4 +1,4 @@
-//! Which tokens are believed. Those that never are stand in `hostile_tokens`.
+//! Tokens that the server accepts. Tokens that no server accepts are in `hostile_tokens`.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use crate::http::exchange::{assert_problem, exchange};
 
 const SECRET: &str = "a secret that two parties share, of 32 bytes or more";
 
-/// Claims that are believed under the right key.
+/// Returns valid claims.
 fn claims() -> Value {
     json!({ "tenant": "default", "sub": "ops", "scope": "admin", "exp": in_seconds(600) })
 }
 
-/// The claims with some changed; null takes one away.
+/// Returns valid claims with some members changed. Null removes a member.
 fn claims_with(changes: Value) -> Value {
     let mut claims = claims();
     for (name, value) in changes.as_object().unwrap() {
@@ -41,7 +41,7 @@ fn own_key(house: &House) -> EncodingKey {
     EncodingKey::from_ed_pem(&std::fs::read(house.path(KEY_FILE_NAME)).unwrap()).unwrap()
 }
 
-/// The status that a token gets, over HTTP; checks that 401 is a problem.
+/// Sends a token and returns the status. Checks that a 401 is a proper problem.
 async fn status(house: &House, token: &str) -> u16 {
     let url = format!("{}{LICENSES}", house.url());
     let answer = exchange(reqwest::Client::new().get(url).bearer_auth(token)).await;
@@ -170,7 +170,7 @@ async fn claims_may_have_other_names() {
     assert_eq!(status(&house, &signed(Algorithm::EdDSA, &claims(), &key)).await, 401);
 }
 
-/// An Ed25519 public key as a SubjectPublicKeyInfo (RFC 8410).
+/// Encodes an Ed25519 public key as a SubjectPublicKeyInfo (RFC 8410).
 fn spki(public: &[u8]) -> Vec<u8> {
     const PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
     [&PREFIX, public].concat()

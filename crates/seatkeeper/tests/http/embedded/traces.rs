@@ -1,4 +1,4 @@
-//! Traces by OTLP: the feature `otlp` of the program.
+//! Traces over OTLP, with the program's feature `otlp`.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::request_ids::{asked_for, id_of};
 use crate::house::House;
 
-/// A collector of traces that takes all it is sent, and passes it on.
+/// Starts a collector that accepts every request. Returns its URL, and a channel of the requests.
 async fn collector() -> (String, mpsc::UnboundedReceiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -30,7 +30,7 @@ async fn collector() -> (String, mpsc::UnboundedReceiver<Vec<u8>>) {
     (url, sent)
 }
 
-/// Whether the head is there, and as much of a body as it promises.
+/// Returns true if the request has a complete head, and a body as long as its `content-length`.
 fn is_whole(request: &[u8]) -> bool {
     let Some(end) = request.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
     let head = String::from_utf8_lossy(&request[..end]).to_lowercase();
@@ -48,7 +48,7 @@ async fn a_trace_has_the_id_and_the_route_of_its_request() {
     let (url, mut sent) = collector().await;
     let mut house = House::open_with(&[("TRACING_OTLP_ENDPOINT", &url)]);
     let (answers, _) = asked_for(&house).await;
-    // What is not sent yet is sent when the server stops.
+    // Stopping the server flushes pending spans.
     let (status, log) = tokio::task::spawn_blocking(move || house.stop()).await.expect("a stop");
     assert!(status.success(), "{log}");
     let mut all = Vec::new();

@@ -1,4 +1,5 @@
-//! The ledger cannot say what a subscriber may have: the last limit known holds, and nobody is evicted.
+//! When the ledger cannot look up a subscriber's plan, the last known limit applies, and no session is
+//! evicted.
 
 use serde_json::json;
 use sqlx::Connection as _;
@@ -8,12 +9,12 @@ use crate::http::desk::Desk;
 use crate::http::devices::player::{Player, live, path};
 use crate::http::exchange::assert_problem;
 
-/// A server that looks plans up for each claim.
+/// Starts a server that looks up plans for each claim, without a cache.
 fn open() -> Desk {
     Desk::open_with(&[("DEVICES_PLAN_CACHE_SECONDS", "0")])
 }
 
-/// Changes the server's database behind its back.
+/// Runs a statement directly on the server's database file.
 async fn tamper(desk: &Desk, statement: &'static str) {
     let options = SqliteConnectOptions::new().filename(desk.house.path("ledger.db"));
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
@@ -45,14 +46,14 @@ async fn a_full_pool_denies_although_its_plan_evicts_and_evicts_again_once_the_p
         assert!(full.body["detail"].as_str().unwrap().contains("cannot be looked up"), "{}", full.body);
         assert_eq!(full.body["sessions"].as_array().unwrap().len(), 2);
     }
-    // Whoever is in stays in.
+    // Admitted devices stay.
     tv.beat(&first).await.expect(204);
     phone.beat(&second).await.expect(204);
     let again = phone.ask_with(json!({ "session_id": second })).await.expect(200);
     assert_eq!(again["outcome"], "refreshed");
     assert_eq!(phone.ask().await.expect(201)["evicted_session_ids"], json!([]));
     tv.beat(&first).await.expect(204);
-    // A screen that its user frees is one.
+    // A screen that its user released becomes free.
     tv.client.delete(&path(&first)).await.expect(204);
     let taken = tablet.ask().await.expect(201);
     assert_eq!((&taken["device_limit"], &taken["devices_in_use"]), (&json!(2), &json!(2)));

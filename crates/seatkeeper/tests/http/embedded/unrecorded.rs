@@ -1,4 +1,5 @@
-//! Nobody is told of a session that is not on record yet, and that a crash could still undo.
+//! No answer tells of a session before the ledger has committed the session, because a crash could still undo
+//! it.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_
     let mut desk = Desk::open_with(&[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "300")]);
     let (place, other, ann) = (Place::of(&desk), Place::of(&desk), desk.service("ann"));
     let session = other.take(&ann, 1).await;
-    // Another process writes, and takes its time.
+    // A second writer holds the write lock of the database.
     let options = SqliteConnectOptions::new().filename(desk.house.path("ledger.db"));
     let mut writer = options.connect().await.expect("the ledger's file");
     sqlx::query("BEGIN IMMEDIATE").execute(&mut writer).await.expect("the write lock");
@@ -26,7 +27,7 @@ async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_
     }
     sqlx::query("ROLLBACK").execute(&mut writer).await.expect("the lock given back");
     writer.close().await.expect("a connection that closes");
-    // The claim that had no answer took the seat; asked again, it is the same.
+    // The unanswered claim took the seat, and a retry finds the session.
     let answer = until("the ledger has caught up", async || {
         let answer = place.put(&ann, 2).await;
         if answer.status == 503 { Err(answer.body.to_string()) } else { Ok(answer) }
@@ -36,7 +37,7 @@ async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_
     let found = place.found(&ann).await;
     assert_eq!((found.len(), &found[0]["sessionId"]), (1, &stands));
     assert_problem(&ann.delete(&path_of(&session)).await, 404, "the first of them ended it");
-    // It has logged errors, as it must, so it does not go through the check for them.
+    // The server has logged errors, as expected, so the test bypasses the check of the log.
     let house = Arc::get_mut(&mut desk.house).expect("a server of this test alone");
     house.kill();
     house.prove();

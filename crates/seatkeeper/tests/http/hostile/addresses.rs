@@ -1,4 +1,4 @@
-//! Paths that lead nowhere, and ids that are none.
+//! Unknown paths and malformed ids.
 
 use reqwest::Method;
 
@@ -8,7 +8,7 @@ use crate::http::desk::{
 };
 use crate::http::exchange::{assert_field, assert_problem, exchange};
 
-/// Operations with an id in their path: `{}` stands for it.
+/// Operations with an id in the path, in the place of `{}`.
 const WITH_ID: [(&str, &str, &str); 18] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
@@ -71,7 +71,7 @@ async fn a_uuid_of_nothing_is_404() {
     for id in [
         "00000000-0000-0000-0000-000000000000",
         "ffffffff-ffff-ffff-ffff-ffffffffffff",
-        // As a session's id, in a bucket that there is not.
+        // A session id in a bucket that does not exist.
         "0193d2f4-ffff-8000-8abc-0123456789ab",
         "0193d2f4-0007-8000-8abc-0123456789ab",
         "0193d2f4-0007-7000-8abc-0123456789ab",

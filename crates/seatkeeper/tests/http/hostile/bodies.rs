@@ -1,10 +1,10 @@
-//! Bodies that are no JSON, or no object.
+//! Bodies that are not JSON, or no JSON object.
 
 use super::Siege;
 use super::endpoint::Endpoint;
 use crate::http::exchange::{assert_field, assert_problem};
 
-/// More levels than a parser that calls itself survives.
+/// More levels than a recursive parser survives.
 const DEEP_LEVELS: usize = 30_000;
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn unknown_fields_are_ignored_whatever_they_hold() {
     }
 }
 
-/// Bodies that do not parse; `text` is the name of a field that takes text.
+/// Returns bodies that do not parse. `text` is the name of a text field.
 fn not_json(text: &str) -> Vec<Vec<u8>> {
     let mut bodies: Vec<Vec<u8>> = [
         "",
@@ -107,7 +107,7 @@ fn not_json(text: &str) -> Vec<Vec<u8>> {
     }
     bodies.push("[".repeat(DEEP_LEVELS).into_bytes());
     bodies.push("{\"a\":".repeat(DEEP_LEVELS / 4).into_bytes());
-    // Utf-16, as some tools save it.
+    // UTF-16, as some tools save files.
     bodies.push("{}".encode_utf16().flat_map(u16::to_le_bytes).collect());
     bodies
 }

@@ -1,4 +1,5 @@
-//! The operations that take a body, and what a body of theirs may hold.
+//! The operations with a request body, and the fields of each body. A new operation is a constructor in
+//! `Endpoint::all`.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -17,15 +18,15 @@ pub(super) struct Endpoint<'a> {
     method: Method,
     path: String,
     token: String,
-    /// A body that would be taken.
+    /// A valid body.
     pub(super) valid: Value,
-    /// Fields that must be there.
+    /// Required fields.
     pub(super) required: &'static [&'static str],
-    /// Fields that may be absent.
+    /// Optional fields.
     pub(super) optional: &'static [&'static str],
-    /// A field that takes text.
+    /// A text field.
     pub(super) text_field: &'static str,
-    /// A field that takes a number, if there is one.
+    /// A number field, if any.
     pub(super) number_field: Option<&'static str>,
 }
 
@@ -203,14 +204,14 @@ impl<'a> Endpoint<'a> {
         exchange(request.header("Content-Type", "application/json").body(body)).await
     }
 
-    /// The valid body with one field set to this.
+    /// Returns the valid body with one field replaced.
     pub(super) fn with(&self, field: &str, value: Value) -> String {
         let mut body = self.valid.clone();
         body[field] = value;
         body.to_string()
     }
 
-    /// The request up to its body, to be sent byte by byte.
+    /// Returns the request line and headers, to be sent as raw bytes.
     pub(super) fn head(&self, framing: &str) -> String {
         let Self { method, path, token, .. } = self;
         format!(

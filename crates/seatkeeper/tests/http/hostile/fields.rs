@@ -1,4 +1,4 @@
-//! Bodies with one field that is wrong: the answer names it.
+//! Bodies with one wrong field, which the response names.
 
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ async fn the_longest_names_and_any_printable_character_are_taken() {
     {
         let answer = endpoint.send(endpoint.with("machine_id", json!(name))).await.expect(201);
         siege.desk.user("bob").release(&answer["session_id"]).await.expect(204);
-        // As a key it names no license.
+        // As a license key, the text names no license.
         assert_problem(&endpoint.send(endpoint.with("license_key", json!(name))).await, 404, &name);
     }
 }

@@ -8,7 +8,7 @@ use super::Siege;
 use crate::http::desk::{DEVICES, SESSIONS, text};
 use crate::http::exchange::exchange;
 
-/// As much as goes on record.
+/// The most characters of a user agent that are recorded.
 const USER_AGENT_CHARS_MAX: usize = 500;
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn any_user_agent_tells_a_device_and_what_can_be_read_of_it_goes_on_record
             let answer = exchange(request.json(&json!({ "device_id": "tv", "device_type": "tv" }))).await;
             admitted.push(answer.expect(201));
         }
-        // The second is the first again, and not evicted by it.
+        // The second user agent counts as equal to the first, and evicts no session.
         assert_eq!(admitted[1]["evicted_session_ids"], json!([]));
         siege.desk.user("bob").get(DEVICES).await.expect(200);
         let found = siege.desk.admin().get(&format!("{SESSIONS}?user=bob&live=true")).await.expect(200);

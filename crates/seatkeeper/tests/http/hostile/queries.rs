@@ -1,4 +1,4 @@
-//! Query strings with one parameter that is wrong: the answer names it.
+//! Query strings with one wrong parameter, which the response names.
 
 use super::Siege;
 use crate::http::desk::{

@@ -1,4 +1,4 @@
-//! Bodies at the limit, and past it.
+//! Bodies at the size limit and above.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use crate::http::exchange::{assert_field, assert_problem, bytes, status_of};
 /// The longest body.
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// Asks all operations at once: each waits for the server to close.
+/// Checks every operation concurrently, because each check waits until the server closes the connection.
 fn at_each(siege: &Siege, check: impl Fn(&Endpoint<'_>) + Sync) {
     let (endpoints, check) = (Endpoint::all(siege), &check);
     thread::scope(|scope| {
@@ -19,14 +19,14 @@ fn at_each(siege: &Siege, check: impl Fn(&Endpoint<'_>) + Sync) {
     });
 }
 
-/// A body that would be taken, with blanks up to a length.
+/// Returns a valid body, padded with blanks to a length.
 fn padded(endpoint: &Endpoint<'_>, length: usize) -> String {
     let body = endpoint.valid.to_string();
     let blanks = " ".repeat(length - body.len());
     body + &blanks
 }
 
-/// The body as chunks, for which no length is told beforehand.
+/// Encodes a body as chunks, without an announced length.
 fn chunked(body: &str) -> String {
     let chunks = body.as_bytes().chunks(10_000).map(|chunk| {
         let text = std::str::from_utf8(chunk).unwrap();
@@ -78,7 +78,7 @@ async fn a_length_that_is_too_long_is_413_before_any_of_the_body_comes() {
         for length in ["65537", "1000000000000", "18446744073709551615"] {
             let answer =
                 bytes(siege.desk.house.url(), endpoint.head(&format!("Content-Length: {length}")).as_bytes());
-            // The largest is no length to the HTTP layer, which has a 4xx of its own for it.
+            // The HTTP layer cannot parse the largest length, and answers with a 4xx of its own.
             assert!(
                 matches!(status_of(&answer), Some(413 | 400 | 431)),
                 "{}: {length}: {answer}",
@@ -97,7 +97,7 @@ async fn two_hundred_thousand_levels_are_refused_for_their_length() {
             let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
             let request = format!("{}{deep}", endpoint.head(&format!("Content-Length: {}", deep.len())));
             let answer = bytes(siege.desk.house.url(), request.as_bytes());
-            // A server that answers before it has read all may close before all is sent.
+            // A server that answers before reading everything may close the connection during the upload.
             assert!(matches!(status_of(&answer), Some(413) | None), "{}: {answer}", endpoint.name);
         }
     });

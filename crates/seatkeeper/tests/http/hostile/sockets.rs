@@ -1,4 +1,4 @@
-//! Bytes that are no HTTP, or no whole request. Some of it is answered below the API, by the HTTP layer alone.
+//! Bytes that are no HTTP, or an incomplete request. The HTTP layer answers some of them below the API.
 
 use super::Siege;
 use super::endpoint::Endpoint;
@@ -73,7 +73,7 @@ async fn a_body_that_does_not_come_is_408_and_takes_no_seat() {
     siege.withstood().await;
 }
 
-/// Every answer on the connection is a 4xx or a plain refusal of the HTTP version.
+/// Asserts that a raw response is empty or a 4xx.
 #[track_caller]
 fn assert_refused(answer: &str, request: &[u8]) {
     let shown = String::from_utf8_lossy(&request[..request.len().min(80)]);

@@ -1,8 +1,8 @@
-//! What each field must not be.
+//! Invalid values for each field.
 
 use serde_json::{Value, json};
 
-/// Values of which each is wrong for the field of this name, wherever it appears.
+/// Returns values that are invalid for a field of any operation.
 pub(super) fn wrong(field: &str) -> Vec<Value> {
     match field {
         "license_key" | "machine_id" | "instance_id" | "contact" | "user" | "device_id" | "device_name" => {

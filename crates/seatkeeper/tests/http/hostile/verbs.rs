@@ -1,4 +1,4 @@
-//! Methods that an address does not take.
+//! Methods that a path does not allow.
 
 use std::collections::BTreeSet;
 

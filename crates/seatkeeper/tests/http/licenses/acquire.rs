@@ -1,4 +1,4 @@
-//! `POST /api/v1/licenses/acquire`
+//! Tests of `POST /api/v1/licenses/acquire`.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -177,7 +177,7 @@ async fn a_license_that_counts_machines_gives_the_users_of_one_machine_one_seat(
         desk.user(user).heartbeat(&session).await.expect(200);
     }
     desk.user("cid").heartbeat(&session).await.expect(404);
-    // One who leaves gives back nobody else's seat.
+    // A user that leaves does not release the seat of the machine's other user.
     desk.user("bob").release(&session).await.expect(204);
     desk.user("bob").heartbeat(&session).await.expect(404);
     desk.user("ann").heartbeat(&session).await.expect(200);

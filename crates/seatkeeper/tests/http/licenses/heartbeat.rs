@@ -1,4 +1,4 @@
-//! `PATCH` and `PUT /api/v1/licenses/sessions/{session_id}/heartbeat`
+//! Tests of `PATCH` and `PUT /api/v1/licenses/sessions/{session_id}/heartbeat`.
 
 use std::time::{Duration, Instant};
 
@@ -120,7 +120,7 @@ async fn released(desk: &Desk) -> Value {
     session
 }
 
-/// Its holder goes silent.
+/// Returns a session that expires because its holder falls silent.
 async fn expired(desk: &Desk) -> Value {
     let session = one_seat(desk, 2).await.1;
     until("the session has expired", async || {

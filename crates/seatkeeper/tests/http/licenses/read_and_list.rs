@@ -1,4 +1,4 @@
-//! `GET /api/v1/licenses/sessions/{session_id}` and `GET /api/v1/licenses/{license_id}/sessions`
+//! Tests of `GET /api/v1/licenses/sessions/{session_id}` and `GET /api/v1/licenses/{license_id}/sessions`.
 
 use std::collections::BTreeSet;
 

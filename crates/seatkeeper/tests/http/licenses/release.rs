@@ -1,4 +1,4 @@
-//! `DELETE /api/v1/licenses/sessions/{session_id}`
+//! Tests of `DELETE /api/v1/licenses/sessions/{session_id}`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Each thing that happens is counted once, whichever node it happens on.
+//! Each event is counted once, on whichever node it happens.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::http::until::until;
 
 const ACQUIRE: &str = "route=\"/api/v1/licenses/acquire\"";
 
-/// Waits until the nodes together have counted this.
+/// Waits until the sum over the nodes equals the expected counts.
 async fn counted(desk: &Desk, expected: &[(&str, f64)]) {
     let expected: BTreeMap<_, _> = expected.iter().copied().collect();
     until("the counts", async || {
@@ -27,7 +27,7 @@ async fn counted(desk: &Desk, expected: &[(&str, f64)]) {
     .await;
 }
 
-/// Two get in, one is denied, one comes back, one is let go, and one falls silent.
+/// Produces two admissions, a denial, a resume, a release and an expiry.
 async fn licenses(desk: &Desk) -> Value {
     let license = desk.license(json!({ "max_seats": 2 })).await;
     let (ann, key) = (desk.user("ann"), &license["license_key"]);
@@ -83,7 +83,7 @@ async fn what_happens_is_counted_once() {
             ("sessions_created_total{pool_kind=\"subscriber\"}", 1.0),
             ("sessions_created_total{pool_kind=\"capacity\"}", 2.0),
             ("sessions_upgraded_total", 1.0),
-            // Each node tells of all.
+            // Every node reports the same gauges, so the sum is a multiple.
             ("sessions_active{pool_kind=\"license\"}", 0.0),
             ("sessions_active{pool_kind=\"subscriber\"}", nodes),
             ("sessions_active{pool_kind=\"capacity\"}", nodes),

@@ -1,4 +1,4 @@
-//! The metrics are those that are promised, and the page about them tells of each.
+//! The served metrics are the promised metrics, and `docs/metrics.md` describes each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::house::{Scrape, Topology};
 use crate::http::desk::Desk;
 use crate::http::until::until;
 
-/// What other programs rely on: names and labels.
+/// The names and labels that other programs rely on.
 const PROMISED: &[(&str, &[&str])] = &[
     ("license_seats_used", &["license_id"]),
     ("license_seats_total", &["license_id"]),
@@ -41,7 +41,7 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("http_request_duration_seconds", &["method", "route"]),
 ];
 
-/// Only where Redis has a limit, which a test's own has not.
+/// Metrics that exist only if Redis has a memory limit. The tests' Redis has no limit.
 const WITH_A_LIMIT: [&str; 2] = ["redis_memory_max_bytes", "redis_memory_used_ratio"];
 
 type Described = BTreeMap<String, (String, BTreeSet<String>)>;
@@ -50,7 +50,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Type and labels of each metric, as the page has them.
+/// Returns the type and the labels of each metric in `docs/metrics.md`.
 fn described() -> Described {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let page = std::fs::read_to_string(path).unwrap();
@@ -73,7 +73,7 @@ fn the_page_about_metrics_has_all_that_are_promised() {
     }
 }
 
-/// The metrics that are served are those of the page, once something has happened that each of them counts.
+/// Asserts that the served metrics are the documented metrics, after at least one event for each metric.
 pub(super) async fn are_those_of_the_page(desk: &Desk) {
     let mut expected = described();
     if TOPOLOGY == Topology::Embedded {

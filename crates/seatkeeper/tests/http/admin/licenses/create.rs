@@ -1,4 +1,4 @@
-//! `POST /api/v1/admin/licenses`
+//! Tests of `POST /api/v1/admin/licenses`.
 
 use futures_util::future::join_all;
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/admin/licenses` and `GET /api/v1/admin/licenses/{license_id}`
+//! Tests of `GET /api/v1/admin/licenses` and `GET /api/v1/admin/licenses/{license_id}`.
 
 use serde_json::{Value, json};
 

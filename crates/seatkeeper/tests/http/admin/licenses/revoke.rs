@@ -1,4 +1,4 @@
-//! `DELETE /api/v1/admin/licenses/{license_id}`
+//! Tests of `DELETE /api/v1/admin/licenses/{license_id}`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `PATCH /api/v1/admin/licenses/{license_id}`: a change binds the live sessions at once.
+//! Tests of `PATCH /api/v1/admin/licenses/{license_id}`: a change binds live sessions at once.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta};
 use reqwest::Method;
@@ -172,7 +172,7 @@ async fn change_once(desk: &Desk, license: &Value, change: Value) -> Answer {
     exchange(request.json(&change)).await
 }
 
-/// The registry's time some while after another.
+/// Returns a time of the API, moved by `delta`.
 fn later(time: &Value, delta: TimeDelta) -> String {
     let time = DateTime::parse_from_rfc3339(text(time)).unwrap().to_utc() + delta;
     time.to_rfc3339_opts(SecondsFormat::Millis, true)

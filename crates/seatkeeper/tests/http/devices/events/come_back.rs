@@ -1,4 +1,4 @@
-//! A player that was cut off, or comes late.
+//! A player that reconnects, or connects late.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn what_changed_meanwhile_is_told_once() {
     }
     let mut again = listen(&tv.client, &session, Some(&first_id)).await;
     let mut told = next(&mut again).await.data;
-    // A node may have been told of the first change alone, so far.
+    // Another node may have seen only the first of the two changes.
     if TOPOLOGY.nodes() > 1 && told["device_limit"] == 5 {
         told = next(&mut again).await.data;
     }
@@ -50,7 +50,7 @@ async fn an_end_meanwhile_is_told_and_then_there_is_no_more_to_hear() {
     let id = stream.last_id.clone();
     drop(stream);
     let phone = Player::new(&desk, "ann", "phone").watch().await;
-    // Also by one that never listened before, and by two at once.
+    // A client that never listened before, and two streams at once, also get the end.
     for last_id in [Some(id.as_str()), Some(&id), None] {
         let mut stream = listen(&tv.client, &session, last_id).await;
         let Heard { name, data } = next(&mut stream).await;
@@ -111,7 +111,7 @@ async fn a_stream_goes_on_after_a_crash_of_the_server() {
     let mut desk = Desk::open_with(&[]);
     let tv = Player::new(&desk, "ann", "tv");
     let (session, mut stream) = watch_and_listen(&tv).await;
-    // Its record is on disk once the list tells its name.
+    // After the list shows the session, its record is on disk.
     live(&tv.client).await;
     desk.restart();
     assert_eq!(stream.next().await, None);

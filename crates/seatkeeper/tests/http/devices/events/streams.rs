@@ -1,4 +1,4 @@
-//! The streams themselves: how many, how long, and that none holds the server up.
+//! The life of event streams: number, duration, and shutdown of the server.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use crate::http::until::until;
 #[tokio::test]
 async fn a_stream_too_many_is_refused_until_another_is_closed() {
     let desk = Desk::open_with(&[("DEVICES_EVENT_STREAMS_MAX", "2")]);
-    // Each node has so many.
+    // The limit is per node.
     let tv = Player::new(&desk, "ann", "tv").at_one_node();
     let (session, first) = watch_and_listen(&tv).await;
     let second = listen(&tv.client, &session, None).await;
     let refused = EventStream::open(&tv.client, &events_path(&session), None).await.expect_err("no stream");
     assert_problem(&refused, 503, "a third");
     assert!(refused.headers.contains_key("retry-after"));
-    // A device is not kept out by that.
+    // The refused stream does not end the device's session.
     tv.beat(&session).await.expect(204);
     drop(first);
     let mut third = until("a place is free", async || {
@@ -31,7 +31,7 @@ async fn a_stream_too_many_is_refused_until_another_is_closed() {
     tv.client.delete(DEVICES).await.expect(204);
     assert_eq!(third.next().await.expect("an event").name, "revoked");
     assert_eq!(third.next().await, None);
-    // One that has told the end gives its place back as well.
+    // A stream that has sent the end frees its place as well.
     until("both places are free", async || {
         let session = tv.watch().await;
         let one = EventStream::open(&tv.client, &events_path(&session), None).await;
@@ -61,7 +61,7 @@ async fn proxies_are_told_to_pass_events_on_as_they_come() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn open_streams_do_not_hold_up_the_server_s_end() {
-    // A device's session lives for longer than the server waits for requests that are under way.
+    // The TTL of the device's session is longer than the server's shutdown timeout.
     let mut house = House::open_with(&[("SERVER_SHUTDOWN_TIMEOUT_SECONDS", "20")]);
     let ask = serde_json::json!({ "device_id": "tv", "device_type": "tv" });
     let ann = house.client("ann");

@@ -1,4 +1,4 @@
-//! What is told, and to whom.
+//! The content of events, and their recipients.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::http::desk::{DEVICES, Desk, SESSIONS, text};
 use crate::http::devices::player::{Player, ROAD, change_plan, path, plan, subscribe};
 use crate::http::shown::shown;
 
-/// The next event tells the end, and is the last one.
+/// Asserts that the next event is the end of the session, and the last event.
 async fn assert_end(mut stream: EventStream, session: &Value, reason: &str, by: Value) {
     let Heard { name, data } = stream.next().await.expect("an event");
     assert_eq!(name, reason);
@@ -115,7 +115,7 @@ async fn a_changed_plan_or_subscription_is_told_to_its_subscribers_and_nobody_el
     desk.admin().patch(&subscription, Some(json!({ "plan": "premium" }))).await.expect(200);
     assert_eq!(stream.next().await, told(json!("premium"), 4));
 
-    // None of these is about ann's plan.
+    // These changes do not affect ann's plan.
     change_plan(&desk, "family", json!({ "device_limit": 4 })).await;
     change_plan(&elsewhere, "premium", json!({ "device_limit": 9 })).await;
     elsewhere.subscription("ann", "standard").await;
@@ -124,7 +124,7 @@ async fn a_changed_plan_or_subscription_is_told_to_its_subscribers_and_nobody_el
 
     desk.admin().delete(&subscription).await.expect(204);
     assert_eq!(stream.next().await, told(Value::Null, 1));
-    // It has ended nobody: the device and its stream go on.
+    // The lower limit has ended no session: the device and its stream go on.
     Player::new(&desk, "ann", "tv").beat(&session).await.expect(204);
     bob.moved(ROAD, "player/1").client.delete(&path(&bobs)).await.expect(204);
     assert_eq!(bobs_stream.next().await.expect("an event").name, "revoked");

@@ -1,4 +1,4 @@
-//! Tokens that say for themselves how, or by which key, they want to be checked.
+//! Tokens that dictate the algorithm or the key of their own verification.
 
 use aws_lc_rs::hmac;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn no_algorithm(key: &Forge) -> Vec<Token> {
     tokens
 }
 
-/// The right key's signature under the name of another algorithm.
+/// The right key's signature under another algorithm's name.
 fn other_algorithms(key: &Forge) -> Vec<Token> {
     let names = [
         "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384",
@@ -47,7 +47,7 @@ fn other_algorithms(key: &Forge) -> Vec<Token> {
     others.map(named).collect()
 }
 
-/// The public half of the key, which everybody has, taken for the secret of an HMAC.
+/// Algorithm confusion: the public key, known to anybody, used as the secret of an HMAC.
 fn public_key_as_secret(key: &Forge) -> Vec<Token> {
     let mut secrets = vec![("nothing", Vec::new()), ("a zero", vec![0])];
     if let Some((spki, bare)) = key.public() {
@@ -75,7 +75,7 @@ fn public_key_as_secret(key: &Forge) -> Vec<Token> {
     tokens
 }
 
-/// A stranger's signature, with the stranger's key beside it.
+/// A stranger's signature, with the stranger's public key in the header.
 fn own_keys(key: &Forge) -> Vec<Token> {
     let claims = claims().to_string();
     let mut tokens = Vec::new();
@@ -98,7 +98,7 @@ fn own_keys(key: &Forge) -> Vec<Token> {
     tokens
 }
 
-/// Names of keys that want to be a file, a statement, a command or an address.
+/// Values of `kid` that look like a file, an SQL statement, a command or a URL.
 fn key_names() -> Vec<Token> {
     let names = [
         json!("/dev/null"),

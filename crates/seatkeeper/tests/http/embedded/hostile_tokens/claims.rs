@@ -1,4 +1,4 @@
-//! Tokens that the right key has signed, and that say what cannot be believed.
+//! Tokens signed by the right key, with unacceptable claims.
 
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ fn parties() -> Vec<Value> {
     issuers.into_iter().chain(audiences.map(|audience| json!({ "aud": audience }))).collect()
 }
 
-/// Claims of which one is there twice, first or last as it should be.
+/// Tokens with a duplicate claim, with the valid value first or last.
 fn twice(key: &Forge) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (name, other) in [
@@ -116,7 +116,8 @@ fn twice(key: &Forge) -> Vec<Token> {
     tokens
 }
 
-/// Headers that say: who does not understand this must not take the token (RFC 7515, 4.1.11).
+/// Headers with `crit`, by which a verifier must refuse a token with unknown extensions (RFC 7515, section
+/// 4.1.11).
 fn critical(key: &Forge) -> Vec<Token> {
     let headers = [
         json!({ "crit": ["exp"] }),

@@ -1,4 +1,4 @@
-//! A token that is believed, sent in ways in which none is.
+//! A valid token, sent in unaccepted ways.
 
 use reqwest::Client;
 use reqwest::header::HeaderMap;
@@ -7,7 +7,7 @@ use crate::house::House;
 use crate::http::desk::LICENSES;
 use crate::http::exchange::{assert_problem, exchange};
 
-/// What is said of a request, its headers, and its query.
+/// A description of the request, its headers, and its query string.
 type Way<'a> = (&'a str, &'a [(&'static str, String)], String);
 
 pub(super) async fn all_are_refused(http: &Client, house: &House, good: &str) {

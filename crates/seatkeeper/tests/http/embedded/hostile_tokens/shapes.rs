@@ -1,4 +1,4 @@
-//! Texts that are nearly a token.
+//! Strings that nearly are tokens.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ pub(super) fn all(key: &Forge) -> Vec<Token> {
     tokens.into_iter().map(|(what, token)| (what.to_owned(), token)).collect()
 }
 
-/// Header, claims and signature of a token that is believed.
+/// Splits a valid token into header, claims and signature.
 fn good(key: &Forge) -> [String; 3] {
     let token = key.usual(&claims());
     let mut parts = token.split('.').map(str::to_owned);
@@ -108,7 +108,7 @@ fn spellings(key: &Forge) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The same bytes for a careless reader: the last letter carries bits that no byte takes.
+/// Changes only the unused bits of the last letter, which a careless decoder ignores.
 fn other_last_letter(signature: &str) -> String {
     let (rest, last) = signature.split_at(signature.len() - 1);
     let next = char::from(last.as_bytes()[0] + 1);
@@ -116,7 +116,7 @@ fn other_last_letter(signature: &str) -> String {
     format!("{rest}{next}")
 }
 
-/// Rightly signed, and too long or no claims at all.
+/// Validly signed tokens that are too long, or whose claims are no JSON object.
 fn contents(key: &Forge) -> Vec<(&'static str, String)> {
     let header = key.header(json!({}));
     let signed = |claims: &[u8]| key.token(&header, claims);
