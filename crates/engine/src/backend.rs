@@ -1,4 +1,5 @@
-//! A registry in its role, with the ledger's progress. Whatever depends on the role is decided here.
+//! A registry in its role, with the ledger's progress. Every decision by role is made in this module: callers
+//! never match on a role.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,10 +16,11 @@ use crate::durability::Durability;
 use crate::error::Error;
 use crate::failover::EpochLease;
 
-/// The most sessions that a node admits into its own memory during an outage.
+/// The most sessions admitted into a node's own memory during an outage.
 const NODE_LOCAL_SESSIONS_MAX: usize = 10_000;
 
-/// A registry in its role, with the progress of the ledger with its journal. A clone is the same backend.
+/// A registry in its role, with the ledger's progress through the registry's journal. A clone shares the
+/// backend's state.
 #[derive(Clone)]
 pub struct Backend {
     /// The registry.
@@ -30,30 +32,30 @@ pub struct Backend {
     role: Role,
 }
 
-/// The role of a registry: what its answers rest on.
+/// The role of a registry: the basis of the registry's answers.
 #[derive(Clone)]
 enum Role {
-    /// No other registry can take its place, so it always serves.
+    /// The only registry of a process without failover. Serves always.
     Lasting,
-    /// Another registry can take its place: it serves in these epochs.
+    /// A registry under failover. Serves in these epochs.
     Rebuilt(Arc<Epochs>),
-    /// The memory of this node during an outage, which knows no other node's sessions. Counts the sessions that are on record
-    /// and not over.
+    /// The memory of this node during an outage, without the sessions of other nodes. Counts the live
+    /// sessions on record.
     NodeLocal(Arc<AtomicUsize>),
 }
 
 impl Backend {
-    /// A registry whose place no other can take.
+    /// Returns the backend of a registry that failover never replaces.
     pub fn lasting(registry: Arc<dyn Registry>, commits: Commits) -> Self {
         Self::new(registry, commits, Role::Lasting)
     }
 
-    /// A registry that serves in these epochs.
+    /// Returns the backend of a registry that serves in `epochs`.
     pub(crate) fn rebuilt(registry: Arc<dyn Registry>, commits: Commits, epochs: Arc<Epochs>) -> Self {
         Self::new(registry, commits, Role::Rebuilt(epochs))
     }
 
-    /// An empty registry by which this node decides alone.
+    /// Returns the backend of this node's empty memory, for decisions of this node alone.
     pub(crate) fn node_local(registry: Arc<dyn Registry>, commits: Commits) -> Self {
         Self::new(registry, commits, Role::NodeLocal(Arc::default()))
     }
@@ -70,7 +72,7 @@ impl Backend {
         }
     }
 
-    /// Returns whether the backend serves in every epoch.
+    /// Returns whether the backend serves in every epoch, without failover.
     pub(crate) fn always_serves(&self) -> bool {
         match self.role {
             Role::Lasting => true,
@@ -78,7 +80,7 @@ impl Backend {
         }
     }
 
-    /// Returns whether sessions of its pools may be live elsewhere, unknown to this backend.
+    /// Returns whether sessions of the backend's pools may be live on other nodes, unknown to this backend.
     pub(crate) fn is_partial(&self) -> bool {
         match self.role {
             Role::NodeLocal(_) => true,
@@ -96,7 +98,8 @@ impl Backend {
         }
     }
 
-    /// Counts sessions of this node alone that came on record. No session ends before it began.
+    /// Counts recorded admissions and ends of a node-local registry. A session's end never precedes the
+    /// session's admission.
     pub(crate) fn count_recorded(&self, admitted: usize, ended: usize) {
         if let Role::NodeLocal(sessions) = &self.role {
             sessions.fetch_add(admitted, Relaxed);
@@ -104,8 +107,8 @@ impl Backend {
         }
     }
 
-    /// Checks that an answer of `epoch` still holds. An admission on record is one of its epoch, so it needs no check, unless
-    /// this node alone recorded it.
+    /// Checks that an answer given in `epoch` still holds. An admission committed to the ledger in its epoch
+    /// needs no check, unless the registry is node-local.
     pub(crate) async fn check_answer(
         &self,
         lease: &EpochLease,
@@ -119,7 +122,7 @@ impl Backend {
         }
     }
 
-    /// Opens a pool with its sessions on record; this node alone begins with none.
+    /// Opens a pool with its live sessions from the ledger. A node-local registry begins with no sessions.
     pub(crate) async fn open(
         &self,
         ledger: &Ledger,
@@ -129,8 +132,8 @@ impl Backend {
         let (seq, sessions) = match self.role {
             Role::NodeLocal(_) => (0, Vec::new()),
             Role::Lasting | Role::Rebuilt(_) => {
-                // Number and sessions of one instant: a later decision in this pool follows on the record, or is refused by
-                // the ledger.
+                // The number and the sessions are one snapshot: a later decision in this pool follows the
+                // record, or the ledger refuses the decision.
                 let LivePool { seq, sessions, .. } = ledger.pool_head(pool).await?;
                 (seq, sessions)
             }
@@ -138,8 +141,8 @@ impl Backend {
         Ok(self.registry.open(pool, seq, terms, sessions).await?)
     }
 
-    /// Has a bucket rebuilt whose registry contradicts the record in this epoch. Returns `false` if the backend is never
-    /// rebuilt.
+    /// Queues a rebuild of a bucket whose registry contradicts the ledger in `epoch`. Returns `false` if the
+    /// backend is never rebuilt.
     pub(crate) fn suspect(&self, lease: &EpochLease, bucket: Bucket, epoch: u64) -> bool {
         match self.role {
             Role::Rebuilt(_) => {
@@ -150,8 +153,8 @@ impl Backend {
         }
     }
 
-    /// The time of the first heartbeat that is still to be written down, on a node that starts at `now`. A node among others
-    /// knows only of its own heartbeats, and begins with none.
+    /// Returns the time of the first heartbeat that still has to be flushed to the ledger, on a node that
+    /// starts at `now`. A node in a cluster flushes only its own heartbeats, so the time is zero.
     pub(crate) fn flushes_since(&self, now: RegistryTime) -> RegistryTime {
         match self.role {
             Role::Rebuilt(_) => RegistryTime::default(),
@@ -159,7 +162,8 @@ impl Backend {
         }
     }
 
-    /// Waits until an answer of this durability may be given. An answer of this node alone waits for its record in any case.
+    /// Waits until an answer of this durability may be sent. An answer of a node-local registry always waits
+    /// for its commit.
     pub(crate) async fn settled(
         &self,
         receipt: Receipt,
@@ -177,7 +181,7 @@ impl Backend {
         }
     }
 
-    /// Waits until the ledger has all up to `receipt`.
+    /// Waits until the ledger has every event up to `receipt`.
     pub(crate) async fn durable(&self, receipt: Receipt, timeout: Duration) -> Result<(), Error> {
         let committed = tokio::time::timeout(timeout, self.commits.reached(receipt));
         match committed.instrument(tracing::debug_span!("record")).await {

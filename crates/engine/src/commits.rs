@@ -1,4 +1,5 @@
-//! Group commit: the ledger's progress with each bucket's journal, and the answers that wait for a commit.
+//! Group commit: the ledger's progress with each bucket's journal, and the answers waiting for a commit. A
+//! waiter wakes only when the ledger has its receipt, or when the receipt's epoch is over.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,15 +10,15 @@ use seatkeeper_core::{Bucket, RegistryTime};
 use seatkeeper_registry::{Receipt, Share, Stirred};
 use tokio::sync::oneshot;
 
-/// How long who only keeps up waits at most, so that a ledger that hangs holds up nobody whose answer does
-/// not rest on it.
+/// The longest wait of a caller that needs no commit. The limit keeps a hanging ledger from delaying answers
+/// that do not rest on a record.
 const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The ledger's progress with each bucket's journal. A commit wakes the answers that wait for it, and no others.
+/// The ledger's progress with each bucket's journal. A commit wakes the answers up to the committed position.
 pub struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
-    /// Of each reader of the journal.
+    /// The time of the oldest event not yet in the ledger, for each partition of the journal with a backlog.
     waiting_since: Mutex<Vec<(Share, RegistryTime)>>,
     awaited: Stirred,
     depth_max: u64,
@@ -26,18 +27,20 @@ pub struct Commits {
 
 #[derive(Default)]
 struct Progress {
-    /// The newest epoch that is known of the bucket, and how far the ledger has come in it.
+    /// The newest known epoch of the bucket. `committed` is the ledger's position in this epoch.
     epoch: u64,
     committed: u64,
     waiting: Vec<(Receipt, oneshot::Sender<()>)>,
 }
 
-/// The bucket's epoch was raised during the wait. The ledger may have the awaited record, and will not get it later.
+/// The bucket's epoch was raised during the wait. The ledger may have the awaited record, and will not get it
+/// later.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
 impl Progress {
-    /// Goes on in this epoch, unless a newer one is known. Whoever waits in an older one waits in vain.
+    /// Enters `epoch`, unless a newer epoch is known. Waiters of older epochs are dropped: their records will
+    /// not come.
     fn enter(&mut self, epoch: u64) {
         if epoch > self.epoch {
             (self.epoch, self.committed) = (epoch, 0);
@@ -45,7 +48,8 @@ impl Progress {
         }
     }
 
-    /// Whether the ledger has come so far; none: not yet.
+    /// Returns `Some(Ok(()))` if the ledger has the receipt, `Some(Err(Overtaken))` if the receipt's epoch is
+    /// over, `None` if the commit is still to come.
     fn has(&self, receipt: Receipt) -> Option<Result<(), Overtaken>> {
         if receipt.position == 0 {
             return Some(Ok(()));
@@ -59,10 +63,11 @@ impl Progress {
 }
 
 impl Commits {
-    /// For a journal of so many events. What comes fast for a while, it takes up. Once it is half full, each
-    /// bucket has its share of that half: past it, who adds events waits for the ledger even if the answer
-    /// does not rest on it. Else a journal that grows as fast as clients can ask, and memory is faster than
-    /// any disk, would be full before long, and nobody admitted.
+    /// Returns the progress for a journal of at most `journal_events_max` events. A short burst fits into the
+    /// first half of the journal. Past half, backpressure begins: a caller that adds events to a bucket
+    /// further behind than the bucket's share of that half waits for the ledger, even if the answer needs no
+    /// commit. Without backpressure a fast client would fill the journal, since memory is faster than any
+    /// disk, and admissions would stop.
     pub fn new(journal_events_max: u64) -> Self {
         let buckets: Box<[_]> = Bucket::all().map(|_| Mutex::default()).collect();
         let depth_max = journal_events_max / 2;
@@ -72,7 +77,7 @@ impl Commits {
         Self { buckets, failing, waiting_since, awaited, depth_max, behind_events_max }
     }
 
-    /// Whether the journal, with so many events, has room for more that nobody waits for.
+    /// Returns whether a journal of `depth` events has room for more events without a waiter.
     pub(crate) fn has_room(&self, depth: u64) -> bool {
         depth <= self.depth_max
     }
@@ -83,7 +88,7 @@ impl Commits {
         self.buckets.iter().any(|progress| is_awaited(&progress.lock()))
     }
 
-    /// Waits until an answer waits for a commit of this share. Wake-ups may be spurious.
+    /// Waits until an answer waits for a commit in this partition. Wake-ups may be spurious.
     pub(crate) async fn awaited(&self, share: Share) {
         self.awaited.notified(share).await;
     }
@@ -98,7 +103,8 @@ impl Commits {
         self.failing.load(Relaxed)
     }
 
-    /// Notes since when the oldest event of a share waits that is to be brought to the ledger; none: there is none.
+    /// Sets the time of the oldest event of a partition still to be committed; `None` if the partition has no
+    /// backlog.
     pub(crate) fn note_waiting_since(&self, share: Share, since: Option<RegistryTime>) {
         let mut waiting = self.waiting_since.lock();
         waiting.retain(|(of, _)| *of != share);
@@ -110,8 +116,8 @@ impl Commits {
         self.waiting_since.lock().iter().map(|(_, since)| *since).min()
     }
 
-    /// Notes that the ledger has every event up to `receipt`, so that the bucket is in its epoch: waits in an older epoch fail.
-    /// Returns whether the progress is new.
+    /// Notes that the ledger has every event up to `receipt`, and that the bucket is in the receipt's epoch:
+    /// waits in an older epoch fail. Returns whether the ledger has made progress.
     pub fn advance(&self, receipt: Receipt) -> bool {
         let mut progress = self.of(receipt.bucket).lock();
         progress.enter(receipt.epoch);
@@ -125,40 +131,41 @@ impl Commits {
             if progress.has(awaited).is_none() {
                 progress.waiting.push((awaited, waiter));
             } else {
-                // A waiter may have given up.
+                // The waiter may have given up.
                 let _ = waiter.send(());
             }
         }
         is_news
     }
 
-    /// Waits until the ledger has every event up to `receipt`. Returns `Err` if the epoch of the receipt is over.
+    /// Waits until the ledger has every event up to `receipt`. Returns `Err` if the epoch of the receipt is
+    /// over.
     pub async fn reached(&self, receipt: Receipt) -> Result<(), Overtaken> {
         let reached = {
             let mut progress = self.of(receipt.bucket).lock();
             if let Some(known) = progress.has(receipt) {
                 return known;
             }
-            // Those who gave up while the ledger was away must not pile up.
+            // Waiters that gave up while the ledger was unreachable must not accumulate.
             progress.waiting.retain(|(_, waiter)| !waiter.is_closed());
             let (waiter, reached) = oneshot::channel();
             progress.waiting.push((receipt, waiter));
             reached
         };
         self.awaited.notify(receipt.bucket);
-        // The sender is dropped without a word when the epoch is over.
+        // The end of an epoch drops the sender without a message.
         reached.await.map_err(|_| Overtaken)
     }
 
-    /// Resolves once the ledger is not far behind `receipt`, or is not to be waited for. In the journal wait
-    /// `depth` events.
+    /// Backpressure: waits until the ledger is not far behind `receipt`. Returns at once if the journal of
+    /// `depth` events has room, or if commits fail.
     pub(crate) async fn keep_up(&self, receipt: Receipt, depth: u64) {
         if self.has_room(depth) || self.are_failing() {
             return;
         }
         let position = receipt.position.saturating_sub(self.behind_events_max);
         let near = self.reached(Receipt { position, ..receipt });
-        // Whether it was in time makes no difference.
+        // A timeout is no error: the caller needs no commit.
         let _ = tokio::time::timeout(KEEPING_UP_WAIT_MAX, near).await;
     }
 

@@ -1,4 +1,5 @@
-//! Wakes the listeners for ends of sessions.
+//! Wakes the listeners for ends of sessions. A listener misses no end: a wake-up sent before the wait
+//! completes the next wait. Wake-ups may be spurious.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -15,22 +16,22 @@ pub struct Endings(Mutex<Listeners>);
 
 #[derive(Default)]
 struct Listeners {
-    /// An entry for each session that is listened for, and none for the others.
+    /// The listeners of each session. A session without a listener has no entry.
     by_session: HashMap<SessionId, Waiting>,
     count: usize,
 }
 
-/// Who listens for one session.
+/// The listeners of one session.
 #[derive(Default)]
 struct Waiting {
-    /// Rings when the session has ended.
+    /// Wakes the listeners when the session has ended.
     bell: watch::Sender<()>,
-    /// Rings when it may have.
+    /// Wakes the listeners when the session may have ended.
     rumour: watch::Sender<()>,
     count: usize,
 }
 
-/// How many may listen for one session, so that nobody takes all the places there are.
+/// The most listeners for a session. A single client must not use up the limit for the whole node.
 const LISTENERS_PER_SESSION_MAX: usize = 8;
 
 /// Listens for the end of one session.
@@ -42,7 +43,7 @@ pub struct Listener {
 }
 
 impl Endings {
-    /// Listens for the end of a session from now on, unless there are `max` listeners already, or
+    /// Starts to listen for the end of a session. Returns `None` if `max` listeners exist already, or
     /// [`LISTENERS_PER_SESSION_MAX`] for this session.
     pub(crate) fn listen(self: &Arc<Self>, id: SessionId, max: usize) -> Option<Listener> {
         let mut listeners = self.0.lock();
@@ -57,7 +58,7 @@ impl Endings {
         Some(Listener { endings: Arc::clone(self), id, ended, rumoured })
     }
 
-    /// Tells the listeners of sessions whose end is on record now.
+    /// Wakes the listeners of each session with an end in `events`. The ledger has committed `events`.
     pub(crate) fn tell(&self, events: &[Event]) {
         let listeners = self.0.lock();
         if listeners.count == 0 {
@@ -72,7 +73,8 @@ impl Endings {
         }
     }
 
-    /// Wakes the listeners of sessions in these buckets: another node has recorded events there, which this node has not seen.
+    /// Wakes the listeners of every session in `buckets`, because another node has committed events in these
+    /// buckets.
     pub fn tell_of_buckets(&self, buckets: &HashSet<Bucket>) {
         if buckets.is_empty() {
             return;
@@ -84,11 +86,11 @@ impl Endings {
 }
 
 impl Listener {
-    /// Waits until an end of the session is on record that came after the listener was made. Wakes for a possible end as well,
-    /// but not before `paced`. Dropping the future loses no wake-up.
+    /// Waits until the ledger has an end of the session from after the listener's creation. Also wakes for a
+    /// possible end, but not before `paced`. Dropping the future loses no wake-up.
     pub async fn heard(&mut self, paced: Instant) {
         let Self { ended, rumoured, .. } = self;
-        // The senders stay for as long as this listener does.
+        // The senders live as long as this listener.
         tokio::select! {
             _ = ended.changed() => {}
             _ = async { tokio::time::sleep_until(paced).await; rumoured.changed().await } => {}

@@ -1,4 +1,5 @@
-//! Joins the registry, which decides, with the ledger, which remembers. An answer is returned once its record is durable.
+//! Joins the registry, which decides, with the ledger, which records. An answer waits until its record is as
+//! durable as the caller asked for.
 
 mod clock;
 mod history;
@@ -27,11 +28,11 @@ use crate::metrics::ClaimMetrics;
 use crate::registries::Registries;
 pub use history::EndedSession;
 
-/// The most times that one call opens a closed pool. Once is enough, unless the pool is closed again in between, after a
-/// minute without a session.
+/// The most attempts to open a closed pool within one call. The first attempt is enough, unless the pool
+/// closes again in between, after a minute without a session.
 const OPENINGS_PER_CALL_MAX: usize = 3;
 
-/// The interface for claims, heartbeats and ends.
+/// The entry point for claims, heartbeats and ends of sessions.
 pub struct Engine {
     registries: Registries,
     ledger: Ledger,
@@ -41,7 +42,7 @@ pub struct Engine {
     commit_timeout: Duration,
 }
 
-/// The parts of an engine.
+/// The parts from which an [`Engine`] is made.
 pub(crate) struct Parts {
     pub(crate) registries: Registries,
     pub(crate) ledger: Ledger,
@@ -77,13 +78,14 @@ impl Engine {
         &self.endings
     }
 
-    /// The mode of a bucket, which says what serves the bucket's pools.
+    /// Returns the mode of a bucket, which selects the registry for the bucket's pools.
     pub fn mode(&self, bucket: Bucket) -> BucketMode {
         self.lease.mode(bucket)
     }
 
-    /// Returns `Err` with the reason if this node should not be asked. An embedded engine must be able to put admissions on
-    /// record. A node among others must reach the registry: an unreachable ledger is so for all nodes, and heartbeats go on.
+    /// Returns `Err` with the reason if this node should get no requests. An embedded engine must be able to
+    /// commit admissions. A node in a cluster must reach the registry; an unreachable ledger does not count,
+    /// since it is unreachable for all nodes and heartbeats go on.
     pub async fn is_ready(&self) -> Result<(), Error> {
         if let Some(readiness) = self.lease.readiness() {
             return readiness.map_err(Error::Unready);
@@ -99,13 +101,13 @@ impl Engine {
         self.registries.all().any(|backend| backend.commits.are_failing())
     }
 
-    /// Returns the registry's time, for everything that no registry decides.
+    /// Returns the registry's time, for decisions outside the registry.
     pub async fn now(&self) -> Result<RegistryTime, Error> {
         Ok(self.registries.for_capacities().registry.now().await?)
     }
 
-    /// Decides a claim. Returns a granted seat once the admission is as durable as asked for. A retry finds the same session,
-    /// and waits for its record as well.
+    /// Decides a claim. Returns a granted seat once the admission is as durable as `durability` demands. A
+    /// retry is idempotent: it finds the same session and waits for the same record.
     pub async fn claim(&self, request: Request<'_>, durability: Durability) -> Result<Claimed, Error> {
         let began = Instant::now();
         let span = tracing::debug_span!("claim", pool_kind = request.pool.kind.as_str());
@@ -124,7 +126,8 @@ impl Engine {
                 Ok(claimed) => {
                     if let Answer::Granted { how, .. } = claimed.answer {
                         self.settled(backend, claimed.receipt, durability).await?;
-                        // A seat that was held already may be none by now.
+                        // A seat from an earlier call may have ended in a later epoch. Only an admission
+                        // committed by this call proves its epoch.
                         let is_recorded = (how, durability) == (Granted::Admitted, Durability::Ledger);
                         backend.check_answer(&self.lease, (bucket, epoch), is_recorded).await?;
                     }
@@ -139,8 +142,8 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Renews a session of a pool of this kind, or returns the reason of its end. A session that the registry does not
-    /// remember costs a query of the ledger: the query is made only if `may_search` returns `Ok`.
+    /// Renews a session of a pool of this kind, or returns the reason of its end. A session missing from the
+    /// registry's memory costs a query of the ledger, made only if `may_search` returns `Ok`.
     pub async fn heartbeat<E: From<Error>>(
         &self,
         kind: PoolKind,
@@ -179,7 +182,7 @@ impl Engine {
         Ok(self.beat_of(heartbeat, backend, id, who, epoch).await?)
     }
 
-    /// Waits until the registry's answer to a heartbeat is safe, and returns the outcome.
+    /// Waits until the registry's answer to a heartbeat is final, and returns the outcome.
     async fn beat_of(
         &self,
         heartbeat: Heartbeat,
@@ -223,14 +226,14 @@ impl Engine {
                     return Ok(ended_for == reason);
                 }
                 Ended::Left => return Ok(true),
-                // It may be live elsewhere, and cannot be ended there.
+                // The session may be live on another node, out of this node's reach.
                 Ended::Missing if backend.is_partial() => {
                     return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
                 }
                 Ended::Missing => {}
             }
         }
-        // What ended it must be on record before anyone is told that it is over.
+        // The record of the session's end must be committed before a caller hears that the session is over.
         match durability {
             Durability::Ledger => self.past(id, who).await.map(drop)?,
             Durability::Journal => {
@@ -267,8 +270,8 @@ impl Engine {
         }
     }
 
-    /// Brings changed terms to a pool at once. Opens the pool if need be: a claim that is under way with the old terms then
-    /// finds the new terms.
+    /// Applies changed terms to a pool at once. Opens a closed pool, so that a concurrent claim with the old
+    /// terms finds the new terms.
     pub async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<(), Error> {
         for _ in 0..OPENINGS_PER_CALL_MAX {
             let backend = self.backend(pool.kind, pool.bucket())?;
@@ -281,7 +284,8 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Listens for the end of a session. Returns `None` at `max` listeners in all, or at the limit for one session.
+    /// Listens for the end of a session. Returns `None` at `max` listeners in total, or at the limit for one
+    /// session.
     pub fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
         self.endings.listen(id, max)
     }
@@ -298,7 +302,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Returns a pool and up to `max` of its sessions; `None` if the pool was not used lately.
+    /// Returns a pool and up to `max` of its sessions; `None` if the pool is not open because of disuse.
     pub async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
         match self.backend(pool.kind, pool.bucket())?.registry.view(pool, max).await {
             Ok(view) => Ok(Some(view)),
@@ -313,13 +317,14 @@ impl Engine {
         self.durable(backend, backend.registry.journal_end(bucket).await?).await
     }
 
-    /// Returns the backend that serves pools of this kind now.
+    /// Returns the backend serving pools of this kind in the bucket's mode; `Err(NotServing)` if no backend
+    /// serves.
     fn backend(&self, kind: PoolKind, bucket: Bucket) -> Result<&Backend, RegistryError> {
         let backend = self.registries.serving(kind, self.lease.mode(bucket));
         backend.ok_or(RegistryError::NotServing { bucket })
     }
 
-    /// Waits for the record that an answer of this durability rests on.
+    /// Waits for the record required by `durability`.
     async fn settled(
         &self,
         backend: &Backend,
@@ -329,13 +334,13 @@ impl Engine {
         backend.settled(receipt, durability, self.commit_timeout).await
     }
 
-    /// Waits until the ledger has all up to `receipt`.
+    /// Waits until the ledger has every event up to `receipt`.
     async fn durable(&self, backend: &Backend, receipt: Receipt) -> Result<(), Error> {
         backend.durable(receipt, self.commit_timeout).await
     }
 }
 
-/// Returns the kinds of pools that a caller may use, the always served kind first.
+/// Returns the kinds of pools in the caller's reach. Capacities come first: a registry always serves them.
 fn kinds(who: &Authority) -> &[PoolKind] {
     const ANY: [PoolKind; 3] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber];
     who.kind.as_ref().map_or(&ANY, std::slice::from_ref)

@@ -1,9 +1,10 @@
 //! The error of the engine, and the text of an error with its causes.
 
-/// Why the engine has no answer. Except for [`Error::Ledger`] with a defect, the same call may succeed later.
+/// An engine's failure to answer. Except for [`Error::Ledger`] with a defect, a retry of the call may
+/// succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This node should not be asked at present: another one may have the answer.
+    /// This node should get no requests at present. Another node may have the answer.
     #[error("this node should not be asked at present")]
     Unready(#[from] Unready),
     /// The registry has no answer.
@@ -12,22 +13,23 @@ pub enum Error {
     /// The ledger has no answer.
     #[error("the ledger has no answer")]
     Ledger(#[from] seatkeeper_ledger::Error),
-    /// The answer's record was not committed within [`Settings::commit_timeout`](crate::Settings::commit_timeout). The
-    /// change may be committed later; the same claim asked again finds its session.
+    /// The answer's record was not committed within
+    /// [`Settings::commit_timeout`](crate::Settings::commit_timeout). The change may be committed later; a
+    /// retry of the same claim finds its session.
     #[error("the record was not on disk in time")]
     NotDurable,
 }
 
-/// The reason for which a node should not be asked at present.
+/// The reason why a node should get no requests at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
-    /// Its lease is over: neither the ledger nor all other nodes vouch for the epochs.
+    /// The node's epoch lease is over: neither the ledger nor all other nodes vouch for the epochs.
     #[error("this one has lost the ledger, which another node may reach")]
     NoLease,
-    /// The node needs the ledger, which is out of reach.
+    /// The node needs the ledger, which is unreachable.
     #[error("this one has lost the ledger")]
     NoLedger,
-    /// A registry that other nodes use is out of reach, or refuses writes.
+    /// A registry in use by other nodes is unreachable from this node, or refuses its writes.
     #[error("Redis is out of reach from this one, or refuses its writes")]
     NoRegistry,
     /// More than half of the buckets are not served.

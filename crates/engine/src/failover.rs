@@ -1,12 +1,14 @@
-//! Keeps a registry that can lose its memory in step with the ledger, on a server that is one of several. The protocol
-//! is in `docs/failover.md`, with the reasons; here is what a node does for it.
+//! Keeps a registry that can lose its memory in step with the ledger, on a node in a cluster.
+//! `docs/failover.md` explains the protocol. Each part of the protocol has a file:
 //!
-//! - [`Confirm`] reads the epoch of each bucket every half second, which renews the [`EpochLease`].
-//! - [`Roll`] keeps the lease while the ledger is out of reach for every node, and lets it lapse otherwise.
-//! - [`Probe`] looks just as often how the buckets are in the registry, and lists in [`RebuildQueue`] which must be rebuilt.
-//! - [`Rebuilder`] rebuilds them, step by step.
+//! - [`Confirm`] reads the epoch of each bucket every half second, and renews the [`EpochLease`].
+//! - [`Roll`] extends the lease while the ledger is unreachable for every node, and lets the lease lapse
+//!   otherwise.
+//! - [`Probe`] inspects the buckets in the registry every half second, and queues rebuilds in
+//!   [`RebuildQueue`].
+//! - [`Rebuilder`] rebuilds the queued buckets, step by step.
 //!
-//! An answer that rests on no commit asks [`EpochLease::check`] whether the lease covers its epoch.
+//! An answer without a commit must pass [`EpochLease::check`]: the lease must cover the answer's epoch.
 
 mod breaker;
 mod confirm;
@@ -33,8 +35,9 @@ pub(crate) use route::{Route, route_for};
 
 use std::time::Duration;
 
-/// How often a node reads where things stand.
+/// The interval between two readings of the ledger, and between two probes of the registry.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The epoch lease: the time for which a node may answer by an epoch after an instant at which nobody can have raised it.
+/// The epoch lease: a node may answer in an epoch for this time after an instant at which the epoch was
+/// certainly current.
 const LEASE: Duration = Duration::from_secs(2);

@@ -1,12 +1,14 @@
-//! The engine: decides who has a seat, and puts the decision on record before the answer.
+//! The engine: decides who has a seat, and commits the decision to the ledger before the answer.
 //!
-//! [`RunningEngine::start`] joins a registry, which decides, with a ledger, which remembers, and starts the workers that
-//! keep the two in step. [`Engine`] is the interface for claims, heartbeats and ends. The engine knows no HTTP, no tokens and
-//! no settings files: the program supplies plain [`Settings`], a [`TermsSource`] and [`Metrics`](metrics::Metrics).
+//! [`RunningEngine::start`] joins a registry, which decides, with a ledger, which records, and starts the
+//! workers that keep the two in step. [`Engine`] is the interface for claims, heartbeats and ends. The engine
+//! knows no HTTP, no tokens and no settings files: the program supplies plain [`Settings`], a [`TermsSource`]
+//! and [`Metrics`](metrics::Metrics).
 //!
 //! # Seats without a server
 //!
-//! A program that opens an embedded engine, takes the only seat of a pool, is denied a second one, and releases the seat:
+//! A program that opens an embedded engine, takes the only seat of a pool, is denied a second one, and
+//! releases the seat:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Counters and latencies that the engine fills. The program registers them with its page of metrics.
+//! Counters and latencies filled by the engine and shown on the program's metrics page. A new metric belongs
+//! in the struct of its subject.
 
 mod changes;
 mod claims;
@@ -13,7 +14,7 @@ pub use claims::ClaimMetrics;
 pub use locks::LockMetrics;
 pub use timing::Timing;
 
-/// Every kind of pool, for metrics with a series for each.
+/// Every kind of pool, for metrics with a series for each kind.
 pub const KINDS: [PoolKind; 3] = [PoolKind::License, PoolKind::Subscriber, PoolKind::Capacity];
 
 /// The label of a kind of pool.
@@ -28,13 +29,13 @@ impl From<PoolKind> for OfKind {
     }
 }
 
-/// All metrics that the engine fills. A clone counts into the same metrics.
+/// All metrics filled by the engine. A clone counts into the same metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// Changes that this node put on record.
+    /// Changes recorded by this node.
     pub changes: ChangeMetrics,
-    /// Claims and heartbeats, as this node answered them.
+    /// Claims and heartbeats answered by this node.
     pub claims: ClaimMetrics,
-    /// Locks that another node had.
+    /// Locks held by another node.
     pub locks: LockMetrics,
 }

@@ -1,4 +1,5 @@
-//! The registries of a node: which one serves which pools.
+//! The registries of a node, and the choice of the registry for a pool. The choice depends on the kind of the
+//! pool and the mode of its bucket.
 
 use std::sync::Arc;
 
@@ -10,26 +11,28 @@ use crate::backend::Backend;
 use crate::commits::Commits;
 use crate::failover::{Route, route_for};
 
-/// The registries of a server.
+/// The registries of a node.
 #[derive(Clone)]
 pub struct Registries {
     /// The configured registry.
     pub main: Backend,
-    /// The registry that serves licenses while `main` is out of reach; `None` if licenses are denied then.
+    /// The registry that serves licenses while `main` is unreachable; `None` if licenses are denied
+    /// meanwhile.
     pub standby: Option<Backend>,
     /// The registry of capacities; `None` if `main` serves capacities as well.
     pub lasting: Option<Backend>,
-    /// The memory of this node, which serves devices while `main` is out of reach; `None` if devices are denied then.
+    /// The memory of this node, which serves devices while `main` is unreachable; `None` if devices are
+    /// denied meanwhile.
     pub node_local: Option<Backend>,
 }
 
 impl Registries {
-    /// A single registry, which serves every kind of pool.
+    /// Returns a single registry for every kind of pool.
     pub fn only(registry: Arc<dyn Registry>, commits: Commits) -> Self {
         Self { main: Backend::lasting(registry, commits), standby: None, lasting: None, node_local: None }
     }
 
-    /// Returns the backend that serves pools of `kind` in buckets of `mode`; `None` if such pools are denied.
+    /// Returns the backend for pools of `kind` in buckets of `mode`; `None` if pools of `kind` are denied.
     pub(crate) fn serving(&self, kind: PoolKind, mode: BucketMode) -> Option<&Backend> {
         match route_for(kind, mode) {
             Route::Main => Some(&self.main),
@@ -40,12 +43,13 @@ impl Registries {
         }
     }
 
-    /// The backend of capacities. Its clock tells the time to everything that no registry decides.
+    /// Returns the backend of capacities. Its clock also gives the time for decisions outside the registry.
     pub fn for_capacities(&self) -> &Backend {
         self.lasting.as_ref().unwrap_or(&self.main)
     }
 
-    /// Returns whether the time comes from this process, so that nobody can set the registry's clock.
+    /// Returns whether the time comes from this process. A clock of this process cannot be set by an
+    /// operator.
     pub fn has_own_clock(&self) -> bool {
         self.lasting.is_none() && self.main.always_serves()
     }
@@ -55,12 +59,12 @@ impl Registries {
         Arc::ptr_eq(&backend.commits, &self.main.commits)
     }
 
-    /// Every backend whose sessions are in the ledger.
+    /// Returns every backend whose sessions are in the ledger.
     pub fn all(&self) -> impl Iterator<Item = &Backend> {
         self.lasting.iter().chain(self.with_heartbeats())
     }
 
-    /// Every backend of sessions that live by heartbeats.
+    /// Returns every backend of sessions that live by heartbeats.
     pub fn with_heartbeats(&self) -> impl Iterator<Item = &Backend> {
         self.standby.iter().chain([&self.main])
     }

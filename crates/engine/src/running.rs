@@ -1,4 +1,5 @@
-//! Starts an engine with its workers, and stops both. A backend of the registry is named only here.
+//! Starts an engine with its workers, and stops both. Only this module and its submodules choose a backend of
+//! the registry.
 
 mod embedded;
 mod on_record;
@@ -23,33 +24,33 @@ use crate::worker::WorkerSet;
 use crate::workers::{CommitRuntime, Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
 use shared::Shared;
 
-/// Interval between two sweeps of the sessions that this node admitted alone.
+/// The interval between two sweeps of the node-local sessions.
 const NODE_LOCAL_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why an engine did not start.
+/// The reason why an engine did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The ledger cannot be used.
     #[error("the ledger cannot be used")]
     Ledger(#[from] seatkeeper_ledger::Error),
-    /// The registry cannot be filled.
+    /// The registry cannot be filled with the live sessions.
     #[error("the live sessions could not be put back")]
     Registry(#[from] seatkeeper_registry::Error),
-    /// A server of Redis has settings by which sessions could be lost.
+    /// A Redis server has settings that could lose sessions.
     #[error("the Redis that nodes share cannot be used: {0}")]
     Unfit(String),
-    /// The thread that puts events on record cannot be started.
+    /// The thread for commits cannot be started.
     #[error("there is no thread to put events on record with")]
     CommitRuntime(#[source] std::io::Error),
 }
 
-/// Inputs that the program supplies to its engine.
+/// Inputs supplied by the program.
 pub struct Inputs {
     /// The entitlements of pools.
     pub terms: Arc<dyn TermsSource>,
     /// The metrics that the engine fills.
     pub metrics: Metrics,
-    /// The callback for events that this node has put on record; `None` if nobody else has to know.
+    /// The callback for events committed by this node; `None` without a listener.
     pub on_recorded: Option<OnRecorded>,
 }
 
@@ -62,13 +63,13 @@ pub struct RunningEngine {
     drainage: WorkerSet,
     membership: Option<Arc<Membership>>,
     ledger: Ledger,
-    /// The connections of the drains.
+    /// The connections of the drains to the ledger.
     written: Ledger,
     /// Dropped last: the drains run in its thread.
     _recorder: CommitRuntime,
 }
 
-/// The parts of an engine that are built before its workers start.
+/// The parts of an engine built before the workers start.
 struct Built {
     registries: Registries,
     lease: Arc<EpochLease>,
@@ -77,14 +78,15 @@ struct Built {
 }
 
 impl RunningEngine {
-    /// Starts an engine over `ledger`: puts back the sessions that the ledger knows as live, each with a full TTL, and starts
-    /// the workers. The time of an embedded engine is the clock of this process, never before the latest time on record.
+    /// Starts an engine over `ledger`: restores the sessions that are live in the ledger, each with a full
+    /// TTL, and starts the workers. The time of an embedded engine is the clock of this process, never before
+    /// the latest time in the ledger.
     pub async fn start(ledger: Ledger, settings: &Settings, inputs: Inputs) -> Result<Self, StartError> {
         Self::start_with_clock(ledger, settings, inputs, MonotonicClock::starting_at).await
     }
 
-    /// Starts an engine as [`start`](Self::start) does. An embedded engine takes its time from the clock that `clock` makes
-    /// for the given start: a simulation turns that clock by hand.
+    /// Starts an engine like [`start`](Self::start). `clock` makes the clock of an embedded engine for the
+    /// given start: a simulation supplies a manual clock.
     pub async fn start_with_clock<C: TimeSource>(
         ledger: Ledger,
         settings: &Settings,
@@ -123,27 +125,27 @@ impl RunningEngine {
         })
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// The registry's time at the start.
+    /// Returns the registry's time at the start.
     pub fn started_at(&self) -> RegistryTime {
         self.started_at
     }
 
-    /// The steps of the clock of each store that tells the time; empty if this process tells the time.
+    /// Returns the clock steps of each store used as a clock; empty if this process tells the time.
     pub fn clock_steps(&self) -> &[(Store, Arc<ClockSteps>)] {
         &self.clocks
     }
 
-    /// The crew for further workers of the program, which stop before the drains do.
+    /// Returns the set for further workers of the program. Workers of this set stop before the drains do.
     pub fn crew(&self) -> &WorkerSet {
         &self.upkeep
     }
 
-    /// Stops the workers, puts on record what was decided, and closes the ledger.
+    /// Stops the workers, commits the remaining events, and closes the ledger.
     pub async fn stop(self) {
         self.upkeep.stop().await;
         self.drainage.stop().await;
@@ -155,7 +157,7 @@ impl RunningEngine {
     }
 }
 
-/// Builds an engine whose sessions are in the memory of this process.
+/// Builds an engine with its sessions in the memory of this process.
 async fn embedded<C: TimeSource>(
     settings: &Settings,
     ledger: &Ledger,
@@ -173,7 +175,7 @@ async fn embedded<C: TimeSource>(
     })
 }
 
-/// An engine whose workers are being started.
+/// An engine during the start of its workers.
 struct Starting<'a> {
     settings: &'a Settings,
     ledger: &'a Ledger,
@@ -192,7 +194,7 @@ impl Starting<'_> {
     ) {
         let registries = &self.built.registries;
         for backend in registries.all() {
-            // A reader waits for Redis and for PostgreSQL in turn; another one gets on meanwhile.
+            // A drain waits for Redis and for PostgreSQL in turn. A second drain uses the time in between.
             let is_redis = self.settings.is_over_redis() && registries.is_main(backend);
             let are_two = is_redis && written.commits_at_once() > 1;
             for share in if are_two { &Share::HALVES[..] } else { &[Share::All] } {
@@ -217,7 +219,7 @@ impl Starting<'_> {
         }
     }
 
-    /// Starts the workers that write heartbeats down from `now` on.
+    /// Starts the workers that flush heartbeats from `now` on.
     fn flushes(&self, upkeep: &WorkerSet, now: RegistryTime) {
         for backend in self.built.registries.with_heartbeats() {
             let (since, interval) = (backend.flushes_since(now), self.settings.heartbeat_flush_interval);
@@ -237,7 +239,7 @@ impl Starting<'_> {
         }
     }
 
-    /// Builds the engine, and starts the worker that brings changed entitlements to live sessions.
+    /// Builds the engine, and starts the worker that applies changed entitlements to live sessions.
     fn engine(&self, endings: Arc<Endings>, upkeep: &WorkerSet) -> Arc<Engine> {
         let engine = Arc::new(Engine::new(Parts {
             registries: self.built.registries.clone(),

@@ -1,4 +1,4 @@
-//! Settings of an engine, as plain values.
+//! Settings of an engine, as plain values. Parsing and checks belong to the program.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use seatkeeper_redis::Servers;
 
 /// Settings of an engine.
 pub struct Settings {
-    /// The place of live sessions.
+    /// The store of live sessions.
     pub topology: Topology,
-    /// The most events that may wait for the ledger before claims are refused, of about 600 bytes each.
+    /// The most events, of about 600 bytes each, that may wait for the ledger before claims are refused.
     pub journal_events_max: u64,
-    /// The longest wait of an answer for its record in the ledger.
+    /// The longest wait of an answer for its commit to the ledger.
     pub commit_timeout: Duration,
-    /// Interval at which the latest heartbeats are written to the ledger.
+    /// The interval at which the latest heartbeats are written to the ledger.
     pub heartbeat_flush_interval: Duration,
-    /// Interval at which expired sessions are put on record; `None` turns the sweeper off. A seat is free the moment its TTL
-    /// is over all the same.
+    /// The interval at which ends of expired sessions are recorded; `None` turns the sweeper off. A seat is
+    /// free the moment its TTL is over, even without a sweeper.
     pub sweep_interval: Option<Duration>,
 }
 
 impl Default for Settings {
-    /// An embedded engine.
+    /// Returns the settings of an embedded engine.
     fn default() -> Self {
         Self {
             topology: Topology::Embedded,
@@ -34,26 +34,26 @@ impl Default for Settings {
     }
 }
 
-/// The place of live sessions.
+/// The store of live sessions.
 pub enum Topology {
-    /// The memory of this process. No other process may use the ledger meanwhile.
+    /// The memory of this process. Meanwhile no other process may use the ledger.
     Embedded,
-    /// A store that several nodes share.
+    /// A store shared by several nodes.
     Shared(SharedSettings),
 }
 
-/// Settings of a node among others.
+/// Settings of a node in a cluster.
 pub struct SharedSettings {
     /// The name of this node for people.
     pub node_name: String,
     /// The store of live sessions.
     pub store: SharedStore,
-    /// The mode of buckets whose store most nodes do not reach. Without a PostgreSQL that can take the place of the store,
-    /// the mode is [`BucketMode::Deny`].
+    /// The mode of buckets whose store most nodes do not reach. Without a PostgreSQL to take over, the mode
+    /// is [`BucketMode::Deny`].
     pub when_down: BucketMode,
 }
 
-/// The store of live sessions that nodes share.
+/// The store of live sessions shared by the nodes.
 pub enum SharedStore {
     /// The ledger's PostgreSQL.
     Postgres(PostgresUrl),
@@ -65,11 +65,11 @@ pub enum SharedStore {
 pub struct RedisSettings {
     /// The servers.
     pub servers: Servers,
-    /// The ledger's PostgreSQL, which takes the place of Redis while that is out of reach; `None` if the ledger is in SQLite.
+    /// The ledger's PostgreSQL, which serves while Redis is unreachable; `None` if the ledger is in SQLite.
     pub standby: Option<PostgresUrl>,
-    /// The number of replicas that must have an admission before it is answered.
+    /// The number of replicas that must have an admission before the answer.
     pub wait_replicas: u32,
-    /// The most sessions whose pool a node remembers, of about 150 bytes each.
+    /// The most sessions, of about 150 bytes each, whose pool a node remembers.
     pub sessions_remembered_max: usize,
 }
 
@@ -79,7 +79,7 @@ impl Settings {
         matches!(self.topology, Topology::Shared(SharedSettings { store: SharedStore::Redis(_), .. }))
     }
 
-    /// The most events that may wait in the journal, as a size in memory.
+    /// Returns `journal_events_max` as a size in memory.
     pub(crate) fn journal_size(&self) -> usize {
         usize::try_from(self.journal_events_max).unwrap_or(usize::MAX)
     }

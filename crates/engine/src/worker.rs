@@ -1,7 +1,7 @@
-//! Background work: the driver of all workers, with timers, wake-ups, failures and shutdown.
+//! Background work: the driver of all workers, with timers, wake-ups, retries and shutdown.
 //!
-//! A worker reads the state as it is, does at most a batch, and says whether more is left. A notification and the timer run
-//! the same code.
+//! A worker reads the current state, does at most one batch, and reports the work left. A wake-up and the
+//! timer run the same code, so a lost or spurious wake-up is harmless.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -14,28 +14,30 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::with_causes;
 
-/// The first pause after a failure; it doubles with each, up to [`RETRY_PAUSE_MAX`].
+/// The first pause before a retry. The backoff doubles with each failure, up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
+/// The longest pause before a retry.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// The longest last round of a worker at the stop.
+/// The longest last round of a worker at shutdown.
 const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
 
-/// The state of a worker after a batch.
+/// The work left after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing is left.
     Idle,
     /// More is left: the next batch follows at once.
     More,
-    /// More is left, and other work goes first for so long, unless the worker is hurried.
+    /// More is left and may wait for this long, unless [`Worker::hurried`] returns earlier. Other work goes
+    /// first.
     Defer(Duration),
 }
 
 /// One kind of background work.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// The reason for which a batch fails. The driver logs the error and tries again.
+    /// The reason why a batch failed. The driver logs the error and retries.
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Returns the name of the worker in the log.
@@ -47,7 +49,7 @@ pub trait Worker: Send + Sync + 'static {
     /// Does at most one batch.
     async fn activate(&self) -> Result<Progress, Self::Error>;
 
-    /// Returns whether the worker has to finish all batches at the stop. Otherwise one batch is enough.
+    /// Returns whether the worker has to finish every batch at shutdown. By default a single batch is enough.
     fn must_finish(&self) -> bool {
         false
     }
@@ -57,13 +59,13 @@ pub trait Worker: Send + Sync + 'static {
         std::future::pending().await
     }
 
-    /// Waits until somebody waits for deferred work.
+    /// Waits until deferred work becomes urgent.
     async fn hurried(&self) {
         std::future::pending().await
     }
 }
 
-/// A set of workers that start one by one and stop together.
+/// A set of workers, started separately and stopped together.
 pub struct WorkerSet {
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -91,12 +93,12 @@ impl WorkerSet {
         self.tasks.spawn_on(drive(worker, self.stop.clone()), runtime);
     }
 
-    /// Returns the token that is cancelled at the stop.
+    /// Returns the token that is cancelled at shutdown.
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Stops every worker after its last round, and waits for all of them.
+    /// Stops every worker after its last round, and waits for the workers to end.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -141,7 +143,10 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
         }
     }
     if tokio::time::timeout(LAST_ROUND_MAX, finish(&worker)).await.is_err() {
-        tracing::error!(worker = worker.name(), "a worker did not finish in time");
+        tracing::error!(
+            worker = worker.name(),
+            "a worker did not finish within 10 s of the stop: its remaining work is left"
+        );
     }
 }
 
@@ -155,8 +160,8 @@ async fn finish(worker: &impl Worker) {
     }
 }
 
-/// Does one batch; none if it failed. A panic fails a batch and not the worker. The log tells of the first failure, and of
-/// those that follow it (`was_failing`) at the level `debug`.
+/// Does one batch. Returns `None` if the batch failed; a panic fails the batch, not the worker. The first
+/// failure is logged as an error, and failures after it (`was_failing`) at the level `debug`.
 async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Progress> {
     match AssertUnwindSafe(worker.activate()).catch_unwind().await {
         Ok(Ok(left)) => Some(left),

@@ -1,5 +1,5 @@
-//! Work that goes on behind the requests: one file for each task. To add a worker, implement [`Worker`](crate::Worker) and
-//! start it in `running`.
+//! Background workers, a file for each. To add a worker, implement [`Worker`](crate::Worker) and start it in
+//! `running`.
 
 mod commit_runtime;
 mod drain;

@@ -1,3 +1,5 @@
+//! A waiter wakes at its own commit, and backpressure applies only to a journal past half.
+
 use std::time::Instant;
 
 use futures_util::FutureExt;
@@ -9,7 +11,7 @@ use super::{Commits, KEEPING_UP_WAIT_MAX, Overtaken};
 /// A bucket's share of the first half of the journal.
 const SHARE: u64 = 4;
 
-/// How many events that half takes.
+/// The number of events in the first half of the journal.
 const HALF: u64 = SHARE * BUCKETS as u64;
 
 fn commits() -> Commits {

@@ -1,3 +1,5 @@
+//! Ends of sessions reach every listener of the session, and no others.
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The time that goes with a pool.
+//! The registry's time for a pool.
 
 use seatkeeper_core::{PoolId, RegistryTime};
 
@@ -6,8 +6,8 @@ use super::Engine;
 use crate::error::Error;
 
 impl Engine {
-    /// The approximate time of the registry that serves `pool` now, read from no other store. While no registry
-    /// serves the pool, the time is that of the registry of capacities.
+    /// Returns the approximate time of the registry that serves `pool`. While no registry serves the pool,
+    /// the time is that of the registry of capacities.
     pub async fn time_for(&self, pool: &PoolId) -> Result<RegistryTime, Error> {
         let serving = self.backend(pool.kind, pool.bucket());
         let backend = serving.unwrap_or_else(|_| self.registries.for_capacities());

@@ -1,4 +1,5 @@
-//! Looks up sessions that are no longer live, in the ledger.
+//! Looks up ended sessions in the ledger. A session missing from the registry but live in the ledger is never
+//! reported as over: the registry has lost memory and must be rebuilt.
 
 use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
 use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
@@ -29,30 +30,33 @@ impl EndedSession {
 }
 
 impl Engine {
-    /// How a session ended that the registry does not have for this caller; none if it never was, or is not the
-    /// caller's. A registry that has not what is live on record has lost it, and then there is no answer.
+    /// Returns the end of a session that the registry does not have for this caller; `None` if the session
+    /// never existed or is out of the caller's reach. If the session is live in the ledger but missing from
+    /// the registry, the registry has lost memory: the bucket is suspected and the result is
+    /// `Err(NotServing)`.
     pub(super) async fn past(&self, id: SessionId, who: &Authority) -> Result<Option<EndedSession>, Error> {
-        // Of the look at the registry below, unless it is raised in between.
+        // The epoch before the look at the registry below. `suspect` has no effect if the bucket is raised in
+        // between.
         let epoch = self.lease.epoch(id.bucket());
         let Some(FoundSession { record, is_alone }) = self.found(id, who).await? else { return Ok(None) };
         if let Some(past) = EndedSession::of(&record) {
             return Ok(Some(past));
         }
         if is_alone {
-            // With the return of the registry it is over.
+            // A node-local session is over once the registry is back.
             return Ok(Some(EndedSession::expired(record.session.last_heartbeat)));
         }
         let kind = record.pool.kind;
         let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);
         if let Some(live) = self.live(id, &anyone).await? {
             if who.covers(&live.pool, &live.session) {
-                // The registry found it only now.
+                // The session is live after all: the registry had not found it before.
                 return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
             }
-            // The caller is no longer one of those who share it.
+            // The caller does not share the session any more.
             return Ok(None);
         }
-        // It may have ended since the record was read.
+        // The session may have ended after the first read of the record.
         if let Some(past) = self.record(id, who).await?.as_ref().and_then(EndedSession::of) {
             return Ok(Some(past));
         }
@@ -63,8 +67,8 @@ impl Engine {
         Err(RegistryError::NotServing { bucket: id.bucket() }.into())
     }
 
-    /// A heartbeat while no registry serves the session's bucket: whoever is live on record is, for nothing ends
-    /// before one serves again, and then each has a full TTL.
+    /// Answers a heartbeat while no registry serves the session's bucket. A session live in the ledger is
+    /// renewed: no session ends until a registry serves again, and a rebuild gives each session a full TTL.
     pub(super) async fn beat_on_record(
         &self,
         id: SessionId,
@@ -74,21 +78,21 @@ impl Engine {
         let Some(record) =
             found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
         else {
-            // It may be in a journal that cannot be read now.
+            // The session may be in a journal that is unreadable at present.
             return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
         };
         if let Some(past) = EndedSession::of(&record) {
             return Ok(HeartbeatOutcome::Ended(past));
         }
         let (session, pool) = (record.session, record.pool);
-        // No registry tells the time; nothing is decided by this one.
+        // The wall clock stands in for the registry's time. No decision rests on it.
         let now = wall_clock::registry_now();
         let (expires, expires_in) = (now + session.ttl, session.ttl);
         let session = Session { last_heartbeat: now, ..session };
         Ok(HeartbeatOutcome::Renewed(Box::new(Live { session, pool, expires, expires_in })))
     }
 
-    /// Finds a session, all that happened to it until now included; `None` if it never was, or is not the caller's.
+    /// Finds a session with every event until now; `None` if no session of the caller has this id.
     async fn found(&self, id: SessionId, who: &Authority) -> Result<Option<FoundSession>, Error> {
         for kind in kinds(who) {
             self.on_record(*kind, id.bucket()).await?;
@@ -97,7 +101,8 @@ impl Engine {
         Ok(found.filter(|found| who.covers(&found.record.pool, &found.record.session)))
     }
 
-    /// Returns the record of a session with every event until now; `None` if no session of the caller has this id.
+    /// Returns the record of a session with every event until now; `None` if no session of the caller has
+    /// this id.
     pub async fn record(&self, id: SessionId, who: &Authority) -> Result<Option<SessionRecord>, Error> {
         for kind in kinds(who) {
             self.on_record(*kind, id.bucket()).await?;

@@ -1,9 +1,10 @@
-//! An outage of the ledger, as this node sees it.
+//! Detects an outage of the ledger, from this node's point of view.
 
 use super::Engine;
 
 impl Engine {
-    /// Returns whether the ledger did not answer lately: the last commit failed, or the last reading of the buckets' rows.
+    /// Returns whether the ledger failed to answer lately: the last commit or the last reading of the
+    /// buckets' rows failed.
     pub fn is_ledger_away(&self) -> bool {
         self.are_records_failing() || !self.lease.reaches_ledger()
     }

@@ -1,28 +1,29 @@
-//! Whether a bucket's server can be reached, told by how it went for a while and not by single calls.
+//! The circuit breaker of a bucket's registry. The breaker opens after a period of failures and closes after
+//! a period of successes; a single call never changes the state.
 
 use std::time::{Duration, Instant};
 
-/// For how long every try has failed when a server counts as out of reach.
+/// The breaker opens when every probe has failed for this time.
 const OPENS_AFTER: Duration = Duration::from_secs(3);
 
-/// For how long every try has gone well when it counts as back: three tries of a probe.
+/// The breaker closes when every probe has succeeded for this time: three probes.
 const CLOSES_AFTER: Duration = Duration::from_secs(1);
 
-/// What the latest tries of one server tell.
+/// The state of one circuit breaker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaker {
     is_open: bool,
-    /// Since when every try told the opposite.
+    /// The start of the unbroken series of probes against the present state.
     against_since: Option<Instant>,
 }
 
 impl Breaker {
-    /// Whether the server counts as out of reach.
+    /// Returns whether the registry counts as unreachable.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Notes how a try went, and says whether that changed anything.
+    /// Notes the result of a probe. Returns whether the breaker opened or closed.
     pub(super) fn note(&mut self, went_well: bool, now: Instant) -> bool {
         if went_well != self.is_open {
             self.against_since = None;

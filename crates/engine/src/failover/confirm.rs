@@ -1,4 +1,5 @@
-//! Reads which epoch each bucket is in, and tells the others that this node lives.
+//! Reads the epoch of each bucket from the ledger and renews the lease. Each reading also writes this node's
+//! row, as a sign of life for the cluster.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,18 +16,20 @@ use crate::commits::Commits;
 use crate::error::{Error, with_causes};
 use crate::worker::{Progress, Worker};
 
-/// How long the ledger may take. Past it, it counts as out of reach.
+/// Timeout of a reading. After it, the ledger counts as unreachable.
 const READING_MAX: Duration = Duration::from_secs(1);
 
-/// A reading that takes longer is one of a ledger that may be lost: the other nodes are told before this node's lease is over.
+/// A reading slower than this may end in a lost ledger. The node then reports the ledger as late, early
+/// enough for the cluster to know before the node's lease is over.
 const READING_LATE: Duration = Duration::from_millis(400);
 
-/// When the buckets were asked for, the nodes, and the rows of buckets.
+/// The instant before the buckets were read, the nodes, and the rows of the buckets.
 type Reading = (Instant, Vec<KnownNode>, Vec<BucketRow>);
 
+/// The worker that reads the ledger.
 pub(crate) struct Confirm {
     pub(crate) lease: Arc<EpochLease>,
-    /// Those of the registries that are rebuilt.
+    /// The ledger's progress for every registry under failover.
     pub(crate) commits: Vec<Arc<Commits>>,
     pub(crate) membership: Arc<Membership>,
 }
@@ -69,7 +72,7 @@ impl Worker for Confirm {
 }
 
 impl Confirm {
-    /// Reads within [`READING_MAX`], and tells the lease if that takes long.
+    /// Reads within [`READING_MAX`]. Reports a late ledger to the lease after [`READING_LATE`].
     async fn read_in_time(&self) -> Result<Result<Reading, seatkeeper_ledger::Error>, Elapsed> {
         let mut reading = std::pin::pin!(self.membership.read());
         if let Ok(read) = tokio::time::timeout(READING_LATE, &mut reading).await {
@@ -92,7 +95,7 @@ impl Confirm {
             rows.iter().filter(is_new).map(|row| (row.bucket, row.epoch)).collect();
         self.lease.confirm(began, nodes, rows);
         for (bucket, epoch) in raised {
-            // Whoever waits in an older epoch waits in vain.
+            // Fails the waits of older epochs.
             let begun = Receipt { bucket, epoch, position: 0 };
             for commits in &self.commits {
                 commits.advance(begun);

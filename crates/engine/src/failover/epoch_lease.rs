@@ -1,9 +1,11 @@
-//! The lease on the epochs: which epoch and mode each bucket has, and until when this node may answer by that.
+//! The lease on the epochs: each bucket's epoch and mode, and the time until which this node may answer in
+//! that epoch.
 //!
-//! Invariant: a node answers by an epoch only within [`LEASE`] of an instant at which nobody can have raised it. The
-//! ledger vouches for that when it is read ([`EpochLease::confirm`]). While the ledger is out of reach, the other nodes
-//! do ([`EpochLease::vouch`]): nobody raises an epoch without the ledger. A lease that is over is given back only by
-//! the ledger, since an epoch may have been raised meanwhile.
+//! Invariant: a node answers in an epoch only within [`LEASE`] of an instant at which the epoch was certainly
+//! current. A reading of the ledger proves the epoch ([`EpochLease::confirm`]). While the ledger is
+//! unreachable for all nodes, the roll call proves it ([`EpochLease::vouch`]): no node can raise an epoch
+//! without the ledger. Only the ledger restores a lapsed lease, since an epoch may have been raised
+//! meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,18 +24,18 @@ use crate::error::Unready;
 /// The longest wait of an answer for a renewal of the lease.
 const RENEWAL_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// The epochs and modes of all buckets by the latest reading of the ledger, with a lease on them.
+/// The epochs and modes of all buckets by the latest reading of the ledger, with a lease on the epochs.
 pub(crate) struct EpochLease {
-    /// `None` on a server that is the only one: no other node ever changes anything.
+    /// `None` on a single server: no other node can raise an epoch.
     shared: Option<Shared>,
 }
 
-/// The epochs that the registries of a node demand of each bucket.
+/// The epochs in which this node's registries serve the buckets.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
     /// The epochs in which the configured registry serves.
     pub(crate) main: Arc<Epochs>,
-    /// The epochs in which the standby serves in its place.
+    /// The epochs in which the standby serves in place of the configured registry.
     pub(crate) standby: Arc<Epochs>,
     /// The epochs of all buckets in every mode.
     pub(crate) all: Arc<Epochs>,
@@ -47,14 +49,14 @@ struct Shared {
     nodes: Mutex<Arc<[KnownNode]>>,
     term: watch::Sender<Term>,
     reading_wanted: Notify,
-    /// Suspected buckets, each with the epoch in which it was suspected.
+    /// Suspected buckets, each with its epoch at the time of the suspicion.
     suspects: Mutex<BTreeMap<Bucket, u64>>,
 }
 
 /// The state of the lease.
 #[derive(Clone, Copy, Debug, Default)]
 struct Term {
-    /// The latest instant at which the ledger, or all other nodes, vouched for the epochs.
+    /// The latest instant at which the ledger, or all other nodes, proved the epochs.
     vouched: Option<Instant>,
     /// The latest reading of the ledger failed.
     is_without_ledger: bool,
@@ -71,13 +73,13 @@ impl Term {
 }
 
 impl EpochLease {
-    /// The lease of a server that is the only one: it never ends.
+    /// Returns the lease of a single server, which never ends.
     pub(crate) fn unshared() -> Self {
         Self { shared: None }
     }
 
-    /// The lease of a node among others. `known` holds the epochs that the registries demand, and starts empty. With
-    /// `needs_ledger`, nothing is served where the ledger is out of reach.
+    /// Returns the lease of a node in a cluster. `known` holds the epochs demanded by the registries, and
+    /// starts empty. With `needs_ledger`, the node is not ready while the ledger is unreachable.
     pub(crate) fn shared(known: Known, reach: Arc<Reach>, needs_ledger: bool) -> Self {
         let shared = Shared {
             known,
@@ -92,13 +94,14 @@ impl EpochLease {
         Self { shared: Some(shared) }
     }
 
-    /// The epoch in which calls on a bucket are made now; [`Epochs::NONE`] if it is not served or the lease is over.
+    /// Returns the epoch for calls on a bucket; [`Epochs::NONE`] if no registry serves the bucket or the
+    /// lease has lapsed.
     pub(crate) fn epoch(&self, bucket: Bucket) -> u64 {
         self.shared.as_ref().map_or(Epochs::NONE, |shared| shared.known.served(bucket))
     }
 
-    /// Checks that the lease covers `epoch`, in which a call on the bucket was answered. Waits until the lease is renewed
-    /// if need be, up to [`RENEWAL_WAIT_MAX`].
+    /// Checks that the lease covers `epoch`, in which a call on the bucket was answered. Waits for a renewal
+    /// if the lease is over, up to [`RENEWAL_WAIT_MAX`].
     pub(crate) async fn check(&self, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         if !shared.term.borrow().holds(Instant::now()) {
@@ -107,8 +110,8 @@ impl EpochLease {
         if shared.known.served(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
     }
 
-    /// Notes that a registry has lost memory of a bucket in this epoch, or contradicts the ledger: the bucket is rebuilt,
-    /// unless it has left the epoch.
+    /// Notes that a registry has lost memory of a bucket in this epoch, or contradicts the ledger. The bucket
+    /// is rebuilt, unless its epoch has been raised meanwhile.
     pub(crate) fn suspect(&self, bucket: Bucket, epoch: u64) {
         if let Some(shared) = &self.shared {
             tracing::warn!(
@@ -119,14 +122,15 @@ impl EpochLease {
         }
     }
 
-    /// Asks for the rows to be read again, because one of them has changed.
+    /// Requests another reading of the rows, because a row has changed.
     pub(crate) fn read_again(&self) {
         if let Some(shared) = &self.shared {
             shared.reading_wanted.notify_one();
         }
     }
 
-    /// Returns `Err` with the reason if this node should not be asked at present; `None` on a server that is the only one.
+    /// Returns `Err` with the reason if this node should get no requests at present; `None` on a single
+    /// server.
     pub(crate) fn readiness(&self) -> Option<Result<(), Unready>> {
         let shared = self.shared.as_ref()?;
         let (rows, unreachable) = (self.rows(), shared.reach.unreachable());
@@ -150,14 +154,14 @@ impl EpochLease {
         self.shared.as_ref().is_none_or(|shared| shared.term.borrow().holds(Instant::now()))
     }
 
-    /// Returns whether the latest try to read the rows succeeded.
+    /// Returns whether the latest reading of the rows succeeded.
     pub(crate) fn reaches_ledger(&self) -> bool {
         self.shared.as_ref().is_none_or(|shared| !shared.term.borrow().is_without_ledger)
     }
 
-    /// Returns whether this node reports the ledger as lost on the roll: the latest reading failed, or the present reading takes
-    /// long. The report comes earlier than [`reaches_ledger`](Self::reaches_ledger) changes, so that every node has reported
-    /// before a lease is over.
+    /// Returns whether this node reports the ledger as lost on the roll: the latest reading failed, or the
+    /// present reading takes long. The report comes before [`reaches_ledger`](Self::reaches_ledger) changes,
+    /// so that every node has reported before a lease is over.
     pub(super) fn misses_ledger(&self) -> bool {
         let Some(shared) = &self.shared else { return false };
         let term = shared.term.borrow();
@@ -171,14 +175,14 @@ impl EpochLease {
         }
     }
 
-    /// The mode of a bucket.
+    /// Returns the mode of a bucket.
     pub(crate) fn mode(&self, bucket: Bucket) -> BucketMode {
         let Some(shared) = &self.shared else { return BucketMode::Registry };
         let mode = shared.rows.lock().get(usize::from(bucket.number())).map(|row| row.mode);
         mode.unwrap_or(BucketMode::Registry)
     }
 
-    /// The rows as they were last read, in the order of buckets; none yet.
+    /// Returns the rows of the latest reading, in the order of buckets; empty before the first reading.
     pub(super) fn rows(&self) -> Arc<[BucketRow]> {
         self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.rows.lock()))
     }
@@ -188,14 +192,14 @@ impl EpochLease {
         self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
     }
 
-    /// Takes the buckets that were suspected since the last call, each with the epoch in which it was suspected.
+    /// Takes the buckets suspected since the last call, each with its epoch at the time of the suspicion.
     pub(super) fn take_suspects(&self) -> BTreeMap<Bucket, u64> {
         self.shared
             .as_ref()
             .map_or_else(BTreeMap::default, |shared| std::mem::take(&mut *shared.suspects.lock()))
     }
 
-    /// Takes a reading of the ledger that began at `began`: it renews the lease.
+    /// Stores a reading of the ledger that began at `began`, and renews the lease.
     pub(super) fn confirm(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
         let Some(shared) = &self.shared else { return };
         for row in &rows {
@@ -203,11 +207,11 @@ impl EpochLease {
         }
         *shared.rows.lock() = rows.into();
         *shared.nodes.lock() = nodes.into();
-        // Last: a reader of the new term must find the epochs of the same reading.
+        // The term is written last: a reader of the new term must find the epochs of the same reading.
         shared.term.send_replace(Term { vouched: Some(began), ..Term::default() });
     }
 
-    /// Notes that the ledger could not be read; says whether the reading before had succeeded.
+    /// Notes a failed reading of the ledger. Returns whether the reading before had succeeded.
     pub(super) fn not_confirmed(&self) -> bool {
         let Some(shared) = &self.shared else { return false };
         let mut is_first = false;
@@ -218,7 +222,7 @@ impl EpochLease {
         is_first
     }
 
-    /// Extends a lease that is not over: no node reached the ledger at `at`, by the roll.
+    /// Extends a lease that is not over. By the roll call, no node reached the ledger at `at`.
     pub(super) fn vouch(&self, at: Instant) {
         let Some(shared) = &self.shared else { return };
         shared.term.send_if_modified(|term| {
@@ -230,7 +234,8 @@ impl EpochLease {
         });
     }
 
-    /// Lets a lease lapse that is over: nothing is served until the ledger is read. Says whether it lapsed now.
+    /// Lets an expired lease lapse: this node serves no bucket until the next reading of the ledger. Returns
+    /// whether this call let the lease lapse.
     pub(super) fn lapse_if_over(&self) -> bool {
         let Some(shared) = &self.shared else { return false };
         shared.term.send_if_modified(|term| {
@@ -244,7 +249,7 @@ impl EpochLease {
         })
     }
 
-    /// Waits until the rows are wanted before it is time.
+    /// Waits until an early reading of the rows is requested.
     pub(super) async fn reading_wanted(&self) {
         match &self.shared {
             Some(shared) => shared.reading_wanted.notified().await,
@@ -254,7 +259,7 @@ impl EpochLease {
 }
 
 impl Known {
-    /// The epoch in which a bucket is served, by whichever registry.
+    /// Returns the epoch in which a bucket is served, by either registry.
     fn served(&self, bucket: Bucket) -> u64 {
         self.main.of(bucket).max(self.standby.of(bucket))
     }
@@ -270,7 +275,7 @@ impl Known {
         self.all.set(row.bucket, row.epoch);
     }
 
-    /// Serves nothing.
+    /// Forgets the serving epochs: no bucket is served.
     fn forget(&self) {
         for bucket in Bucket::all() {
             self.main.set(bucket, Epochs::NONE);
@@ -279,7 +284,7 @@ impl Known {
     }
 }
 
-/// The lease was not renewed in time.
+/// The lease was not renewed within [`RENEWAL_WAIT_MAX`].
 struct NotRenewed;
 
 impl Shared {
@@ -289,7 +294,7 @@ impl Shared {
         let renewed = async {
             loop {
                 self.reading_wanted.notify_one();
-                // The sender is as old as this.
+                // The sender lives as long as `self`.
                 if terms.changed().await.is_err() || terms.borrow_and_update().holds(Instant::now()) {
                     return;
                 }

@@ -1,15 +1,15 @@
-//! Buckets that leave their registry again and again.
+//! Detects flapping: buckets that leave their registry repeatedly.
 //!
-//! Each fallback and each return raises the bucket's epoch and fills a registry. A registry that takes the writes of a probe
-//! and fails under the load of a return would be filled all the time. So a bucket that falls back right after its return
-//! stays away for longer.
+//! Each fallback and each return raises the bucket's epoch and fills a registry. A registry that accepts the
+//! writes of a probe but fails under the load of a return would be filled again and again. A bucket that
+//! falls back right after its return therefore stays away for longer.
 
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 
-/// A fallback within this time after the return from the last one is a repeated fallback. A circuit breaker takes 3 s of it
+/// A fallback within this time of the last return is a repeated fallback. The circuit breaker takes 3 s of it
 /// to open.
 const REPEATED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -30,7 +30,7 @@ impl Default for Fallbacks {
 }
 
 impl Fallbacks {
-    /// Notes the modes of the buckets at `now`. Returns the buckets whose latest fallback is a repeated one.
+    /// Notes the modes of the buckets at `now`. Returns the buckets with a repeated latest fallback.
     pub(super) fn note(&mut self, rows: &[BucketRow], now: Instant) -> BucketSet {
         for row in rows {
             if let Some(fallback) = self.0.get_mut(usize::from(row.bucket.number())) {

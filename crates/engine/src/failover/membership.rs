@@ -1,4 +1,5 @@
-//! This node among the others: as the ledger knows them, and while the ledger is away, as Redis does.
+//! Membership of this node in the cluster: its row in the ledger, and its entry on the roll in Redis while
+//! the ledger is unreachable. A node with a lease always counts as live.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,34 +14,35 @@ use uuid::Uuid;
 
 use super::{LEASE, Reach};
 
-/// A node counts as live for this time after it was last seen. Longer than a lease: a node with a lease is live.
+/// A node counts as live for this time after its last sign of life. Longer than [`LEASE`]: a node with a
+/// lease is live.
 const LIVE: Span = Span::from_secs(5);
 
-/// A node that was seen within this time, and has not left, may still answer by a lease that other nodes vouch for.
+/// A node without a farewell, seen within this time, may still answer by a lease extended by other nodes.
 const NAMED: Span = Span::from_secs(60);
 
-/// Time limit for Redis's answer to a roll call.
+/// Timeout of a roll call in Redis.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// This node among the others.
+/// This node as a member of the cluster.
 pub(crate) struct Membership {
     id: Uuid,
     name: String,
     ledger: Ledger,
     reach: Arc<Reach>,
-    /// The roll in Redis; `None` where there is no Redis.
+    /// The roll in Redis; `None` without Redis.
     roll: Option<RollCall>,
-    /// This node raises epochs now, so its entry on the roll says that the ledger is in reach.
+    /// This node is raising epochs. Its entry on the roll says that the ledger is reachable.
     is_raising: AtomicBool,
 }
 
 impl Membership {
-    /// The membership of a node that goes by `name` for people.
+    /// Returns the membership of a node. `name` is for people.
     pub(crate) fn new(name: String, ledger: Ledger, reach: Arc<Reach>, roll: Option<RollCall>) -> Self {
         Self { id: Uuid::new_v4(), name, ledger, reach, roll, is_raising: AtomicBool::new(false) }
     }
 
-    /// The node's id, new in each run of the process.
+    /// Returns the node's id, new in each run of the process.
     pub(crate) fn id(&self) -> Uuid {
         self.id
     }
@@ -54,10 +56,11 @@ impl Membership {
         NodeRow { id: self.id, name: self.name.clone(), unreachable: self.reach.unreachable() }
     }
 
-    /// Writes this node's row in the ledger, and returns every remembered node, the buckets, and when those were asked for.
+    /// Writes this node's row in the ledger. Returns the instant before the buckets were read, every
+    /// remembered node, and the buckets.
     ///
-    /// The row is committed before the buckets are read, so a node that raises an epoch afterwards sees this node and waits
-    /// for its lease.
+    /// The row is committed before the buckets are read: a node raising an epoch afterwards sees this node
+    /// and waits for the end of this node's lease.
     pub(super) async fn read(&self) -> Result<(Instant, Vec<KnownNode>, Vec<BucketRow>), Error> {
         let row = self.row();
         loop {
@@ -68,26 +71,27 @@ impl Membership {
         }
     }
 
-    /// Returns whether no other node may still answer by an older epoch. A node that starts later reads the new one.
+    /// Returns whether no other node may still answer in an older epoch. A node starting later reads the new
+    /// epoch.
     pub(super) async fn is_only_node(&self) -> Result<bool, Error> {
         Ok(self.seen().await?.iter().all(|node| node.row.id == self.id))
     }
 
-    /// Announces on the roll that this node reaches the ledger, until [`raise_ends`](Self::raise_ends). Meanwhile no other
-    /// node extends its epoch lease by an earlier entry of this node.
+    /// Announces on the roll that this node reaches the ledger, until [`raise_ends`](Self::raise_ends).
+    /// Meanwhile an earlier entry of this node extends no lease.
     pub(super) async fn raise_begins(&self) {
         self.is_raising.store(true, Ordering::SeqCst);
-        // A node that does not hear of it has no fresh word of this node either, and its lease ends.
+        // A node without the announcement has no fresh entry of this node either: its lease ends.
         self.roll_call(true).await;
     }
 
-    /// Ends what [`raise_begins`](Self::raise_begins) began.
+    /// Ends the announcement of [`raise_begins`](Self::raise_begins).
     pub(super) fn raise_ends(&self) {
         self.is_raising.store(false, Ordering::SeqCst);
     }
 
-    /// Answers the roll call in Redis. If this node and every node of `named` say that the ledger is out of their reach,
-    /// returns since when nobody can have reached it.
+    /// Answers the roll call in Redis. If this node and every node of `named` report the ledger as
+    /// unreachable, returns the instant since which no node can have reached the ledger.
     pub(super) async fn ledger_unreached_since(
         &self,
         reaches_ledger: bool,
@@ -108,7 +112,7 @@ impl Membership {
         }
     }
 
-    /// Tells the others that this node stops.
+    /// Tells the ledger and the roll that this node stops.
     pub(crate) async fn left(&self) {
         if let Err(error) = self.ledger.node_left(self.id).await {
             let error = &error as &dyn std::error::Error;
@@ -118,19 +122,19 @@ impl Membership {
             );
         }
         if let Some(roll) = &self.roll {
-            // A node that is gone without a word is forgotten within an hour.
+            // Redis forgets a node without a farewell within an hour.
             let _ = tokio::time::timeout(ANSWER_MAX, roll.leave(self.id)).await;
         }
     }
 }
 
-/// The nodes that were seen lately enough to have a lease.
+/// Returns the nodes that were seen recently enough to have a lease.
 pub(super) fn live(nodes: &[KnownNode]) -> Vec<&NodeRow> {
     nodes.iter().filter(|node| node.seen_ago < LIVE).map(|node| &node.row).collect()
 }
 
-/// The instant since which nobody can have reached the ledger, by a roll call that began at `began`; none if a node may
-/// reach it, or does not answer.
+/// Returns the instant since which no node can have reached the ledger, by a roll call that began at `began`;
+/// `None` if a node may reach the ledger, or does not answer.
 fn unreached_since(
     began: Instant,
     own: Uuid,

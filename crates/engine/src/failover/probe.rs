@@ -1,4 +1,5 @@
-//! Looks how the buckets are in the registry, and what must be done about it.
+//! Probes the condition of the buckets in the registry, and queues rebuilds. Only the ledger's rows and the
+//! votes of all nodes decide about a bucket's mode; the view of one node never does.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,27 +19,28 @@ use super::{EpochLease, POLL_INTERVAL};
 use crate::error::Error;
 use crate::worker::{Progress, Worker};
 
-/// For how long more than half of the nodes must have reached a registry again before a bucket that fell back right
-/// after its last return goes back to it. Any other bucket returns at once, because nobody admits devices during a fallback.
+/// A bucket with repeated fallbacks returns to its registry once more than half of the nodes have reached the
+/// registry for this time. Any other bucket returns at once, because devices are not admitted during a
+/// fallback.
 const BACK_AFTER: Duration = Duration::from_secs(10);
 
-/// For how long more than half of them have not reached it when it counts as lost. Those who reach it, if there are
-/// any, had their turn by then.
+/// A registry counts as lost once more than half of the nodes have not reached it for this time. The nodes in
+/// the minority had time to act before.
 const LOST_AFTER: Duration = Duration::from_secs(20);
 
-/// A node takes itself out after more than half of the buckets were not served for this time. A rebuild on an
-/// idle machine is over before.
+/// A node is unready once more than half of the buckets were not served for this time. A rebuild on an idle
+/// machine takes less.
 const UNSERVED_AFTER: Duration = Duration::from_secs(3);
 
-/// Which buckets' registry this node reaches, and how many buckets are served.
+/// The buckets whose registry this node reaches, and the share of buckets not served.
 pub(crate) struct Reach {
     breakers: Mutex<Box<[Breaker]>>,
-    /// Since when more than half of the buckets are not served.
+    /// The instant since which more than half of the buckets are not served.
     mostly_unserved_since: Mutex<Option<Instant>>,
 }
 
 impl Default for Reach {
-    /// All, until it is known better.
+    /// Returns the reach of a node before its first probe: every breaker is closed.
     fn default() -> Self {
         let breakers = (0..BUCKETS).map(|_| Breaker::default()).collect();
         Self { breakers: Mutex::new(breakers), mostly_unserved_since: Mutex::default() }
@@ -46,7 +48,7 @@ impl Default for Reach {
 }
 
 impl Reach {
-    /// Those that it does not reach.
+    /// Returns the buckets whose registry is unreachable from this node.
     pub(crate) fn unreachable(&self) -> BucketSet {
         let breakers = self.breakers.lock();
         Bucket::all()
@@ -61,13 +63,14 @@ impl Reach {
         self.mostly_unserved_since.lock().is_some_and(|since| since.elapsed() >= UNSERVED_AFTER)
     }
 
-    /// Notes how many buckets are not served.
+    /// Notes the number of buckets not served.
     fn note_unserved(&self, unserved: usize, now: Instant) {
         let mut since = self.mostly_unserved_since.lock();
         *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
     }
 
-    /// Notes which buckets are reached; says how many went out of reach now, and how many came back.
+    /// Notes the reached buckets. Returns the number of newly opened breakers, and the number of newly closed
+    /// breakers.
     fn note(&self, reached: BucketSet, now: Instant) -> (usize, usize) {
         let mut breakers = self.breakers.lock();
         let (mut lost, mut back) = (0, 0);
@@ -80,6 +83,7 @@ impl Reach {
     }
 }
 
+/// The worker that probes the registry.
 pub(crate) struct Probe {
     rebuilt: RebuildTargets,
     lease: Arc<EpochLease>,
@@ -87,12 +91,13 @@ pub(crate) struct Probe {
     needs: Arc<RebuildQueue>,
     when_down: BucketMode,
     fallbacks: Mutex<Fallbacks>,
-    /// Of which buckets more than half of the nodes reach the registry, and of which they do not.
+    /// Buckets with a registry reached by more than half of the nodes. `cut`: with a registry unreachable for
+    /// more than half.
     reached: Mutex<Lasting>,
     cut: Mutex<Lasting>,
 }
 
-/// Since when each bucket is in a set without a break.
+/// The instant since which each bucket has been in a set without a break.
 struct Lasting(Box<[Option<Instant>]>);
 
 impl Lasting {
@@ -100,7 +105,7 @@ impl Lasting {
         Self((0..BUCKETS).map(|_| None).collect())
     }
 
-    /// Those of `now_in` that have been in for so long.
+    /// Notes the buckets of a set at `now`. Returns the buckets that have been in the set for `time`.
     fn note(&mut self, now_in: BucketSet, now: Instant, time: Duration) -> BucketSet {
         let lasts = |(bucket, since): (Bucket, &mut Option<Instant>)| {
             if !now_in.contains(bucket) {
@@ -148,7 +153,8 @@ impl Worker for Probe {
             self.needs.set(needs);
         }
         if self.lease.holds() {
-            // Clients can heartbeat at this node, so silent sessions may expire. Without a renewal the bucket lease runs out.
+            // Clients can heartbeat at a node with a lease, so silent sessions may expire. Without renewals a
+            // bucket's lease runs out.
             if let Err(error) = self.rebuilt.main.renew_leases().await {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
@@ -161,7 +167,7 @@ impl Worker for Probe {
 }
 
 impl Probe {
-    /// `when_down` is the mode of buckets whose registry is out of reach.
+    /// Returns a probe. `when_down` is the mode of buckets whose registry is unreachable.
     pub(crate) fn new(
         rebuilt: RebuildTargets,
         lease: Arc<EpochLease>,
@@ -173,7 +179,7 @@ impl Probe {
         Self { rebuilt, lease, reach, needs, when_down, fallbacks: Mutex::default(), reached, cut }
     }
 
-    /// The buckets whose registry this node reaches, and not one that the others have left.
+    /// Returns the buckets whose registry this node reaches, except on a superseded server.
     fn reached(&self, conditions: &[Condition]) -> BucketSet {
         let rows = self.lease.rows();
         let is_reached = |condition: &&Condition| {
@@ -183,7 +189,7 @@ impl Probe {
         conditions.iter().filter(is_reached).map(|condition| condition.bucket).collect()
     }
 
-    /// What must be done; none if that cannot be told, for the ledger is out of reach.
+    /// Returns the rebuilds to do; `None` while the ledger is unreachable, since the rows may be stale.
     fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
         let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
         let nodes = live(&nodes);

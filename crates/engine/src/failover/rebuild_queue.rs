@@ -1,4 +1,5 @@
-//! Which buckets must be rebuilt, and for what.
+//! Decides for each bucket if it must be rebuilt, and queues the rebuilds. A bucket changes its mode only by
+//! a majority of nodes. A new reason for a rebuild is a field of [`Seen`] and a case of [`Seen::need`].
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -13,39 +14,41 @@ use tokio::sync::Notify;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RebuildTask {
     pub(super) bucket: Bucket,
-    /// The bucket's epoch in the ledger when the need was seen.
+    /// The bucket's epoch in the ledger when the task was made.
     pub(super) epoch: u64,
-    /// Its mode.
+    /// The bucket's mode in `epoch`.
     pub(super) from: BucketMode,
-    /// The mode of the next one.
+    /// The bucket's mode in the next epoch.
     pub(super) mode: BucketMode,
-    /// The server that is to serve in mode `registry`; in the others, the one that last did.
+    /// The server to serve in mode `registry`. In other modes, the last server in use.
     pub(super) identity: Option<Identity>,
-    /// Whether the bucket looks well all the same.
+    /// The bucket is suspected of lost memory, and is rebuilt although its condition looks healthy.
     pub(super) is_suspect: bool,
 }
 
-/// What is seen of a bucket from here.
+/// The state of a bucket from this node's point of view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) row: &'a BucketRow,
-    /// How it is in the registry that is configured.
+    /// The bucket's condition in the configured registry.
     pub(super) condition: &'a Condition,
-    /// How it is in the one that takes its place, where somebody had to look.
+    /// The bucket's condition in the standby, if the standby was probed.
     pub(super) standby: Option<&'a Condition>,
-    /// More than half of the nodes cannot reach its registry.
+    /// More than half of the nodes cannot reach the bucket's registry.
     pub(super) is_cut: bool,
-    /// More than half of them reach it, and have for long if the bucket falls back repeatedly.
+    /// More than half of the nodes reach the registry. After repeated fallbacks: have reached it for
+    /// `BACK_AFTER`.
     pub(super) is_back: bool,
-    /// More than half of them have not reached it for long.
+    /// More than half of the nodes have not reached the registry for long.
     pub(super) is_lost: bool,
     pub(super) is_suspect: bool,
     /// The circuit breaker of this node is open.
     pub(super) is_tripped: bool,
 }
 
-/// Returns whether the reached server is an old primary: the ledger names another server, and the bucket's head here is of an
-/// older epoch. This node must not rebuild the bucket on the old primary, which other nodes may not reach.
+/// Returns whether the reached server is an old primary: the ledger names another server, and the bucket's
+/// head on the reached server is of an older epoch. A rebuild on an old primary would invite split brain,
+/// since other nodes may not reach it.
 pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
     let Some(now_at) = &row.identity else { return false };
     let is_another =
@@ -59,15 +62,17 @@ pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
     }
 }
 
-/// Returns whether other nodes serve the bucket in a later epoch than the ledger of this node knows. Their ledger is another
-/// one: that of this node is an old primary. The bucket is theirs for as long as they renew its lease.
+/// Returns whether other nodes serve the bucket in a later epoch than this node's ledger knows. The ledger of
+/// those nodes is the current primary, and this node's ledger is an old primary. The bucket belongs to those
+/// nodes until its lease runs out.
 pub(super) fn is_outdated(row: &BucketRow, condition: &Condition) -> bool {
     let State::Serving { epoch, is_leased, .. } = condition.state else { return false };
     row.was_raised_here && epoch > row.epoch && is_leased
 }
 
 impl Seen<'_> {
-    /// What must be done; `when_down` is the mode of a bucket whose registry is out of reach.
+    /// Returns the rebuild needed by the bucket, if any. `when_down` is the mode of a bucket with an
+    /// unreachable registry.
     pub(super) fn need(&self, when_down: BucketMode) -> Option<RebuildTask> {
         let Self { row, condition, .. } = *self;
         let is_suspect = self.is_suspect;
@@ -82,19 +87,20 @@ impl Seen<'_> {
             })
         };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
-        // Where most nodes are left with it, it serves again.
+        // An old primary serves again only once most nodes have lost its successor for long.
         let may_serve = if is_superseded(row, condition) { self.is_lost } else { self.is_back };
-        // If it is out of reach from here, this node is not the one to do it.
+        // A node without a connection to the registry leaves the rebuild to other nodes.
         let is_reached = condition.state != State::Unreachable;
         let to_main = || to(BucketMode::Registry, condition.server.clone()).filter(|_| is_reached);
         match row.mode {
-            // A registry that has just come back is not left any more.
+            // A registry that has just come back keeps its buckets.
             BucketMode::Registry if self.is_cut && (!is_reached || is_superseded(row, condition)) => {
                 to(when_down, last_served())
             }
             BucketMode::Registry if is_served(row, condition) && !self.is_suspect => None,
             BucketMode::Registry if is_superseded(row, condition) || is_outdated(row, condition) => None,
-            // A registry that has just come back may be left by most nodes, and would be filled in vain.
+            // The registry is reached but the breaker is open: the registry has just come back. Most nodes
+            // may still leave it, which would waste a rebuild.
             BucketMode::Registry if self.is_tripped => None,
             BucketMode::Registry => to_main(),
             BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if may_serve && is_reached => to_main(),
@@ -113,12 +119,13 @@ impl Seen<'_> {
     }
 }
 
-/// Whether what takes the place of the bucket's registry serves it as the ledger says.
+/// Returns whether the standby serves the bucket in the ledger's epoch.
 fn is_standing_in(row: &BucketRow, standby: &Condition) -> bool {
     row.was_raised_here && matches!(standby.state, State::Serving { epoch, .. } if epoch == row.epoch)
 }
 
-/// Returns whether a bucket is served as the ledger says: by the configured registry, by the standby, or in mode `deny` by nothing.
+/// Returns whether a bucket is served as the ledger says: by the configured registry, by the standby, or in
+/// mode `deny` by nothing.
 pub(super) fn is_in_service(row: &BucketRow, condition: &Condition, standby: Option<&Condition>) -> bool {
     match row.mode {
         BucketMode::Registry => is_served(row, condition),
@@ -127,8 +134,9 @@ pub(super) fn is_in_service(row: &BucketRow, condition: &Condition, standby: Opt
     }
 }
 
-/// Returns whether the registry serves the bucket as the ledger says, from the memory that it was filled in, with a lease.
-/// A ledger that did not raise the bucket says nothing: it may have forgotten what followed.
+/// Returns whether the registry serves the bucket as the ledger says: from the memory that was filled, with a
+/// lease. The row of a ledger that did not raise the bucket is no proof: a restored or promoted ledger may
+/// have forgotten later epochs.
 fn is_served(row: &BucketRow, condition: &Condition) -> bool {
     match &condition.state {
         State::Serving { .. } if !row.was_raised_here => false,
@@ -141,8 +149,8 @@ fn is_served(row: &BucketRow, condition: &Condition) -> bool {
 }
 
 impl RebuildTask {
-    /// Whether nobody has seen to it yet, as things stand now: in the registry that is configured and, where somebody
-    /// had to look, in the one that takes its place.
+    /// Returns whether the task is still to do, by the latest row and the latest conditions. `standby` is
+    /// `None` if the standby was not probed.
     pub(super) fn is_left(
         &self,
         row: &BucketRow,
@@ -154,7 +162,7 @@ impl RebuildTask {
     }
 }
 
-/// The buckets that more than half of these nodes cannot reach.
+/// Returns the buckets that more than half of `nodes` cannot reach.
 pub(super) fn cut(nodes: &[&NodeRow]) -> BucketSet {
     let is_cut = |bucket: &Bucket| {
         let votes = nodes.iter().filter(|node| node.unreachable.contains(*bucket)).count();
@@ -163,7 +171,7 @@ pub(super) fn cut(nodes: &[&NodeRow]) -> BucketSet {
     Bucket::all().filter(is_cut).collect()
 }
 
-/// The buckets that more than half of these nodes can reach.
+/// Returns the buckets that more than half of `nodes` can reach.
 pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
     let is_reached = |bucket: &Bucket| {
         let votes = nodes.iter().filter(|node| !node.unreachable.contains(*bucket)).count();
@@ -172,7 +180,7 @@ pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
     Bucket::all().filter(is_reached).collect()
 }
 
-/// The latest list of what must be done, from who sees it to who does it.
+/// The latest list of rebuilds, from `Probe` to `Rebuilder`.
 #[derive(Default)]
 pub(crate) struct RebuildQueue {
     list: Mutex<Vec<RebuildTask>>,
@@ -191,7 +199,7 @@ impl RebuildQueue {
         }
     }
 
-    /// Whether there was nothing to do when this node last looked.
+    /// Returns whether the latest probe found no bucket to rebuild.
     pub(crate) fn are_met(&self) -> bool {
         self.are_met.load(Relaxed)
     }
@@ -201,7 +209,7 @@ impl RebuildQueue {
         std::mem::take(&mut *self.list.lock())
     }
 
-    /// Returns when there may be something on it.
+    /// Waits for a new list. Wake-ups may be spurious.
     pub(super) async fn added(&self) {
         self.added.notified().await;
     }

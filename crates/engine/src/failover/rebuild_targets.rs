@@ -1,4 +1,4 @@
-//! The registries whose buckets are rebuilt.
+//! The registries under failover: the source and the target of each rebuild.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,41 +9,41 @@ use seatkeeper_registry::{Condition, Rebuild, State};
 
 use super::{Route, route_for};
 
-/// How long a registry may take to tell how it is. Past it, it counts as out of reach.
+/// Timeout of a survey of a registry. After it, every bucket of the registry counts as unreachable.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
-/// The registries of which one serves a bucket.
+/// The registries under failover. In each mode at most one of them serves a bucket.
 #[derive(Clone)]
 pub(crate) struct RebuildTargets {
-    /// The one that is configured.
+    /// The configured registry.
     pub(crate) main: Arc<dyn Rebuild>,
-    /// Whether it is in the ledger's own database, and so is out of reach only where the ledger is.
+    /// `main` is in the ledger's own database, and so is unreachable only together with the ledger.
     pub(crate) is_ledgers: bool,
-    /// What takes its place while it is out of reach.
+    /// The registry that serves in place of `main` while `main` is unreachable.
     pub(crate) standby: Option<Arc<dyn Rebuild>>,
-    /// Whether sessions without heartbeats are served elsewhere.
+    /// A separate registry serves sessions without heartbeats.
     pub(crate) has_lasting: bool,
 }
 
-/// How the buckets are, each in order.
+/// The conditions of all buckets, in the order of buckets.
 pub(super) struct Conditions {
     pub(super) main: Vec<Condition>,
-    /// None if nobody had to know.
+    /// The conditions in the standby; `None` if no mode requires the standby.
     pub(super) standby: Option<Vec<Condition>>,
 }
 
 impl Conditions {
-    /// How a bucket is in the standby, if somebody had to know.
+    /// Returns the condition of a bucket in the standby, if the standby was surveyed.
     pub(super) fn standby_of(&self, bucket: Bucket) -> Option<&Condition> {
         self.standby.as_ref()?.get(usize::from(bucket.number()))
     }
 
-    /// The state of a bucket in the registry that is configured.
+    /// Returns the state of a bucket in the configured registry.
     pub(super) fn main_state_of(&self, bucket: Bucket) -> &State {
         self.main.get(usize::from(bucket.number())).map_or(&State::Unreachable, |condition| &condition.state)
     }
 
-    /// The epoch for which the configured registry was filled last, as far as it tells; 0 if it does not.
+    /// Returns the epoch for which the configured registry was last filled; 0 if the registry does not tell.
     pub(super) fn main_epoch_of(&self, bucket: Bucket) -> u64 {
         match *self.main_state_of(bucket) {
             State::Serving { epoch, .. } | State::Rebuilding { epoch } => epoch,
@@ -53,7 +53,8 @@ impl Conditions {
 }
 
 impl RebuildTargets {
-    /// How the buckets are; those of the standby if it may have to serve one.
+    /// Surveys the buckets in the configured registry, and in the standby if one of `modes` may be served by
+    /// the standby.
     pub(super) async fn conditions(&self, mut modes: impl Iterator<Item = BucketMode>) -> Conditions {
         let is_needed = modes.any(|mode| route_for(PoolKind::License, mode) == Route::Standby);
         let standby = self.standby.as_ref().filter(|_| is_needed);
@@ -67,7 +68,7 @@ impl RebuildTargets {
         Conditions { main, standby }
     }
 
-    /// What serves buckets of this mode.
+    /// Returns the registry that serves buckets of this mode.
     pub(super) fn in_mode(&self, mode: BucketMode) -> Option<&Arc<dyn Rebuild>> {
         match mode {
             BucketMode::Registry => Some(&self.main),
@@ -76,7 +77,7 @@ impl RebuildTargets {
         }
     }
 
-    /// Whether what serves buckets of this mode has pools of this kind.
+    /// Returns whether the registry for buckets of mode `mode` has pools of kind `kind`.
     pub(super) fn holds(&self, kind: PoolKind, mode: BucketMode) -> bool {
         match route_for(kind, mode) {
             Route::Main | Route::Standby => true,

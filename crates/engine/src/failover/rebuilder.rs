@@ -1,4 +1,5 @@
-//! Rebuilds buckets: the steps of `docs/failover.md`, by their numbers.
+//! Rebuilds buckets. Step numbers are those of `docs/failover.md`, "Rebuild". A rebuild may stop after any
+//! step: the next rebuild begins anew in a later epoch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,18 +20,20 @@ use crate::metrics::Metrics;
 use crate::terms::TermsSource;
 use crate::worker::{Progress, Worker};
 
-/// For how long a bucket is locked at a time. A node that dies in a rebuild holds the others up for as long.
+/// The lifetime of a bucket's lock. A node that dies during a rebuild delays the next rebuild by at most this
+/// time.
 const LOCK_TIME: Span = Span::from_secs(30);
 
-/// Buckets that are filled between two prolongations of the locks.
+/// The number of buckets filled between two renewals of the locks.
 const BUCKETS_PER_TURN: usize = 32;
 
-/// Buckets whose rebuild is begun at the same time. The calls share round trips to Redis.
+/// The number of buckets whose rebuild begins concurrently. The calls share round trips to Redis.
 const BEGUN_AT_ONCE: usize = 32;
 
-/// Buckets that are filled at the same time.
+/// The number of buckets filled concurrently.
 const BUCKETS_AT_ONCE: usize = 4;
 
+/// The worker that rebuilds the queued buckets.
 pub(crate) struct Rebuilder {
     pub(crate) rebuilt: RebuildTargets,
     pub(crate) ledger: Ledger,
@@ -41,7 +44,7 @@ pub(crate) struct Rebuilder {
     pub(crate) metrics: Metrics,
 }
 
-/// A bucket on its way to a new epoch, which is this rebuild's own.
+/// A bucket whose epoch this rebuild has raised.
 #[derive(Clone, Debug)]
 pub(super) struct Raised {
     pub(super) bucket: Bucket,
@@ -79,19 +82,19 @@ impl Worker for Rebuilder {
         self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
         let rebuilt = self.see_to(needs, &locked).await;
         self.lease.read_again();
-        // If this fails as well, the locks run out.
+        // If the unlock fails as well, the locks run out.
         self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
         rebuilt.map(|()| Progress::Idle)
     }
 }
 
 impl Rebuilder {
-    /// 1: those of these buckets that nobody else is at.
+    /// Step 1: locks the buckets, and returns the locked buckets. A bucket locked by another node is skipped.
     async fn lock(&self, buckets: &[Bucket]) -> Result<Vec<Bucket>, Error> {
         self.ledger.lock_buckets(self.membership.id(), buckets, LOCK_TIME).await.map_err(Error::Ledger)
     }
 
-    /// Rebuilds those that are locked, but for those that somebody has seen to before they were.
+    /// Rebuilds the locked buckets, except buckets rebuilt by another node before the lock.
     async fn see_to(&self, mut needs: Vec<RebuildTask>, locked: &[Bucket]) -> Result<(), Error> {
         if locked.is_empty() {
             return Ok(());
@@ -103,7 +106,7 @@ impl Rebuilder {
             let number = usize::from(need.bucket.number());
             let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
             if need.mode == BucketMode::Registry {
-                // Redis may have been replaced since the need was seen.
+                // Redis may have been replaced since the task was queued.
                 need.identity.clone_from(&main.server);
             }
             let standby = conditions.standby_of(need.bucket);
@@ -122,7 +125,7 @@ impl Rebuilder {
         let began = Instant::now();
         let raised = self.raise(needs, conditions).await?;
         let raised_at = Instant::now();
-        // One after another they would take longer on a slow machine than the locks last.
+        // On a slow machine a sequential loop would outlast the locks.
         let begun: Vec<_> =
             raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
         let begun: Vec<_> = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).try_collect().await?;
@@ -140,7 +143,8 @@ impl Rebuilder {
         let (buckets, mut sessions) = (begun.len(), 0);
         let mut left = &*begun;
         while !left.is_empty() {
-            // Of all that are left: on a slow machine another node would take the locks of the last ones, and begin anew.
+            // Renews the locks of all remaining buckets. Otherwise, on a slow machine another node would take
+            // the last buckets' locks and begin anew.
             let locked: Vec<_> = left.iter().map(|(raised, _)| raised.bucket).collect();
             self.lock(&locked).await?;
             let (turn, rest) = left.split_at(left.len().min(BUCKETS_PER_TURN));
@@ -157,12 +161,13 @@ impl Rebuilder {
             buckets,
             sessions,
             took_ms = began.elapsed().as_millis() as u64,
-            "buckets were rebuilt"
+            "buckets were rebuilt from the ledger and serve again"
         );
         Ok(())
     }
 
-    /// 2: raises the epochs beyond those of ledger and registry, and returns the buckets that this node raised.
+    /// Step 2: raises the epochs beyond the epochs of ledger and registry, and returns the buckets raised by
+    /// this node.
     async fn raise(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
         let mut alike: BTreeMap<_, Vec<RebuildTask>> = BTreeMap::new();
         for need in needs {
@@ -181,7 +186,11 @@ impl Rebuilder {
             if raised.is_empty() {
                 continue;
             }
-            tracing::warn!(buckets = raised.len(), mode = mode_name, "buckets begin a new epoch");
+            tracing::warn!(
+                buckets = raised.len(),
+                mode = mode_name,
+                "epochs of buckets were raised: these buckets answer 503 until they are rebuilt"
+            );
             let own_ones = needs.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
             own.extend(own_ones.map(|(RebuildTask { from, mode, identity, .. }, raise)| Raised {
                 bucket: raise.bucket,
@@ -195,7 +204,7 @@ impl Rebuilder {
         Ok(own)
     }
 
-    /// Begins like [`begin`](Self::begin), and returns the bucket with its source.
+    /// Calls [`begin`](Self::begin), and returns the bucket with its source.
     async fn begin_raised(
         &self,
         raised: Raised,
@@ -205,8 +214,8 @@ impl Rebuilder {
         Ok((raised, source))
     }
 
-    /// 3: nobody serves the bucket any more, neither where it was nor where it will be. Returns where it was, if that can
-    /// be reached.
+    /// Step 3: stops every registry from serving the bucket, the source as well as the target. Returns the
+    /// source if it can be reached.
     async fn begin(
         &self,
         raised: &Raised,
@@ -227,7 +236,8 @@ impl Rebuilder {
         }
         match source.rebuild_begin(bucket, epoch).await {
             Ok(()) => Ok(Some(Arc::clone(source))),
-            // What it knows alone is lost with it, and nobody goes by it: its epoch is over.
+            // Redis failed between the survey and the call. Its unrecorded events are lost. Its epoch is
+            // over, so no node answers from Redis.
             Err(RegistryError::Unavailable(_) | RegistryError::TimedOut) if from == BucketMode::Registry => {
                 Ok(None)
             }
@@ -235,7 +245,7 @@ impl Rebuilder {
         }
     }
 
-    /// 5 to 7. Returns how many sessions were put back.
+    /// Steps 5 to 7: replays the old epoch and fills the target. Returns the number of restored sessions.
     async fn renew(
         &self,
         raised: &Raised,
@@ -251,7 +261,8 @@ impl Rebuilder {
         }
     }
 
-    /// 6 and 7.
+    /// Steps 6 and 7: fills the target from the ledger and lets the bucket serve. Returns the number of
+    /// restored sessions.
     async fn fill(
         &self,
         target: &dyn Rebuild,

@@ -1,4 +1,5 @@
-//! Brings what a registry knew and the ledger does not into the ledger, before it is forgotten.
+//! Step 5 of a rebuild: replays the old epoch's unacknowledged journal into the ledger before the bucket is
+//! cleared.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +10,12 @@ use seatkeeper_registry::Rebuild;
 use super::rebuilder::{Raised, Rebuilder};
 use crate::error::Error;
 
-/// Events that are read and applied at a time.
+/// The number of events read and applied at a time.
 const BATCH_EVENTS_MAX: usize = 1_000;
 
 impl Rebuilder {
-    /// Applies what waits in a bucket's journal and is of the epoch before this one: of each pool as far as it
-    /// continues what is on record.
+    /// Applies the events of the last epoch in a bucket's journal. Each pool is replayed as far as its events
+    /// continue the ledger's record.
     pub(super) async fn replay_old_epoch(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
         let &Raised { bucket, epoch, last_epoch, .. } = raised;
         let (mut after, mut dropped) = (None, BTreeSet::new());
@@ -31,13 +32,14 @@ impl Rebuilder {
             tracing::warn!(
                 bucket = bucket.number(),
                 pools = dropped.len(),
-                "what the registry knew of some pools contradicts the record, and is dropped"
+                "unrecorded events of some pools contradict the ledger and are dropped; the ledger's record stands"
             );
         }
         Ok(())
     }
 
-    /// Applies events, but for those of pools in `dropped`, to which it adds those that contradict the record.
+    /// Applies the events of pools outside `dropped`, and adds every pool that contradicts the ledger to
+    /// `dropped`.
     async fn apply(&self, mut events: Vec<Event>, dropped: &mut BTreeSet<PoolId>) -> Result<(), Error> {
         loop {
             events.retain(|event| !dropped.contains(&event.pool));

@@ -1,4 +1,5 @@
-//! Keeps the lease while the ledger is out of reach for every node, and lets it lapse otherwise.
+//! Extends the epoch lease while the ledger is unreachable for every node, and lets the lease lapse
+//! otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,11 @@ use super::{EpochLease, Membership};
 use crate::error::Error;
 use crate::worker::{Progress, Worker};
 
-/// Interval at which a node writes on the roll: four entries fit into a lease.
+/// The interval between two entries of a node on the roll: four entries fit into a lease.
 const ROLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Writes this node's entry on the roll, also while the ledger answers. Other nodes read that the ledger is in reach.
+/// Writes this node's entry on the roll. While the ledger answers, the entry says that the ledger is
+/// reachable.
 pub(crate) struct Roll {
     pub(crate) lease: Arc<EpochLease>,
     pub(crate) membership: Arc<Membership>,

@@ -1,24 +1,25 @@
-//! Which registry serves which kind of pool in which mode: the table of modes in `docs/failover.md`.
+//! Routes each kind of pool in each mode to a registry: the table of modes in `docs/failover.md`. A new kind
+//! of pool gets a line in `route_for`.
 
 use seatkeeper_core::PoolKind;
 use seatkeeper_ledger::buckets::BucketMode;
 
-/// What serves a pool.
+/// The registry that serves a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// The registry that is configured.
+    /// The configured registry.
     Main,
-    /// What takes its place.
+    /// The registry that serves in place of `Main`.
     Standby,
-    /// What serves sessions without heartbeats, whatever becomes of the others.
+    /// The registry of sessions without heartbeats, in every mode.
     Lasting,
-    /// The memory of whichever node is asked.
+    /// The memory of the node that gets the request.
     NodeLocal,
-    /// Nothing.
+    /// No registry: the pool is denied.
     Nowhere,
 }
 
-/// What serves pools of this kind in buckets of this mode.
+/// Returns the route of pools of this kind in buckets of this mode.
 pub(crate) fn route_for(kind: PoolKind, mode: BucketMode) -> Route {
     match (kind, mode) {
         (PoolKind::Capacity, _) => Route::Lasting,

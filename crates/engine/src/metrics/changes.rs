@@ -1,4 +1,4 @@
-//! Counts changes on record. Each change is counted once, by the node that committed the change.
+//! Counts changes in the ledger. Only the node with the commit counts a change, so each change counts once.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use seatkeeper_core::{Change, EndReason, Event, PoolKind};
 
 use super::{KINDS, OfKind, Timing};
 
-/// Changes that this node put on record.
+/// Changes committed to the ledger by this node.
 #[derive(Clone, Debug)]
 pub struct ChangeMetrics {
     created: Family<OfKind, Counter>,
@@ -38,7 +38,7 @@ impl Default for ChangeMetrics {
 }
 
 impl ChangeMetrics {
-    /// Registers these metrics with a page.
+    /// Registers these metrics with a metrics page.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("sessions_created", "Sessions that began", self.created.clone());
         registry.register(
@@ -58,7 +58,7 @@ impl ChangeMetrics {
         );
     }
 
-    /// Those of these events that are new came on record.
+    /// Counts the new events of a commit. `are_new` is `false` for an event that the ledger had already.
     pub(crate) fn recorded(&self, events: &[Event], are_new: &[bool]) {
         let new = events.iter().zip(are_new).filter(|(_, is_new)| **is_new);
         new.for_each(|(event, _)| self.count(event));

@@ -1,4 +1,4 @@
-//! Latencies of claims and heartbeats.
+//! Latencies of claims and heartbeats, failures included.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use seatkeeper_registry::{Answer, Claimed, Granted};
 use super::Timing;
 use crate::error::Error;
 
-/// Claims and heartbeats, as this node answered them.
+/// Claims and heartbeats answered by this node.
 #[derive(Clone, Debug)]
 pub struct ClaimMetrics {
     admission: Family<Decided, Timing, fn() -> Timing>,
@@ -31,7 +31,7 @@ impl Default for ClaimMetrics {
 }
 
 impl ClaimMetrics {
-    /// Registers these metrics with a page.
+    /// Registers these metrics with a metrics page.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "session_heartbeat_latency_seconds",
@@ -45,13 +45,13 @@ impl ClaimMetrics {
         );
     }
 
-    /// A claim was decided, or could not be.
+    /// Records the latency of a claim, by its decision or as a failure.
     pub(crate) fn claimed(&self, kind: PoolKind, decided: &Result<Claimed, Error>, took: Duration) {
         let decided = Decided { pool_kind: kind.as_str(), decision: decision(decided) };
         self.admission.get_or_create(&decided).observe(took);
     }
 
-    /// A heartbeat was answered, or could not be.
+    /// Records the latency of a heartbeat, failed or not.
     pub(crate) fn beat(&self, took: Duration) {
         self.heartbeat.observe(took);
     }

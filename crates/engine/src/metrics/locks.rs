@@ -3,12 +3,12 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
-/// Locks that this node could not have.
+/// Failed attempts of this node to take a lock held by another node.
 #[derive(Clone, Debug, Default)]
 pub struct LockMetrics(Counter);
 
 impl LockMetrics {
-    /// Registers these metrics with a page.
+    /// Registers these metrics with a metrics page.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "lock_contention",
@@ -17,7 +17,7 @@ impl LockMetrics {
         );
     }
 
-    /// Counts `locks` that another node had.
+    /// Counts `locks` held by another node.
     pub fn contended(&self, locks: usize) {
         self.0.inc_by(locks as u64);
     }

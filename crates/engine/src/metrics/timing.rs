@@ -1,4 +1,4 @@
-//! Histograms of durations.
+//! Histograms of durations, without a lock on the path of a request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,13 +7,14 @@ use std::time::Duration;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// What somebody waits for, in microseconds: from a heartbeat in memory to a request that is given up.
+/// Bounds for a duration that a client waits for, in microseconds: from a heartbeat in memory to an abandoned
+/// request.
 const OF_ANSWERS: &[u64] = &[
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 5_000_000, 10_000_000, 30_000_000,
 ];
 
-/// What nobody waits for, in microseconds: from a hundredth of a second to an hour.
+/// Bounds for background work, in microseconds: from a hundredth of a second to an hour.
 const OF_WORK: &[u64] = &[
     10_000,
     50_000,
@@ -31,26 +32,27 @@ const OF_WORK: &[u64] = &[
     3_600_000_000,
 ];
 
-/// A histogram of durations, without a lock: heartbeats are counted from all cores at once. A clone counts into the same.
+/// A lock-free histogram of durations: heartbeats are counted from all cores at once. A clone counts into the
+/// same histogram.
 #[derive(Clone, Debug)]
 pub struct Timing(Arc<Counts>);
 
 #[derive(Debug)]
 struct Counts {
-    /// The upper ends of the buckets, in microseconds.
+    /// The upper bounds of the buckets, in microseconds.
     bounds: &'static [u64],
-    /// One bucket more than there are bounds: what took longer.
+    /// A bucket for each bound, and a last bucket for durations beyond every bound.
     buckets: Box<[AtomicU64]>,
     sum_nanos: AtomicU64,
 }
 
 impl Timing {
-    /// Of what somebody waits for.
+    /// Returns a histogram for durations that a client waits for.
     pub fn of_answers() -> Self {
         Self::within(OF_ANSWERS)
     }
 
-    /// Of what nobody waits for.
+    /// Returns a histogram for background work.
     pub fn of_work() -> Self {
         Self::within(OF_WORK)
     }
@@ -60,7 +62,7 @@ impl Timing {
         Self(Arc::new(Counts { bounds, buckets, sum_nanos: AtomicU64::new(0) }))
     }
 
-    /// Counts a duration.
+    /// Counts a duration in the first bucket with a bound of at least the duration.
     pub fn observe(&self, took: Duration) {
         let Counts { bounds, buckets, sum_nanos } = &*self.0;
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

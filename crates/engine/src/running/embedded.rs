@@ -1,4 +1,5 @@
-//! Fills a registry in the memory of this process from the ledger.
+//! Fills a registry in the memory of this process from the ledger. The registry's clock never starts before
+//! the latest time in the ledger.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,13 +14,14 @@ use super::StartError;
 use crate::terms::TermsSource;
 use crate::wall_clock;
 
-/// The record may be ahead of the wall clock by this much: healthy clocks are set back by less.
+/// The ledger's latest record may be ahead of the wall clock by this much: healthy clocks are set back by
+/// less.
 const BEHIND_TOLERATED: Span = Span::from_secs(60);
 
-/// The wall clock may be ahead of the record by this much: servers are stopped for a while.
+/// The wall clock may be ahead of the ledger's latest record by this much: a server may be down for a while.
 const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
-/// Returns a registry with every session that is live in the ledger, each with a full TTL.
+/// Returns a registry with every live session of the ledger, each with a full TTL.
 pub(super) async fn filled_registry(
     journal_events_max: usize,
     ledger: &Ledger,
@@ -32,8 +34,8 @@ pub(super) async fn filled_registry(
     let mut pools = std::pin::pin!(ledger.live_sessions());
     while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
         sessions += live.len();
-        // As they were when it was last heard of: what ended since then, while nobody served, ends its
-        // sessions as it would have done. Whoever came after that end was heard of after it.
+        // Takes the terms at the pool's latest heartbeat. An entitlement that ended during the downtime ends
+        // its sessions at the proper time. Sessions admitted after that end have a later heartbeat.
         let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
         let terms = entitlements.terms(&pool, heard).await?;
         registry.open(&pool, seq, terms, live).await?;
@@ -42,14 +44,14 @@ pub(super) async fn filled_registry(
     Ok(Arc::new(registry))
 }
 
-/// Returns the start of the registry's clock: the wall clock, but never before the latest time on record.
+/// Returns the start of the registry's clock: the wall clock, but never before the latest time in the ledger.
 pub(super) fn first_time(recorded: RegistryTime) -> RegistryTime {
     let wall = wall_clock::registry_now();
     tell_of_wrong_time(wall, recorded);
     wall.max(recorded)
 }
 
-/// Logs an error if wall clock and record are too far apart for both to be right.
+/// Logs an error if wall clock and ledger are too far apart for both to be right.
 fn tell_of_wrong_time(wall: RegistryTime, recorded: RegistryTime) {
     if recorded > wall + BEHIND_TOLERATED {
         tracing::error!(

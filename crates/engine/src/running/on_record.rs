@@ -1,4 +1,4 @@
-//! Finds the pool of a session that a node has not seen: by the caller's token, or by the ledger.
+//! Finds the pool of a session unknown to this node: from the caller's token, or in the ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use seatkeeper_registry::redis::{FindSession, Found};
 
 use crate::failover::EpochLease;
 
-/// The longest wait of a heartbeat for the ledger. Past it, the registry searches for the session.
+/// The longest wait of a heartbeat for the ledger. After it, the registry searches for the session.
 const LEDGER_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The ledger, and whether it is known to be away.
+/// Finds sessions in the ledger, unless the lease says that the ledger is unreachable.
 pub(super) struct OnRecord {
     pub(super) ledger: Ledger,
     pub(super) lease: Arc<EpochLease>,
@@ -24,12 +24,12 @@ pub(super) struct OnRecord {
 impl FindSession for OnRecord {
     async fn find(&self, id: SessionId, who: &Authority) -> Found {
         if let (Some(PoolKind::Subscriber), Reach::Own(user)) = (who.kind, &who.reach) {
-            // Subscribers reach their own pool alone.
+            // A subscriber reaches only the subscriber's own pool.
             let pool = PoolId::new(PoolKind::Subscriber, who.tenant.clone(), user.as_str());
             return Found::In(pool, None);
         }
         if !self.lease.reaches_ledger() {
-            // A client would wait for the database until its own time-out.
+            // Fails fast: a client would wait for the database until its own timeout.
             return Found::Unknown(None);
         }
         match tokio::time::timeout(LEDGER_WAIT_MAX, self.ledger.find_session(id)).await {

@@ -1,4 +1,5 @@
-//! Builds the backends of a node among others, and starts the workers of the failover protocol.
+//! Builds the backends of a node in a cluster, and starts the workers of the failover protocol. A new backend
+//! is an arm of `Building::backends`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,29 +24,30 @@ use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
 use crate::worker::WorkerSet;
 use crate::workers::{CommitRuntime, KeepClock};
 
-/// The longest wait of a starting node for its buckets. Claims are refused as unavailable after this wait.
+/// The longest wait of a starting node for its buckets. After it, the node starts and answers 503 for the
+/// remaining buckets.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The longest wait for a Redis server to show its settings.
 const FITNESS_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Interval between two looks at the buckets during the wait.
+/// The interval between two looks at the buckets during the wait.
 const SERVED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The lease of a bucket in Redis. A node that serves clients renews it every half
-/// second where half of it is over.
+/// The lease of a bucket in Redis. A node that serves clients tries every half second to renew the lease, and
+/// writes only where half of it is over.
 const BUCKET_LEASE: Duration = Duration::from_secs(10);
 
-/// Connections to the ledger's database for the sessions that are served from it, beside the ledger's own.
+/// The number of connections to the ledger's database for sessions served from it, besides the ledger's own.
 const CONNECTIONS_MAX: u32 = 8;
 
 /// The most events in the journal of the node-local registry.
 const NODE_LOCAL_EVENTS_MAX: usize = 10_000;
 
-/// The epoch of the node-local journal, for the life of the process.
+/// The epoch of the node-local journal, constant for the life of the process.
 const NODE_LOCAL_EPOCH: u64 = 1;
 
-/// The parts of a node among others.
+/// The parts of a node in a cluster.
 pub(super) struct Shared {
     built: Built,
     membership: Arc<Membership>,
@@ -59,7 +61,8 @@ pub(super) struct Shared {
 /// The registries of live sessions.
 struct Backends {
     main: Arc<dyn Rebuild>,
-    /// The registry that takes the place of `main`, if there is one.
+    /// The registry that serves in place of `main` during an outage; `None` without a PostgreSQL to take
+    /// over.
     standby: Option<Arc<dyn Rebuild>>,
     /// The registry of capacities; `None` if `main` serves all kinds of pools.
     lasting: Option<Arc<dyn Registry>>,
@@ -77,8 +80,8 @@ struct Building<'a> {
 }
 
 impl Shared {
-    /// Connects to the store that nodes share. Redis servers must be fit for it; those that cannot be reached are given the
-    /// benefit of the doubt.
+    /// Connects to the store shared by all nodes. Returns `Err` if a Redis server has unfit settings. An
+    /// unreachable server counts as fit.
     pub(super) async fn new(
         settings: &Settings,
         sharing: &SharedSettings,
@@ -117,7 +120,8 @@ impl Shared {
         })
     }
 
-    /// Starts the workers of the failover protocol, and waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
+    /// Starts the workers of the failover protocol, and waits up to [`SERVED_WAIT_MAX`] until all buckets are
+    /// served.
     pub(super) async fn start(&self, ledger: &Ledger, upkeep: &WorkerSet, inputs: &Inputs) {
         let Built { registries, lease, .. } = &self.built;
         let needs = Arc::new(RebuildQueue::default());
@@ -144,7 +148,7 @@ impl Shared {
         wait_until_served(&needs).await;
     }
 
-    /// The parts that the engine is built of.
+    /// Returns the parts for the engine.
     pub(super) fn built(self) -> Built {
         self.built
     }
@@ -158,7 +162,9 @@ async fn wait_until_served(needs: &RebuildQueue) {
         }
     };
     if tokio::time::timeout(SERVED_WAIT_MAX, served).await.is_err() {
-        tracing::error!("not all buckets are served yet; requests are answered 503 until they are");
+        tracing::error!(
+            "not all buckets are served yet: their requests are answered 503 until a rebuild is done; check Redis and PostgreSQL if this lasts"
+        );
     }
 }
 
@@ -210,7 +216,7 @@ impl Building<'_> {
         })
     }
 
-    /// A registry in the ledger's database.
+    /// Connects to a registry in the ledger's database.
     async fn in_postgres(
         &self,
         url: &PostgresUrl,
@@ -221,14 +227,14 @@ impl Building<'_> {
         Ok(PostgresRegistry::connect(url, CONNECTIONS_MAX, epochs, region, events_max).await?)
     }
 
-    /// The registry of sessions that last, over the connections of `beside`.
+    /// Returns the registry of sessions without heartbeats, over the connections of `beside`.
     fn lasting(&self, beside: &PostgresRegistry) -> Arc<dyn Registry> {
         Arc::new(beside.lasting(Arc::clone(&self.known.all)))
     }
 }
 
 impl Backends {
-    /// The registries of a node over these backends.
+    /// Returns the registries of a node over these backends.
     async fn registries(&self, known: &Known, journal_events_max: u64) -> Result<Registries, StartError> {
         let commits = || Commits::new(journal_events_max);
         let backend = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
@@ -247,7 +253,7 @@ impl Backends {
     }
 }
 
-/// The node-local backend, whose clock begins at `now`.
+/// Returns the node-local backend. Its clock begins at `now`.
 fn node_local(now: RegistryTime) -> Backend {
     let clock = MonotonicClock::starting_at(now);
     let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, Region::default(), NODE_LOCAL_EVENTS_MAX, clock);

@@ -1,3 +1,5 @@
+//! The driver retries failed batches, honours `Progress`, and finishes the work at shutdown.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,7 +10,7 @@ use tokio::sync::Notify;
 use super::{Progress, Worker, WorkerSet};
 use crate::error::Error;
 
-/// What a scripted worker was asked, and what it does at each batch.
+/// A worker that counts its batches and answers each by the script.
 struct Scripted {
     batches: Arc<AtomicUsize>,
     done: Arc<Notify>,
@@ -89,7 +91,7 @@ async fn what_is_left_for_later_is_done_at_once_when_somebody_waits_for_it() {
     assert_eq!(batches_when_done(DEADLINE * 2, true).await, 2);
 }
 
-/// Batches until nothing is left, where the first leaves something for later.
+/// Returns the number of batches until no work is left. The first batch returns `Progress::Defer(pause)`.
 async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
     struct Patient(Scripted, Duration, bool);
 

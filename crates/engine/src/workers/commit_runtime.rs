@@ -1,4 +1,4 @@
-//! A thread that does nothing but put events on record.
+//! A thread reserved for commits to the ledger.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -6,17 +6,17 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::CancellationToken;
 
-/// A thread for those who put events on record: a batch takes several answers of the registry and of the database, and each
-/// of them would wait for its turn behind all the requests that wait for the batch.
+/// A single-threaded runtime for the drains. A batch takes several answers of the registry and the database.
+/// On the main runtime, each answer would queue behind the very requests waiting for the batch.
 pub(crate) struct CommitRuntime {
     runtime: Handle,
     stop: CancellationToken,
-    /// Taken when this is dropped.
+    /// Taken on drop.
     thread: Option<JoinHandle<()>>,
 }
 
 impl CommitRuntime {
-    /// Starts it.
+    /// Starts the thread.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (handle, stop) = (runtime.handle().clone(), CancellationToken::new());
@@ -26,18 +26,18 @@ impl CommitRuntime {
         Ok(Self { runtime: handle, stop, thread: Some(thread) })
     }
 
-    /// What runs in the thread.
+    /// Returns the handle for spawning tasks on the thread.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 }
 
 impl Drop for CommitRuntime {
-    /// The thread ends, and all that ran in it is gone: a ledger in a directory may be opened by another.
+    /// Ends the thread and drops its tasks. Afterwards another process may open the ledger's directory.
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {
-            // One that panicked is gone as well.
+            // A panicked thread has ended as well.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,6 @@
-//! Brings the journal into the ledger: many events a commit, whoever waits for them.
+//! Drains the journal into the ledger by group commit: the events of many callers share a transaction and its
+//! fsync. An event is acknowledged only after its commit. A crash in between repeats the event, which is
+//! harmless.
 
 mod pace;
 
@@ -22,36 +24,37 @@ use crate::worker::{Progress, Worker};
 use pace::Pace;
 pub(crate) use pace::Rest;
 
-/// Events in one commit. Only a ledger that is behind has so many at once, and it catches up the faster the
-/// more there are: pages that many of them touch are written once. It is a fraction of a second's work, for
-/// those behind them wait.
+/// The most events in one commit. Only a ledger that is behind has so many at once. Larger batches catch up
+/// faster, since a page touched by many events is written once. A batch takes a fraction of a second, which
+/// limits the delay of later events.
 const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 
-/// Events in one commit of a drainer that gives way: a small part of the time between two of them.
+/// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
-/// For how many times as long as its last batch took the drainer gives way to those who do not wait for it,
-/// and for how long at most.
+/// A throttled drain pauses for this many times the duration of its last batch, and for at most
+/// [`GIVES_WAY_MAX`].
 const GIVES_WAY_BATCHES: u32 = 6;
+/// The longest pause of a throttled drain.
 const GIVES_WAY_MAX: Duration = Duration::from_millis(900);
 
-/// How long the drainer rests if nothing wakes it: a journal's wake-up is never lost, so this is a
-/// backstop only.
+/// The rest of an idle drain. A journal's wake-up is never lost, so the timer is only a backstop.
 const REST: Duration = Duration::from_secs(5);
 
-/// A callback that is given the events of each batch that this node has put on record.
+/// A callback for the events of each batch committed by this node.
 pub type OnRecorded = Arc<dyn Fn(&[Event]) + Send + Sync>;
 
+/// The worker that commits the events of a partition of the journal.
 pub(crate) struct Drain {
     pub(crate) backend: Backend,
-    /// Whose events it puts on record.
+    /// The partition of the journal drained by this worker.
     pub(crate) share: Share,
     pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
     pub(crate) on_recorded: Option<OnRecorded>,
     pub(crate) lease: Arc<EpochLease>,
     pub(crate) metrics: ChangeMetrics,
-    /// None: it did not give way before this batch.
+    /// The pause before this batch; `None` if the drain was not throttled.
     pub(crate) gives_way: Mutex<Option<Rest>>,
 }
 
@@ -93,7 +96,7 @@ impl Worker for Drain {
             if refused.is_empty() {
                 break;
             }
-            // The others' records do not wait for what becomes of these.
+            // The remaining events do not wait for the refused buckets.
             receipts.retain(|receipt| !refused.contains(receipt.bucket));
             events.retain(|event| !refused.contains(event.pool.bucket()));
         }
@@ -108,7 +111,8 @@ impl Worker for Drain {
         if let Some(on_recorded) = &self.on_recorded {
             on_recorded(&events);
         }
-        // Nobody waits for this. What is not acknowledged is read again, and stays on record once.
+        // No caller waits for the acknowledgement. An unacknowledged event is read again, and applying it is
+        // idempotent.
         try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
         let batch = Pace { events: events.len(), took: started.elapsed() };
         let came = gave_way.map(|rest: Rest| rest.came(depth_before, started));
@@ -126,8 +130,9 @@ impl Worker for Drain {
 }
 
 impl Drain {
-    /// Puts events on record, or names buckets whose events are refused. Their registry serves them no more, or must not:
-    /// who waits for one of them is told so when the bucket's epoch has been read again.
+    /// Applies events to the ledger. Returns the buckets whose events the ledger refused: their registry no
+    /// longer serves the bucket, or must not. Waiters of a refused bucket fail once the bucket's new epoch is
+    /// read.
     async fn apply(&self, events: &[Event]) -> Result<BucketSet, Error> {
         let applied = self.ledger.apply(events).await;
         if let Ok(are_new) = &applied {
@@ -152,22 +157,22 @@ impl Drain {
         Ok(refused)
     }
 
-    /// A registry that is rebuilt is rebuilt now. Another one and the ledger are never at odds, unless somebody else wrote
-    /// to one of them.
+    /// Handles events that contradict the ledger's record. A registry under failover is rebuilt. A registry
+    /// without failover never contradicts the ledger, unless another program wrote to either.
     fn contradicted(&self, pool: &PoolId, epoch: u64) {
         if !self.backend.suspect(&self.lease, pool.bucket(), epoch) {
             tracing::error!(
                 ?pool,
                 bucket = pool.bucket().number(),
-                "the record of a pool contradicts what was decided; its bucket is held up"
+                "the events of a pool contradict the ledger: the events of its bucket are not committed"
             );
         }
     }
 
-    /// What to do after a batch. While events come faster than they can be put on record, and the journal has
-    /// room for them, requests and the drainer take turns: the disk then sees larger batches, and requests
-    /// most of what the drainer would take of the machine. How fast they come shows while it gives way: beside a batch
-    /// they may come slower for no other reason than the batch.
+    /// Decides the next step after a batch. If events arrive faster than the drain commits them, and the
+    /// journal has room, the drain is throttled: requests and the drain take turns. The disk gets larger
+    /// batches, and requests get most of the drain's share of the machine. The rate of arrival is measured
+    /// during the pause, because a running batch slows requests down.
     fn left(&self, depth_before: usize, batch_took: Duration, is_slower_than_they_come: bool) -> Progress {
         let depth = self.backend.registry.journal_depth();
         let commits = &self.backend.commits;
@@ -176,13 +181,13 @@ impl Drain {
             return Progress::More;
         }
         *self.gives_way.lock() = Some(Rest { since: Instant::now(), depth });
-        // Two who take turns with requests, each by itself, take twice as much of the machine.
+        // Two drains, each taking turns with requests on its own, would take twice as much of the machine.
         let readers = if self.share == Share::All { 1 } else { Share::HALVES.len() as u32 };
         Progress::Defer((batch_took * GIVES_WAY_BATCHES * readers).min(GIVES_WAY_MAX))
     }
 }
 
-/// The events, and for each bucket how far they go.
+/// Splits entries into the events and each bucket's last receipt.
 pub(super) fn split(entries: Vec<JournalEntry>) -> (Vec<Receipt>, Vec<Event>) {
     let mut furthest = BTreeMap::new();
     let mut events = Vec::with_capacity(entries.len());

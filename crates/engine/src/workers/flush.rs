@@ -1,4 +1,5 @@
-//! Writes the latest heartbeats down, so that a record of a session says when it was last heard of.
+//! Flushes the latest heartbeats to the ledger: a session's record shows its last heartbeat. Expiry never
+//! depends on a flush.
 
 use std::time::Duration;
 
@@ -11,19 +12,20 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::worker::{Progress, Worker};
 
-/// Heartbeats that are collected, over as many buckets as it takes, before they are written down.
+/// The number of collected heartbeats that triggers a write.
 const FLUSH_HEARTBEATS_MAX: usize = 4_096;
 
+/// The worker that flushes the heartbeats of a backend.
 pub(crate) struct Flush {
     backend: Backend,
     ledger: Ledger,
     interval: Duration,
-    /// Heartbeats until then are written down. Nothing awaits while this lock is held.
+    /// The ledger has the heartbeats up to this time. No `await` happens while this lock is held.
     flushed_until: Mutex<RegistryTime>,
 }
 
 impl Flush {
-    /// Writes down the heartbeats after `since`.
+    /// Returns the worker that flushes the heartbeats after `since`.
     pub(crate) fn new(backend: Backend, ledger: Ledger, interval: Duration, since: RegistryTime) -> Self {
         Self { backend, ledger, interval, flushed_until: Mutex::new(since) }
     }

@@ -1,4 +1,4 @@
-//! Keeps the lease of the clock of PostgreSQL's server.
+//! Renews the lease of the PostgreSQL server's clock. While the lease is over, no session expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::failover::EpochLease;
 use crate::worker::{Progress, Worker};
 
-/// Interval between two looks at the clock.
+/// The interval between two renewals.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Keeps the lease while this node serves clients: a session may only expire while its holder can heartbeat.
+/// Renews the lease while this node serves clients: a session may expire only while its holder can heartbeat.
 pub(crate) struct KeepClock {
     pub(crate) clock: Arc<PostgresClock>,
     pub(crate) lease: Arc<EpochLease>,
@@ -33,7 +33,8 @@ impl Worker for KeepClock {
 
     async fn activate(&self) -> Result<Progress, Error> {
         if self.lease.holds() {
-            // A ledger that is away is logged elsewhere. The clock's lease runs out meanwhile, which freezes expiry.
+            // Another worker logs an unreachable ledger. Without renewals the clock's lease runs out, which
+            // freezes expiry.
             if let Err(error) = self.clock.keep().await {
                 let error = &error as &dyn std::error::Error;
                 tracing::debug!(

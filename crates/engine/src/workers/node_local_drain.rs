@@ -1,4 +1,4 @@
-//! Brings what this node decides alone into the ledger: who is admitted waits for it.
+//! Commits the decisions of this node alone to the ledger. Every admission waits for its commit.
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -13,16 +13,17 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::worker::{Progress, Worker};
 
-/// Events in one commit.
+/// The most events in one commit.
 const BATCH_EVENTS_MAX: usize = 1_000;
 
-/// How long it rests if nothing wakes it: a journal's wake-up is never lost.
+/// The rest of an idle drain. A journal's wake-up is never lost, so the timer is only a backstop.
 const REST: Duration = Duration::from_secs(1);
 
+/// The worker that commits the events of the node-local registry.
 pub(crate) struct NodeLocalDrain {
     pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
-    /// This node, as the ledger knows it.
+    /// This node's id in the ledger.
     pub(crate) node: Uuid,
 }
 
@@ -52,7 +53,10 @@ impl Worker for NodeLocalDrain {
         let (admitted, ended) = (count(&events, is_admission), count(&events, is_end));
         self.backend.count_recorded(admitted, ended);
         if admitted > 0 {
-            tracing::warn!(admitted, "admitted by this node alone, as the registry is out of reach");
+            tracing::warn!(
+                admitted,
+                "sessions admitted by this node alone while Redis is unreachable: limits do not hold across nodes until Redis is back"
+            );
         }
         for receipt in &receipts {
             commits.advance(*receipt);

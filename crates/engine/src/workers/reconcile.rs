@@ -1,8 +1,9 @@
-//! Brings changed entitlements to the sessions that are live by them.
+//! Applies changed entitlements to the live sessions of their pools.
 //!
-//! A node commits a change, say that a license is suspended, and then lets the pool learn it. A node that dies in between
-//! leaves sessions alive that should have ended. So each node looks, after its start and from time to time, for
-//! entitlements that changed lately and whose pool has seen older terms only.
+//! A node commits a change of an entitlement, such as the suspension of a license, and then applies the
+//! change to the pool. A node's death in between leaves sessions alive that should have ended. Every node
+//! therefore looks, at its start and every 10 s, for recently changed entitlements whose pool has only older
+//! terms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,26 +18,28 @@ use crate::error::{Error, with_causes};
 use crate::terms::TermsSource;
 use crate::worker::{Progress, Worker};
 
-/// Interval between two looks of a node.
+/// The interval between two looks of a node.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// The first look of a node goes back this far.
 const FIRST_LOOK_BACK: Span = Span::from_secs(3_600);
 
-/// Each later look overlaps the look before by this time: a change may be committed so long after the time that it bears.
+/// Each later look overlaps the look before by this time: a change may be committed this long after its
+/// timestamp.
 const LOOK_BACK: Span = Span::from_secs(60);
 
-/// The smallest age of a change: a live node carries its own changes out in this time.
+/// The smallest age of a change to look at: a live node applies its own changes within this time.
 const AGE_MIN: Span = Span::from_secs(5);
 
-/// Pools that are read at once.
+/// The number of pools in one page of the query.
 const POOLS_MAX: u32 = 500;
 
+/// The worker that applies changed entitlements.
 pub(crate) struct Reconcile {
     pub(crate) engine: Arc<Engine>,
     pub(crate) ledger: Ledger,
     pub(crate) terms: Arc<dyn TermsSource>,
-    /// When the last look began that left nothing undone.
+    /// The start of the last look that reconciled every pool.
     pub(crate) looked: Mutex<Option<RegistryTime>>,
 }
 
@@ -55,7 +58,7 @@ impl Worker for Reconcile {
     async fn activate(&self) -> Result<Progress, Error> {
         let now = self.engine.now().await?;
         let since = match *self.looked.lock() {
-            // A look that was dated by a wrong time must not hide the changes until that time comes.
+            // A look at a wrong time in the future must not hide changes until that time.
             Some(looked) => looked.min(now) - LOOK_BACK,
             None => now - FIRST_LOOK_BACK,
         };
@@ -68,7 +71,7 @@ impl Worker for Reconcile {
                 if let Err(error) = self.reconcile(pool).await {
                     is_done = false;
                     let causes = with_causes(&error);
-                    tracing::debug!(?pool, %causes, "a pool could not be held against its entitlement; later");
+                    tracing::debug!(?pool, %causes, "a pool could not be compared with its entitlement: the next look tries again");
                 }
             }
             if pools.len() < POOLS_MAX as usize {
@@ -84,7 +87,7 @@ impl Worker for Reconcile {
 }
 
 impl Reconcile {
-    /// Lets a pool that is open learn its entitlement, if it has seen older terms only.
+    /// Applies the entitlement to an open pool with live sessions, if the pool has only older terms.
     async fn reconcile(&self, pool: &PoolId) -> Result<(), Error> {
         let Some(view) = self.engine.view(pool, 0).await? else { return Ok(()) };
         let now = self.engine.time_for(pool).await?;
@@ -96,7 +99,7 @@ impl Reconcile {
         tracing::warn!(
             ?pool,
             version = terms.version,
-            "a change of an entitlement had not reached its live sessions; it does now"
+            "a changed entitlement had not reached its live sessions, since a node stopped in between: it is applied now"
         );
         self.engine.revise(pool, terms, &Origin::SYSTEM).await
     }

@@ -1,4 +1,5 @@
-//! Puts the seats of silent holders on record as expired. They were free before: this is for the record.
+//! Records the ends of expired sessions. A seat is free from the end of its TTL, so the sweep serves the
+//! record alone.
 
 use std::time::{Duration, Instant};
 
@@ -11,22 +12,24 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::worker::{Progress, Worker};
 
-/// Pools of a bucket that are swept before the next bucket has its turn.
+/// The number of pools of a bucket swept before the next bucket's turn.
 const SWEEP_POOLS_MAX: usize = 128;
 
-/// Buckets that are swept at the same time: few, for what is over takes no seat, and those who want in go first. With two,
-/// they keep at least 0.7 of their throughput meanwhile (the benchmark `expiries` of the registry over Redis).
+/// The number of buckets swept concurrently. The number is small, because an expired session takes no seat
+/// and claims go first. With two, claims keep at least 0.7 of their throughput meanwhile (the benchmark
+/// `expiries` of the registry over Redis).
 const BUCKETS_AT_ONCE: usize = 2;
 
+/// The worker that sweeps the buckets of a backend.
 pub(crate) struct Sweep {
     backend: Backend,
     interval: Duration,
 }
 
 impl Sweep {
-    /// Looks at every bucket once an interval.
+    /// Returns the worker that sweeps every due bucket once an interval.
     pub(crate) fn new(backend: Backend, interval: Duration) -> Self {
-        // So that one that never has its way is seen as well.
+        // The start counts as a sweep: otherwise a sweeper that never succeeds would go unnoticed.
         *backend.swept.lock() = Some(Instant::now());
         Self { backend, interval }
     }
@@ -57,11 +60,11 @@ impl Worker for Sweep {
     }
 }
 
-/// Sweeps each due bucket once. Returns [`Progress::More`] if a bucket has more to sweep. A bucket that is not served at
-/// present has its turn later.
+/// Sweeps each due bucket once. Returns [`Progress::More`] if a bucket has more to sweep. Skips a bucket that
+/// is not served at present.
 pub async fn sweep_due(registry: &dyn Registry) -> Result<Progress, Error> {
     let mut due = registry.due_buckets().await?;
-    // Each node takes them in an order of its own, so that they do not do the same work at the same time.
+    // Each node shuffles the buckets: two nodes rarely sweep the same bucket at once.
     due.shuffle(&mut rand::rng());
     let swept = due.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX));
     let mut swept = stream::iter(swept).buffer_unordered(BUCKETS_AT_ONCE);

@@ -1,10 +1,12 @@
+//! The breaker needs a series of equal results to change.
+
 use std::time::{Duration, Instant};
 
 use super::{Breaker, CLOSES_AFTER, OPENS_AFTER};
 
 const TRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Tries for so long, and says when anything changed.
+/// Probes for `time` with one result. Returns whether the breaker opened or closed.
 fn tries(breaker: &mut Breaker, at: &mut Instant, went_well: bool, time: Duration) -> bool {
     let end = *at + time;
     let mut changed = false;

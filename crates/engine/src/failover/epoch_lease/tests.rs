@@ -1,3 +1,5 @@
+//! The ledger renews the lease, the roll call extends it, and only the ledger restores a lapsed lease.
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! A fallback is a repeated fallback if it follows a return closely.
+
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{Bucket, BucketSet};
@@ -7,7 +9,7 @@ use super::{Fallbacks, REPEATED_WITHIN};
 
 const A_SECOND: Duration = Duration::from_secs(1);
 
-/// The ledger's rows while `fallen` is in a fallback.
+/// Returns the ledger's rows while `fallen` is in a fallback.
 fn rows(fallen: Option<Bucket>) -> Vec<BucketRow> {
     let mode = |bucket| if Some(bucket) == fallen { BucketMode::Ledger } else { BucketMode::Registry };
     let row =
@@ -15,7 +17,8 @@ fn rows(fallen: Option<Bucket>) -> Vec<BucketRow> {
     Bucket::all().map(row).collect()
 }
 
-/// Lets a bucket fall back, return, and fall back again after this time. Returns the bucket and the repeated ones.
+/// Lets a bucket fall back, return, and fall back again after `time`. Returns the bucket and the buckets with
+/// repeated fallbacks.
 fn fallen_again_after(time: Duration) -> (Bucket, BucketSet) {
     let (mut fallbacks, began) = (Fallbacks::default(), Instant::now());
     let bucket = Bucket::all().nth(7).expect("a bucket");

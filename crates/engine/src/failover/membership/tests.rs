@@ -1,3 +1,5 @@
+//! The roll call extends a lease only if every named node reports the ledger as unreachable.
+
 use std::time::{Duration, Instant};
 
 use seatkeeper_registry::redis::Sighting;
@@ -19,7 +21,7 @@ fn with_ledger(node: Uuid, ago: Duration) -> Sighting {
     Sighting { may_reach_ledger: true, ..without_ledger(node, ago) }
 }
 
-/// Returns the time for which nobody can have reached the ledger, if all nodes vouch for that.
+/// Returns the time for which no node can have reached the ledger, if all nodes vouch for it.
 fn unreached_for(sightings: &[Sighting], named: &[Uuid]) -> Option<Duration> {
     let now = Instant::now();
     unreached_since(now, OWN, sightings, named.iter().copied()).map(|since| now.duration_since(since))

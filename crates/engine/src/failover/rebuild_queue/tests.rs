@@ -1,3 +1,5 @@
+//! A bucket is rebuilt only if the ledger and the majority of nodes agree.
+
 use seatkeeper_core::{Bucket, BucketSet};
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_ledger::nodes::NodeRow;
@@ -137,7 +139,7 @@ fn an_old_primary_that_lives_on_takes_nothing_back() {
     let old_primary = serving(EPOCH - 1, "redis-1", "redis-1");
     assert!(is_superseded(&row, &old_primary));
     assert_eq!(need_of(&row, &old_primary), None);
-    // It was left when the bucket fell back, and then the way back led to another server.
+    // The bucket left this server in a fallback, and returned to another server.
     let state = State::Rebuilding { epoch: EPOCH - 1 };
     let left_in_a_fallback = Condition { bucket: bucket(), server: server("redis-1"), state };
     assert!(is_superseded(&row, &left_in_a_fallback));

@@ -1,8 +1,8 @@
-//! How fast events come, and how fast they go.
+//! Rates of events: arriving in the journal, and committed by the drain.
 
 use std::time::{Duration, Instant};
 
-/// How fast events come or go.
+/// A rate: a number of events in a duration.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     pub(super) events: usize,
@@ -15,14 +15,14 @@ impl Pace {
     }
 }
 
-/// A time in which the drainer gives way: since when, and how many events waited then.
+/// A pause of a throttled drain: its start, and the depth of the journal at the start.
 pub(crate) struct Rest {
     pub(super) since: Instant,
     pub(super) depth: usize,
 }
 
 impl Rest {
-    /// How fast events came in it, if so many wait at its end.
+    /// Returns the rate of arrival during the pause, by the journal's `depth` at its end.
     pub(super) fn came(self, depth: usize, end: Instant) -> Pace {
         Pace { events: depth.saturating_sub(self.depth), took: end.duration_since(self.since) }
     }
