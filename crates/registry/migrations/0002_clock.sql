@@ -1,11 +1,11 @@
--- The registry's clock: this server's, in milliseconds since the Unix epoch.
+-- The registry's clock: the server's, in milliseconds since the Unix epoch.
 CREATE FUNCTION registry.clock() RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
--- The time of a step in a bucket: the clock's while it is trusted, and never earlier than the latest time that anybody
--- has seen. So time stands still where the clock was set back, or jumped, and nothing is over that was not before.
--- The clock is read once, for it may jump between two readings.
+-- Returns the time of a step in a bucket: the clock's while the clock is trusted, and never earlier than the
+-- latest time read. After a clock was set back or jumped, time stands still, and no session expires. The
+-- clock is read once, because it may jump between two readings.
 CREATE FUNCTION registry.time_in(p_bucket smallint) RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$
@@ -14,11 +14,11 @@ AS $$
     WHERE b.bucket = p_bucket
 $$;
 
--- Tells the time, and sees to it that no step that begins after this has an earlier one. Prolongs the lease of the
--- clock, if the lease is not over.
---   p_not_after   the latest time of the clock that the caller believes; 0: the caller does not keep the lease
---   p_lease       how long the lease is
--- Returns the time, the clock, and whether the clock is trusted.
+-- Reads the time, and makes sure that no later step has an earlier time. Prolongs the clock's lease, if not
+-- over.
+--   p_not_after   the latest plausible reading of the clock; 0: the caller does not keep the lease
+--   p_lease       duration of the lease
+-- Returns the time, the clock, and the trust in the clock.
 CREATE FUNCTION registry.tell_time(p_not_after bigint, p_lease bigint)
 RETURNS TABLE (now bigint, clock bigint, is_trusted boolean)
 LANGUAGE plpgsql VOLATILE
@@ -27,7 +27,8 @@ DECLARE
     v_clock bigint;
     v_trusted_until bigint;
 BEGIN
-    -- A crash may forget it: what was decided by it is forgotten then as well, or in a bucket's row.
+    -- A crash may lose the update. Decisions by the lost time are then lost as well, or kept in a bucket's
+    -- row.
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT t.trusted_until INTO STRICT v_trusted_until FROM registry.told t FOR UPDATE;
     v_clock := registry.clock();

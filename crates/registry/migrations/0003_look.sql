@@ -1,14 +1,14 @@
--- What a decision on one pool has to see. A row for each session, or one without a session; where the pool is
--- not open, its columns are null as well.
+-- The read of a pool for a decision: a row per session, or one row without a session. The pool's columns are
+-- null if the pool is not open.
 CREATE TYPE registry.seen AS (
     -- The bucket.
     epoch bigint,
     serving boolean,
     fence bigint,
-    -- Where its journal ends, and how much of it the ledger has.
+    -- End of the journal, and the acknowledged position.
     position bigint,
     acknowledged bigint,
-    -- The time, and by how much the clock is behind it.
+    -- The time, and the clock's lag behind the time.
     now bigint,
     behind bigint,
     -- The pool, as in registry.pools.
@@ -36,19 +36,19 @@ CREATE TYPE registry.seen AS (
     last_heartbeat bigint,
     session_ttl bigint,
     tier smallint,
-    -- Whether it is one of the stalest of its TTL.
+    -- The session is one of the stalest of its TTL.
     is_stalest boolean
 );
 
--- Up to so many sessions are looked at without asking which of them matter.
+-- Maximum number of sessions read as a whole, without a selection.
 CREATE FUNCTION registry.small_pool() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 16';
 
--- Looks at one instant and waits for nobody.
+-- Reads a pool at one instant, without waiting for a lock (optimistic read).
 --   p_bucket              the bucket
 --   p_kind, p_tenant, p_name   the pool, or
---   p_session             a session of it
---   p_holder, p_asked     the holder and the sessions that the decision asks about
---   p_stalest             how many of the stalest sessions of each TTL to show beside those that are over; null: all
+--   p_session             a session of the pool
+--   p_holder, p_asked     the holder and the sessions named by the claim
+--   p_stalest             number of stalest sessions per TTL to return beside expired sessions; null: all
 CREATE FUNCTION registry.glimpse(
     p_bucket smallint, p_kind text, p_tenant text, p_name text, p_session uuid,
     p_holder text, p_asked uuid[], p_stalest integer
@@ -102,7 +102,7 @@ BEGIN
 
     FOR v.id, v.holder, v.users, v.started, v.last_heartbeat, v.session_ttl, v.tier, v.is_stalest IN
         WITH RECURSIVE
-        -- The TTLs in use, one step in the index for each: nearly always there is one.
+        -- The TTLs in use, by one step in the index per TTL: nearly always one.
         ttls (ttl) AS (
             SELECT min(s.ttl) FROM registry.sessions s WHERE s.pool = v.pool
             UNION ALL
@@ -116,7 +116,7 @@ BEGIN
                 ORDER BY s.last_heartbeat, s.started, s.id LIMIT p_stalest
             ) x
         ),
-        -- OFFSET 0: as it is written, each part by its own index.
+        -- OFFSET 0 keeps the planner from merging the parts, so that each part uses its own index.
         silent AS (
             SELECT x.* FROM ttls t, LATERAL (
                 SELECT * FROM registry.sessions s
@@ -143,9 +143,9 @@ BEGIN
 END
 $$;
 
--- The same in a transaction that is about to change something: waits for its turn on the bucket, and nobody else
--- has one before the transaction is over. The time is read after that. Where all sessions are shown, for all may
--- end, none of them is renewed meanwhile.
+-- Reads a pool as registry.glimpse does, in a transaction that is about to write. Waits for the bucket's
+-- lock, held until the end of the transaction, and reads the time afterwards. If all sessions are returned,
+-- because all may end, the sessions are locked against renewals.
 CREATE FUNCTION registry.look(
     p_bucket smallint, p_kind text, p_tenant text, p_name text, p_session uuid,
     p_holder text, p_asked uuid[], p_stalest integer
@@ -161,7 +161,7 @@ BEGIN
         WHERE p.tenant = p_tenant AND p.name = p_name AND p.kind = p_kind;
         PERFORM 1 FROM registry.sessions s WHERE s.pool = v_pool FOR UPDATE;
     END IF;
-    -- A statement of its own, which sees what those before it in the queue have done.
+    -- A separate statement, which sees the changes of the previous owners of the lock.
     RETURN QUERY SELECT * FROM registry.glimpse(
         p_bucket, p_kind, p_tenant, p_name, p_session, p_holder, p_asked, p_stalest);
 END

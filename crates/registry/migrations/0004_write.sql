@@ -1,16 +1,17 @@
--- Writes what a decision changed, and its events, in one go. Returns where the journal of the bucket ends then.
+-- Writes the changes of a decision and its events in one statement. Returns the new end of the bucket's
+-- journal.
 --
--- Fails with SQLSTATE 'SK001', and has changed nothing, where anything that the decision rests on was changed
--- since it was looked at.
---   p_bucket, p_fence     the bucket, and its fence as it was seen
+-- Fails with SQLSTATE 'SK001', without any change, if data under the decision changed since the read
+-- (compare-and-swap).
+--   p_bucket, p_fence     the bucket, and its fence as read
 --   p_now                 the time of the decision
---   p_pool, p_revision    the pool, and its revision as it was seen; null: a pool that is opened
+--   p_pool, p_revision    the pool, and its revision as read; null: a pool to be opened
 --   p_kind, p_tenant, p_name   the pool's name
---   p_seq … p_denials     the pool's row as it is now, see registry.pools
---   p_close               the pool is closed: nobody is in
---   p_gone, p_gone_heartbeats  sessions that ended, and their last heartbeats as they were seen
---   p_kept                sessions that stay and have changed: [{id, users, last_heartbeat, ttl}]
---   p_new                 sessions that began: [{id, holder, users, started, last_heartbeat, ttl, tier}]
+--   p_seq … p_denials     the new columns of the pool: see registry.pools
+--   p_close               the empty pool is closed
+--   p_gone, p_gone_heartbeats  ended sessions, and their last heartbeats as read
+--   p_kept                remaining sessions with changes: [{id, users, last_heartbeat, ttl}]
+--   p_new                 new sessions: [{id, holder, users, started, last_heartbeat, ttl, tier}]
 --   p_events              the events, in order
 CREATE FUNCTION registry.write(
     p_bucket smallint, p_fence bigint, p_now bigint, p_pool bigint, p_revision bigint,
@@ -28,7 +29,7 @@ DECLARE
     v_pool bigint := p_pool;
     v_count bigint;
 BEGIN
-    -- Nobody else changes the bucket from here on.
+    -- From here on, the transaction holds the bucket's lock.
     UPDATE registry.buckets
     SET latest = greatest(latest, p_now), position = position + v_events
     WHERE bucket = p_bucket AND fence = p_fence

@@ -1,4 +1,4 @@
--- Forgets the events of a bucket up to this position, and returns how many those were.
+-- Deletes the events of a bucket up to a position. Returns the number of deleted events.
 CREATE FUNCTION registry.acknowledge(p_bucket smallint, p_epoch bigint, p_position bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -6,7 +6,7 @@ DECLARE
     v_before bigint;
     v_end bigint;
 BEGIN
-    -- A crash may forget it: then the events are read again.
+    -- A crash may lose the update, and the events are read again.
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT position INTO STRICT v_before FROM registry.acknowledged WHERE bucket = p_bucket FOR UPDATE;
     SELECT position INTO v_end FROM registry.buckets WHERE bucket = p_bucket AND epoch = p_epoch;
@@ -20,12 +20,12 @@ BEGIN
 END
 $$;
 
--- Where the journal of a bucket ends, once every change that is under way is made or given up.
+-- Returns the end of a bucket's journal, after every change under way is committed or rolled back.
 CREATE FUNCTION registry.journal_end(p_bucket smallint) RETURNS TABLE (epoch bigint, serving boolean, "position" bigint)
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-    -- A crash may forget it: whatever was under way then is over.
+    -- A crash may lose the update: every change under way is rolled back by a crash as well.
     PERFORM set_config('synchronous_commit', 'off', true);
     RETURN QUERY
         UPDATE registry.buckets b SET fence = b.fence + 1 WHERE b.bucket = p_bucket

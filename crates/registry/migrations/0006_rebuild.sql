@@ -1,7 +1,7 @@
--- The steps by which a bucket is filled anew. Each takes the bucket's row, and fails with SQLSTATE 'SK002' where the
--- bucket is not in the epoch, or not in the state, that the step is for.
+-- The steps of a bucket's rebuild. Each step locks the bucket's row, and fails with SQLSTATE 'SK002' if the
+-- bucket is in a different epoch or stage than the step requires.
 
--- Stops serving a bucket, from any lower epoch, and again while it is being rebuilt for the same.
+-- Stops serving a bucket of any lower epoch, or a bucket under rebuild for the same epoch.
 CREATE FUNCTION registry.rebuild_begin(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
--- Makes sure that a bucket is being rebuilt for this epoch, and that this stays so until the transaction is over.
+-- Checks that a bucket is under rebuild for an epoch, and keeps the state until the end of the transaction.
 CREATE FUNCTION registry.rebuild_goes_on(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -28,7 +28,8 @@ BEGIN
 END
 $$;
 
--- The oldest events of a bucket's journal behind p_after, at most p_max, with the epoch in which they were decided.
+-- Reads the oldest events of a bucket's journal after p_after, at most p_max, with the epoch of their
+-- decision.
 CREATE FUNCTION registry.rebuild_journal(p_bucket smallint, p_epoch bigint, p_after bigint, p_max bigint)
 RETURNS TABLE (bucket smallint, epoch bigint, "position" bigint, event text)
 LANGUAGE plpgsql VOLATILE
@@ -43,7 +44,7 @@ BEGIN
 END
 $$;
 
--- Empties a bucket: pools, sessions and journal, which begins anew. Its latest time stays.
+-- Clears a bucket: pools, sessions and journal, whose positions restart. The bucket's latest time stays.
 CREATE FUNCTION registry.rebuild_clear(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -57,7 +58,7 @@ BEGIN
 END
 $$;
 
--- Makes sure that no step of a bucket that is being rebuilt is earlier than p_not_before.
+-- Raises the time of a bucket under rebuild to at least p_not_before.
 CREATE FUNCTION registry.rebuild_not_before(p_bucket smallint, p_epoch bigint, p_not_before bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -67,8 +68,8 @@ BEGIN
 END
 $$;
 
--- Serves a bucket from now on. A rebuild that took half of a TTL since it filled a session is refused with SQLSTATE 'SK002':
--- the session would be about to expire, and its holder could not renew it meanwhile.
+-- Serves a bucket. A rebuild is refused with SQLSTATE 'SK002' if half of a TTL has passed since the session
+-- was filled: the session would be about to expire, and its holder could not renew it meanwhile.
 CREATE FUNCTION registry.rebuild_finish(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$

@@ -1,13 +1,13 @@
--- The lease of this server's clock. Nodes hold the clock against their own monotonic clocks, and prolong the lease
--- while the two agree. A clock that is past its lease jumped forward, or no node was there to serve clients. Either way
--- sessions must not end by it: registry time stands still at the latest time on record here, until
--- registry.trust_clock gives each session a full TTL and lets time go on.
+-- The lease of the server's clock. Nodes compare the clock with their own monotonic clocks, and prolong the
+-- lease while both agree. A clock past its lease jumped forward, or no node was there to serve clients. In
+-- either case no session may end: registry time stands still at the latest time on record, until
+-- registry.trust_clock gives each session a full TTL and restarts time.
 
--- Trusts a clock whose lease is over, if it reads p_not_after at most, for p_lease from now on. In the same step each
--- session that was not over when time stood still gets a full TTL, for nobody may have heard its heartbeats, or a
--- jump of the clock took its time away. Sessions of the section that lasts have no heartbeats, and keep their ends.
--- Returns how many sessions that were, and how far time went on; nothing where the lease is not over, or the clock
--- reads more.
+-- Trusts a clock whose lease is over, if the clock reads p_not_after at most, for p_lease from now. In the
+-- same step, each session that was live when time stopped gets a full TTL, because its heartbeats may have
+-- been lost, or a jump of the clock took its time away. Sessions of the lasting section have no heartbeats,
+-- and keep their ends. Returns the number of these sessions and the span skipped. Returns no row if the lease
+-- is not over. Fails with SQLSTATE 'SK001' if the clock reads more than p_not_after.
 CREATE FUNCTION registry.trust_clock(p_not_after bigint, p_lease bigint)
 RETURNS TABLE (sessions bigint, skipped bigint)
 LANGUAGE plpgsql VOLATILE
@@ -18,12 +18,13 @@ DECLARE
     v_stood_at bigint;
     v_trusted_until bigint;
 BEGIN
-    -- One caller at a time, and nobody tells the time meanwhile.
+    -- Admits one caller at a time, and blocks registry.tell_time meanwhile.
     SELECT t.latest, t.trusted_until INTO STRICT v_stood_at, v_trusted_until FROM registry.told t FOR UPDATE;
     IF registry.clock() <= v_trusted_until THEN
         RETURN;
     END IF;
-    -- A step that was decided while time stood still is not written after this: its session would not get a full TTL.
+    -- The fence rejects later writes of steps decided while time stood still, whose sessions would not get a
+    -- full TTL.
     UPDATE registry.buckets b SET fence = b.fence + 1;
     v_clock := registry.clock();
     IF v_clock > p_not_after THEN

@@ -1,13 +1,13 @@
--- Sets registry time back to p_to, the true time, after a wrong time got into this registry. Every session was heard of
--- at p_to then, and time goes on once a node trusts the clock. For a registry that no node serves.
--- Returns the latest time before, and how many events wait for the ledger; while any do, or where the latest time is
--- not later than p_to, nothing changes.
+-- Sets registry time back to p_to, the true time, after a wrong time was stored. Every session gets p_to as
+-- its last heartbeat, and time restarts once a node trusts the clock. For a registry that no node serves.
+-- Returns the latest time before the repair, and the number of events that wait for the ledger. Changes
+-- nothing while events wait, or if the latest time is not later than p_to.
 CREATE FUNCTION registry.repair_clock(p_to bigint) RETURNS TABLE (told bigint, waiting bigint)
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
     SELECT t.latest INTO STRICT told FROM registry.told t FOR UPDATE;
-    -- A step that was decided before is not written after this.
+    -- The fence rejects later writes of steps decided before the repair.
     UPDATE registry.buckets b SET fence = b.fence + 1;
     SELECT greatest(told, max(b.latest)) INTO STRICT told FROM registry.buckets b;
     SELECT coalesce(sum(b.position - a.position), 0)::bigint INTO STRICT waiting
