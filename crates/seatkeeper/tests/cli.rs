@@ -1,4 +1,4 @@
-//! Transcripts of the command: its arguments, and what it printed.
+//! Tests of the command line: arguments, output and exit codes.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a line that is missing fails the test")]
 
 mod house;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
-/// The value at the end of a line `name   value` of a table.
+/// Returns the value in the line `name   value` of a table.
 fn field(table: &str, name: &str) -> String {
     let line = table.lines().find_map(|line| line.trim().strip_prefix(name));
     line.unwrap_or_else(|| panic!("no line {name} in:\n{table}")).trim().to_owned()
@@ -150,7 +150,7 @@ fn config_check_says_all_that_is_wrong_at_once() {
     for (line, key) in told.lines().zip(keys) {
         assert!(line.contains(key), "{key}: {told}");
     }
-    // A line of a file may hold a secret.
+    // A line of a settings file may contain a secret.
     let (status, told) = check("[auth]\nsecret = \"a secret\n", &[]);
     assert!(status == 1 && told.contains("line 2") && !told.contains("a secret"), "{told}");
 }
@@ -349,7 +349,7 @@ async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
     let license = house.license(1).await;
     house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
     house.client("ann").acquire(&license["license_key"], "m2").await.expect(403);
-    // A denial is answered at once, and on record a moment later.
+    // A denial is answered before its commit.
     let denied = eventually("one denial is on record", || {
         let listed = house.command(&["audit", "list", "--action", "denied", "--json"]).stdout;
         let listed: Value = serde_json::from_str(&listed).unwrap();
@@ -364,7 +364,7 @@ async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
     assert!(proof.contains("none left its pool above its limit"), "{proof}");
 }
 
-/// The records of ends, read from the log alone: whoever looks at a session ends it if it is over.
+/// Reads the records of ends from the audit log alone, because reading a session ends it if it has expired.
 fn ends(house: &House) -> Vec<Value> {
     let listed = house.command(&["audit", "list", "--action", "ended", "--json"]).stdout;
     let mut listed: Value = serde_json::from_str(&listed).unwrap();
@@ -378,7 +378,8 @@ async fn a_silent_session_is_put_on_record_by_a_job_that_is_run_by_hand() {
     let license = house.license(1).await;
     let seat = house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
     let ended = eventually("the session is on record as expired", || {
-        // Nobody else would: the sweeper is off, and the job's own next run is ten minutes away.
+        // Only the job can end the session: the sweeper is off, and the job's next scheduled run is ten
+        // minutes away.
         let run = house.command(&["jobs", "run", "session_expiry"]);
         assert_eq!((run.status.code(), run.stdout.as_str()), (Some(0), "session_expiry is due now\n"));
         ends(&house).pop().ok_or_else(|| "no end on record".to_owned())
@@ -391,7 +392,7 @@ async fn a_silent_session_is_put_on_record_by_a_job_that_is_run_by_hand() {
     assert!(table.contains("session_expiry") && table.contains("600 s"), "{table}");
     let runs = house.command(&["jobs", "runs", "session_expiry", "--limit", "1"]).stdout;
     assert!(runs.lines().next().unwrap().starts_with("RUN") && runs.contains("and more"), "{runs}");
-    // More than a fast machine can ask for until the session is over.
+    // More runs than a fast machine can request before the session expires.
     let runs = house.command(&["jobs", "runs", "session_expiry", "--limit", "100000", "--json"]).stdout;
     let runs: Value = serde_json::from_str(&runs).unwrap();
     let oldest = runs["items"].as_array().unwrap().last().unwrap();
@@ -409,7 +410,7 @@ fn a_job_that_there_is_not_is_a_wrong_argument_and_one_that_is_off_is_not_found(
     assert!(off.stderr.contains("404: Job not found"), "{}", off.stderr);
 }
 
-/// Deletes a record as someone would who wants to hide something.
+/// Deletes a record, as somebody with something to hide would.
 async fn tamper(ledger: &Path, statement: &'static str) {
     let options = SqliteConnectOptions::new().filename(ledger);
     let mut database = options.connect().await.unwrap();

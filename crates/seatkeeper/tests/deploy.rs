@@ -1,12 +1,12 @@
-//! What is in `deploy/`: rules and a dashboard that name metrics that there are, and do what they say.
-#![allow(clippy::expect_used, clippy::panic, reason = "what is missing fails the test")]
+//! Tests of `deploy/`: rules and dashboard name existing metrics, and alerts fire when they should.
+#![allow(clippy::expect_used, clippy::panic, reason = "a missing file fails the test")]
 
 mod house;
 
 #[path = "http/until.rs"]
 mod until;
 
-// A node is a house of its own, over what a test gives it.
+// A node is a `House` with extra settings for its stores.
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 mod deploy {
@@ -20,12 +20,12 @@ mod deploy {
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file of the project.
+/// Returns the path of a file in the repository.
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// Its text.
+/// Reads a file of the repository.
 fn read(name: &str) -> String {
     fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }

@@ -1,4 +1,5 @@
-//! The pages beside the code say what the code does.
+//! The documentation agrees with the code: every page's settings, names, links and scripts are checked. A new
+//! page needs an entry in `PAGES`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a page that is missing fails the test")]
 
 mod house;
@@ -20,7 +21,7 @@ use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
-/// The pages for people, and the folder that their links start from.
+/// The pages, with the folder that their links start from.
 const PAGES: [(&str, &str); 17] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
@@ -46,7 +47,7 @@ fn page(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The fenced blocks of this language.
+/// Returns the fenced blocks of a language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
     let blocks = page.split(&fence).skip(1);
@@ -58,10 +59,10 @@ fn the_page_on_configuration_shows_every_default() {
     assert_eq!(blocks(&page("docs/configuration.md"), "toml"), [run(&["config"]).stdout]);
 }
 
-/// Set to anything, it makes the test of the reference write what it would have compared.
+/// The environment variable that makes the test rewrite the reference in `docs/configuration.md`.
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_CONFIGURATION";
 
-/// Each section's heading and table; what stands between them is written by hand.
+/// Compares heading and table of each section. The text between the tables is handwritten.
 #[test]
 fn the_page_on_configuration_explains_every_key_as_the_code_does() {
     let reference = run(&["config", "reference"]).stdout;
@@ -140,7 +141,7 @@ fn the_files_that_the_architecture_names_exist() {
     }
 }
 
-/// Every user of a machine can read the arguments of its processes.
+/// Any user of a machine can read the arguments of its processes.
 #[test]
 fn no_page_puts_a_password_into_arguments() {
     for (name, _) in PAGES {
@@ -183,7 +184,7 @@ fn the_page_on_the_audit_log_explains_every_action_and_every_reason() {
     }
 }
 
-/// Says whether a heading of the page is linked to as `place`.
+/// Returns true if the page has a heading with the anchor `place`.
 fn page_has(page: &str, place: &str) -> bool {
     let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
     let place_of = |heading: &str| {
@@ -193,22 +194,22 @@ fn page_has(page: &str, place: &str) -> bool {
     headings.map(place_of).any(|heading| heading == place)
 }
 
-/// The tour, as it is pasted into a terminal, on a server of the test's own instead of the usual one.
+/// Builds a shell with the README's tour, pasted as into a terminal, against the test's own server.
 fn tour(house: &House) -> Command {
     let blocks = blocks(&page("README.md"), "sh");
-    // It starts a server in the background, which must not outlive the test.
+    // The tour starts a server in the background, which must not outlive the test.
     let pasted = format!("trap 'kill $!; wait' EXIT\n{}", blocks[2..].concat());
     pasted_into_bash(house, &pasted)
 }
 
-/// A shell that is ended, with what it started, if what it waits for does not come.
+/// Builds a shell that is killed after a timeout, together with its processes.
 fn bash() -> Command {
     let mut shell = Command::new("timeout");
     shell.args(["120", "bash"]);
     shell
 }
 
-/// A shell that runs a page's blocks on a server of the test's own.
+/// Builds a shell that runs a page's blocks against the test's own server.
 fn pasted_into_bash(house: &House, pasted: &str) -> Command {
     let address = house.url().trim_start_matches("http://");
     let directory = Path::new(BIN).parent().expect("a directory").to_str().expect("a path in Unicode");
@@ -246,7 +247,7 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     assert_eq!(of_all("outcome"), ["admitted", "admitted", "admitted_with_eviction"], "{told}{log}");
     assert_eq!(answers[5]["session_id"], answers[7]["session_id"], "the seat of before the crash");
     assert!(told.contains("none left its pool above its limit"), "{told}");
-    // The tour killed it.
+    // The tour has killed the server.
     house.kill();
 }
 
@@ -262,8 +263,8 @@ fn the_page_on_run_goes_as_it_says() {
     assert_eq!(lines, ["rendering", "exit code 7", "exit code 75", "mine at last"], "{told}{log}");
 }
 
-/// Runs the first block of the page on operations, but for what it installs, and then the rest, on servers of the test's own. Gives the
-/// statuses of all answers, and all that was told.
+/// Runs the first block of the page on operations, without its installation steps, and then `rest`, against
+/// the test's own stores. Returns the statuses of all answers, and the whole output.
 fn three_nodes(redis: &Redis, database: &Database, rest: &str) -> (Vec<Value>, String) {
     let blocks = blocks(&page("docs/operations.md"), "sh");
     let setup = blocks[0].lines().filter(|line| !line.starts_with("sudo ")).collect::<Vec<_>>().join("\n");
@@ -278,7 +279,7 @@ fn three_nodes(redis: &Redis, database: &Database, rest: &str) -> (Vec<Value>, S
     let programs = Path::new(BIN).parent().expect("a directory").display();
     let output = bash()
         .args(["-euc", &format!("PATH={programs}:$PATH\n{script}")])
-        // Who asks until it is served, asks often.
+        // Scripts that retry until they succeed send more requests than the rate limit allows.
         .env("SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "0")
         .current_dir(directory.path())
         .output()
@@ -333,7 +334,7 @@ fn the_guide_to_devices_goes_as_it_says() {
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
 
-    // What went to a variable was shown as well, on the way.
+    // Answers that the script keeps in a variable also appear in the log.
     let outcomes = |text: &str| -> Vec<String> {
         let answers = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         answers.filter_map(|answer| Some(answer["outcome"].as_str()?.to_owned())).collect()

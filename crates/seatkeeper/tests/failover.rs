@@ -1,5 +1,6 @@
-//! What becomes of seats when Redis or PostgreSQL fails, on real servers: `docs/failover.md`, one module a failure.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test that cannot go on fails")]
+//! Failures of Redis, PostgreSQL, nodes and clocks beneath real servers, as described in `docs/failover.md`:
+//! a module for each failure.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a failed test panics")]
 
 mod house;
 
@@ -9,7 +10,7 @@ mod support;
 #[path = "http/until.rs"]
 mod until;
 
-// A node is a house of its own, over what the tests give it.
+// A node is a `House` with extra settings for its stores.
 const TOPOLOGY: house::Topology = house::Topology::Embedded;
 
 mod failover {

@@ -1,11 +1,6 @@
-//! The HTTP API of a real server that needs nothing else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test finds, a panic tells"
-)]
-#![allow(clippy::needless_pass_by_value, reason = "a JSON value is written where it is passed")]
+//! The HTTP API of the embedded server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+#![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
 mod house;
 

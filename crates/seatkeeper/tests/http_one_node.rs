@@ -1,23 +1,18 @@
-//! The HTTP API of a node over Redis and PostgreSQL: the same tests as of a server that needs nothing else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test finds, a panic tells"
-)]
-#![allow(clippy::needless_pass_by_value, reason = "a JSON value is written where it is passed")]
+//! The HTTP API of one node over Redis and PostgreSQL, with the tests of the embedded server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+#![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
 mod house;
 
 #[path = "http/mod.rs"]
 mod http;
 
-/// Of what is asked of a process that is alone: tokens, for each node looks at them for itself.
+/// Of the tests for the embedded server alone, only the tests of tokens, which each node verifies on its own.
 #[path = "http/embedded"]
 mod embedded {
     mod forge;
     mod hostile_tokens;
-    #[allow(dead_code, reason = "what goes wrong with an issuer is tried of one process")]
+    #[allow(dead_code, reason = "faults of an issuer are tested on the embedded server")]
     mod issuer;
 }
 

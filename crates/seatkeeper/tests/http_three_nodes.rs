@@ -1,11 +1,7 @@
-//! The HTTP API of three nodes, each request at the next of them, over Redis and PostgreSQL: the same tests as of a server that needs nothing else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "what a test finds, a panic tells"
-)]
-#![allow(clippy::needless_pass_by_value, reason = "a JSON value is written where it is passed")]
+//! The HTTP API of three nodes over Redis and PostgreSQL, with the tests of the embedded server. Consecutive
+//! requests go to consecutive nodes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+#![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
 mod house;
 

@@ -1,12 +1,12 @@
-//! What must always be true, each shown on a real server: one module an invariant.
+//! The invariants on the embedded server, a module for each.
 //!
-//! All that is random is drawn from a seed that is printed. Longer runs, and a run again, by environment
-//! variables: see `invariants/support/knobs.rs`.
+//! Random choices come from a seed, printed by every test. Environment variables lengthen a run, or repeat a
+//! run from its seed: see `invariants/support/knobs.rs`.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails, and says with which seed"
+    reason = "a failed test panics, and shows its seed"
 )]
 
 mod house;

@@ -1,13 +1,13 @@
-//! What must always be true, shown on three nodes over a Redis Cluster of three masters: the storms alone, for the
-//! rest is no different from one Redis.
+//! The invariants on three nodes over a Redis Cluster of three masters: only the storms, because the other
+//! tests behave as with a single Redis.
 //!
-//! All that is random is drawn from a seed that is printed. Longer runs, and a run again, by environment
-//! variables: see `invariants/support/knobs.rs`.
+//! Random choices come from a seed, which every test prints. Environment variables lengthen a run, or repeat
+//! a run from its seed: see `invariants/support/knobs.rs`.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails, and says with which seed"
+    reason = "a failed test panics, and shows its seed"
 )]
 
 mod house;

@@ -1,12 +1,12 @@
-//! What must always be true, shown on three nodes that share nothing but a PostgreSQL: the storms, retries and races.
+//! The invariants on three nodes over PostgreSQL alone: storms, retries and races.
 //!
-//! All that is random is drawn from a seed that is printed. Longer runs, and a run again, by environment
-//! variables: see `invariants/support/knobs.rs`.
+//! Random choices come from a seed, which every test prints. Environment variables lengthen a run, or repeat
+//! a run from its seed: see `invariants/support/knobs.rs`.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails, and says with which seed"
+    reason = "a failed test panics, and shows its seed"
 )]
 
 mod house;

@@ -1,13 +1,13 @@
-//! What must always be true, each shown on three nodes over Redis and PostgreSQL, each request at the next of
-//! them: the same tests as of a server that needs nothing else.
+//! The invariants on three nodes over Redis and PostgreSQL, with the tests of the embedded server.
+//! Consecutive requests go to consecutive nodes.
 //!
-//! All that is random is drawn from a seed that is printed. Longer runs, and a run again, by environment
-//! variables: see `invariants/support/knobs.rs`.
+//! Random choices come from a seed, which every test prints. Environment variables lengthen a run, or repeat
+//! a run from its seed: see `invariants/support/knobs.rs`.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test that cannot go on fails, and says with which seed"
+    reason = "a failed test panics, and shows its seed"
 )]
 
 mod house;

@@ -1,10 +1,10 @@
-//! `seatkeeper run` against a real server: a command with a seat, from its start to the seat's return.
+//! Tests of `seatkeeper run` against a real server: a command with a seat, from the claim to the release.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "what a test finds, a panic tells"
+    reason = "a failed test panics"
 )]
 
 mod house;

@@ -1,13 +1,8 @@
-//! No secret is in anything that the product writes: at the most talkative level, and whatever goes wrong.
+//! The product's output contains no secret, even at the most verbose log level and under failures.
 //!
-//! Each secret is a canary, a text that is nowhere else. All that processes print and log, and every answer that
-//! is a problem, is kept and searched.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "what a test finds, a panic tells"
-)]
+//! Each secret is a canary, a text without a second use. The tests keep and search everything that processes
+//! print and log, and every problem in an answer.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 mod house;
 
@@ -28,7 +23,7 @@ use house::sink::{Do, Sink};
 use seatkeeper_server::auth::KEY_FILE_NAME;
 use written::Written;
 
-/// What may be nowhere.
+/// The canaries.
 const TOKEN_SECRET: &str = "canary-of-the-secret-that-signs-tokens";
 const REDIS_PASSWORD: &str = "canary-of-the-redis-password";
 const DATABASE_PASSWORD: &str = "canary-of-the-database-password";
@@ -59,7 +54,7 @@ fn all_of(more: &[String]) -> Vec<&str> {
     CANARIES.into_iter().chain(more.iter().map(String::as_str)).collect()
 }
 
-/// The settings that make a server say all it can.
+/// Returns settings with the most verbose log level.
 fn talkative(more: &[(&str, &str)]) -> Vec<(String, String)> {
     let usual = [
         ("LOG_LEVEL", "trace"),
@@ -115,7 +110,7 @@ async fn of_a_node_whose_redis_and_database_fail() {
     let settings = by(&database_url, &right);
 
     let closed = format!("postgres://seatkeeper:{DATABASE_PASSWORD}@127.0.0.1:{}/seatkeeper", port::free());
-    // It tries for longer than the test takes.
+    // The server retries the connection for longer than the test takes.
     let _hopeless = written.serve(&talkative(&[("LEDGER_URL", &closed)]));
     let nobody = database_url.replace("/test_", "/no_such_");
     for (ledger_url, password_file) in
@@ -126,12 +121,12 @@ async fn of_a_node_whose_redis_and_database_fail() {
     }
     let server = written.serve(&settings);
     let mut tokens = story::told(&mut written, &server.url(), &settings).await;
-    // Back without the user, so that the password is refused.
+    // Redis comes back without the user, so that the password is refused.
     redis.kill();
     tokens.extend(story::told_that_it_fails(&mut written, &server.url(), &settings).await);
     redis.start_again(Memory::Lost);
     tokens.extend(story::told_that_it_fails(&mut written, &server.url(), &settings).await);
-    // To stop, it would wait for what it cannot reach.
+    // Killed, because a graceful shutdown would wait for the unreachable stores.
     drop(server);
     written.must_have_none(&all_of(&tokens));
 }

@@ -1,4 +1,5 @@
-//! The structure of the crates: imports between modules run one way, and the engine stands below the server.
+//! The structure of the crates: imports between modules run one way, and the engine depends on neither the
+//! server nor HTTP.
 #![allow(clippy::expect_used, clippy::panic, reason = "a source file that cannot be read fails the test")]
 
 #[path = "structure/imports.rs"]
@@ -10,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use imports::{Graph, SourceFile};
 
-/// The folder of all crates.
+/// Returns the folder of all crates.
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The graph of imports between the top modules of each crate, by the crate's folder name.
+/// Returns the graph of imports between the top modules of each crate, by the crate's folder name.
 fn graphs() -> BTreeMap<String, Graph> {
     let folders = fs::read_dir(crates()).expect("the folder of crates");
     let folders = folders.map(|folder| folder.expect("a folder").path()).filter(|path| path.is_dir());
@@ -27,7 +28,7 @@ fn graphs() -> BTreeMap<String, Graph> {
         .collect()
 }
 
-/// Every source file below `root`, with its path from there.
+/// Returns every source file below `root`, with its relative path.
 fn sources(root: &Path) -> Vec<SourceFile> {
     let (mut folders, mut files) = (vec![root.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
@@ -70,7 +71,8 @@ fn the_graph_has_the_imports_of_the_sources() {
     }
 }
 
-/// The control of the first test: without it, a reader that finds no imports would pass.
+/// The control of `no_crate_has_an_import_cycle_between_its_modules`: a reader that finds no imports would
+/// pass that test.
 #[test]
 fn a_cycle_is_found_whichever_way_it_is_written() {
     let imports = [

@@ -1,4 +1,5 @@
-//! Each alert's condition is brought about for real, and Prometheus is seen to fire it.
+//! Tests of the alerts: each test brings about an alert's condition, and a real Prometheus must fire the
+//! alert. A new alert needs a test and an entry in `ALERTS` of a submodule.
 
 mod cleanup;
 mod clients;
@@ -13,7 +14,7 @@ use std::collections::BTreeSet;
 use super::prometheus::RULES;
 use crate::read;
 
-/// Alerts that a test brings about. Those that take minutes are not among all tests.
+/// The alerts with a test. Tests that take minutes are ignored by default.
 const BROUGHT_ABOUT: [&[&str]; 11] = [
     &clients::ALERTS,
     &clocks::ALERTS,

@@ -1,4 +1,4 @@
-//! The dashboard.
+//! Tests of the dashboard: every metric is on the dashboard, and every query names existing metrics.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn the_dashboard_shows_every_metric_and_none_that_is_not_there() {
     let queries = queries(&dashboard);
     queries.iter().for_each(|query| must_be_there(query));
     let shown: BTreeSet<_> = queries.iter().flat_map(|query| named(query)).collect();
-    // One series of a histogram shows it.
+    // A histogram is shown if any of its series is shown.
     let family = |name: &str| {
         let ends = ["_bucket", "_count", "_sum"];
         ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name).to_owned()

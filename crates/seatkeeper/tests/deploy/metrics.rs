@@ -1,17 +1,17 @@
-//! The metrics that there are, by `docs/metrics.md`, which another test compares with those that are served.
+//! The metrics described in `docs/metrics.md`. The test `http` compares the page with the served metrics.
 
 use std::collections::BTreeSet;
 
 use crate::read;
 
-/// What Prometheus names by itself.
+/// Metrics that Prometheus adds.
 const OF_PROMETHEUS: [&str; 1] = ["up"];
 
-/// Words of queries that name no metric: functions, labels, and what a dashboard puts in.
+/// Words with underscores in queries that are no metrics: functions, labels, and variables of the dashboard.
 const OTHER_WORDS: [&str; 6] =
     ["histogram_quantile", "label_values", "exported_job", "license_id", "pool_kind", "__rate_interval"];
 
-/// The names of all series: a histogram has three.
+/// Returns the names of all series. A histogram has three.
 pub(super) fn series() -> BTreeSet<String> {
     let page = read("docs/metrics.md");
     let lines = page.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -25,7 +25,7 @@ pub(super) fn series() -> BTreeSet<String> {
         .collect()
 }
 
-/// The series that a query names.
+/// Returns the series in a query.
 pub(super) fn named(query: &str) -> BTreeSet<String> {
     let words = query.split(|char: char| !char.is_alphanumeric() && char != '_');
     let is_name =
@@ -33,7 +33,7 @@ pub(super) fn named(query: &str) -> BTreeSet<String> {
     words.filter(is_name).map(str::to_owned).collect()
 }
 
-/// Fails the test unless a query names something, and all that it names is there.
+/// Fails the test if a query names no series, or an unknown series.
 #[track_caller]
 pub(super) fn must_be_there(query: &str) {
     let series = series();

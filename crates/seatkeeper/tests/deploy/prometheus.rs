@@ -1,4 +1,4 @@
-//! Prometheus itself, which watches a real server by the rules.
+//! A real Prometheus that watches a real server by the shipped rules.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,17 +12,18 @@ use tempfile::TempDir;
 use crate::read;
 use crate::until::{until, within};
 
-/// The alerts of these rules.
+/// The file of the alert rules.
 pub(super) const RULES: &str = "deploy/prometheus/seatkeeper.rules.yml";
 
 /// The bearer token of every scrape. Servers without `metrics.token` ignore the token.
 pub(super) const TOKEN: &str = "let-me-see-it-all";
 
-/// How long an alert's condition may take to be brought about and seen, on a machine that does much else.
+/// Time limit until an alert fires, on a machine that is busy with other work.
 const FIRES_WITHIN: Duration = Duration::from_secs(60);
 
-/// It looks every second. What stays as it is for good in the rules need not last for longer than a second here: each
-/// `for:` is `promtool`'s to test. All that an alert says itself, its windows and bounds, is as it is.
+/// A Prometheus that scrapes the server and evaluates the rules every second. Each `for:` in the rules is
+/// shortened to a second, because `promtool` tests the real durations. Windows and bounds of the alerts are
+/// as shipped.
 pub(super) struct Prometheus {
     url: String,
     child: Child,
@@ -31,7 +32,8 @@ pub(super) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Watches this server, and has seen that nothing fires as long as nothing happens.
+    /// Starts a Prometheus for a server, and waits until it has seen the healthy server without a firing
+    /// alert.
     pub(super) async fn watching(server: &str) -> Self {
         let prometheus = Self::start(server);
         prometheus.is_silent().await;
@@ -75,12 +77,12 @@ impl Prometheus {
         Ok(firing.filter_map(|alert| Some(alert["labels"]["alertname"].as_str()?.to_owned())).collect())
     }
 
-    /// Waits until these alerts have fired, in any order; `meanwhile` is done before each look.
+    /// Waits until `alerts` have fired, in any order. Runs `meanwhile` before each poll.
     pub(super) async fn fires(&mut self, alerts: &[&str], meanwhile: impl AsyncFn()) {
         self.fires_within(FIRES_WITHIN, alerts, meanwhile).await;
     }
 
-    /// Likewise, within this time.
+    /// Waits at most `deadline` until `alerts` have fired, in any order. Runs `meanwhile` before each poll.
     pub(super) async fn fires_within(
         &mut self,
         deadline: Duration,
@@ -100,7 +102,7 @@ impl Prometheus {
         .await;
     }
 
-    /// Waits until it has scraped often enough to tell, and nothing fires.
+    /// Waits for enough samples, and asserts that no alert fires.
     async fn is_silent(&self) {
         until("samples", async || {
             let told = self.get("/api/v1/query?query=count_over_time(node_ready[1m])").await?;
@@ -115,7 +117,7 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to do.
+        // The process may have exited already: an error here is harmless.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The rules by which somebody is called.
+//! Tests of the alert rules with `promtool`.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,16 @@ use crate::{path, read};
 
 const CASES: &str = "deploy/prometheus/seatkeeper.rules.test.yml";
 
-/// The values of this key, in the order of the file.
+/// Returns the values of a key, in the order of the file.
 fn values<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
     let values = text.lines().filter_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix(key));
     values.map(|value| value.trim().trim_matches('\'')).collect()
 }
 
-/// How far off a bound must be for a case to notice.
+/// Factors on a bound. The test cases must notice either deviation.
 const OFF: [f64; 2] = [0.8, 1.2];
 
-/// What it said, if it was content.
+/// Runs `promtool`, and returns its output: `Ok` if the exit status is 0, `Err` otherwise.
 fn promtool(dir: &Path, args: &[&str]) -> Result<String, String> {
     let output = Command::new("promtool")
         .args(args)
@@ -36,7 +36,7 @@ fn cases_of<'t>(cases: &'t str, alert: &str) -> Vec<&'t str> {
     cases.split("  - name: ").filter(names_it).collect()
 }
 
-/// An alert's rule up to here, with what stands before and after.
+/// Returns the rule of an alert up to `end`, with the text before and the text after.
 fn around<'t>(rules: &'t str, alert: &str, end: &str) -> (&'t str, &'t str, &'t str) {
     let start = rules.find(&format!("- alert: {alert}\n")).expect("an alert");
     let (before, rest) = rules.split_at(start);
@@ -44,8 +44,9 @@ fn around<'t>(rules: &'t str, alert: &str, end: &str) -> (&'t str, &'t str, &'t 
     (before, rule, after)
 }
 
-/// The rules with the time that this alert waits off by a minute, which is one look at it; and, where it counts what happened, with the time that it
-/// looks back on off by a fifth. One text for each. A rate is about the same over any time.
+/// Returns mutants of the rules: with the alert's `for:` a minute off, which is one evaluation; and, if the
+/// expression counts events, with its window a fifth shorter and longer. Windows of rates stay, because a
+/// rate hardly depends on the window.
 fn with_times_off(rules: &str, alert: &str) -> Vec<String> {
     let (before, rule, after) = around(rules, alert, "labels:");
     let (expression, waits) = rule.split_once("for: ").expect("a time");
@@ -66,7 +67,7 @@ fn with_times_off(rules: &str, alert: &str) -> Vec<String> {
     waits.chain(windows).collect()
 }
 
-/// The rules with each bound of this alert, other than 0, off by so much; one text for each.
+/// Returns mutants of the rules, each with one bound of the alert multiplied by `off`. A bound of 0 stays.
 fn with_bounds_off(rules: &str, alert: &str, off: f64) -> Vec<String> {
     let (before, rule, after) = around(rules, alert, "for: ");
     let comparisons = rule.match_indices(['>', '<']).map(|(at, sign)| at + sign.len());

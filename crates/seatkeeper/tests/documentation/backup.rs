@@ -1,4 +1,4 @@
-//! Backups, made and brought back as the pages say.
+//! Backups, made and restored as the documentation says.
 
 use std::fs;
 use std::process::Command;
@@ -10,12 +10,12 @@ use serde_json::json;
 use super::{blocks, page, three_nodes};
 use crate::house::House;
 
-/// What asks for a seat of a license that came after the backup.
+/// A claim on a license that was created after the backup.
 const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H "Authorization: Bearer $TOKEN" \
     -H 'Content-Type: application/json' -d '{"license_key":"LATER","machine_id":"m1"}'; echo
 "#;
 
-/// Gives a seat that is in the backup to a machine that is not.
+/// Moves a seat from a machine in the backup to a machine that is not in the backup.
 const GIVE_THE_SEAT_AWAY: &str = r#"seat=$(ask 8083 m1 | sed 's/.*"session_id":"\([^"]*\)".*/\1/')
 until curl -sf -X DELETE 127.0.0.1:8083/api/v1/licenses/sessions/$seat -H "Authorization: Bearer $TOKEN"; do sleep 1; done
 until ask 8083 m4 | grep session_id; do sleep 1; done
@@ -28,14 +28,15 @@ fn of_nodes() {
     let with = |what: &str| blocks.iter().find(|block| block.contains(what)).expect("a block with it");
     let (start, story) =
         (&blocks[0][blocks[0].find("for port").expect("nodes that are started")..], &blocks[1]);
-    // That Redis has lost everything is nothing to the backup.
+    // The backup does not depend on Redis, whose memory is lost.
     let backup = format!("redis-cli flushall\n{}", with("pg_dump"));
-    // Buckets are filled one after another. Who is told 503 for it has made the license, and is told so the next time.
+    // Buckets are rebuilt one after another. A `create` answered with 503 may have created the license; its
+    // retry is told that the key is taken.
     let later = "until ask 8083 m1 | grep session_id; do sleep 1; done\n\
         until seatkeeper license create --seats 1 --key LATER --server http://127.0.0.1:8081 2>&1 \
             | grep -e LATER -e taken; do sleep 1; done\n";
     let stop = "kill $(jobs -p); wait\n";
-    // Nodes are ready before Redis, which is empty, is filled.
+    // Nodes are ready before the empty Redis is rebuilt.
     let restored = "until ask 8081 m2 | grep session_id; do sleep 1; done\n\
         ask 8081 m1\n\
         until ask 8082 m3 | grep license-full; do sleep 1; done\nseatkeeper audit verify\n";
@@ -79,7 +80,7 @@ async fn of_a_data_directory() {
     let file = |name: &str| house.data_dir().join(name);
     fs::rename(file("copy.db"), file("ledger.db")).expect("a copy");
     for rest in ["ledger.db-wal", "ledger.db-shm"] {
-        // A server that stopped as it should leaves none.
+        // After a graceful shutdown, the files do not exist.
         let _ = fs::remove_file(file(rest));
     }
     house.start();

@@ -83,7 +83,7 @@ async fn a_rejected_token_is_fetched_again_once_for_all_seats() {
     let acquire = |number: usize| client.license(key.as_str()).machine(format!("m{number}")).acquire();
     let seats: Vec<_> = (0..20).map(|number| tokio::spawn(acquire(number))).collect();
     for seat in seats {
-        // Kept in no variable: dropped at once, and released.
+        // The returned seat is dropped at once, and thereby released.
         seat.await.unwrap().unwrap();
     }
     assert_eq!(calls.load(Ordering::SeqCst), 2);

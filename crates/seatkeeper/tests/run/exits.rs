@@ -1,4 +1,5 @@
-//! The exit code is the command's own, and ours can be told apart.
+//! Exit codes: `seatkeeper run` passes on the command's code, and a report tells its own codes from the
+//! command's.
 
 use serde_json::{Value, json};
 

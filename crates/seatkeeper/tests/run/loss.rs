@@ -1,4 +1,4 @@
-//! A lost seat stops the command; an outage shorter than the TTL costs nothing.
+//! A lost seat stops the command; an outage shorter than the TTL has no effect.
 
 use rustix::process::Signal;
 use serde_json::json;

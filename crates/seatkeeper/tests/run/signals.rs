@@ -1,4 +1,4 @@
-//! Signals reach every process of the command, and the seat comes back.
+//! Signals reach every process of the command, and the seat is released.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
     let key = license(&house, 1).await;
     for (signal, wanted) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
         let file = house.path(&format!("grandchild-{wanted}"));
-        // A background process of a shell ignores INT.
+        // A background process of a shell ignores SIGINT.
         let script =
             format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600' & wait", file.display());
         let mut run = run(&house, &key, &[]);
@@ -26,7 +26,7 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
         println!("{wanted}: ended after {:?}", began.elapsed());
         until_gone(grandchild);
         until_live(&house, 0).await;
-        // Half of the time after which the group is killed: nothing had to be.
+        // Half of the time limit before SIGKILL: the group ended without being killed.
         assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! A run that a test started, and the processes of its command.
+//! Helpers that start a `seatkeeper run`, and observe the processes of its command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use crate::house::{House, command, eventually};
 
-/// A run that has not ended after this has hung.
+/// Time limit of a run.
 const END_DEADLINE: Duration = Duration::from_secs(60);
 
-/// A `seatkeeper run` of the license with this key, without its command.
+/// Builds a `seatkeeper run` for a license key. The caller adds the command.
 pub(crate) fn run(house: &House, license: &str, options: &[&str]) -> Command {
     run_at(house, house.url(), license, options)
 }
 
-/// The same, of a server at another address.
+/// Builds a `seatkeeper run` for a license key on a server at `url`. The caller adds the command.
 pub(crate) fn run_at(house: &House, url: &str, license: &str, options: &[&str]) -> Command {
     let mut run = command(&[]);
     run.args(["run", "--license", license, "--server", url, "--data-dir"]).arg(house.data_dir());
@@ -26,19 +26,19 @@ pub(crate) fn run_at(house: &House, url: &str, license: &str, options: &[&str]) 
     run
 }
 
-/// A license of so many seats, and its key.
+/// Creates a license, and returns its key.
 pub(crate) async fn license(house: &House, seats: u32) -> String {
     house.license(seats).await["license_key"].as_str().unwrap().to_owned()
 }
 
-/// The sessions of all licenses that are live.
+/// Returns the live sessions of all licenses.
 pub(crate) async fn live(house: &House) -> Vec<Value> {
     let answer = house.admin().get("/api/v1/admin/sessions?live=true").await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.body["items"].as_array().unwrap().clone()
 }
 
-/// Waits until so many sessions are live, and returns how long that took.
+/// Waits until `count` sessions are live, and returns the elapsed time.
 pub(crate) async fn until_live(house: &House, count: usize) -> Duration {
     let began = Instant::now();
     loop {
@@ -51,7 +51,7 @@ pub(crate) async fn until_live(house: &House, count: usize) -> Duration {
     }
 }
 
-/// How many audit records have this action.
+/// Returns the number of audit records of an action.
 pub(crate) async fn recorded(house: &House, action: &str) -> usize {
     let answer = house.admin().get("/api/v1/admin/audit").await;
     let items = answer.body["items"].as_array().unwrap().clone();
@@ -63,7 +63,7 @@ pub(crate) fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
 
-/// Waits for the end of a run, and returns its exit code.
+/// Waits for the end of a run, and returns the exit code.
 pub(crate) fn code(mut run: Child) -> Option<i32> {
     let deadline = Instant::now() + END_DEADLINE;
     loop {
@@ -78,7 +78,7 @@ pub(crate) fn code(mut run: Child) -> Option<i32> {
     }
 }
 
-/// Waits for a file that the command writes, and reads the process id in it.
+/// Waits for a file that the command writes, and returns the process id in the file.
 pub(crate) fn pid_in(path: &Path) -> u32 {
     eventually("a process id in a file", || {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(crate) fn pid_in(path: &Path) -> u32 {
     })
 }
 
-/// Waits until the process has ended; a zombie has.
+/// Waits until a process has ended. A zombie counts as ended.
 pub(crate) fn until_gone(pid: u32) {
     eventually("the end of a process", || {
         let stat = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Waiting for a seat, for a server, and giving up.
+//! Waiting for a seat and for a server, with a time limit.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ async fn runs_that_wait_have_the_seat_one_after_the_other() {
     let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
     let key = license["license_key"].as_str().unwrap();
     let lock = house.path("lock");
-    // Two at once: the second `mkdir` fails.
+    // With two commands at once, the second `mkdir` would fail.
     let script = format!("mkdir {0} && sleep 0.3 && rmdir {0}", lock.display());
     let start = |_| run(&house, key, &["--wait", "1m"]).args(["sh", "-c", &script]).spawn().unwrap();
     let runs: Vec<_> = (0..4).map(start).collect();
@@ -63,7 +63,7 @@ async fn a_signal_ends_the_wait_at_once() {
     let began = Instant::now();
     send(run.id(), Signal::INT);
     assert_eq!(code(run), Some(130));
-    // The next try is due in 60 s: a run that ends now has not waited for it.
+    // The next retry is due in 60 s, so the run has not waited for it.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     until_live(&house, 0).await;
 }

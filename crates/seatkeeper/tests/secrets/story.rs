@@ -1,4 +1,4 @@
-//! What clients and admins do, rightly and wrongly, with secrets in their hands.
+//! Correct and incorrect requests of clients and admins that carry secrets.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{BEARER, IDEMPOTENCY_KEY, LICENSE_KEY, WRONG_LICENSE_KEY};
 
 const TENANT: &str = "11111111-1111-4111-8111-111111111111";
 
-/// A token by the command. Its signature is what nobody else can make.
+/// Makes a token with the command. The signature is the secret part.
 fn token(settings: &[(String, String)], user: &str, scope: &str) -> String {
     let args = ["token", "--tenant", TENANT, "--user", user, "--scope", scope, "--ttl", "1h"];
     let output = run_with(settings, &args);
@@ -24,7 +24,7 @@ fn signature(token: &str) -> String {
     token.rsplit('.').next().expect("a signature").to_owned()
 }
 
-/// A problem is told to whoever asks, and may end up anywhere.
+/// Keeps the text of a problem, because clients may log problems anywhere.
 fn keep(written: &mut Written, answer: &Answer) {
     if answer.status >= 400 {
         written.answer(&answer.body.to_string());
@@ -32,8 +32,8 @@ fn keep(written: &mut Written, answer: &Answer) {
     written.answer(&format!("{:?}", answer.headers));
 }
 
-/// A day with a license, a subscriber and a capacity, and with all that can be asked wrongly. Gives the
-/// signatures of the tokens that were used.
+/// Sends correct and incorrect requests about a license, a subscriber and a capacity. Returns the signatures
+/// of the tokens.
 pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, String)]) -> Vec<String> {
     let (admins, anns) = (token(settings, "ops", "admin"), token(settings, "ann", "service"));
     let admin = Client::new(url, admins.clone());
@@ -87,7 +87,7 @@ pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, 
     vec![signature(&admins), signature(&anns)]
 }
 
-/// An admin, who reads what came of usage at the sink.
+/// Reads the sink's answer as an admin, and returns the signature of the admin's token.
 pub(crate) async fn told_what_the_sink_said(
     written: &mut Written,
     url: &str,
@@ -99,7 +99,7 @@ pub(crate) async fn told_what_the_sink_said(
     loop {
         let batches = admin.get("/api/v1/admin/usage/batches?state=dead").await.body.to_string();
         written.answer(&batches);
-        // The token is where it was, and is not to be read.
+        // The sink's answer repeats its token, which the server masks.
         if batches.contains("Bearer ********") {
             break;
         }
@@ -109,7 +109,7 @@ pub(crate) async fn told_what_the_sink_said(
     signature(&admins)
 }
 
-/// The same clients, while what the server stands on is away.
+/// Sends requests while Redis or the database is down. Returns the signatures of the tokens.
 pub(crate) async fn told_that_it_fails(
     written: &mut Written,
     url: &str,
@@ -119,7 +119,7 @@ pub(crate) async fn told_that_it_fails(
     let ann = Client::new(url, anns.clone());
     let (key, wrong_key) = (json!(LICENSE_KEY), json!(WRONG_LICENSE_KEY));
     let device = json!({ "device_id": "tv", "device_type": "tv" });
-    // Together, for each may take as long as the server has patience.
+    // Concurrent, because each request may last until the server's timeout.
     let answers = tokio::join!(
         ann.acquire(&key, "m1"),
         ann.acquire(&wrong_key, "m1"),

@@ -1,4 +1,4 @@
-//! All that processes write, kept to be searched.
+//! The output of processes, kept for a search.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::house::{command, run_with};
 /// Longer than a process takes to start or end, on a machine that is busy with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A directory of outputs, one file each, and what answers said.
+/// A directory with one file for each output, and the texts of answers.
 pub(crate) struct Written {
     dir: TempDir,
     files: Vec<PathBuf>,
@@ -27,14 +27,14 @@ impl Default for Written {
     }
 }
 
-/// A running server.
+/// A running server whose output is kept.
 pub(crate) struct Watched {
     child: Child,
     stdout: PathBuf,
 }
 
 impl Written {
-    /// A place for a file that is not searched.
+    /// Returns the path of a file outside the search.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -46,7 +46,7 @@ impl Written {
         (path, file)
     }
 
-    /// Starts a server, on a key of its own.
+    /// Starts a server with its own key.
     pub(crate) fn serve(&mut self, variables: &[(String, String)]) -> Watched {
         let data_dir = self.path("data");
         let ((stdout, out), (_, err)) = (self.file(), self.file());
@@ -61,7 +61,7 @@ impl Written {
         Watched { child, stdout }
     }
 
-    /// Asks a server to stop, and waits until it has.
+    /// Stops a server with SIGTERM, and waits for its end.
     pub(crate) fn end(&mut self, mut server: Watched) {
         let pid = Pid::from_raw(server.child.id().cast_signed()).expect("a process id");
         kill_process(pid, Signal::TERM).expect("it runs");
@@ -69,7 +69,7 @@ impl Written {
         assert!(status.success(), "{status}: {}", self.all());
     }
 
-    /// Waits for a server that cannot start to say so.
+    /// Waits until a server that cannot start has exited with a failure.
     pub(crate) fn has_failed(&self, mut server: Watched) {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -83,7 +83,7 @@ impl Written {
         panic!("it starts: {}", self.all());
     }
 
-    /// Runs a command to its end, and says whether it went well.
+    /// Runs a command to its end. Returns true if the command succeeded.
     pub(crate) fn run(&mut self, variables: &[(String, String)], args: &[&str]) -> bool {
         let output = run_with(variables, args);
         let (path, _) = self.file();
@@ -91,7 +91,7 @@ impl Written {
         output.status.success()
     }
 
-    /// Keeps what an answer said.
+    /// Keeps the text of an answer.
     pub(crate) fn answer(&mut self, text: &str) {
         self.answers.push_str(text);
         self.answers.push('\n');
@@ -105,7 +105,7 @@ impl Written {
         files.chain([self.answers.clone()]).collect()
     }
 
-    /// Fails the test if a secret is anywhere, and shows where.
+    /// Fails the test if the output contains a secret, and shows the line.
     pub(crate) fn must_have_none(&self, secrets: &[&str]) {
         let all = self.all();
         assert!(all.len() > 100, "nothing was written: {all}");
@@ -118,7 +118,7 @@ impl Written {
 }
 
 impl Watched {
-    /// Where it listens, once it does.
+    /// Waits until the server listens, and returns its URL.
     pub(crate) fn url(&self) -> String {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -136,7 +136,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // It has ended already if all went well.
+        // The process may have exited already: an error here is harmless.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! Reads the imports between the top modules of a crate. Paths are read as text: `crate::a`, `crate::{a, b}`, `super::a`.
+//! A reader of the imports between the top modules of a crate, by the text of paths: `crate::a`, `crate::{a,
+//! b}`, `super::a`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +11,12 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// The imports between the top modules of a crate. Tests are left out, and so is the root, which names every module.
+/// The imports between the top modules of a crate, without tests, and without the root, which names every
+/// module.
 pub(crate) struct Graph(BTreeMap<String, BTreeSet<String>>);
 
 impl Graph {
-    /// Reads the imports of these files.
+    /// Reads the imports of `files`.
     pub(crate) fn new(files: &[SourceFile]) -> Self {
         let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for file in files {
@@ -31,12 +33,12 @@ impl Graph {
         Self(graph)
     }
 
-    /// Returns whether one module imports the other.
+    /// Returns true if module `from` imports module `to`.
     pub(crate) fn imports(&self, from: &str, to: &str) -> bool {
         self.0.get(from).is_some_and(|imports| imports.contains(to))
     }
 
-    /// The modules that import themselves by way of others, in order.
+    /// Returns the modules that import themselves, directly or indirectly, in order.
     pub(crate) fn in_cycles(&self) -> Vec<&str> {
         self.0
             .keys()
@@ -45,7 +47,7 @@ impl Graph {
             .collect()
     }
 
-    /// The modules that a module imports, by way of others as well.
+    /// Returns the modules that a module imports, directly or indirectly.
     fn reached_from<'g>(&'g self, module: &'g str) -> BTreeSet<&'g str> {
         let (mut reached, mut next) = (BTreeSet::new(), vec![module]);
         while let Some(module) = next.pop() {
@@ -56,7 +58,7 @@ impl Graph {
     }
 }
 
-/// The modules from the root to a file, outermost first; `None` for the root itself and for tests.
+/// Returns the modules from the root to a file, outermost first. `None` for the root and for tests.
 fn module_path(path: &str) -> Option<Vec<&str>> {
     let mut modules: Vec<_> = path.strip_suffix(".rs")?.split('/').collect();
     if modules.last() == Some(&"mod") {
@@ -66,7 +68,7 @@ fn module_path(path: &str) -> Option<Vec<&str>> {
     (!is_root && !modules.contains(&"tests")).then_some(modules)
 }
 
-/// The text before the tests at its end.
+/// Returns the text before the test module at its end.
 fn production_code(text: &str) -> &str {
     let tests = text.match_indices("#[cfg(test)]").find(|(at, attribute)| {
         let after = text[at + attribute.len()..].trim_start();
@@ -75,7 +77,7 @@ fn production_code(text: &str) -> &str {
     tests.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Names, `::` and single signs, without comments.
+/// Splits the text into names, `::` and single signs, without comments.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     for line in text.lines() {
@@ -97,7 +99,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The top modules that are named by paths from the root, in a module that is `depth` below the root.
+/// Returns the top modules that paths from the root name. `depth` is the depth of the module with the paths.
 fn roots(tokens: &[&str], depth: usize) -> BTreeSet<String> {
     let mut roots = BTreeSet::new();
     let mut rest = tokens;
@@ -120,7 +122,7 @@ fn roots(tokens: &[&str], depth: usize) -> BTreeSet<String> {
     roots
 }
 
-/// The first name of a path, or of each path of a group.
+/// Returns the first name of a path, or of each path of a group.
 fn heads<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     if tokens.first() != Some(&"{") {
         return tokens.first().copied().into_iter().collect();

@@ -1,4 +1,4 @@
-//! Seats of silent holders, and changes, that do not come on record.
+//! Alerts about expiries and changes that do not get recorded.
 
 use std::time::Duration;
 
@@ -19,10 +19,11 @@ pub(super) const SLOW_ALERTS: [&str; 1] = ["SeatkeeperJournalFilling"];
 
 pub(super) const ALERTS_WITHOUT_SWEEPER: [&str; 1] = ["SeatkeeperSweeperDown"];
 
-/// Licenses with a holder that falls silent. They are in more than a quarter of all buckets but for one time in very many.
+/// Licenses whose holder falls silent. Their pools are almost certainly spread over more than a quarter of
+/// the buckets.
 const LICENSES: u32 = 150;
 
-/// Subscribers whose screens keep throwing each other out, all at the same time.
+/// Subscribers that claim screens concurrently, with constant evictions.
 const SUBSCRIBERS: usize = 64;
 
 const MINUTES: Duration = Duration::from_secs(400);
@@ -47,7 +48,7 @@ async fn a_sweeper_that_hardly_ever_sweeps() {
         keys.push(key);
     }
     prometheus.fires(&[backlog], nothing).await;
-    // Later than the rule's bound, whoever wants a seat finds out.
+    // After the rule's bound, the next claim on each license records the late expiry.
     tokio::time::sleep(Duration::from_secs(5)).await;
     for key in &keys {
         ann.acquire(key, "m2").await.expect(201);

@@ -1,4 +1,4 @@
-//! What clients run into.
+//! Alerts about the experience of clients.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::house::House;
 pub(super) const ALERTS: [&str; 3] =
     ["SeatkeeperLicenseAlmostFull", "SeatkeeperAcquireFailures", "SeatkeeperSessionsExpire"];
 
-/// Clients that fall silent: enough to be worth an alert.
+/// Clients that fall silent: enough for the alert.
 const SILENT: u32 = 100;
 
 #[tokio::test(flavor = "multi_thread")]

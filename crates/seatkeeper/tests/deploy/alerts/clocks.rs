@@ -1,4 +1,4 @@
-//! A PostgreSQL whose host has its clock set.
+//! The alert about a PostgreSQL host whose clock is set.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,6 @@ async fn the_clock_of_postgresql_is_set() {
     let mut prometheus = Prometheus::watching(house.url()).await;
     clock.advance(Duration::from_secs(400));
     prometheus.fires(&ALERTS, nothing).await;
-    // It has seen a clock that was wrong, and says so.
+    // The node has logged the wrong clock as an error, so the server is killed instead of checked.
     tokio::task::block_in_place(|| house.kill());
 }

@@ -1,4 +1,4 @@
-//! Jobs that fail, or whose node dies.
+//! Alerts about jobs that fail, or whose node dies.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) const ALERTS: [&str; 1] = ["SeatkeeperJobFailing"];
 
 pub(super) const SLOW_ALERTS: [&str; 1] = ["SeatkeeperStaleLocks"];
 
-/// A lock is stale after two minutes.
+/// Time limit of the alert. A lock is stale after two minutes.
 const MINUTES: Duration = Duration::from_secs(200);
 
 const TENANT: &str = "80004000-8000-0000-0000-000000000002";

@@ -1,4 +1,4 @@
-//! A node whose database, whose Redis, or which itself is down.
+//! Alerts about outages of the database, of Redis, or of a node.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(super) const ALERTS: [&str; 5] = [
 
 pub(super) const ALERTS_OF_NODE: [&str; 2] = ["SeatkeeperRegistryFallback", "SeatkeeperNodeDown"];
 
-/// Between two requests.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(200);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,7 +31,7 @@ async fn a_database_and_then_a_redis_that_are_down() {
     let mut prometheus = Prometheus::watching(house.url()).await;
     let [ledger_down, unavailable, lag, redis_down, not_ready] = ALERTS;
 
-    // Both are known to the node when its database goes: they are let in, and wait for their record.
+    // The node knows both pools before the outage: claims are admitted, and wait for their commit.
     let license = house.license(100).await;
     let (ann, bob) = (house.client("ann"), house.client("bob"));
     let admit = async |device: &str| {
@@ -48,7 +48,7 @@ async fn a_database_and_then_a_redis_that_are_down() {
         tokio::time::sleep(PAUSE).await;
     };
     prometheus.fires(&[ledger_down, unavailable, lag], ask).await;
-    // Nobody can agree on what serves in its place.
+    // Without the ledger, nodes cannot agree on a fallback for Redis.
     redis.kill();
     prometheus.fires(&[redis_down, not_ready], nothing).await;
     tokio::task::block_in_place(|| house.kill());
@@ -67,7 +67,7 @@ async fn a_redis_and_then_a_node_that_are_down() {
     prometheus.fires(&[node_down], nothing).await;
 }
 
-/// A node over these two.
+/// Starts a node over a registry and a ledger.
 pub(super) fn node(registry: &str, ledger: &str) -> House {
     House::open_with(&[
         ("REGISTRY_URL", registry),

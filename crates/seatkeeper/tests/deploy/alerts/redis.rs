@@ -1,4 +1,4 @@
-//! A Redis that is slow, or short of memory.
+//! Alerts about a Redis that is slow, or short of memory.
 
 use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::redis::Redis;
@@ -36,7 +36,7 @@ async fn a_redis_that_is_slow_and_full() {
     redis.ask::<()>(config("maxmemory-policy", "allkeys-lru"));
     redis.ask::<()>(config("maxmemory", &(used / 2).to_string()));
     prometheus.fires(&[evicts], nothing).await;
-    // It has lost sessions, and says so.
+    // The node has logged lost sessions as an error, so the server is killed instead of checked.
     tokio::task::block_in_place(|| house.kill());
 }
 

@@ -1,4 +1,4 @@
-//! A sink that does not take what it is sent.
+//! Alerts about a sink that does not accept usage.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -11,10 +11,10 @@ use crate::house::sink::{Do, Sink};
 pub(super) const ALERTS: [&str; 3] =
     ["SeatkeeperUsageOutboxFull", "SeatkeeperUsageEmissionFailing", "SeatkeeperUsageDead"];
 
-/// Capacities are of tenants whose names are UUIDs.
+/// Tenants of capacities must be UUIDs.
 const TENANT: &str = "80004000-8000-0000-0000-000000000001";
 
-/// Each is a batch that waits: more than the rule allows.
+/// Capacities under test. Each is a pending batch, and the sum exceeds the rule's bound.
 const CAPACITIES: usize = 110;
 
 #[tokio::test(flavor = "multi_thread")]
