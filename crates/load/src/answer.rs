@@ -1,36 +1,36 @@
-//! The answers of the licenses and devices APIs, as far as load and checkers look at them. What both say
-//! in words of their own is read into one.
+//! Answers of the licenses and devices APIs, as far as load and checkers read them. `serde` aliases map the
+//! fields of both APIs to one struct.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-/// The answer to a claim that was granted a seat.
+/// The answer to a granted claim.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Grant {
     /// The session.
     pub session_id: Arc<str>,
-    /// Live sessions after it.
+    /// The number of live sessions after the grant.
     #[serde(alias = "devices_in_use")]
     pub seats_used: u32,
-    /// Seats that are free after it; devices are not told.
+    /// The number of free seats after the grant; `None` for devices.
     pub seats_remaining: Option<u32>,
-    /// The limit that was in force.
+    /// The limit in force.
     #[serde(alias = "device_limit")]
     pub seats_total: u32,
-    /// The sessions that had to end for it.
+    /// The sessions ended to make room.
     #[serde(default, rename = "evicted_session_ids")]
     pub evicted: Vec<Arc<str>>,
-    /// How long the session lives unless renewed, from when the server decided.
+    /// The time until the session expires without a renewal, counted from the server's decision.
     pub expires_in_seconds: u64,
-    /// How often the server wants a heartbeat.
+    /// The interval of heartbeats that the server asks for.
     pub heartbeat_interval_seconds: u64,
-    /// In which way it was granted.
+    /// The way of the grant.
     #[serde(rename = "status", alias = "outcome")]
     pub how: How,
 }
 
-/// How a seat was granted.
+/// The way a seat was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -42,20 +42,20 @@ pub enum How {
     Resumed,
 }
 
-/// The answer to a claim that found every seat taken.
+/// The answer to a claim on a full pool.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Denial {
-    /// The sentence that says so.
+    /// The error message.
     pub error: String,
-    /// Free seats: none; devices are not told.
+    /// The number of free seats: 0 for a machine, and 0 by default for devices.
     #[serde(default)]
     pub seats_available: u32,
-    /// The limit that was in force.
+    /// The limit in force.
     #[serde(alias = "device_limit")]
     pub seats_total: u32,
-    /// How long until a seat can come free at the earliest.
+    /// The earliest time until a seat can become free.
     pub retry_after_seconds: u64,
-    /// The same, in the `Retry-After` header.
+    /// The value of the `Retry-After` header.
     #[serde(skip)]
     pub retry_after_header: Option<u64>,
 }

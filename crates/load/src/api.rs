@@ -1,5 +1,4 @@
-//! The licenses and devices APIs, spoken on one connection. They differ in their requests; what is answered
-//! is read alike.
+//! The licenses and devices APIs over a connection. Requests differ by API; answers are parsed alike.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ const ACQUIRE_PATH: &str = "/api/v1/licenses/acquire";
 const SESSIONS_PATH: &str = "/api/v1/licenses/sessions";
 const DEVICES_PATH: &str = "/api/v1/devices/sessions";
 
-/// How much of an unexpected answer is told.
+/// The most characters of an unexpected answer in an error.
 const ANSWER_TOLD_CHARS_MAX: usize = 300;
 
 #[derive(Serialize)]
@@ -25,19 +24,20 @@ struct Acquire<'a> {
     machine_id: &'a str,
 }
 
-/// The request by which `machine` asks for a seat.
+/// Returns the request of `machine` for a seat.
 pub(crate) fn acquire_call(target: &Target, license_key: &str, machine: &str) -> Result<Call, Error> {
     let ask = Acquire { license_key, machine_id: machine };
     Call::new(target, Method::POST, ACQUIRE_PATH, json_of(&ask))
 }
 
-/// What a device says of a session when it asks for a screen.
+/// The session named by a device that asks for a screen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Naming<'a> {
+    /// No session.
     Nothing,
-    /// It holds this one already.
+    /// The device's own session.
     Own(&'a str),
-    /// This one may end for it.
+    /// A session that may be evicted for the device.
     InPlaceOf(&'a Arc<str>),
 }
 
@@ -54,7 +54,7 @@ impl<'a> Naming<'a> {
 struct Admit<'a> {
     device_id: &'a str,
     device_type: &'static str,
-    /// What the device asked for, so that the audit log tells it.
+    /// A copy of `replace_session_id`, so that the audit log shows the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     device_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ struct Admit<'a> {
     replace_session_id: Option<&'a str>,
 }
 
-/// The request by which `device` asks for a screen of the subscriber whose token `target` has.
+/// Returns the request of `device` for a screen of the subscriber whose token `target` has.
 pub(crate) fn admit_call(target: &Target, device: &str, naming: Naming<'_>) -> Result<Call, Error> {
     let (session_id, replace_session_id): (Option<&str>, Option<&str>) = match naming {
         Naming::Nothing => (None, None),
@@ -80,7 +80,7 @@ pub(crate) fn admit_call(target: &Target, device: &str, naming: Naming<'_>) -> R
     Call::new(target, Method::POST, DEVICES_PATH, json_of(&ask))
 }
 
-/// The request that ends all of a subscriber's sessions but one.
+/// Returns the request that ends all of a subscriber's sessions except `session`.
 pub(crate) fn revoke_others_call(target: &Target, session: &str) -> Result<Call, Error> {
     Call::new(target, Method::DELETE, &format!("{DEVICES_PATH}?except={session}"), "")
 }
@@ -90,7 +90,7 @@ fn json_of(ask: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(ask).expect("texts")
 }
 
-/// A session and the requests that renew and release it.
+/// A session, and the requests that renew and release it.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionCalls {
     pub(crate) session: Arc<str>,
@@ -106,7 +106,7 @@ impl SessionCalls {
         Ok(Self { session, heartbeat, release })
     }
 
-    /// Those of a device's session.
+    /// Returns the requests for a device's session.
     pub(crate) fn of_device(target: &Target, session: Arc<str>) -> Result<Self, Error> {
         let ask = Beating { session_id: &session };
         let heartbeat = Call::new(target, Method::POST, &format!("{DEVICES_PATH}/heartbeat"), json_of(&ask))?;
@@ -120,11 +120,11 @@ struct Beating<'a> {
     session_id: &'a str,
 }
 
-/// An answer that the API does not give here, or not so.
+/// An answer with an unexpected status or an unreadable body.
 #[derive(Debug)]
 pub(crate) struct Unexpected {
     pub(crate) status: u16,
-    /// The start of its body.
+    /// The first characters of the body.
     pub(crate) body: String,
 }
 
@@ -153,7 +153,7 @@ pub(crate) enum Acquired {
 #[derive(Debug)]
 pub(crate) enum Beat {
     Renewed(Renewal),
-    /// It lives on for its TTL, as a device is told.
+    /// The session lives on for its TTL: a device gets no body.
     Kept,
     Ended {
         reason: String,

@@ -1,4 +1,4 @@
-//! A request made ready, to be sent any number of times.
+//! A prepared request. Any number of sends share its headers and body.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use http_body_util::Full;
 
 use crate::{Error, Target};
 
-/// A request whose parts are shared by each sending of it.
+/// A prepared request; a clone is cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     method: Method,

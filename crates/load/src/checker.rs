@@ -1,9 +1,9 @@
-//! Watches one license from its clients' side.
+//! Checks a license's promises from the clients' side.
 //!
-//! A client knows for sure that it holds a seat from the receipt of the grant until it sends the
-//! release, or until the TTL it was told is over, counted from when it *sent* its last renewal that was
-//! answered. Whatever the network did, the server cannot have given that seat away meanwhile; so more
-//! sure holders than seats, at any instant, is a broken promise of the server's.
+//! A client surely holds a seat from the receipt of the grant until it sends the release or its TTL is over.
+//! The TTL counts from the *sending* of the last answered renewal. Whatever the network did, the server
+//! cannot have given that seat away meanwhile. More sure holders than seats, at any instant, is therefore a
+//! broken promise of the server.
 
 mod occupancy;
 #[cfg(test)]
@@ -20,29 +20,29 @@ pub use occupancy::Occupancy;
 pub use violation::{Violation, Violations, What};
 pub use witness::Witness;
 
-/// What two clocks that count whole milliseconds can disagree by over one TTL.
+/// The most by which two clocks with millisecond resolution disagree over a TTL.
 const CLOCK_GRAIN: Duration = Duration::from_millis(2);
 
-/// Two clocks that nobody sets run apart by less than one part in this many.
+/// Two free-running clocks drift by less than one part in this number.
 const CLOCK_DRIFT_DIVISOR: u32 = 1_000;
 
-/// How long a request that its client gave up may still be at work in the server.
+/// The longest time for which the server may still work on a request abandoned by its client.
 const ABANDONED_WORK_MAX: Duration = Duration::from_secs(5);
 
 const ERROR_WHEN_FULL: &str = "All license seats are currently in use";
 
-/// When a request was sent, and when its answer was there.
+/// The interval of a request: sent, then answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// When it was sent.
+    /// The moment of sending.
     pub sent: Moment,
-    /// When its answer had been read.
+    /// The moment at which the whole answer had been read.
     pub answered: Moment,
 }
 
-/// The sure holders of one license's seats, and the promises that were seen broken.
+/// The sure holders of a license's seats, and the broken promises.
 ///
-/// Limits may rise and fall meanwhile: what is held is measured by the largest that was answered.
+/// Limits may rise and fall during a run: holders are compared with the largest limit in any answer.
 #[derive(Debug)]
 pub struct Checker {
     license: Arc<str>,
@@ -60,7 +60,7 @@ struct Held {
 }
 
 impl Checker {
-    /// A checker of a license that nobody is known to hold. `license` names it in violations.
+    /// Returns a checker of a license without known holders. `license` names the license in violations.
     pub fn new(license: impl Into<Arc<str>>) -> Self {
         Self {
             license: license.into(),
@@ -71,7 +71,7 @@ impl Checker {
         }
     }
 
-    /// An acquire by `machine` was granted.
+    /// Notes a granted acquire by `machine`.
     pub fn granted(&mut self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
         self.seats_total_max = self.seats_total_max.max(grant.seats_total);
         self.check_counts(grant, asked.answered);
@@ -80,57 +80,58 @@ impl Checker {
         self.hold(machine, &grant.session_id, until, asked.answered);
     }
 
-    /// An acquire by `machine` was denied, for the license is full.
+    /// Notes a denied acquire by `machine`: the license is full.
     pub fn denied(&mut self, machine: &Arc<str>, denial: &Denial, asked: Asked) {
         if !says_full_properly(denial) {
             self.broken(asked.answered, What::RefusalImproper { denial: denial.clone() });
         }
         let held = self.by_machine.get(machine).and_then(|session| self.held.get(session));
-        // A grant that came meanwhile may have been decided after the denial.
+        // A concurrent grant may have been decided after the denial.
         if held.is_some_and(|held| held.since <= asked.sent && held.until > asked.answered) {
             self.broken(asked.answered, What::HolderDenied { machine: machine.clone() });
         }
     }
 
-    /// A heartbeat of `session`, held by `machine`, was answered as live.
+    /// Notes a heartbeat of `session`, held by `machine`, answered as live.
     pub fn renewed(&mut self, machine: &Arc<str>, session: &Arc<str>, expires_in_seconds: u64, asked: Asked) {
         self.hold(machine, session, surely_until(asked.sent, expires_in_seconds), asked.answered);
     }
 
-    /// A heartbeat of `session` was answered as ended, for a reason that lies with time alone, or as missing.
+    /// Notes a heartbeat of `session` answered as missing, or as ended for a reason of time alone.
     pub fn lost(&mut self, session: &Arc<str>, asked: Asked) {
         if let Some(held) = self.forget(session) {
             self.check_end(session, held.until, asked.answered);
         }
     }
 
-    /// `session` is about to be released, or revoked: until when it would surely have been held.
-    /// To be called before the request is sent.
+    /// Notes that `session` is about to be released or revoked. Returns the end of its sure time. Must be
+    /// called before the request is sent.
     pub fn releasing(&mut self, session: &Arc<str>) -> Option<Moment> {
         self.forget(session).map(|held| held.until)
     }
 
-    /// The only release of a session was answered as not live; `until` is what
-    /// [`releasing`](Self::releasing) said.
+    /// Notes that the only release of a session was answered as not live. `until` is the result of
+    /// [`releasing`](Self::releasing).
     pub fn release_missed(&mut self, session: &Arc<str>, until: Option<Moment>, asked: Asked) {
         if let Some(until) = until {
             self.check_end(session, until, asked.answered);
         }
     }
 
-    /// Forgets all holders and violations, and keeps the limit: the server has lost confirmed sessions.
+    /// Forgets all holders and violations, and keeps the limit: for a server that has lost confirmed
+    /// sessions.
     pub fn forget_all(&mut self) {
         self.held.clear();
         self.by_machine.clear();
         self.violations = Violations::default();
     }
 
-    /// The promises that were seen broken.
+    /// Returns the broken promises.
     pub fn violations(&self) -> &Violations {
         &self.violations
     }
 
-    /// Adds a violation that was seen elsewhere to this license's.
+    /// Adds a violation of the license found by another check.
     pub fn broken(&mut self, at: Moment, what: What) {
         self.violations.push(Violation { pool: self.license.clone(), at, what });
     }
@@ -138,7 +139,7 @@ impl Checker {
     fn check_counts(&mut self, grant: &Grant, at: Moment) {
         let above = match grant.how {
             How::Acquired => grant.seats_used > grant.seats_total,
-            // A limit that was lowered ends nobody.
+            // A lowered limit ends no session.
             How::Resumed => grant.seats_used > self.seats_total_max,
         };
         let remaining = grant.seats_total.saturating_sub(grant.seats_used);
@@ -171,8 +172,8 @@ impl Checker {
         self.check_limit(now);
     }
 
-    /// Nothing is swept before there seem to be too many: that keeps the usual case cheap, and the
-    /// number that is remembered below the limit.
+    /// Sweeps expired holders only if there seem to be too many. The common case stays cheap, and the number
+    /// of remembered holders stays below the limit.
     fn check_limit(&mut self, now: Moment) {
         if self.held.len() <= self.seats_total_max as usize {
             return;
@@ -200,15 +201,17 @@ fn says_full_properly(denial: &Denial) -> bool {
         && denial.retry_after_header == Some(denial.retry_after_seconds)
 }
 
-/// The earliest end of a session of which, `sent` or later, the server said that so much was left.
+/// Returns the earliest end of a session with `expires_in_seconds` left at `sent` or later, by the server's
+/// answer.
 fn surely_until(sent: Moment, expires_in_seconds: u64) -> Moment {
     let told = Duration::from_secs(expires_in_seconds);
     sent + told.saturating_sub(told / CLOCK_DRIFT_DIVISOR + CLOCK_GRAIN)
 }
 
-/// The latest end of a session of which, `answered` or earlier, the server said that so much was left.
+/// Returns the latest end of a session with `expires_in_seconds` left at `answered` or earlier, by the
+/// server's answer.
 fn possibly_until(answered: Moment, expires_in_seconds: u64) -> Moment {
-    // What was told is rounded down to whole seconds.
+    // The server rounds the time left down to whole seconds.
     let told = Duration::from_secs(expires_in_seconds.saturating_add(1));
     answered + (told + told / CLOCK_DRIFT_DIVISOR + CLOCK_GRAIN)
 }

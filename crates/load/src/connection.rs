@@ -1,4 +1,4 @@
-//! One persistent connection, one request at a time.
+//! A persistent HTTP/1.1 connection that carries one request at a time.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -20,19 +20,19 @@ use tokio::net::TcpStream;
 use crate::call::Call;
 use crate::{Failure, Target};
 
-/// How long a request may take before it counts as unanswered.
+/// Timeout of a request.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// The longest answer that is read; the API's own answers to a load are far shorter.
+/// The longest accepted answer. The API's answers to a load are far shorter.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// A connection that opens when it is first used, and again after it broke.
+/// A connection that opens on first use, and again after a failure.
 pub(crate) struct Connection {
     target: Arc<Target>,
     open: Option<Open>,
 }
 
-/// An answer, read to its end.
+/// A complete answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -46,8 +46,8 @@ impl Connection {
         Self { target, open: None }
     }
 
-    /// Sends `call` and waits for its answer. After a failure the connection is closed, and whether
-    /// the server acted is unknown.
+    /// Sends `call` and waits for the answer. A failure closes the connection; the server may or may not have
+    /// acted.
     pub(crate) async fn send(&mut self, call: &Call) -> Result<Reply, Failure> {
         let answered = tokio::time::timeout(ANSWER_WAIT_MAX, self.exchange(call)).await;
         let answered = answered.unwrap_or(Err(Failure::TimedOut { waited: ANSWER_WAIT_MAX }));
@@ -57,12 +57,12 @@ impl Connection {
         answered
     }
 
-    /// Makes sure that the connection is open, so that the next request need not wait for it.
+    /// Opens the connection if necessary, so that the next request does not wait for it.
     pub(crate) async fn ready(&mut self) -> Result<(), Failure> {
         self.opened().await.map(drop)
     }
 
-    /// Closes the connection, whatever is under way on it.
+    /// Closes the connection, even during a request.
     pub(crate) fn close(&mut self) {
         self.open = None;
     }
@@ -82,13 +82,14 @@ impl Connection {
     }
 }
 
-/// What bytes go over: in the clear or secured.
+/// The transport of bytes: plain or TLS.
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send + Sync {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + Sync> Stream for S {}
 
 struct Open {
     sender: http1::SendRequest<Full<Bytes>>,
-    // Driven by the task that waits for the answer: a task of its own would cost two switches a request.
+    // The driver runs in the task that waits for the answer. A separate task would cost two switches a
+    // request.
     driver: http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>,
 }
 
@@ -104,7 +105,7 @@ impl Open {
         Ok(Self { sender, driver })
     }
 
-    /// The connection, unless the server closed it: one that was idle for too long.
+    /// Returns the connection, unless the server has closed it while idle.
     fn unless_ended(mut self) -> Option<Self> {
         let mut nobody = Context::from_waker(Waker::noop());
         let goes_on = Pin::new(&mut self.driver).poll(&mut nobody).is_pending() && !self.sender.is_closed();
@@ -123,7 +124,7 @@ impl Open {
                 return Poll::Ready(answered);
             }
             if !driven {
-                // Its own error reaches the answer, too.
+                // The driver's error reaches the answer as well.
                 driven = Pin::new(&mut *driver).poll(cx).is_ready();
             }
             let answered = answer.as_mut().poll(cx);
@@ -150,7 +151,7 @@ async fn read(response: Response<Incoming>) -> Result<Reply, Failure> {
     Ok(Reply { status: head.status.as_u16(), retry_after_seconds: retry_after, body: whole })
 }
 
-/// A short answer comes in one piece and is not copied.
+/// Joins two parts of a body. A body in one piece is not copied.
 fn joined(before: Bytes, data: Bytes) -> Bytes {
     if before.is_empty() {
         return data;

@@ -1,58 +1,58 @@
-//! Why a run could not be made, and why one request has no answer.
+//! Errors of a whole run, and failures of single requests.
 
 use std::io;
 use std::time::Duration;
 
-/// The run could not be made. What a server does wrong during a run is in its report instead.
+/// The reason why a run could not be made. A server's mistakes during a run are in the report instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is none that can be asked so.
+    /// The address does not have the required form.
     #[error(
         "`{given}` is not an address: want host:port, http://host:port, or https://host:port and who vouches for it"
     )]
     BadAddress {
-        /// What was given.
+        /// The given address.
         given: String,
     },
-    /// What should vouch for the server is not PEM.
+    /// The CA certificates for the server are not PEM.
     #[error("the certificates that vouch for the server are not PEM")]
     NotPem(#[source] rustls::pki_types::pem::Error),
-    /// What should vouch for the server cannot.
+    /// The CA certificates for the server cannot be used.
     #[error("the certificates that vouch for the server cannot be used")]
     Unfit(#[from] rustls::Error),
-    /// The token or a path holds characters that HTTP does not allow.
+    /// The token or a path contains characters that HTTP does not allow.
     #[error("a token or path cannot be sent")]
     Unsendable(#[from] http::Error),
-    /// The plan names no license, no worker, or no round.
+    /// The plan lacks a license, a connection, a session, or another required part.
     #[error("the plan has no {missing}")]
     EmptyPlan {
-        /// What is missing.
+        /// The missing part.
         missing: &'static str,
     },
-    /// A request that must succeed before the run had no answer.
+    /// A request that must succeed before the run got no answer.
     #[error("cannot {doing} before the run")]
     Unprepared {
-        /// What was tried.
+        /// The attempted step.
         doing: &'static str,
-        /// Why there was no answer.
+        /// The reason why no answer came.
         #[source]
         source: Failure,
     },
-    /// A request that must succeed before the run was answered otherwise.
+    /// A request that must succeed before the run got an unexpected answer.
     #[error("cannot {doing} before the run: the server answered {status}: {answer}")]
     Refused {
-        /// What was tried.
+        /// The attempted step.
         doing: &'static str,
         /// The answer's status.
         status: u16,
         /// The start of the answer's body.
         answer: String,
     },
-    /// The licenses have too few free seats for each connection to hold what the plan wants.
+    /// The licenses have too few free seats for the plan's connections.
     #[error("a license has too few free seats: each connection wants {wanted}")]
     TooFewSeats {
-        /// Seats that each connection wants.
+        /// The number of seats required by each connection.
         wanted: usize,
     },
     /// A worker panicked.
@@ -60,32 +60,32 @@ pub enum Error {
     WorkerLost(#[from] tokio::task::JoinError),
 }
 
-/// One request had no answer, so what became of it is unknown.
+/// A request without an answer, and so with an unknown outcome.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// The server cannot be reached.
     #[error("cannot connect")]
     Connect(#[source] io::Error),
-    /// The connection broke, or what came is not HTTP.
+    /// The connection broke, or the received bytes are not HTTP.
     #[error("the connection broke")]
     Broken(#[from] hyper::Error),
-    /// No answer within the time that a request may take.
+    /// No answer came within the time limit.
     #[error("no answer within {} s", .waited.as_secs())]
     TimedOut {
-        /// How long it was waited for.
+        /// The time limit.
         waited: Duration,
     },
-    /// The answer's body is longer than any that this API gives.
+    /// The answer's body is longer than any body of the API.
     #[error("the answer is longer than {bytes_max} bytes")]
     TooLong {
-        /// The bound.
+        /// The limit.
         bytes_max: usize,
     },
 }
 
 impl Failure {
-    /// A short name for reports.
+    /// Returns a short name for reports.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Connect(_) => "connect",

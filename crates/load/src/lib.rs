@@ -1,9 +1,10 @@
-//! Load and storms for a Seatkeeper server, checked as they go.
+//! Load and storms for a Seatkeeper server, with checks of its promises.
 //!
-//! [`run`] measures one [`Scenario`] in a closed loop: each worker has one connection and sends its
-//! next request when the last is answered. A storm (feature `storm`, for tests) throws clients at pools that crash, retry and
-//! lose answers. In both, a [`Checker`] a license, and in a storm a [`Witness`] a pool, watches from the
-//! clients' side that nobody was let in above the limit. A new scenario is a file in `worker` and a line in [`Scenario`].
+//! [`run`] measures a [`Scenario`] in a closed loop: each worker has a connection and sends its next request
+//! after the last answer. A storm (feature `storm`, for tests) throws clients at pools that crash, retry and
+//! lose answers. A [`Checker`] for each license, and in a storm a [`Witness`] for each pool, verify from the
+//! clients' side that no claim was admitted above the limit. A new scenario is a file in `worker` and a line
+//! in [`Scenario`].
 
 mod answer;
 #[cfg_attr(

@@ -1,4 +1,4 @@
-//! The run's own clock.
+//! The clock of a run.
 
 use std::ops::Add;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 pub struct Moment(Duration);
 
 impl Moment {
-    /// The moment `millis` milliseconds into the run.
+    /// Returns the moment `millis` milliseconds into the run.
     pub const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// How far into the run it is.
+    /// Returns the time since the start of the run.
     pub const fn into_run(self) -> Duration {
         self.0
     }
 
-    /// How long after `earlier` it is; zero if it is not after it.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -31,19 +31,19 @@ impl Add<Duration> for Moment {
     }
 }
 
-/// Reads moments.
+/// A source of moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     started: Instant,
 }
 
 impl Stopwatch {
-    /// A stopwatch that reads zero now.
+    /// Starts a stopwatch at zero.
     pub fn start() -> Self {
         Self { started: Instant::now() }
     }
 
-    /// The moment now.
+    /// Returns the current moment.
     pub fn now(&self) -> Moment {
         Moment(self.started.elapsed())
     }

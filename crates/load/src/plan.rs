@@ -1,4 +1,4 @@
-//! What to load, how, and for how long.
+//! The plan of a run: the server, the scenario and the bounds. A plan is checked before the first request.
 
 use std::time::Duration;
 
@@ -6,70 +6,71 @@ use http::Method;
 
 use crate::{Error, Target};
 
-/// One run.
+/// A plan for one run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The server.
     pub target: Target,
-    /// The keys of the licenses to use, each by every so many-th worker; none where no license is used.
+    /// The keys of the licenses. With `n` keys, every `n`-th connection uses the same license. Empty for a
+    /// scenario without licenses.
     pub license_keys: Vec<String>,
-    /// Connections, each with one request under way at a time; at least 1.
+    /// The number of connections, at least 1. Each has one request in flight at a time.
     pub concurrency: usize,
-    /// When to stop.
+    /// The end of the run.
     pub bounds: Bounds,
-    /// What each connection does.
+    /// The work of each connection.
     pub scenario: Scenario,
 }
 
-/// When a run stops: at whichever comes first. What is under way then is still waited for.
+/// The end of a run: the bound reached first. Requests in flight are still awaited.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The longest it may measure.
+    /// The longest time of measurement.
     pub duration: Duration,
-    /// The most turns that its connections may take together: a turn of a cycle is a whole cycle, any
-    /// other turn one request. None: as many as fit.
+    /// The most turns of all connections together; `None` for no limit. A turn of [`Scenario::Cycle`] is a
+    /// whole cycle, any other turn a single request.
     pub turns: Option<u64>,
 }
 
-/// What each connection does.
+/// The work of each connection.
 #[derive(Clone, Debug)]
 pub enum Scenario {
-    /// Holds seats, taken before the measurement, and renews them in turn.
+    /// Holds seats, taken before the measurement, and renews the seats in turn.
     Heartbeats {
-        /// Seats that each connection holds, at least 1.
+        /// The number of seats held by each connection, at least 1.
         sessions_per_connection: usize,
     },
     /// Asks for seats of a license that was filled before the measurement.
     Denied,
-    /// Takes a seat, renews it, gives it back, and starts over.
+    /// Takes a seat, renews it, releases it, and starts over.
     Cycle {
-        /// Heartbeats between acquire and release.
+        /// The number of heartbeats between acquire and release.
         heartbeats: u32,
     },
     /// Admits new devices of subscribers whose screens are all in use, by plans that evict.
     Evictions {
-        /// The server, asked as each of them; at least one for each connection.
+        /// The server with the token of each subscriber. At least one subscriber for each connection.
         subscribers: Vec<Target>,
     },
-    /// Sends the same request over and over; nothing is checked but its status.
+    /// Sends a fixed request over and over. Only the status is checked.
     Fixed(FixedRequest),
 }
 
-/// A request that knows nothing of licenses.
+/// A request without a license.
 #[derive(Clone, Debug)]
 pub struct FixedRequest {
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Its path and query.
+    /// The path and query.
     pub path: String,
-    /// Its body.
+    /// The body.
     pub body: String,
-    /// The status that is not an error.
+    /// The expected status. Any other status counts as an error.
     pub status_expected: u16,
 }
 
 impl Scenario {
-    /// The scenario's name in reports.
+    /// Returns the scenario's name in reports.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Heartbeats { .. } => "heartbeats",

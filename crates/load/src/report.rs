@@ -1,4 +1,4 @@
-//! What a run found.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,51 +8,51 @@ use serde::Serialize;
 use crate::tally::{Latencies, Tally};
 use crate::{Operation, Violations};
 
-/// What a run found. The loop is closed: a slow answer delays the next request, so latencies are those of
-/// a server that is asked by so many patient clients.
+/// The result of a run. The loop is closed: a slow answer delays the next request. Latencies are therefore
+/// those of a server with `concurrency` patient clients.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The scenario's name.
     pub scenario: &'static str,
-    /// Connections.
+    /// The number of connections.
     pub concurrency: usize,
-    /// How long it measured, in seconds.
+    /// The time of measurement, in seconds.
     pub elapsed_seconds: f64,
-    /// Requests that were measured, errors included.
+    /// The number of measured requests, errors included.
     pub requests: u64,
-    /// Requests a second that were answered as they may be.
+    /// The number of requests a second answered as expected.
     pub requests_per_second: f64,
-    /// How many were answered or failed otherwise, by status or failure.
+    /// The number of unexpected answers by status, and of failures by name.
     pub errors: BTreeMap<String, u64>,
-    /// Requests that were answered as they may be, by what came of them.
+    /// Requests answered as expected, by operation.
     pub operations: BTreeMap<Operation, OperationReport>,
-    /// Promises of the server's that were seen broken.
+    /// Broken promises of the server.
     pub violations: ViolationsReport,
 }
 
-/// The requests of one kind.
+/// The requests of one operation.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct OperationReport {
-    /// How many.
+    /// The number of requests.
     pub requests: u64,
-    /// Their mean latency, in milliseconds.
+    /// The mean latency, in milliseconds.
     pub mean_ms: f64,
-    /// The latency that half of them did not exceed, in milliseconds.
+    /// The median latency, in milliseconds.
     pub p50_ms: f64,
-    /// Likewise 99 of 100.
+    /// The 99th percentile, in milliseconds.
     pub p99_ms: f64,
-    /// Likewise 999 of 1,000.
+    /// The 99.9th percentile, in milliseconds.
     pub p999_ms: f64,
-    /// The longest, in milliseconds.
+    /// The longest latency, in milliseconds.
     pub max_ms: f64,
 }
 
 /// Violations as text.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ViolationsReport {
-    /// How many.
+    /// The number of violations.
     pub count: u64,
-    /// The first of them.
+    /// The first violations.
     pub first: Vec<String>,
 }
 
@@ -78,12 +78,12 @@ impl Report {
         }
     }
 
-    /// Requests that were not answered as they may be.
+    /// Returns the number of requests not answered as expected.
     pub fn errors_total(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// The requests of one kind, if there were any.
+    /// Returns the requests of one operation, if any.
     pub fn operation(&self, operation: Operation) -> Option<&OperationReport> {
         self.operations.get(&operation)
     }

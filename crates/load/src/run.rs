@@ -1,4 +1,4 @@
-//! One run: prepare, measure, give back.
+//! The three phases of a run: prepare, measure, clean up. Only the second is measured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,26 +9,26 @@ use crate::report::Report;
 use crate::worker::{Cycle, Denials, Desk, Evictions, Fixed, Heartbeats, Shared, Worker};
 use crate::{Error, Plan, Scenario};
 
-/// How often progress is told.
+/// The interval between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How a run stands.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// How long it has measured.
+    /// The time of measurement so far.
     pub elapsed: Duration,
-    /// Requests so far.
+    /// The number of requests so far.
     pub requests: u64,
-    /// Those of them that were not answered as they may be.
+    /// The number of requests not answered as expected.
     pub errors: u64,
-    /// Promises that were seen broken so far.
+    /// The number of broken promises so far.
     pub violations: u64,
 }
 
-/// Runs `plan` on the current runtime, and tells how it stands twice a second while it measures.
+/// Runs `plan` on the current runtime, and reports progress twice a second during the measurement.
 ///
-/// A runtime of one thread costs the machine the least. Seats that are needed are taken before the
-/// measurement and given back after it.
+/// A single-threaded runtime takes the least of the machine. Seats required by the scenario are taken before
+/// the measurement and released after it.
 pub async fn run(plan: Plan, progress: impl FnMut(Progress)) -> Result<Report, Error> {
     plan.check()?;
     let scenario = plan.scenario.clone();
@@ -84,7 +84,8 @@ async fn finished<W: Worker>(worker: W) -> Result<(), Error> {
     worker.finish().await
 }
 
-/// Does `step` with each worker, all at once, and `tick`s meanwhile. Ends all at the first error.
+/// Runs `step` for every worker concurrently, and calls `tick` at intervals meanwhile. The first error aborts
+/// all workers.
 async fn each<W: Worker, T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
     workers: Vec<W>,
     step: impl Fn(W) -> F,

@@ -1,14 +1,13 @@
-//! Storms: rounds of clients that do all that clients may do wrong, on pools with fewer seats than
-//! clients.
+//! Storms: rounds of misbehaving clients, on pools with fewer seats than clients.
 //!
-//! A round takes one pool and twice as many clients as it has seats, all at once, and now and then an
-//! operator who changes its limit. What each of them does is drawn from the storm's seed; in which order it
-//! reaches the server is not. Pools are used again by later rounds, and what is known of them carries over: a
-//! client that crashed in one round still holds its seat in the next, until its TTL is over or a newcomer
-//! takes it, and then the seat must be there for others. At the end every pool must give out every seat.
+//! A round takes a pool, twice as many clients as seats, all at once, and sometimes an operator who changes
+//! the limit. Each client's steps are drawn from the storm's seed; the order of their requests at the server
+//! is not. Later rounds use the same pools again, with everything known of their sessions. A client that
+//! crashed in a round still holds its seat in the next, until its TTL is over or a newcomer evicts it.
+//! Afterwards the seat must be free again. At the end every pool must give out every seat.
 //!
-//! Nobody else may use the pools meanwhile, and the server must not be restarted: a denial is false
-//! if a seat was free.
+//! During a storm the pools must have no other users, and the server must not be restarted: a denial counts
+//! as false if a seat was free.
 
 mod client;
 mod ends;
@@ -30,35 +29,36 @@ use lane::{Lane, Rounds};
 pub use pool::{Door, Operator, Pool};
 pub use statistics::Statistics;
 
-/// One storm.
+/// The description of a storm.
 #[derive(Clone, Debug)]
 pub struct Storm {
-    /// The nodes of the server, at least one, and who its licenses are asked for by. Each request goes to the next
-    /// of them.
+    /// The nodes of the server, at least one, with the token for licenses. Requests go to the nodes in turn.
     pub nodes: Vec<Target>,
-    /// The pools, at least one for each lane; the more, the longer crashed clients have to lose their seats.
+    /// The pools, at least one for each lane. With more pools, crashed clients have more time to lose their
+    /// seats.
     pub pools: Vec<Pool>,
-    /// Rounds in all.
+    /// The total number of rounds.
     pub rounds: u32,
-    /// Rounds at once, at least 1.
+    /// The number of concurrent rounds, at least 1.
     pub lanes: usize,
-    /// What all that clients do is drawn from.
+    /// The seed of every client's steps.
     pub seed: u64,
 }
 
-/// What a storm did, and what it found.
+/// The result of a storm.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The storm's seed.
     pub seed: u64,
-    /// What happened.
+    /// The counts of each kind of event.
     pub statistics: Statistics,
-    /// Promises of the server's that were seen broken.
+    /// Broken promises of the server.
     pub violations: Violations,
 }
 
 impl Storm {
-    /// Lets it loose on the current runtime, and tells how many rounds are over after each.
+    /// Runs the storm on the current runtime. Calls `progress` with the number of finished rounds after each
+    /// round.
     pub async fn run(self, progress: impl Fn(u32) + Send + Sync + 'static) -> Result<Verdict, Error> {
         let seed = self.seed;
         let rounds = Arc::new(Rounds::new(self.rounds, self.lanes, progress));

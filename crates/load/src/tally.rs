@@ -1,4 +1,4 @@
-//! What was measured so far.
+//! Measurements of a run so far.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use serde::Serialize;
 
 use crate::{Asked, Failure};
 
-/// Longer answers count as this long: a request is given up well before.
+/// The longest recorded latency. Requests time out well before it.
 const LATENCY_MICROS_MAX: u64 = 60_000_000;
 
 const LATENCY_DIGITS: u8 = 3;
 
-/// A kind of request, told apart by what came of it.
+/// A kind of request, by its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// An acquire that was granted.
+    /// A granted acquire.
     Acquire,
-    /// An acquire that found the license full.
+    /// An acquire denied on a full license.
     Denied,
     /// A heartbeat.
     Heartbeat,
     /// A release.
     Release,
-    /// An admission of a device for which another one had to go.
+    /// An admission of a device that evicted another device.
     Eviction,
     /// A fixed request.
     Fixed,
 }
 
 impl Operation {
-    /// The operation's name in reports.
+    /// Returns the operation's name in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Acquire => "acquire",
@@ -45,7 +45,7 @@ impl Operation {
     }
 }
 
-/// Counts and latencies of one run.
+/// Counts and latencies of a run.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
@@ -54,19 +54,19 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// A request was answered as it may be.
+    /// Counts a request answered as expected.
     pub(crate) fn answered(&mut self, operation: Operation, asked: Asked) {
         self.requests += 1;
         self.latencies.entry(operation).or_default().record(asked.answered.since(asked.sent));
     }
 
-    /// A request was answered with a status that it may not have here.
+    /// Counts a request answered with an unexpected status.
     pub(crate) fn unexpected(&mut self, status: u16) {
         self.requests += 1;
         *self.errors.entry(status.to_string()).or_default() += 1;
     }
 
-    /// A request was not answered.
+    /// Counts a request without an answer.
     pub(crate) fn failed(&mut self, failure: &Failure) {
         self.requests += 1;
         *self.errors.entry(failure.as_str().to_owned()).or_default() += 1;
@@ -89,7 +89,7 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The latency that `quantile` (0 to 1) of the requests did not exceed.
+    /// Returns the latency not exceeded by the share `quantile` (0 to 1) of the requests.
     pub(crate) fn at(&self, quantile: f64) -> Duration {
         Duration::from_micros(self.0.value_at_quantile(quantile))
     }

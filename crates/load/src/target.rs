@@ -14,23 +14,24 @@ use tokio_rustls::TlsConnector;
 
 use crate::Error;
 
-/// A server and the token that it is asked with.
+/// A server, with the bearer token for its requests.
 #[derive(Clone)]
 pub struct Target {
     authority: Authority,
-    /// None: in the clear.
+    /// `None` for plain HTTP.
     tls: Option<(TlsConnector, ServerName<'static>)>,
     headers: Arc<HeaderMap>,
 }
 
 impl Target {
-    /// The server at `address` (`host:port` or `http://host:port`), asked in the clear with a bearer token, or without one.
+    /// Returns the server at `address` (`host:port` or `http://host:port`), for plain HTTP with or without a
+    /// bearer token.
     pub fn new(address: &str, token: Option<&str>) -> Result<Self, Error> {
         let bare = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
         Self::at(bare, address, token)
     }
 
-    /// The server at `address` (`https://host:port`), for whose certificate one of these vouches, in PEM.
+    /// Returns the server at `address` (`https://host:port`). `ca` has the trusted CA certificates in PEM.
     pub fn secured(address: &str, token: Option<&str>, ca: &[u8]) -> Result<Self, Error> {
         let bad = || Error::BadAddress { given: address.to_owned() };
         let bare = address.strip_prefix("https://").ok_or_else(bad)?.trim_end_matches('/');
@@ -56,17 +57,17 @@ impl Target {
         Ok(Self { authority, tls: None, headers: Arc::new(headers) })
     }
 
-    /// Where to connect to, as `host:port`.
+    /// Returns the address to connect to, as `host:port`.
     pub(crate) fn address(&self) -> &str {
         self.authority.as_str()
     }
 
-    /// What secures a connection, and the name that the server must prove.
+    /// Returns the TLS connector, and the name that the server's certificate must have.
     pub(crate) fn tls(&self) -> Option<&(TlsConnector, ServerName<'static>)> {
         self.tls.as_ref()
     }
 
-    /// The headers that every request has.
+    /// Returns the headers of every request.
     pub(crate) fn headers(&self) -> &Arc<HeaderMap> {
         &self.headers
     }

@@ -1,4 +1,4 @@
-//! What each connection of a run does: a file for each scenario.
+//! The work of a run's connections: a file for each scenario.
 
 mod cycle;
 mod denials;
@@ -18,18 +18,18 @@ pub(crate) use fixed::Fixed;
 pub(crate) use heartbeats::Heartbeats;
 pub(crate) use shared::Shared;
 
-/// One connection's part in a scenario. During its turns, what the server does wrong is counted; before
-/// and after them, it is an error.
+/// A connection's part in a scenario. During turns, a server's mistakes are counted. Before and after the
+/// turns, a mistake is an error.
 pub(crate) trait Worker: Send + 'static {
-    /// Where it asks from.
+    /// Returns the desk for sending requests.
     fn desk(&mut self) -> &mut Desk;
 
-    /// Does what is not measured, before the first turn.
+    /// Prepares the first turn. The preparation is not measured.
     fn prepare(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Sends its next request, or the next few that belong together.
+    /// Sends the next request, or the next requests that belong together.
     fn turn(&mut self) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Gives back what it holds, after the last turn.
+    /// Releases the held seats after the last turn.
     fn finish(self) -> impl Future<Output = Result<(), Error>> + Send;
 }

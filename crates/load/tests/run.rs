@@ -1,4 +1,4 @@
-//! Runs against a small server that keeps its promises, and against one that does not.
+//! Runs against a small server that keeps its promises, and against a faulty server.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -13,7 +13,7 @@ use http::Method;
 use seatkeeper_load::{Bounds, Error, FixedRequest, Operation, Plan, Report, Scenario, run};
 use support::{FakeServer, Fault};
 
-/// More than any of these runs takes.
+/// More time than any run of these tests takes.
 const DURATION_AMPLE: Duration = Duration::from_secs(60);
 
 fn plan(server: &FakeServer, license: &str, scenario: Scenario, turns: u64) -> Plan {
@@ -132,7 +132,7 @@ async fn a_run_ends_when_its_time_is_over_and_tells_how_it_stands() {
 async fn a_server_that_is_not_there_is_said_before_anything_is_measured() {
     let server = FakeServer::start(Fault::None).await;
     let mut plan = plan(&server, "8:60", Scenario::Denied, 1);
-    // Nothing listens on the port that discards.
+    // Port 9 (discard) has no listener.
     plan.target = seatkeeper_load::Target::new("127.0.0.1:9", None).unwrap();
     let error = run(plan, |_| ()).await.unwrap_err();
     assert!(matches!(error, Error::Unprepared { doing: "acquire", .. }), "{error}");

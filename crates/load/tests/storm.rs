@@ -1,4 +1,4 @@
-//! Storms against a small server that keeps its promises, and against ones that break one each.
+//! Storms against a small server that keeps its promises, and against servers with one fault each.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,3 +1,5 @@
+//! Each broken promise is found, and behaviour within the promises is not reported.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ fn asked(sent_millis: u64, answered_millis: u64) -> Asked {
     Asked { sent: Moment::from_millis(sent_millis), answered: Moment::from_millis(answered_millis) }
 }
 
-/// A grant of one of `total` seats, of which `used` are taken.
+/// Returns the grant of one of `total` seats, with `used` seats taken.
 fn grant(session: &str, used: u32, total: u32) -> Grant {
     Grant {
         session_id: name(session),
@@ -38,7 +40,7 @@ fn denial(total: u32) -> Denial {
     }
 }
 
-/// A checker of a license of one seat, which ann has held since 10 ms (sent at 0).
+/// Returns a checker of a license of one seat, held by Ann since 10 ms (request sent at 0).
 fn held_by_ann() -> Checker {
     let mut checker = Checker::new("test");
     checker.granted(&name("ann"), &grant("a", 1, 1), asked(0, 10));

@@ -1,96 +1,96 @@
-//! Promises that were seen broken.
+//! Broken promises of the server, as data and as text. A new check gets a variant of [`What`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Denial, Moment};
 
-/// How many violations are kept in full; the rest are counted.
+/// The number of violations kept in full; further violations are only counted.
 const VIOLATIONS_KEPT_MAX: usize = 100;
 
-/// A promise of the server's that was seen broken.
+/// A broken promise of the server.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The pool, by the name that its checker was given.
+    /// The pool, by the name given to its checker.
     pub pool: Arc<str>,
-    /// When it was seen.
+    /// The moment of the discovery.
     pub at: Moment,
-    /// What was seen.
+    /// The broken promise.
     pub what: What,
 }
 
-/// What was seen.
+/// The kinds of broken promises.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// More sessions were surely held at one instant than the license has seats.
+    /// More sessions were surely held at an instant than the license has seats.
     AboveLimit {
-        /// Sessions that were surely held.
+        /// The number of surely held sessions.
         held: usize,
-        /// Seats, as answered.
+        /// The limit in the answer.
         seats_total: u32,
     },
-    /// The seats of a grant do not add up, or are more than there are.
+    /// The counts of a grant do not add up, or exceed the limit.
     CountsWrong {
         /// `seats_used`.
         used: u32,
-        /// `seats_remaining`, where that is told.
+        /// `seats_remaining`, if the answer has it.
         remaining: Option<u32>,
         /// `seats_total`.
         total: u32,
     },
-    /// More sessions were evicted than it took to make room.
+    /// More sessions were evicted than necessary.
     EvictedTooMany {
-        /// How many.
+        /// The number of evictions.
         evicted: usize,
-        /// Live sessions afterwards.
+        /// The number of live sessions afterwards.
         used: u32,
         /// The limit.
         total: u32,
     },
-    /// A session was evicted that was not the stalest, and nobody had asked for that.
+    /// The evicted session was not the stalest, and the claim had not named it.
     FresherEvicted {
-        /// The session.
+        /// The evicted session.
         victim: Arc<str>,
-        /// One that stayed.
+        /// A session that stayed.
         survivor: Arc<str>,
     },
-    /// A session was answered as live after it was known to have ended.
+    /// A session was answered as live after its known end.
     Revived {
-        /// The session.
+        /// The revived session.
         session: Arc<str>,
     },
-    /// A machine that surely held a session was given another one beside it.
+    /// A machine that surely held a session was given a second session.
     SecondSeat {
         /// The machine.
         machine: Arc<str>,
-        /// Its sessions.
+        /// The two sessions.
         sessions: [Arc<str>; 2],
     },
-    /// A machine that surely held a seat was told that the license is full.
+    /// A machine that surely held a seat was denied because the license is full.
     HolderDenied {
         /// The machine.
         machine: Arc<str>,
     },
-    /// A machine was told that the license is full while a seat was free for as long as it waited.
+    /// A machine was denied because the license is full, while a seat was free during the whole request.
     FalseDenial {
-        /// Sessions that may have been live meanwhile, at most.
+        /// The most sessions that may have been live during the request.
         held_max: usize,
-        /// Seats, as answered.
+        /// The limit in the answer.
         seats_total: u32,
     },
     /// Seats stayed taken after every TTL was over.
     SeatsLost {
-        /// Seats that could be taken again.
+        /// The number of seats that could be taken again.
         taken: usize,
         /// The license's seats.
         seats_total: u32,
     },
-    /// A session that was renewed in time was said to be over.
+    /// A session renewed in time was answered as over.
     FalseEnd {
-        /// The session.
+        /// The ended session.
         session: Arc<str>,
     },
-    /// A denial lacks what it has to say, or contradicts itself.
+    /// A denial lacks a required field, or contradicts itself.
     RefusalImproper {
         /// The denial.
         denial: Denial,
@@ -138,7 +138,7 @@ impl fmt::Display for What {
     }
 }
 
-/// All that were seen; the first of them in full.
+/// Every violation: the count, and the first in full.
 #[derive(Clone, Debug, Default)]
 pub struct Violations {
     count: u64,
@@ -146,17 +146,17 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// How many there are.
+    /// Returns the number of violations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The first of them.
+    /// Returns the first violations.
     pub fn first(&self) -> &[Violation] {
         &self.first
     }
 
-    /// Adds one.
+    /// Adds a violation.
     pub fn push(&mut self, violation: Violation) {
         self.count += 1;
         if self.first.len() < VIOLATIONS_KEPT_MAX {
@@ -164,7 +164,7 @@ impl Violations {
         }
     }
 
-    /// Adds those of another license.
+    /// Adds the violations of another license.
     pub fn extend(&mut self, others: &Self) {
         let counted_only = others.count - others.first.len() as u64;
         others.first.iter().cloned().for_each(|violation| self.push(violation));

@@ -1,10 +1,10 @@
-//! Watches one pool from its clients' side, also where a newcomer may take a seat from its holder.
+//! Checks a pool's promises from the clients' side, even if a newcomer may evict a holder.
 //!
-//! That a session was live is known for sure from when its grant was received until the latest request was
-//! sent that showed it to be live still: a heartbeat that was answered so, a release that found it, an
-//! admission that evicted it. So it can only be said afterwards, and nothing depends on what the clients
-//! could not see. Two sessions whose sure lives overlap were live together, and all whose sure lives span a
-//! request were live when that was decided, whatever limit was in force.
+//! A session was surely live from the receipt of its grant until the sending of the latest request that found
+//! it live: a heartbeat answered as live, a release that found the session, an admission that evicted it. The
+//! verdict is therefore given afterwards, and rests only on the clients' observations. Two sessions with
+//! overlapping sure lives were live together. All sessions whose sure lives span a request were live at its
+//! decision, whatever limit was in force.
 
 use std::collections::HashMap;
 use std::mem;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use super::{ABANDONED_WORK_MAX, Asked, CLOCK_GRAIN, Violation, Violations, What, surely_until};
 use crate::{Grant, How, Moment};
 
-/// All that the clients of one pool saw. Grows with every request, so it is for runs that end.
+/// The observations of a pool's clients. Grows with every request, so it suits runs that end.
 #[derive(Clone, Debug)]
 pub struct Witness {
     pool: Arc<str>,
     lives: HashMap<Arc<str>, Life>,
     decided: Vec<Decided>,
-    /// Claims that their holders gave up: each may have renewed a session until then.
+    /// Abandoned claims of each holder: each may have renewed a session until its `answered`.
     abandoned: HashMap<Arc<str>, Vec<Asked>>,
     violations: Violations,
 }
@@ -27,21 +27,21 @@ pub struct Witness {
 #[derive(Clone, Debug)]
 struct Life {
     holder: Arc<str>,
-    /// From when on it was surely live, and until when.
+    /// The sure life: the session was live from `since` to `until`.
     since: Moment,
     until: Moment,
-    /// When at the latest it was over.
+    /// The latest possible end.
     over: Option<Moment>,
-    /// Until when it could not expire.
+    /// The session could not expire before this moment.
     told_until: Moment,
-    /// What renewed it: its admission first.
+    /// The requests that renewed the session, beginning with its admission.
     renewals: Vec<Asked>,
 }
 
-/// A session by its name.
+/// A session with its id.
 type Known<'a> = (&'a Arc<str>, &'a Life);
 
-/// A claim that was decided.
+/// A decided claim.
 #[derive(Clone, Debug)]
 struct Decided {
     asked: Asked,
@@ -51,7 +51,7 @@ struct Decided {
 
 #[derive(Clone, Debug)]
 enum Decision {
-    /// A new session, within this limit; these were evicted, though the claim did not name them.
+    /// A new session was admitted within `limit`. `victims` were evicted without being named by the claim.
     Admitted {
         session: Arc<str>,
         limit: u32,
@@ -69,14 +69,14 @@ impl Life {
         self.over = Some(self.over.map_or(moment, |over| over.min(moment)));
     }
 
-    /// When it was last renewed at the earliest, by the time that it was over.
+    /// Returns the earliest time of the last renewal before the session's end.
     fn renewed_from(&self) -> Moment {
         self.renewals.iter().map(|asked| asked.sent).max().unwrap_or_default()
     }
 }
 
 impl Witness {
-    /// A witness of a pool that nobody is known to hold. `pool` names it in violations.
+    /// Returns a witness of a pool without known holders. `pool` names the pool in violations.
     pub fn new(pool: impl Into<Arc<str>>) -> Self {
         Self {
             pool: pool.into(),
@@ -87,7 +87,7 @@ impl Witness {
         }
     }
 
-    /// A claim by `holder` was granted; `replaced` is the session that it wanted to end for it.
+    /// Notes a granted claim by `holder`. `replaced` is the session that the claim wanted to end.
     pub fn granted(&mut self, holder: &Arc<str>, grant: &Grant, replaced: Option<&Arc<str>>, asked: Asked) {
         for evicted in &grant.evicted {
             self.ended(evicted, asked);
@@ -109,18 +109,18 @@ impl Witness {
         self.decided.push(Decided { asked, holder: holder.clone(), how });
     }
 
-    /// A claim by `holder` found every seat taken.
+    /// Notes a claim by `holder` denied because every seat was taken.
     pub fn denied(&mut self, holder: &Arc<str>, asked: Asked) {
         self.decided.push(Decided { asked, holder: holder.clone(), how: Decision::Denied });
     }
 
-    /// A claim by `holder` was sent and then given up: what comes of it is unknown.
+    /// Notes that `holder` abandoned a claim after sending it, with an unknown outcome.
     pub fn abandoned(&mut self, holder: &Arc<str>, asked: Asked) {
         let asked = Asked { answered: asked.answered + ABANDONED_WORK_MAX, ..asked };
         self.abandoned.entry(holder.clone()).or_default().push(asked);
     }
 
-    /// `session`, held by `holder`, was answered as live, for so much longer.
+    /// Notes that `session`, held by `holder`, was answered as live for `expires_in_seconds`.
     pub fn renewed(&mut self, holder: &Arc<str>, session: &Arc<str>, expires_in_seconds: u64, asked: Asked) {
         let new = || Life {
             holder: holder.clone(),
@@ -139,7 +139,7 @@ impl Witness {
         }
     }
 
-    /// A request found `session` live, and ended it.
+    /// Notes a request that found `session` live and ended it.
     pub fn ended(&mut self, session: &Arc<str>, asked: Asked) {
         let Some(life) = self.lives.get_mut(session) else { return };
         life.until = life.until.max(asked.sent);
@@ -150,7 +150,7 @@ impl Witness {
         }
     }
 
-    /// A request found `session` ended; with `reason`, if that was told.
+    /// Notes a request that found `session` over. `reason` is the reason in the answer, if any.
     pub fn over(&mut self, session: &Arc<str>, reason: Option<&str>, asked: Asked) {
         let Some(life) = self.lives.get_mut(session) else { return };
         life.is_over_by(asked.answered);
@@ -159,12 +159,12 @@ impl Witness {
         }
     }
 
-    /// Adds a violation that was seen elsewhere to this pool's.
+    /// Adds a violation of the pool found by another check.
     pub fn broken(&mut self, at: Moment, what: What) {
         self.violations.push(Violation { pool: self.pool.clone(), at, what });
     }
 
-    /// The promises that were seen broken, once all is over.
+    /// Returns the broken promises, after the last request.
     pub fn verdict(mut self) -> Violations {
         self.judge_seats();
         let mut decided = mem::take(&mut self.decided);
@@ -190,21 +190,21 @@ impl Witness {
         self.violations
     }
 
-    /// No holder is told that there is no seat.
+    /// Promise: no holder is denied for lack of a seat.
     fn judge_denial(&mut self, holder: Arc<str>, live: &[Known<'_>], asked: Asked) {
         if live.iter().any(|(_, life)| life.holder == holder) {
             self.broken(asked.answered, What::HolderDenied { machine: holder });
         }
     }
 
-    /// No admission leaves more than the limit.
+    /// Promise: no admission exceeds the limit.
     fn judge_limit(&mut self, held: usize, limit: u32, asked: Asked) {
         if held > limit as usize {
             self.broken(asked.answered, What::AboveLimit { held, seats_total: limit });
         }
     }
 
-    /// A victim was not renewed surely later than one that stayed.
+    /// Promise: the victim was not surely renewed later than a session that stayed.
     fn judge_victim(&mut self, (victim, life): Known<'_>, stayed: &[Known<'_>], asked: Asked) {
         let renewed = life.renewed_from();
         let staler = |life: &Life| renewed > self.renewed_by(life, asked) + CLOCK_GRAIN;
@@ -214,14 +214,14 @@ impl Witness {
         }
     }
 
-    /// When a session had last been renewed at the latest, by the time that a request was decided.
+    /// Returns the latest possible time of a session's last renewal before a request was decided.
     fn renewed_by(&self, life: &Life, decided: Asked) -> Moment {
         let abandoned = self.abandoned.get(&life.holder).into_iter().flatten();
         let before = life.renewals.iter().chain(abandoned).filter(|asked| asked.sent <= decided.answered);
         before.map(|asked| asked.answered).max().unwrap_or_default()
     }
 
-    /// No holder has two sessions at one instant.
+    /// Promise: no holder has two sessions at one instant.
     fn judge_seats(&mut self) {
         let sure = self.lives.iter().filter(|(_, life)| life.since < life.until);
         let mut sure: Vec<_> = sure.map(|(id, life)| (&life.holder, life.since, life.until, id)).collect();

@@ -1,4 +1,4 @@
-//! One client in one round.
+//! A client in a round: carries out its script, and reports every request to the watch.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::{self, Acquired, Beat, Naming, Released, SessionCalls};
 use crate::call::Call;
 use crate::{Asked, Error, Stopwatch};
 
-/// What all clients of a pool share.
+/// The state shared by all clients of a pool.
 pub(super) struct Scene {
     pub(super) exchange: Arc<Exchange>,
     pub(super) door: Door,
@@ -18,18 +18,18 @@ pub(super) struct Scene {
     pub(super) watch: Watch,
 }
 
-/// A machine or device, and its request for a seat.
+/// A machine or device, with its prepared claim.
 #[derive(Clone)]
 pub(super) struct Machine {
     pub(super) name: Arc<str>,
     pub(super) claim: Call,
 }
 
-/// A machine that goes by a script.
+/// A machine that follows a script.
 pub(super) struct Client {
     pub(super) scene: Arc<Scene>,
     pub(super) machine: Machine,
-    /// The session that it knows it holds.
+    /// The session known to be held.
     pub(super) held: Option<SessionCalls>,
 }
 
@@ -38,7 +38,7 @@ impl Client {
         Self { scene, machine, held: None }
     }
 
-    /// Plays the script, and then gives back what it holds, unless it has crashed.
+    /// Plays the script, and then releases the held session, unless the client has crashed.
     pub(super) async fn play(mut self, mut script: Script) -> Result<(), Error> {
         while let Some(step) = script.next(self.held.is_some()) {
             match step {
@@ -119,7 +119,7 @@ impl Client {
         let sent = self.scene.stopwatch.now();
         tokio::select! {
             biased;
-            // An answer that was in time is not looked at.
+            // An answer in time is discarded.
             _ = api::acquire(&mut line.connection, &self.machine.claim) => {}
             () = others_turns(turns) => {}
         }
@@ -129,7 +129,7 @@ impl Client {
         watch.abandoned(machine, Asked { sent, answered: self.scene.stopwatch.now() });
     }
 
-    /// Sends an acquire; no answer has been counted already.
+    /// Sends an acquire. Returns `None` for a request without an answer, already counted as a failure.
     async fn ask(&self, claim: &Call) -> (Option<Acquired>, Asked) {
         let scene = &self.scene;
         scene.watch.asking(&self.machine.name);
@@ -190,7 +190,7 @@ impl Client {
         }
     }
 
-    /// Ends all sessions but its own; if its own is over already, nothing.
+    /// Ends every session of the subscriber except the client's own. Does nothing without an own session.
     async fn end_others(&self) -> Result<(), Error> {
         let (Some(own), Door::Devices { subscriber, .. }) = (&self.held, &self.scene.door) else {
             return Ok(());

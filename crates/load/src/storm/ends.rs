@@ -1,4 +1,4 @@
-//! The end of a storm: no seat may have got lost in it.
+//! The end of a storm: no seat may have been lost.
 
 use std::time::Duration;
 
@@ -7,13 +7,14 @@ use super::lane::Field;
 use crate::api::Naming;
 use crate::{Error, What};
 
-/// How often a machine asks that gets no answer it can go by, and how long it waits in between.
+/// The most attempts of a machine without a clear answer.
 const ASKS_MAX: u32 = 50;
+/// The pause between two attempts of a machine without a clear answer.
 const ASKS_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// Waits until nobody can hold a seat of the pool any more, and no request that its client gave up is still at work,
-/// for it would be decided as the operator settles things now. Then takes each seat, asks for one more, and gives all
-/// back.
+/// Waits until no client can hold a seat of the pool and no abandoned request is still at work: a later
+/// decision would fall under the operator's final terms. Then takes each seat, asks for one more, and
+/// releases all.
 pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
     let scene = &field.scene;
     let free_from = scene.watch.free_from();
@@ -31,7 +32,7 @@ pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
         let seats_total = field.seats;
         scene.watch.broken(scene.stopwatch.now(), What::SeatsLost { taken, seats_total });
     }
-    // If it is admitted, the checker sees one too many.
+    // If the extra machine is admitted, the checker finds one holder too many.
     holders.extend(holder(field, field.seats).await?);
     for mut holder in holders {
         holder.release().await;
@@ -39,8 +40,8 @@ pub(super) async fn every_seat_is_there(field: &Field) -> Result<(), Error> {
     Ok(())
 }
 
-/// A machine that was not in the storm, if it gets a seat. As long as it is told neither that it has one nor that none
-/// is free, it asks again.
+/// Returns a client with a seat for a machine that was not in the storm, or `None` if the pool is full. Asks
+/// again until the answer is a grant or a denial.
 async fn holder(field: &Field, number: u32) -> Result<Option<Client>, Error> {
     let name = format!("storm-{}-last-{number}", field.number);
     let machine = Machine::new(&field.scene, &name)?;

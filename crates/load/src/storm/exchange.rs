@@ -1,4 +1,4 @@
-//! The connections of a storm: any client may use any of them, and there are only so many.
+//! The connection pool of a storm. Every client may use every connection, and their number is bounded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::Target;
 use crate::connection::Connection;
 
-/// How many connections a storm has open at once: most systems let a process have 1,024 files.
+/// The most open connections of a storm: most systems let a process have 1,024 open files.
 const CONNECTIONS_MAX: usize = 400;
 
-/// All connections.
+/// The connection pool.
 pub(super) struct Exchange {
     nodes: Vec<Node>,
     turn: AtomicUsize,
@@ -23,7 +23,8 @@ struct Node {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// One of them, taken for one request. Dropped before its answer, it is torn down.
+/// A connection taken from the pool for a request. A `Line` dropped before its answer tears the connection
+/// down.
 pub(super) struct Line {
     pub(super) connection: Connection,
     node: usize,
@@ -31,19 +32,19 @@ pub(super) struct Line {
 }
 
 impl Exchange {
-    /// To these nodes, of which there is at least one.
+    /// Returns the pool for `nodes`, which must not be empty.
     pub(super) fn new(nodes: Vec<Target>) -> Self {
         let node = |target| Node { target: Arc::new(target), idle: Mutex::default() };
         let lines = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         Self { nodes: nodes.into_iter().map(node).collect(), turn: AtomicUsize::new(0), lines }
     }
 
-    /// What requests are made for; any node takes them.
+    /// Returns the target for building requests. Any node accepts them.
     pub(super) fn target(&self) -> &Target {
         &self.nodes[0].target
     }
 
-    /// A connection to the next node.
+    /// Takes a connection to the next node, waiting for a free one.
     pub(super) async fn line(&self) -> Line {
         #[expect(clippy::expect_used, reason = "the semaphore is never closed")]
         let line = self.lines.clone().acquire_owned().await.expect("open");

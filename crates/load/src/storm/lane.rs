@@ -1,4 +1,4 @@
-//! One lane: rounds one after another, on pools that no other lane uses.
+//! A lane: rounds in sequence, on pools of its own. Lanes run concurrently.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,10 +14,10 @@ use super::{Pool, Statistics, ends};
 use crate::api::Naming;
 use crate::{Error, Stopwatch, Violations};
 
-/// How many clients there are for each seat.
+/// The number of clients for each seat.
 const CLIENTS_PER_SEAT: u32 = 2;
 
-/// Rounds one after another. Lane `number` of `lanes` plays every `lanes`-th round.
+/// A sequence of rounds. Lane `number` of `lanes` plays every `lanes`-th round.
 pub(super) struct Lane {
     exchange: Arc<Exchange>,
     stopwatch: Stopwatch,
@@ -25,7 +25,7 @@ pub(super) struct Lane {
     fields: Vec<Field>,
 }
 
-/// A pool, and the machines that play on it.
+/// A pool, and the machines that use it.
 pub(super) struct Field {
     pub(super) scene: Arc<Scene>,
     pub(super) seats: u32,
@@ -35,7 +35,7 @@ pub(super) struct Field {
     machines: Vec<Machine>,
 }
 
-/// The rounds that a lane plays, and how many are over in all lanes.
+/// The rounds of every lane, and the number of finished rounds in total.
 pub(super) struct Rounds<P> {
     wanted: u32,
     lanes: u32,

@@ -1,4 +1,4 @@
-//! The operator of a pool, in the middle of a round.
+//! The operator of a pool, who changes its limit during a round.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::pool::Operator;
 use crate::call::Call;
 use crate::{Error, FixedRequest, Target};
 
-/// A change, and how it must be answered.
+/// A change, with the expected status of its answer.
 #[derive(Clone)]
 pub(super) struct Change {
     call: Call,
@@ -33,7 +33,7 @@ impl Change {
         }
     }
 
-    /// Makes it after the others had so many turns.
+    /// Makes the change after other tasks had `turns` turns.
     pub(super) async fn make_after(self, turns: u32, scene: Arc<Scene>) -> Result<(), Error> {
         others_turns(turns).await;
         self.make(&scene).await;
@@ -41,7 +41,7 @@ impl Change {
     }
 }
 
-/// All that the operator of a pool may do, and what is to be done at the end.
+/// The operator's possible changes during rounds, and the changes to make at the end.
 #[derive(Default)]
 pub(super) struct Changes {
     pub(super) meanwhile: Vec<Change>,

@@ -1,4 +1,4 @@
-//! What a storm rages on.
+//! The pools of a storm, and the clients' access to them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,49 +8,49 @@ use crate::api::{self, Naming, SessionCalls};
 use crate::call::Call;
 use crate::{Error, FixedRequest, Target};
 
-/// A pool that nobody else uses.
+/// A pool without other users.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// How clients get at it.
+    /// The API for clients.
     pub door: Door,
-    /// The most seats that it ever has.
+    /// The largest number of seats at any time.
     pub seats: u32,
-    /// Its TTL, in whole seconds: a few, for the storm waits for it at its end.
+    /// The TTL, in whole seconds: a few, because the storm waits for it at its end.
     pub ttl: Duration,
-    /// Who changes its limit meanwhile.
+    /// The operator who changes the limit meanwhile.
     pub operator: Option<Operator>,
 }
 
-/// Which API clients go through, and what they show there.
+/// The API used by clients, with their credentials.
 #[derive(Clone)]
 pub enum Door {
-    /// The licenses API: the key of a license that is counted per machine.
+    /// The licenses API: the key of a license counted per machine.
     Licenses {
         /// The key.
         key: String,
     },
     /// The devices API.
     Devices {
-        /// The server, asked as the subscriber.
+        /// The server with the subscriber's token.
         subscriber: Target,
-        /// Whether devices renew their sessions: if not, each was last heard of when it was admitted.
+        /// Devices renew their sessions. Otherwise the last sign of life of a device is its admission.
         renew: bool,
     },
 }
 
-/// An operator, who changes a pool's limit in the middle of rounds.
+/// An operator who changes a pool's limit during rounds.
 #[derive(Clone, Debug)]
 pub struct Operator {
-    /// The server, asked as the operator.
+    /// The server with the operator's token.
     pub target: Target,
-    /// Changes to choose from, each good at any time. None leaves the pool with more than its seats.
+    /// Changes to choose from, valid at any time. None exceeds the pool's `seats`.
     pub changes: Vec<FixedRequest>,
-    /// What gives the pool its seats again at the end, and lets it deny a newcomer when they are taken.
+    /// The changes at the end, which restore the pool's seats and let it deny a newcomer on a full pool.
     pub settled: Vec<FixedRequest>,
 }
 
 impl Door {
-    /// The request of `holder` for a seat. What it names only a device can say.
+    /// Returns the request of `holder` for a seat. Only a device can name a session.
     pub(super) fn claim(&self, target: &Target, holder: &str, naming: Naming<'_>) -> Result<Call, Error> {
         match self {
             Self::Licenses { key } => api::acquire_call(target, key, holder),
@@ -65,7 +65,7 @@ impl Door {
         }
     }
 
-    /// Whether only its holder and time can end a session.
+    /// Returns whether only its holder and time can end a session.
     pub(super) fn keeps_sessions(&self) -> bool {
         match self {
             Self::Licenses { .. } => true,

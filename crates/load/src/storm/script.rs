@@ -1,52 +1,52 @@
-//! What a client does next, drawn from the storm's seed.
+//! The next step of a client, drawn from the storm's seed. The same seed gives the same steps.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::Door;
 
-/// The most steps that a client takes before it goes.
+/// The most steps of a client in a round.
 const STEPS_MAX: u32 = 4;
 
-/// How many times the others get their turn, at most, before a connection is torn down or a change is made.
+/// The most turns of other tasks before a connection is torn down or a change is made.
 const TURNS_OF_OTHERS_MAX: u32 = 24;
 
-/// How many rounds there are for each that has a change.
+/// The number of rounds for each round with a change, on average.
 const ROUNDS_PER_CHANGE: u32 = 2;
 
-/// One thing that a client does.
+/// A step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Asks for a seat, also when it holds one.
+    /// Asks for a seat, even with a seat in hand.
     Acquire,
-    /// Asks for a seat, names the session it holds, and does so twice at once.
+    /// Asks for a seat twice concurrently, naming the held session.
     RefreshTwice,
-    /// Asks for a seat in place of another one's session.
+    /// Asks for a seat in place of another client's session.
     TakeAnothers,
-    /// Asks for a seat twice at once.
+    /// Asks for a seat twice concurrently.
     AcquireTwice,
-    /// Asks for a seat and does not look at the answer.
+    /// Asks for a seat and ignores the answer.
     AcquireUnheard,
-    /// Asks for a seat and tears the connection down after the others have had so many turns.
+    /// Asks for a seat and tears down the connection after `turns` turns of other tasks.
     AcquireTorn { turns: u32 },
-    /// Renews its seat.
+    /// Renews the held seat.
     Heartbeat,
-    /// Gives its seat back.
+    /// Releases the held seat.
     Release,
-    /// Gives its seat back and does not look at the answer.
+    /// Releases the held seat and ignores the answer.
     ReleaseUnheard,
-    /// Ends all sessions but its own.
+    /// Ends every session of the subscriber except the client's own.
     EndOthers,
-    /// Stops, and is not heard of in this round again.
+    /// Stops for the rest of the round without a release.
     Crash,
 }
 
-/// How clients behave, by the API that they use.
+/// The behaviour of clients, by their API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     Machine,
     Device,
-    /// A device that renews nothing.
+    /// A device without heartbeats.
     SilentDevice,
 }
 
@@ -60,7 +60,7 @@ impl Manner {
     }
 }
 
-/// The steps of one client in one round.
+/// The steps of a client in a round.
 pub(super) struct Script {
     manner: Manner,
     random: StdRng,
@@ -74,7 +74,7 @@ impl Script {
         Self { manner, random, left }
     }
 
-    /// The next step of a client that holds a seat, or does not; none after the last.
+    /// Returns the next step of a client with or without a seat; `None` after the last step.
     pub(super) fn next(&mut self, holds: bool) -> Option<Step> {
         self.left = self.left.checked_sub(1)?;
         let percent = self.random.random_range(0..100);
@@ -143,12 +143,13 @@ impl Script {
     }
 }
 
-/// Which of so many pools a round is played on.
+/// Returns the index of the pool for a round.
 pub(super) fn pool_of(seed: u64, round: u32, pools: usize) -> usize {
     StdRng::seed_from_u64(mixed(seed, u64::from(round))).random_range(0..pools)
 }
 
-/// Which of so many changes is made in a round, and after how many turns of the others; in most rounds none.
+/// Returns the index of the change made in a round, and the number of turns before it; `None` in most rounds
+/// without a change.
 pub(super) fn change_of(seed: u64, round: u32, changes: usize) -> Option<(usize, u32)> {
     let mut random = StdRng::seed_from_u64(mixed(!seed, u64::from(round)));
     let made = changes > 0 && random.random_ratio(1, ROUNDS_PER_CHANGE);

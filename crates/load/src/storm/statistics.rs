@@ -1,44 +1,44 @@
-//! What happened in a storm.
+//! Counts of the events in a storm.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How often what happened. A storm in which something never happened has not tested it.
+/// Counts of each kind of event. A count of zero means that the storm has not tested that kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Statistics {
-    /// Rounds that were played to their end.
+    /// Rounds played to their end.
     pub rounds: u64,
-    /// Sessions that began, as answered.
+    /// New sessions, by the answers.
     pub acquired: u64,
-    /// Claims that were given the holder's own session again.
+    /// Claims answered with the holder's own session.
     pub resumed: u64,
-    /// Sessions that were evicted, as answered.
+    /// Evicted sessions, by the answers.
     pub evicted: u64,
-    /// Grants after which every seat was taken.
+    /// Grants that took the last free seat.
     pub filled: u64,
-    /// Claims that found the pool full.
+    /// Claims denied on a full pool.
     pub denied: u64,
     /// Heartbeats of live sessions.
     pub renewed: u64,
-    /// Heartbeats that were told that the session was over.
+    /// Heartbeats answered as over.
     pub over: u64,
-    /// Releases that were answered.
+    /// Releases with an answer.
     pub released: u64,
     /// Changes of a pool's limit.
     pub changed: u64,
-    /// Clients that stopped while they held a seat.
+    /// Clients that stopped while holding a seat.
     pub crashed: u64,
-    /// Answers that their clients never looked at.
+    /// Answers ignored by their clients.
     pub unheard: u64,
-    /// Requests whose connection was torn down before the answer.
+    /// Requests with a connection torn down before the answer.
     pub torn: u64,
-    /// Answers that the API does not give, by status, and requests without an answer, by failure.
+    /// Unexpected answers by status, and requests without an answer by failure.
     pub errors: BTreeMap<String, u64>,
 }
 
 impl Statistics {
-    /// Adds another storm's, or another part's.
+    /// Adds the counts of another storm, or of another part of the same storm.
     pub fn add(&mut self, other: &Self) {
         self.rounds += other.rounds;
         self.acquired += other.acquired;

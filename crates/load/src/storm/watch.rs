@@ -1,4 +1,5 @@
-//! All that is known of one pool in a storm.
+//! The combined checks of a pool in a storm. Every request of every client is reported before and after it,
+//! so that a violation is found by at least one check.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,8 +8,8 @@ use super::Statistics;
 use crate::answer::Renewal;
 use crate::{Asked, Checker, Denial, Failure, Grant, How, Moment, Occupancy, Violations, What, Witness};
 
-/// Witness, checker, occupancy and statistics of one pool, told of each request before it is sent and
-/// after it was answered.
+/// Witness, checker, occupancy and statistics of a pool. Clients report each request before it is sent and
+/// after it is answered.
 pub(super) struct Watch {
     ttl: Duration,
     seen: Mutex<Seen>,
@@ -16,11 +17,11 @@ pub(super) struct Watch {
 
 struct Seen {
     witness: Witness,
-    /// Where nobody takes a session from its holder.
+    /// `None` for a pool with evictions.
     checker: Option<Checker>,
     occupancy: Occupancy,
     statistics: Statistics,
-    /// The session that was granted last, and to whom.
+    /// The holder and the session of the latest grant.
     latest: Option<(Arc<str>, Arc<str>)>,
 }
 
@@ -37,12 +38,12 @@ impl Watch {
         Self { ttl, seen: Mutex::new(seen) }
     }
 
-    /// An acquire or heartbeat is about to be sent.
+    /// Notes that an acquire or heartbeat is about to be sent.
     pub(super) fn asking(&self, machine: &Arc<str>) {
         self.seen().occupancy.asking(machine);
     }
 
-    /// A claim was granted, which named a session to end for it, or none.
+    /// Notes a granted claim. `replaced` is the session named by the claim, if any.
     pub(super) fn granted(
         &self,
         machine: &Arc<str>,
@@ -66,7 +67,7 @@ impl Watch {
         seen.occupancy.lives(machine, grant.expires_in_seconds, asked.answered);
     }
 
-    /// A seat was granted, but its client does not know it.
+    /// Notes a granted seat whose client ignores the answer.
     pub(super) fn granted_unheard(&self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
         let mut seen = self.seen();
         seen.statistics.unheard += 1;
@@ -91,7 +92,7 @@ impl Watch {
         }
     }
 
-    /// A heartbeat was answered as live; with how long, if that was told.
+    /// Notes a heartbeat answered as live. `renewal` has the time left, if the API tells it.
     pub(super) fn renewed(
         &self,
         machine: &Arc<str>,
@@ -109,26 +110,27 @@ impl Watch {
         seen.occupancy.lives(machine, expires_in, asked.answered);
     }
 
-    /// A heartbeat was told that the session is over, and perhaps why.
+    /// Notes a heartbeat answered as over, with the reason if the API gives one.
     pub(super) fn over(&self, machine: &Arc<str>, session: &Arc<str>, reason: Option<&str>, asked: Asked) {
         let mut seen = self.seen();
         let seen = &mut *seen;
         seen.statistics.over += 1;
         seen.witness.over(session, reason, asked);
         seen.occupancy.unchanged(machine);
-        // A device may hold a later session that it was not told of.
+        // A device may hold a later session without knowing it.
         if let Some(checker) = &mut seen.checker {
             checker.lost(session, asked);
             seen.occupancy.gone(machine, asked.answered);
         }
     }
 
-    /// A release is about to be sent; what it returns belongs into [`released`](Self::released).
+    /// Notes that a release is about to be sent. The result is an argument of
+    /// [`release_missed`](Self::release_missed).
     pub(super) fn releasing(&self, session: &Arc<str>) -> Option<Moment> {
         self.seen().checker.as_mut()?.releasing(session)
     }
 
-    /// A release was answered, and there was something to release.
+    /// Notes a release that ended a live session.
     pub(super) fn released(&self, machine: &Arc<str>, session: &Arc<str>, asked: Asked) {
         let mut seen = self.seen();
         seen.statistics.released += 1;
@@ -136,7 +138,7 @@ impl Watch {
         seen.occupancy.gone(machine, asked.answered);
     }
 
-    /// A release was answered, and there was nothing to release.
+    /// Notes a release that found no live session.
     pub(super) fn release_missed(
         &self,
         machine: &Arc<str>,
@@ -154,14 +156,14 @@ impl Watch {
         }
     }
 
-    /// The session of another that was granted last.
+    /// Returns the session of the latest grant, if another machine holds it.
     pub(super) fn anothers(&self, machine: &Arc<str>) -> Option<Arc<str>> {
         let seen = self.seen();
         let (_, session) = seen.latest.as_ref().filter(|(holder, _)| holder != machine)?;
         Some(session.clone())
     }
 
-    /// An acquire or heartbeat was given up, or answered in a way that says nothing of the seat.
+    /// Notes an acquire or heartbeat that was abandoned, or answered without telling about the seat.
     pub(super) fn abandoned(&self, machine: &Arc<str>, asked: Asked) {
         let mut seen = self.seen();
         seen.witness.abandoned(machine, asked);
@@ -176,27 +178,27 @@ impl Watch {
         self.seen().statistics.error(failure.as_str());
     }
 
-    /// Counts something that is no answer.
+    /// Counts an event without an answer.
     pub(super) fn note(&self, note: impl FnOnce(&mut Statistics)) {
         note(&mut self.seen().statistics);
     }
 
-    /// A promise was seen broken that no single answer shows.
+    /// Adds a violation not visible in a single answer.
     pub(super) fn broken(&self, at: Moment, what: What) {
         self.seen().witness.broken(at, what);
     }
 
-    /// When nobody can hold a seat any more, if nobody asks.
+    /// Returns the moment from which no machine can hold a seat, if no request follows.
     pub(super) fn free_from(&self) -> Moment {
         self.seen().occupancy.free_from()
     }
 
-    /// How many claims were denied.
+    /// Returns the number of denied claims.
     pub(super) fn denials(&self) -> u64 {
         self.seen().statistics.denied
     }
 
-    /// What was seen in all.
+    /// Returns the counts, and the violations found by every check.
     pub(super) fn findings(&self) -> (Statistics, Violations) {
         let seen = self.seen();
         let mut violations = seen.witness.clone().verdict();

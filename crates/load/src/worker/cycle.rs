@@ -1,10 +1,10 @@
-//! Takes a seat, renews it, gives it back, and starts over.
+//! The scenario `cycle`: takes a seat, renews it, releases it, and starts over.
 
 use super::Worker;
 use super::desk::{Ask, Desk, Taken};
 use crate::Error;
 
-/// A connection that goes through the life of one session in each turn.
+/// A connection that plays the life of a session in each turn.
 pub(crate) struct Cycle {
     desk: Desk,
     ask: Ask,

@@ -1,4 +1,4 @@
-//! Asks for seats of a license that is full.
+//! The scenario `denied`: asks for seats of a full license.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use super::desk::{Ask, Desk, Seat, Taken};
 use super::{Worker, held};
 use crate::Error;
 
-/// A connection that is denied a seat over and over. Together with the others it has filled the
-/// license before, and keeps it full.
+/// A connection that is denied a seat over and over. All connections together fill the license before the
+/// measurement, and keep it full.
 pub(crate) struct Denials {
     desk: Desk,
     ask: Ask,
-    /// Those that fill the license, the first to renew in front.
+    /// The seats that fill the license, in the order of their renewals.
     seats: VecDeque<Box<Seat>>,
 }
 
@@ -21,7 +21,8 @@ impl Denials {
         Ok(Self { desk, ask, seats: VecDeque::new() })
     }
 
-    /// Asks once; true if the license is full. A seat that is granted is kept, and another machine asks on.
+    /// Asks once. Returns `true` if the license is full. Keeps a granted seat, and asks as another machine
+    /// from then on.
     async fn ask(&mut self) -> Result<bool, Error> {
         match self.desk.acquire(&self.ask).await? {
             Taken::Seat(seat) => {

@@ -1,4 +1,4 @@
-//! Where one connection of a run asks from: it sends, counts, and tells the checker.
+//! The desk of a connection: sends requests, counts them, and reports them to the checker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,42 +9,42 @@ use crate::call::Call;
 use crate::connection::Connection;
 use crate::{Asked, Error, Failure, Moment, Operation, Target};
 
-/// How long to wait after a request that had no answer: a server that is down is not flooded.
+/// The pause after a request without an answer, so that a server in trouble is not flooded.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// How often a seat is renewed that is held only so that others cannot have it.
+/// The number of renewals in a TTL for a seat held only to keep the license full.
 const RENEWALS_PER_TTL: u32 = 3;
 
-/// One connection, and the license that it uses.
+/// A connection, and its license.
 pub(crate) struct Desk {
     shared: Arc<Shared>,
     connection: Connection,
     number: usize,
     license: usize,
     machines: u32,
-    /// Whether requests are counted and what the server does wrong is counted with them; otherwise it is an error.
+    /// Requests and the server's mistakes are counted. Otherwise a mistake is an error.
     pub(crate) measured: bool,
 }
 
-/// A seat, and the requests that go with it.
+/// A seat, with the requests that renew and release it.
 pub(super) struct Seat {
     pub(super) calls: SessionCalls,
-    /// When to renew it, if only to keep it.
+    /// The time of the next renewal, if the seat is only to be kept.
     pub(super) renewal_due: Moment,
     machine: Arc<str>,
 }
 
-/// A machine's request for a seat, made ready.
+/// A machine's prepared request for a seat.
 pub(super) struct Ask {
     machine: Arc<str>,
     call: Call,
 }
 
-/// What came of a request for a seat.
+/// The outcome of a request for a seat.
 pub(super) enum Taken {
     Seat(Box<Seat>),
     Full,
-    /// No proper answer; it has been counted.
+    /// No proper answer. The mistake has been counted.
     Nothing,
 }
 
@@ -59,12 +59,12 @@ impl Desk {
         self.shared.takes_turn()
     }
 
-    /// Which of the connections it is.
+    /// Returns the number of this connection in the run.
     pub(super) fn number(&self) -> usize {
         self.number
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections in the run.
     pub(super) fn concurrency(&self) -> usize {
         self.shared.plan().concurrency
     }
@@ -78,12 +78,12 @@ impl Desk {
         self.connection.ready().await.map_err(|source| Error::Unprepared { doing, source })
     }
 
-    /// Makes a fixed request ready.
+    /// Prepares a fixed request.
     pub(super) fn call(&self, method: http::Method, path: &str, body: String) -> Result<Call, Error> {
         Call::new(self.shared.target(), method, path, body)
     }
 
-    /// A request for a seat by a machine that has not asked before.
+    /// Returns a request for a seat by a machine that has not asked before.
     pub(super) fn new_machine(&mut self) -> Result<Ask, Error> {
         let machine: Arc<str> =
             format!("load-{:08x}-{}-{}", self.shared.tag(), self.number, self.machines).into();
@@ -116,8 +116,8 @@ impl Desk {
         }
     }
 
-    /// Admits a device of the subscriber that is out; says whether exactly one other had to
-    /// go for it. Once it is measured, anything else is counted as an error.
+    /// Admits a device without a session. Returns `true` if the admission evicted exactly one device of a
+    /// full household. During the measurement, any other outcome is counted as an error.
     pub(super) async fn admit(&mut self, subscriber: &Target, device: u32) -> Result<bool, Error> {
         let name = format!("load-{:08x}-{}-{device}", self.shared.tag(), self.number);
         let call = api::admit_call(subscriber, &name, Naming::Nothing)?;
@@ -143,7 +143,7 @@ impl Desk {
         }
     }
 
-    /// Renews a seat; false if it is lost.
+    /// Renews a seat. Returns `false` if the seat is lost.
     pub(super) async fn heartbeat(&mut self, seat: &mut Seat) -> Result<bool, Error> {
         let sent = self.now();
         let answer = api::heartbeat(&mut self.connection, &seat.calls).await;
@@ -193,7 +193,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Sends a request that only its status is known of.
+    /// Sends a fixed request and checks its status.
     pub(super) async fn fixed(&mut self, call: &Call, status_expected: u16) -> Result<(), Error> {
         let sent = self.now();
         match self.connection.send(call).await {
@@ -209,7 +209,7 @@ impl Desk {
     fn lost(&self, session: &Arc<str>, reason: &str, asked: Asked) {
         let mut checker = self.shared.checker(self.license);
         match reason {
-            // An operator may end what is held.
+            // An operator may end a held session.
             "revoked" | "entitlement_ended" => drop(checker.releasing(session)),
             _ => checker.lost(session, asked),
         }

@@ -1,11 +1,13 @@
-//! Admits devices of subscribers whose screens are all in use: each takes the place of the stalest.
+//! The scenario `evictions`: admits devices of subscribers whose screens are all in use. Each admission
+//! evicts the stalest device.
 
 use super::Worker;
 use super::desk::Desk;
 use crate::{Error, Target};
 
-/// How many devices a household has. More than twice as many as the largest of the usual plans allows at once:
-/// of sessions that began in the same millisecond any may go first, and a device that returns must be out.
+/// The number of devices in a household. More than twice the largest limit of the usual plans: among sessions
+/// that began in the same millisecond any may be evicted first, and a device that returns must have been
+/// evicted.
 const DEVICES_PER_SUBSCRIBER: u32 = 12;
 
 /// A connection that admits the devices of its subscribers in turn, over and over.
@@ -17,19 +19,20 @@ pub(crate) struct Evictions {
 
 struct Household {
     subscriber: Target,
-    /// The device that was out the longest.
+    /// The device without a session for the longest time.
     device: u32,
 }
 
 impl Evictions {
-    /// The connection's part of all subscribers: every so many-th.
+    /// Returns the worker for the connection's part of the subscribers: with `n` connections, every `n`-th
+    /// subscriber.
     pub(crate) fn new(desk: Desk, subscribers: &[Target]) -> Self {
         let own = subscribers.iter().skip(desk.number()).step_by(desk.concurrency());
         let households = own.map(|subscriber| Household { subscriber: subscriber.clone(), device: 0 });
         Self { households: households.collect(), next: 0, desk }
     }
 
-    /// Admits the next device; says whether another one had to go for it.
+    /// Admits the next device. Returns whether the admission evicted another device.
     async fn admit(&mut self) -> Result<bool, Error> {
         let Household { subscriber, device } = &mut self.households[self.next];
         let admitted = self.desk.admit(subscriber, *device).await;

@@ -1,10 +1,10 @@
-//! Sends the same request over and over.
+//! The scenario `fixed`: sends a fixed request over and over.
 
 use super::{Desk, Worker};
 use crate::call::Call;
 use crate::{Error, FixedRequest};
 
-/// A connection that sends one request.
+/// A connection that sends a fixed request.
 pub(crate) struct Fixed {
     desk: Desk,
     call: Call,

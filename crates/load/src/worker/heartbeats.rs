@@ -1,4 +1,4 @@
-//! Holds seats and renews them in turn.
+//! The scenario `heartbeats`: holds seats and renews the seats in turn.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::desk::{Desk, Seat, Taken};
 use super::{Worker, held};
 use crate::Error;
 
-/// A connection that renews its seats one after another.
+/// A connection that renews its seats in turn.
 pub(crate) struct Heartbeats {
     desk: Desk,
     seats: VecDeque<Box<Seat>>,
@@ -18,7 +18,7 @@ impl Heartbeats {
         Self { desk, seats: VecDeque::with_capacity(seats_wanted), seats_wanted }
     }
 
-    /// Takes another seat; false if there is none.
+    /// Takes another seat. Returns `false` if the license is full.
     async fn take(&mut self) -> Result<bool, Error> {
         let ask = self.desk.new_machine()?;
         match self.desk.acquire(&ask).await? {

@@ -1,9 +1,9 @@
-//! Seats that are held beyond a turn.
+//! Seats held beyond a turn.
 
 use super::desk::{Desk, Seat};
 use crate::Error;
 
-/// Releases all of them.
+/// Releases all seats.
 pub(super) async fn give_back(
     mut desk: Desk,
     seats: impl IntoIterator<Item = Box<Seat>>,

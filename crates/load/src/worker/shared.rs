@@ -1,4 +1,4 @@
-//! What all connections of a run share.
+//! The state shared by all connections of a run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use crate::report::Report;
 use crate::tally::Tally;
 use crate::{Checker, Moment, Plan, Progress, Stopwatch, Target, Violations};
 
-/// How much of a license key may be told.
+/// The number of characters of a license key to show.
 const KEY_CHARS_TOLD: usize = 4;
 
-/// The plan, the clock, what was measured, and a checker for each license.
+/// The plan, the clock, the measurements, and a checker for each license.
 pub(crate) struct Shared {
     plan: Plan,
     target: Arc<Target>,
     stopwatch: Stopwatch,
-    /// Tells the machines of this run from those of another on the same licenses.
+    /// Distinguishes the machines of this run from machines of another run on the same licenses.
     tag: u32,
     turns: AtomicU64,
     measuring_since_micros: AtomicU64,
@@ -68,7 +68,7 @@ impl Shared {
         self.measuring_since_micros.store(micros, Ordering::Relaxed);
     }
 
-    /// Whether the run goes on, by one more turn.
+    /// Returns whether another turn is within the bounds, and takes that turn.
     pub(super) fn takes_turn(&self) -> bool {
         let bounds = &self.plan.bounds;
         let turn = self.turns.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +100,8 @@ impl Shared {
     }
 }
 
-/// A worker that panicked is reported by itself; what it left behind is whole, for nothing in it panics.
+/// Locks `what`, poisoned or not. A worker's panic is reported elsewhere, and no code panics while it changes
+/// the state.
 fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A small license server in memory that keeps its promises, or breaks one of them.
+//! A small license server in memory, correct or with a chosen fault.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-/// The promise that the server breaks.
+/// The promise broken by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -32,7 +32,7 @@ pub(crate) struct FakeServer {
 }
 
 impl FakeServer {
-    /// Serves licenses named `seats:ttl_seconds:anything`.
+    /// Starts a server of licenses named `seats:ttl_seconds:anything`.
     pub(crate) async fn start(fault: Fault) -> Self {
         let state = Arc::new(Licenses { fault, pools: Mutex::default() });
         let app = Router::new()

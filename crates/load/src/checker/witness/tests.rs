@@ -1,3 +1,5 @@
+//! The verdict finds each broken promise, and gives the server the benefit of the doubt.
+
 use std::sync::Arc;
 
 use super::{Asked, Witness};
@@ -13,7 +15,7 @@ fn asked(sent_millis: u64, answered_millis: u64) -> Asked {
     Asked { sent: Moment::from_millis(sent_millis), answered: Moment::from_millis(answered_millis) }
 }
 
-/// A device's grant of one of `total` seats, after which `used` are taken.
+/// Returns a device's grant of one of `total` seats, with `used` seats taken afterwards.
 fn grant(session: &str, used: u32, total: u32, evicted: &[&str]) -> Grant {
     Grant {
         session_id: name(session),
@@ -27,7 +29,7 @@ fn grant(session: &str, used: u32, total: u32, evicted: &[&str]) -> Grant {
     }
 }
 
-/// Ann was admitted by 10 ms, bob by 30, both of two.
+/// Returns a witness of a pool of two seats: Ann was admitted by 10 ms, Bob by 30 ms.
 fn ann_and_bob() -> Witness {
     let mut witness = Witness::new("test");
     witness.granted(&name("ann"), &grant("a", 1, 2, &[]), None, asked(0, 10));
