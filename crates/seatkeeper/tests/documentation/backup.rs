@@ -15,7 +15,7 @@ const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H
     -H 'Content-Type: application/json' -d '{"license_key":"LATER","machine_id":"m1"}'; echo
 "#;
 
-/// Moves a seat from a machine in the backup to a machine that is not in the backup.
+/// Moves a seat from a machine in the backup to a machine outside the backup.
 const GIVE_THE_SEAT_AWAY: &str = r#"seat=$(ask 8083 m1 | sed 's/.*"session_id":"\([^"]*\)".*/\1/')
 until curl -sf -X DELETE 127.0.0.1:8083/api/v1/licenses/sessions/$seat -H "Authorization: Bearer $TOKEN"; do sleep 1; done
 until ask 8083 m4 | grep session_id; do sleep 1; done
@@ -30,8 +30,8 @@ fn of_nodes() {
         (&blocks[0][blocks[0].find("for port").expect("nodes that are started")..], &blocks[1]);
     // The backup does not depend on Redis, whose memory is lost.
     let backup = format!("redis-cli flushall\n{}", with("pg_dump"));
-    // Buckets are rebuilt one after another. A `create` answered with 503 may have created the license; its
-    // retry is told that the key is taken.
+    // Buckets are rebuilt in sequence. A `create` answered with 503 may have created the license: the retry
+    // fails because the key is taken.
     let later = "until ask 8083 m1 | grep session_id; do sleep 1; done\n\
         until seatkeeper license create --seats 1 --key LATER --server http://127.0.0.1:8081 2>&1 \
             | grep -e LATER -e taken; do sleep 1; done\n";

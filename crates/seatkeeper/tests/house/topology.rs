@@ -15,7 +15,7 @@ const MASTERS: usize = 3;
 /// The number of nodes and the kind of stores of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Topology {
-    /// One process without external stores.
+    /// A single process without external stores.
     Embedded,
     /// Nodes over one Redis and one PostgreSQL database.
     Nodes(usize),
