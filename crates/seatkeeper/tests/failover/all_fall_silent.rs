@@ -1,5 +1,5 @@
-//! Very many holders fall silent at once: their seats are free the moment their time is over, and their ends are on
-//! record soon after.
+//! Mass expiry: many holders fall silent at once. Their seats are free the moment their TTL is over, and the
+//! ends are recorded soon after.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use crate::support::books::Books;
 use crate::support::knobs;
 use crate::support::scene::{License, text};
 
-/// Sessions of one license.
+/// The number of seats of each license.
 const SEATS: u32 = 100;
 
-/// Requests at once.
+/// The number of concurrent requests.
 const AT_ONCE: usize = 32;
 
-/// How soon an end is on record, by the registry's clock.
+/// Time limit for recording an end after the session's expiry, by the registry's clock.
 const ON_RECORD_MILLIS: u64 = 5_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,7 +30,7 @@ async fn their_seats_are_free_at_once_and_their_ends_on_record_within_five_secon
 
 async fn fall_silent(redis: Redis) {
     let count = knobs::silent_sessions();
-    // Time enough to renew them all twice, on a busy machine.
+    // Enough time to renew every session twice, on a busy machine.
     let ttl = Duration::from_secs(10 + count / 100);
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
     let (admin, token) = (nodes.houses[0].admin(), nodes.houses[0].token("crowd"));
@@ -51,7 +51,7 @@ async fn fall_silent(redis: Redis) {
         answered(async || client.acquire(&license.key, "too-early").await).await.expect(403);
     }
 
-    // The seats of every other license are asked for at once; the others wait for a sweeper.
+    // Every other license is claimed at once. The remaining sessions are left to a sweeper.
     tokio::time::sleep_until((silent_since + ttl).into()).await;
     let asked_for: Vec<_> = licenses.iter().step_by(2).cloned().collect();
     let taken = each_seat(&asked_for, "second", async |license: Arc<License>, machine| {
@@ -77,14 +77,14 @@ async fn fall_silent(redis: Redis) {
     drop(nodes.close());
 }
 
-/// The seat that there must be.
+/// Takes a seat that must be free.
 async fn seat(client: &Client, license: &License, machine: &str) -> Value {
     let answer = answered(async || client.acquire(&license.key, machine).await).await;
     assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
     answer.body["session_id"].clone()
 }
 
-/// What each seat of the licenses gives, in no order.
+/// Runs `ask` for each seat of the licenses, and returns the results in no particular order.
 async fn each_seat<T>(
     licenses: &[Arc<License>],
     name: &str,

@@ -1,4 +1,4 @@
-//! `devices.when_down = "allow"`: while Redis is gone for all, each node admits devices by its own memory.
+//! `devices.when_down = "allow"`: while no node reaches Redis, each node admits devices by its own memory.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
                 );
                 alone.push(admitted["session_id"].clone());
             }
-            // The node keeps to the limit by itself.
+            // The node enforces the limit on its own sessions.
             let third = watch(ann, "laptop").await.expect(201);
             assert_eq!(third["evicted_session_ids"], json!([alone[alone.len() - 2]]));
             assert_eq!(third["devices_in_use"], LIMIT);
@@ -61,7 +61,7 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
                 beat(ann, &alone[session]).await.expect(204);
             }
             assert_eq!(beat(ann, &alone[0]).await.expect(410)["reason"], "evicted");
-            // It may be live at another node, and be ended nowhere else.
+            // The session may be live at another node, and cannot be ended from this node.
             ann.delete(&path(&on_record)).await.expect(503);
             ann.delete(DEVICES).await.expect(503);
         }
@@ -69,7 +69,7 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
         assert_eq!(beat(&anns[1], &alone[2]).await.expect(410)["reason"], "revoked");
         let bob = nodes.houses[1].client("bob");
         beat(&bob, &alone[1]).await.expect(503);
-        // Licenses are served by the ledger's database meanwhile.
+        // Meanwhile the ledger's database serves licenses.
         let seat = answered(async || bob.acquire(&license["license_key"], "bob").await).await;
         assert!([200, 201].contains(&seat.status), "{:#}", seat.body);
 

@@ -1,4 +1,4 @@
-//! Capacities have nothing to do with Redis.
+//! Capacities never depend on Redis.
 
 use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::house::{Answer, Client};
 
 const CAPACITIES: &str = "/api/v1/capacities/sessions";
 
-/// Takes a capacity for somebody.
+/// Takes a capacity for a user.
 async fn take(client: &Client, tenant: Uuid, user: Uuid, kind: u8) -> Answer {
     let ask =
         json!({ "tenantObjectId": tenant, "userObjectId": user, "capacityId": tenant, "sessionKind": kind });
@@ -33,7 +33,7 @@ async fn capacities_are_taken_found_and_released_whatever_becomes_of_redis() {
     let first = take(&clients[0], tenant, ann, 1).await.expect(201);
     let ann_at = path_of(&first["sessionId"]);
 
-    // From the first moment on, whether anybody has noticed it or not.
+    // Capacities are served from the first moment of the outage, before any node notices it.
     redis.kill();
     let mut bobs = Vec::new();
     for _ in 0..20 {
@@ -48,7 +48,7 @@ async fn capacities_are_taken_found_and_released_whatever_becomes_of_redis() {
         tokio::time::sleep(std::time::Duration::from_millis(400)).await;
     }
 
-    // Nor is anything lost with its memory.
+    // The loss of Redis's memory loses no capacity.
     redis.start_again(Memory::Lost);
     let upgraded = take(&clients[1], tenant, ann, 3).await.expect(201);
     assert_eq!(upgraded["status"], "upgraded");

@@ -1,5 +1,5 @@
-//! The catalogue of faults and of the promises that each test holds the nodes to. The table in `docs/operations.md` is
-//! generated from it.
+//! The catalogue of faults: for each test of a fault, the promises to clients. The table in
+//! `docs/operations.md` is generated from the catalogue. A new fault is an entry in `entries.rs`.
 
 mod entries;
 mod page;
@@ -10,45 +10,45 @@ use std::time::Duration;
 use super::steady::Gaps;
 pub(crate) use watch::Watch;
 
-/// Time that a busy machine may add to a promise, besides doubling it.
+/// The tolerance for a busy machine, on top of twice the promise.
 const GRAIN: Duration = Duration::from_secs(1);
 
-/// A fault, and what clients see of it. Clients try one node after the other, as behind a load balancer.
+/// A fault, and its effects on clients. Clients try the nodes in turn, as behind a load balancer.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) title: &'static str,
-    /// The name of the test that brings the fault about.
+    /// The name of the test that causes the fault.
     pub(crate) test: &'static str,
-    /// Of licenses, devices and capacities.
+    /// The effects on licenses, devices and capacities.
     pub(crate) effects: [Effect; 3],
-    /// The most times that a bucket's epoch is raised, the way back included.
+    /// The most raises of a bucket's epoch, the way back included.
     pub(crate) epochs_max: u64,
     /// The consequences that heal without an operator.
     pub(crate) heals: &'static str,
 }
 
-/// The effect of a fault on one kind.
+/// The effect of a fault on one kind of pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) admissions: Lapse,
     pub(crate) heartbeats: Lapse,
-    /// The longest lapse, in seconds, once the fault is over.
+    /// The longest lapse after the end of the fault, in seconds.
     pub(crate) afterwards: u64,
 }
 
-/// The time for which requests get a 503, or no answer, while a fault lasts.
+/// The time during a fault in which requests get a 503 or no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lapse {
-    /// Requests are served throughout; a client may have to try another node.
+    /// Requests are served throughout, though a client may have to try another node.
     Nothing,
-    /// Requests are served again after so many seconds at most.
+    /// Requests are served again after at most this many seconds.
     UpTo(u64),
-    /// Requests are served when the fault is over.
+    /// Requests are served once the fault is over.
     WhileItLasts,
 }
 
 impl Fault {
-    /// Returns the fault of a test.
+    /// Returns the fault caused by `test`.
     pub(crate) fn tried_by(test: &str) -> &'static Self {
         let found = entries::FAULTS.iter().find(|fault| fault.test == test);
         found.unwrap_or_else(|| panic!("{test} is not in the catalogue"))
@@ -56,9 +56,9 @@ impl Fault {
 }
 
 impl Effect {
-    /// Says which promise was broken by lapses of these lengths, during a fault that lasted for `lasted` and after it, on a
-    /// machine on which everything takes `stretch` times as long. A fault without the effect that the catalogue names was
-    /// no fault: a test of it shows nothing.
+    /// Returns a message if a promise was broken by lapses of these lengths, during a fault of length
+    /// `lasted` and after it. On a busy machine everything takes `stretch` times as long. A fault without its
+    /// effect in the catalogue counts as a broken promise: its test shows nothing.
     fn broken_by(self, during: Gaps, after: Gaps, lasted: Duration, stretch: f64) -> Option<String> {
         let took_effect = |lapse: Lapse, gap: Duration| lapse != Lapse::WhileItLasts || 2 * gap >= lasted;
         let within =
@@ -75,7 +75,7 @@ impl Effect {
 }
 
 impl Lapse {
-    /// Returns the longest lapse that a test accepts; `None` accepts any.
+    /// Returns the longest lapse accepted by a test; `None` for no limit.
     fn longest(self, stretch: f64) -> Option<Duration> {
         let promised = match self {
             Self::Nothing => Duration::from_secs(1),

@@ -1,5 +1,5 @@
-//! The clock of PostgreSQL's host, or of a node's, is set while two nodes serve a storm. No machine may lose its seat,
-//! nothing that was answered may be lost, and no wrong time may get on record.
+//! Clock steps: the clock of PostgreSQL's host, or of a node, is set while two nodes serve a storm. No
+//! machine may lose its seat, no answer may be lost, and no wrong time may be recorded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,45 +17,45 @@ use crate::support::knobs;
 use crate::support::scene::License;
 use crate::until::within;
 
-/// Admissions that show that all is well.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
 const STEP: Duration = Duration::from_secs(400);
 
 const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// Longer than a clock takes to settle, and than its lease.
+/// Longer than a clock takes to settle, and than the clock's lease.
 const LONG: Duration = Duration::from_secs(12);
 
-/// TTL of the storm's sessions.
+/// The TTL of the storm's sessions.
 const TTL_SECONDS: u64 = 20;
 
-/// TTL of a session that a test looks at alone.
+/// The TTL of a session outside the storm.
 const SHORT_TTL: Duration = Duration::from_secs(4);
 
-/// TTL of a session whose nodes are frozen for [`LONG`].
+/// The TTL of a session during a freeze of all nodes for [`LONG`].
 const FROZEN_TTL: Duration = Duration::from_secs(10);
 
-/// Registry time runs on in PostgreSQL within this time after its clock is right again, or has settled.
+/// Time limit for PostgreSQL's registry time to run on, once the clock is right again or has settled.
 const RUNS_ON_WITHIN: Duration = Duration::from_secs(20);
 
-/// Two nodes over a PostgreSQL whose clock the test sets.
+/// Two nodes over a PostgreSQL whose clock is set by the test.
 struct Stage {
     nodes: Nodes,
     clock: Arc<Clock>,
     database: String,
-    // Dropped with this.
+    // Dropped together with the stage.
     redis: Option<Redis>,
     _postgres: Postgres,
 }
 
 impl Stage {
-    /// Nodes without a Redis.
+    /// Starts nodes without Redis.
     fn alone() -> Self {
         Self::with(None)
     }
 
-    /// Nodes that have sessions in Redis, and capacities in PostgreSQL.
+    /// Starts nodes with licenses and devices in Redis, and capacities in PostgreSQL.
     fn beside_redis() -> Self {
         Self::with(Some(Redis::start()))
     }
@@ -89,7 +89,7 @@ impl Stage {
         storm
     }
 
-    /// Ends the storm, and holds the latest time on record against the machine's clock.
+    /// Ends the storm, and compares the latest recorded time with the machine's clock.
     async fn end(self, storm: Storm, ahead_max: Duration) {
         let ahead = self.nodes.last_recorded().await.saturating_sub(now());
         assert!(ahead <= ahead_max, "the record is {ahead:?} ahead of the clock");
@@ -128,7 +128,8 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970")
 }
 
-/// Steps the clock forward while a storm rages: time stands still, and runs on once the clock has settled.
+/// Steps the clock forward during a storm. Registry time stands still, and runs on once the clock has
+/// settled.
 async fn postgresql_is_stepped_forward(stage: Stage) {
     let mut storm = stage.storm().await;
     stage.clock.advance(STEP);
@@ -138,7 +139,7 @@ async fn postgresql_is_stepped_forward(stage: Stage) {
     stage.end(storm, STEP).await;
 }
 
-/// Steps the clock back while a storm rages, and right again: time stands still in between.
+/// Steps the clock back during a storm, and forward again. Registry time stands still in between.
 async fn postgresql_is_stepped_back(stage: Stage) {
     let mut storm = stage.storm().await;
     stage.clock.set_back(STEP);
@@ -152,7 +153,7 @@ async fn postgresql_is_stepped_back(stage: Stage) {
     stage.end(storm, Duration::ZERO).await;
 }
 
-/// Shows another decade for a second, and for longer than a clock takes to settle.
+/// Sets the clock ten years ahead, for a second and for longer than a clock takes to settle.
 async fn postgresql_shows_another_decade(stage: Stage) {
     let mut storm = stage.storm().await;
     for shown in [Duration::from_secs(1), LONG] {
@@ -197,14 +198,14 @@ async fn the_clock_of_postgresql_beside_redis_shows_another_decade() {
     postgresql_shows_another_decade(Stage::beside_redis()).await;
 }
 
-/// A session keeps its seat over a jump of the clock, and gives the seat back one TTL after time runs on.
+/// A session keeps its seat over a clock jump, and frees the seat one TTL after time runs on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_has_a_full_ttl_after_a_jump_and_then_expires() {
     let stage = Stage::alone();
     let (admin, clients) = (stage.nodes.houses[0].admin(), stage.nodes.clients());
     let license = License::make(&admin, 1, Some(SHORT_TTL.as_secs())).await;
     let ann = clients[0].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
-    // Both nodes have told the time and keep the lease.
+    // By this time both nodes have read the clock and keep renewing the lease.
     tokio::time::sleep(Duration::from_secs(1)).await;
     renewed(&clients[1], &ann).await;
     stage.clock.advance(STEP);
@@ -224,7 +225,8 @@ async fn a_session_has_a_full_ttl_after_a_jump_and_then_expires() {
     drop(stage.nodes.close());
 }
 
-/// No node can serve for longer than a session lasts: the session's holder is not to blame.
+/// All nodes are frozen for longer than a session's TTL. The holders could not heartbeat, so no session
+/// expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_nodes_over_postgresql_are_frozen_for_longer_than_a_session_lasts() {
     let stage = Stage::alone();
@@ -239,7 +241,7 @@ async fn all_nodes_over_postgresql_are_frozen_for_longer_than_a_session_lasts() 
     stage.nodes.houses.iter().for_each(|node| signal(node, Signal::STOP));
     tokio::time::sleep(LONG).await;
     stage.nodes.houses.iter().for_each(|node| signal(node, Signal::CONT));
-    // While time stands still nobody is ended anyway.
+    // While registry time stands still, no session expires anyway.
     stage.runs_on().await;
     answered(async || clients[0].acquire(&license.key, "carl").await).await.expect(403);
     for session in &seats {
@@ -248,7 +250,7 @@ async fn all_nodes_over_postgresql_are_frozen_for_longer_than_a_session_lasts() 
     drop(stage.nodes.close());
 }
 
-/// A node whose host shows another time serves a storm with the others.
+/// A node on a host with a wrong time serves a storm together with the other nodes.
 async fn a_node_is_stepped(mut stage: Stage) {
     let clock = Arc::new(Clock::new());
     let registry = stage.registry();
@@ -261,7 +263,7 @@ async fn a_node_is_stepped(mut stage: Stage) {
     stage.end(storm, Duration::ZERO).await;
 }
 
-/// A node whose clock shows another decade refuses every token as expired; leases and rebuilds go on.
+/// A node with a clock ten years ahead refuses every token as expired. Leases and rebuilds go on.
 async fn a_node_shows_another_decade(mut stage: Stage) {
     let mut storm = stage.storm().await;
     let clock = Arc::new(Clock::new());

@@ -1,4 +1,4 @@
-//! Nodes whose clocks are an hour apart: one clock decides, and it is none of theirs.
+//! Nodes with clocks an hour apart: only the registry's clock decides, never a node's.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::support::scene::License;
 const HOUR: Duration = Duration::from_secs(3_600);
 const TTL: Duration = Duration::from_secs(4);
 
-/// What two clocks that count whole milliseconds can disagree by.
+/// The most by which two clocks with millisecond resolution disagree.
 const GRAIN: Duration = Duration::from_millis(2);
 
-/// Three nodes: an hour ahead, right, and an hour behind.
+/// Starts three nodes: an hour ahead, on time, and an hour behind.
 fn nodes(redis: &Redis, ledger: String) -> (Nodes, [Clock; 3]) {
     let clocks = [Clock::new(), Clock::new(), Clock::new()];
     clocks[0].advance(HOUR);
@@ -59,7 +59,7 @@ async fn a_session_lives_and_ends_by_the_registrys_clock_at_whichever_node() {
     drop(nodes.close());
 }
 
-/// Every node denies until then, and each admits after it.
+/// Checks that every node denies the seat until the TTL is over, and that the seat is free afterwards.
 async fn free_when_its_time_is_over(
     clients: &[Client],
     license: &License,

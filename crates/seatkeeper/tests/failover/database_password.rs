@@ -1,5 +1,5 @@
-//! The password of PostgreSQL is another one from now on: whoever is served at the moment hears at most that he must ask again, and that
-//! only if his connection was ended.
+//! The password of PostgreSQL changes under load. A client gets at most a 503 with a retry, and only if its
+//! connection was ended.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -12,40 +12,40 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use super::support::{Nodes, answered, seat};
 use crate::house::{Answer, Client};
 
-/// What each node's variable says where the password is.
+/// The variable with the path of a node's password file.
 const PASSWORD_FILE: &str = "SEATKEEPER_LEDGER_PASSWORD_FILE";
 
-/// The user of the nodes: the server is shared, so other tests must not have it.
+/// The database user of the nodes, reserved for this test: tests share the server.
 const USER: &str = "seatkeeper_by_password";
 
-/// Machines at each node that come and go all the while.
+/// The number of machines at each node. Every machine takes and releases seats throughout the test.
 const MACHINES: usize = 3;
 
-/// Times that the password is changed.
+/// The number of password changes.
 const CHANGES: usize = 3;
 
-/// Requests that are answered before something else happens.
+/// The number of requests served between two steps of the test.
 const BETWEEN: usize = 50;
 
-/// How long the file holds a password that counts no more.
+/// The time for which the file holds an outdated password.
 const WRONG: Duration = Duration::from_secs(1);
 
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Ends what was made by the old password, and counts it.
+/// Ends the connections made with the old password, and counts them.
 const END_CONNECTIONS: &str =
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'seatkeeper_by_password'";
 
-/// What clients were told.
+/// Counts of the clients' answers.
 #[derive(Default)]
 struct Tally {
     done: AtomicUsize,
-    /// 503.
+    /// The number of 503 answers.
     refused: AtomicUsize,
 }
 
 impl Tally {
-    /// Asks until it is done, which one of these answers says.
+    /// Retries `ask` until the answer is no 503. Fails the test if the answer's status is not in `wanted`.
     async fn served(&self, ask: impl AsyncFn() -> Answer, wanted: &[u16]) -> Answer {
         let asked = async || {
             let answer = ask().await;
@@ -84,7 +84,7 @@ async fn a_password_of_the_database_is_changed_under_load() {
     let (is_over, tally) = (AtomicBool::new(false), Tally::default());
     let machine = async |client: &Client, name: String| {
         while !is_over.load(Relaxed) {
-            // What was done before the connection was lost is found to be done already.
+            // A request may take effect just before its connection is lost. The retry finds the effect.
             let got = tally.served(async || client.acquire(key, &name).await, &[201, 200]).await;
             let session = &got.body["session_id"];
             tally.served(async || client.heartbeat(session).await, &[200]).await;
@@ -110,10 +110,10 @@ async fn a_password_of_the_database_is_changed_under_load() {
             some_are_done().await;
             let refused = tally.refused.swap(0, Relaxed);
             println!("change {change}: {ended} connections ended, {refused} asked again");
-            // Who did not wait for one of them noticed nothing.
+            // Only a request that waited for an ended connection may be refused.
             assert!(refused <= usize::try_from(ended).expect("a count"), "{refused} of {ended}");
         }
-        // The other way round there is a time when nothing is right, and it ends by itself.
+        // In the opposite order both passwords are wrong for a while. The nodes recover by themselves.
         change_to("password-last").await;
         tokio::time::sleep(WRONG).await;
         write("password-last");

@@ -1,4 +1,4 @@
-//! Redis as it is deployed: a cluster, with Sentinels, or in a way that is not fit for seats.
+//! Deployments of Redis: a cluster, Sentinels, and an unfit configuration.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ async fn nodes_over_a_cluster_share_its_seats() {
     let cluster = RedisCluster::start(3, &RedisSetup::default());
     let nodes = Nodes::over(&[cluster.url(), cluster.url()]);
     let clients = nodes.clients();
-    // Each master has some of them.
+    // With eight licenses each master has some.
     for _ in 0..8 {
         let license = nodes.houses[0].license(1).await;
         let ann = seat(&clients[0], &license, "ann").await;
@@ -33,7 +33,7 @@ async fn no_seat_is_lost_when_a_cluster_takes_a_master_out_of_service() {
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
     let clients = nodes.clients();
     let mut held = Vec::new();
-    // Each master has some of them.
+    // With eight licenses each master has some.
     for _ in 0..8 {
         let license = nodes.houses[0].license(1).await;
         let ann = seat(&clients[0], &license, "ann").await;

@@ -1,4 +1,5 @@
-//! A disk has no room left, and then has room again.
+//! Full disks: a disk has no room left, and has room again after a while. A new test of a full disk needs an
+//! entry in the catalogue.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::support::Nodes;
 use super::trial::{NODES, Trial, outage, permit};
 use crate::support::knobs;
 
-/// Fills the disk for a while, again and again.
+/// Fills the disk for a while, repeatedly.
 async fn fills(mut trial: Trial, disk: &Disk) {
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
@@ -22,7 +23,7 @@ async fn fills(mut trial: Trial, disk: &Disk) {
     trial.end().await;
 }
 
-/// Redis appends each write to a file, and refuses writes once it cannot.
+/// Redis appends each write to a file, and refuses writes while the disk is full.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_disk_of_redis_is_full() {
     let (permit, disk) = (permit().await, Arc::new(Disk::new()));

@@ -1,4 +1,5 @@
-//! Redis is gone for all: the ledger's database serves licenses in its place, and hands them back.
+//! Fallback: while Redis is unreachable for all nodes, the ledger's database serves licenses, and hands them
+//! back afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -25,7 +26,7 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
     let ann = seat(&clients[0], &license, "ann").await;
     let tv = watch(&clients[0], "tv").await.expect(201)["session_id"].clone();
     let is_over = AtomicBool::new(false);
-    // A node that is not there when Redis is lost, and comes while it is.
+    // A node that is down when Redis is lost, and starts during the outage.
     let other = nodes.houses[0].license(1).await;
     nodes.add(&redis.url());
     let mut late = nodes.houses.pop().expect("a node");
@@ -47,7 +48,7 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
         clients[2].acquire(key, "dora").await.expect(201);
         late.start();
         seat(&late.client("crowd"), &other, "emil").await;
-        // What the ledger's database serves is no more bound to one node than before.
+        // A session served by the ledger's database can be renewed at any node.
         clients[0].heartbeat(&carl["session_id"]).await.expect(200);
 
         redis.start_again(Memory::Lost);
@@ -107,7 +108,7 @@ async fn watch(client: &Client, device: &str) -> Answer {
     client.post(DEVICES, json!({ "device_id": device, "device_type": "tv", "device_name": device })).await
 }
 
-/// Renews a seat and a screen at every node until the story is over: none is ever told that it has ended.
+/// Renews a seat and a screen at every node until `is_over`. No answer may say that a session has ended.
 async fn never_ended(clients: &[Client], seat: &Value, screen: &Value, is_over: &AtomicBool) {
     while !is_over.load(Relaxed) {
         for client in clients {

@@ -1,8 +1,8 @@
-//! Under a steady storm through three nodes, one thing breaks at a time, again and again. At no instant is a license
-//! above its limit, nothing that was answered is lost, and who renews in time is never sent away.
+//! Faults of Redis and of nodes under a steady storm through three nodes, one at a time, repeatedly. At no
+//! instant is a license above its limit, no answer is lost, and no session renewed in time ends.
 //!
-//! `SEATKEEPER_FAULT_CYCLES` says how often each thing breaks, and `SEATKEEPER_FREEZE_SECONDS` for how long a node is
-//! frozen.
+//! `SEATKEEPER_FAULT_CYCLES` sets the number of repetitions of each fault, and `SEATKEEPER_FREEZE_SECONDS`
+//! the duration of a node's freeze.
 
 use std::time::Duration;
 
@@ -21,22 +21,22 @@ use crate::support::knobs;
 
 const NODES: usize = 3;
 
-/// How many admissions show that all is well again.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
 /// Longer than any outage.
 const LONG_TTL_SECONDS: u64 = 60;
 
-/// The longest time for which an old primary keeps its clients.
+/// The longest time for which an old primary keeps clients.
 const OLD_PRIMARY_MAX: Duration = Duration::from_secs(6);
 
-/// Three nodes, each behind a proxy of its own on the way to Redis, and a storm upon them.
+/// Three nodes under a storm. A separate proxy connects each node to Redis.
 struct Stage {
     test: &'static str,
     nodes: Nodes,
     proxies: Vec<Proxy>,
     steady: Steady,
-    /// Machines that stay with one node each.
+    /// A second storm with each machine pinned to a node.
     pinned: Option<Steady>,
     watch: Option<Watch>,
     dice: Dice,
@@ -60,7 +60,7 @@ impl Stage {
         stage
     }
 
-    /// Likewise, with a second storm of machines that stay with one node each and have short sessions.
+    /// Starts a stage with a second storm of machines pinned to a node each, with short sessions.
     async fn with_pinned(test: &'static str, redis: &Redis, ttl_seconds: u64) -> Self {
         let mut stage = Self::over(test, redis).await;
         let manner = Manner { ttl_seconds, pinned: true, seed: knobs::seed() };
@@ -69,7 +69,7 @@ impl Stage {
         stage
     }
 
-    /// Lets the storm rage for a while, up to so long.
+    /// Lets the storm run for a random time of at most `up_to`.
     async fn rages(&mut self, up_to: Duration) {
         let millis = self.dice.below(u64::try_from(up_to.as_millis()).expect("a while"));
         tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -81,12 +81,12 @@ impl Stage {
         }
     }
 
-    /// The fault begins.
+    /// Begins the fault.
     async fn breaks(&mut self) {
         self.watch = Some(Watch::begin(self.test, &self.nodes).await);
     }
 
-    /// The fault is over: waits until all is well, and fails the test if a promise was broken.
+    /// Ends the fault, waits until every kind is served, and fails the test if a promise was broken.
     async fn heals(&mut self) {
         let mut watch = self.watch.take().expect("something broke");
         watch.is_over();
@@ -94,7 +94,7 @@ impl Stage {
         self.is_well().await;
     }
 
-    /// Leads all nodes to this Redis, whatever they were connected to.
+    /// Redirects the proxies of `nodes` to `redis`.
     fn lead_to(&self, nodes: &[usize], redis: &Redis) {
         nodes.iter().for_each(|&node| self.proxies[node].redirect(([127, 0, 0, 1], redis.port()).into()));
     }
@@ -104,7 +104,7 @@ impl Stage {
     }
 }
 
-/// A replica of a Redis, and the way by which it hears of it.
+/// Starts a replica of a Redis behind a proxy, and returns both once the replica has caught up.
 async fn replica_of(primary: &Redis) -> (Redis, Proxy) {
     let way = Proxy::start(([127, 0, 0, 1], primary.port()).into(), 0).await;
     let replica =
@@ -168,8 +168,8 @@ async fn a_replica_that_lags_is_promoted() {
     stage.end().await;
 }
 
-/// Machines that stay with one node each, and sessions that are short, so that one copy of Redis gives seats away whose
-/// holders the other one might keep alive.
+/// Split brain: with pinned machines and short sessions, one copy of Redis could give away seats whose
+/// holders the other copy keeps alive.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_primary_lives_on_with_clients_on_both() {
     let mut primary = Redis::start();

@@ -1,4 +1,4 @@
-//! A store is frozen for a while (`SIGSTOP`): its connections stay open, and nobody is answered.
+//! A store freezes for a while (`SIGSTOP`): its connections stay open, and no request is answered.
 
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::Redis;

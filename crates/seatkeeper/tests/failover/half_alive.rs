@@ -1,6 +1,6 @@
-//! A Redis that is neither well nor down: it answers and refuses writes, is another server's replica for a while, changes
-//! its names while it serves, or has a clock that jumps. Two nodes serve a storm meanwhile; no machine may lose its seat,
-//! and no bucket is raised more often than to the fallback and back.
+//! A Redis that is neither healthy nor down: it refuses writes, is a replica of another server for a while,
+//! changes its replication id, or has a clock that jumps. Two nodes serve a storm meanwhile. No machine may
+//! lose its seat, and no bucket may be raised more often than to the fallback and back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::support::Nodes;
 use crate::support::knobs;
 use crate::until::until;
 
-/// Admissions that show that all is well.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
-/// Longer than the faults that end by themselves, shorter than those that need a fallback.
+/// Longer than a fault that ends by itself, shorter than a fault that needs a fallback.
 const TTL_SECONDS: u64 = 20;
 
 /// Longer than the circuit breaker takes to open and a rebuild takes.
@@ -57,12 +57,12 @@ impl Stage {
         self.steady.goes_on(WELL).await;
     }
 
-    /// The fault begins.
+    /// Begins the fault.
     async fn breaks(&mut self) {
         self.watch = Some(Watch::begin(self.test, &self.nodes).await);
     }
 
-    /// The fault is over: waits until all is well, and fails the test if a promise was broken.
+    /// Ends the fault, waits until every kind is served, and fails the test if a promise was broken.
     async fn heals(&mut self) {
         let mut watch = self.watch.take().expect("something broke");
         watch.is_over();
@@ -75,7 +75,7 @@ impl Stage {
     }
 }
 
-/// A replica of a Redis that has caught up.
+/// Starts a replica of a Redis and waits until the replica has caught up.
 async fn replica_of(primary: &Redis) -> Redis {
     let replica = RedisSetup::default().setting(&format!("replicaof 127.0.0.1 {}", primary.port())).start();
     until("the replica has caught up", async || {
@@ -94,7 +94,7 @@ async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
         stage.breaks().await;
         let replica = replica_of(&stage.redis).await;
         stage.is_well().await;
-        // New connections read another `master_replid` than the existing ones did.
+        // New connections read another `master_replid` than existing connections did.
         let url = stage.redis.url();
         tokio::task::block_in_place(|| stage.nodes.add(&url));
         stage.redis.ask::<u32>(redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal").take());
@@ -107,7 +107,7 @@ async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
         })
         .await;
         stage.heals().await;
-        // The tests share a PostgreSQL, which has room for the connections of some 20 nodes.
+        // All tests share a PostgreSQL with room for the connections of about 20 nodes.
         let mut newcomer = stage.nodes.houses.pop().expect("it was added");
         tokio::task::block_in_place(|| newcomer.stop());
     }
@@ -202,7 +202,7 @@ async fn a_primary_has_the_memory_of_a_replica_that_lagged() {
     stage.end().await;
 }
 
-/// No node can serve for longer than a session lasts: its holder is not to blame.
+/// No node can serve for longer than a session's TTL. The holders could not heartbeat, so no session expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_nodes_are_cut_off_from_both_stores_for_longer_than_a_session_lasts() {
     let (redis, permit) = (Redis::start(), storm_permit().await);

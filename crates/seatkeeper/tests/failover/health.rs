@@ -1,4 +1,5 @@
-//! A node says what is wrong with what it needs, and its metrics go on while Redis or PostgreSQL is away or hangs.
+//! Health and metrics of a node while Redis or PostgreSQL is unreachable or hangs: the node names the fault,
+//! and its metrics go on.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use super::support::Nodes;
 use crate::house::Scrape;
 use crate::until::until;
 
-/// No answer may take as long, whatever hangs.
+/// Time limit for every answer, even while a store hangs.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 struct Stage {
@@ -19,7 +20,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// What `/health/…` says, once it says this status.
+    /// Waits until `/health/…` has this status, and returns the body.
     async fn health(&self, part: &str, status: &str) -> Value {
         let url = self.nodes.houses[0].url().to_owned();
         let code = if status == "ok" { 200 } else { 503 };
@@ -34,7 +35,7 @@ impl Stage {
         .await
     }
 
-    /// Waits until this metric has this value; every scrape on the way is in time.
+    /// Waits until a metric has this value. Every scrape meanwhile must be answered in time.
     async fn metric(&self, name: &str, value: Option<f64>) {
         let url = self.nodes.houses[0].url().to_owned();
         until(&format!("{name} is {value:?}"), async || {
@@ -47,7 +48,7 @@ impl Stage {
         .await;
     }
 
-    /// Asks a few times, and finds each request in the counters of the next scrape.
+    /// Sends a few requests, and finds each in the counters of the next scrape.
     async fn counters_go_on(&self) {
         const COUNTER: &str = "http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"}";
         let url = self.nodes.houses[0].url().to_owned();
@@ -90,7 +91,7 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
     postgres.start_again();
     stage.health("ledger", "ok").await;
     stage.metric("ledger_up", Some(1.0)).await;
-    // It hangs: nobody else does.
+    // A hanging Redis must not make the node hang.
     stage.redis.pause();
     assert_eq!(stage.health("redis", "down").await["problems"], json!(["1 of 1 servers do not answer"]));
     stage.metric("redis_up", Some(0.0)).await;

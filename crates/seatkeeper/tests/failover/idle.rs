@@ -1,6 +1,7 @@
-//! The cost of nodes that nobody asks for anything, at Redis and at PostgreSQL.
+//! The load that idle nodes put on Redis and PostgreSQL.
 //!
-//! Each test counts over a fixed time and asserts an upper bound alone: a busy machine makes the counts smaller.
+//! Each test counts over a fixed time and asserts only an upper bound, since a busy machine makes the counts
+//! smaller.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +11,21 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::support::{Nodes, answered};
 
-/// Commands a second that a node may cause in a single Redis. Commands that a script runs count.
+/// The most commands a second from a node to a single Redis. Commands inside a script count as well.
 const COMMANDS_MAX: f64 = 100.0;
 
-/// Commands a second that a node may cause in all masters of a cluster together.
+/// The most commands a second from a node to all masters of a cluster together.
 const CLUSTER_COMMANDS_MAX: f64 = 300.0;
 
-/// Commits a second that a node may make in PostgreSQL.
+/// The most commits a second from a node to PostgreSQL.
 const COMMITS_MAX: f64 = 9.0;
 
-/// The time over which is counted.
+/// The time of counting.
 const COUNTED: Duration = Duration::from_secs(12);
 
-/// The time after the start in which nodes finish their first rebuild, and PostgreSQL counts the commits of it: a connection
-/// that has gone idle reports its last commits up to 10 s late (`PGSTAT_IDLE_INTERVAL` in PostgreSQL's `pgstat.c`).
+/// The time after the start in which nodes finish their first rebuild and PostgreSQL counts its commits. An
+/// idle connection reports its last commits up to 10 s late (`PGSTAT_IDLE_INTERVAL` in PostgreSQL's
+/// `pgstat.c`).
 const SETTLED_AFTER: Duration = Duration::from_secs(15);
 
 #[tokio::test]
@@ -51,7 +53,8 @@ async fn three_idle_nodes_send_few_commands_to_a_cluster() {
     assert_idle(&[cluster.url(), cluster.url(), cluster.url()], cluster.nodes(), CLUSTER_COMMANDS_MAX).await;
 }
 
-/// Starts a node over each of these registries, and counts the work of the idle nodes at these servers and at PostgreSQL.
+/// Starts a node over each registry, and counts the commands at `servers` and the commits in PostgreSQL while
+/// the nodes are idle.
 async fn assert_idle(registries: &[String], servers: &[Redis], commands_max: f64) {
     let database = postgres::database();
     let mut nodes = Nodes::on(database.url());
@@ -73,7 +76,7 @@ async fn assert_idle(registries: &[String], servers: &[Redis], commands_max: f64
     drop(nodes.close());
 }
 
-/// The number of commands that these servers have processed.
+/// Returns the number of commands processed by the servers.
 fn commands(servers: &[Redis]) -> u64 {
     let processed = |server: &Redis| {
         let stats: String = server.ask(redis::cmd("INFO").arg("stats").take());
@@ -83,7 +86,7 @@ fn commands(servers: &[Redis]) -> u64 {
     servers.iter().map(processed).sum()
 }
 
-/// The number of commits in this database.
+/// Returns the number of commits in this database.
 async fn commits(database: &Database) -> i64 {
     let mut connection = PgConnection::connect(&database.url()).await.expect("a connection");
     let count = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";

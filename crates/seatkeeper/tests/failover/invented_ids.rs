@@ -1,4 +1,5 @@
-//! Heartbeats of sessions that never were: each costs at most one query, and a caller may cause few of them.
+//! Heartbeats with invented session ids: each costs at most one query, and a rate limit for each caller
+//! bounds the total.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,15 @@ use serde_json::{Value, json};
 
 use super::support::{Nodes, answered, seat};
 
-/// Ids that one caller invents.
+/// The number of ids invented by a caller.
 const INVENTED: u64 = 20;
 
-/// Acquires, and so sessions that never were, that a caller may ask for at once.
+/// The burst of a caller's limit, for acquires and for heartbeats of unknown sessions alike.
 const BURST: usize = 3;
+/// Settings with an acquire limit of [`BURST`] a minute.
 const SETTINGS: &[(&str, &str)] = &[("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "3")];
 
-/// The time after which one more passes.
+/// The time after which the limit admits a further request.
 const INTERVAL: Duration = Duration::from_secs(20);
 
 #[tokio::test]
@@ -47,7 +49,7 @@ async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_eac
     assert!((BURST..=BURST + refilled).contains(&unknown), "{unknown} were looked for");
     assert!(unknown < INVENTED as usize, "the machine is too slow for the limit to show");
 
-    // Known sessions of the same caller go on, and other callers are not limited.
+    // Known sessions of the limited caller go on, and other callers are not limited.
     eve.heartbeat(&held).await.expect(200);
     bob.heartbeat(&bobs).await.expect(200);
     bob.heartbeat(&invented(INVENTED)).await.expect(404);
@@ -63,7 +65,7 @@ async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_eac
     drop(nodes.close());
 }
 
-/// An id that was never given to anybody. They are all in one bucket.
+/// Returns an id that was never issued. Every invented id is in bucket 7.
 fn invented(number: u64) -> Value {
     let bucket = Bucket::new(7).expect("a bucket");
     let id = SessionId::mint(RegistryTime::from_millis(1_700_000_000_000), bucket, Region::default(), number);

@@ -1,6 +1,6 @@
-//! A node that knows of an older epoch than the others, beside a Redis that still goes by it: nothing that it says
-//! counts. A heartbeat rests on no commit, so it is answered only while the node knows that its epoch holds, and who
-//! raises an epoch waits for as long. An admission rests on one, and the ledger refuses it.
+//! The epoch lease: a node knows only an old epoch, and its Redis still serves in that epoch. Its answers
+//! must not count. A heartbeat rests on no commit, so the node answers only under its lease, and a node that
+//! raises an epoch waits for the end of that lease. An admission rests on a commit, which the ledger refuses.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,22 +15,24 @@ use crate::house::{Client, House};
 use crate::support::books::Books;
 use crate::support::scene::{License, text};
 
-/// How long the others may take to begin an epoch, or to give away a seat whose time is over.
+/// Time limit for the other nodes to raise an epoch, or to give away a seat after its TTL.
 const GIVEN_MAX: Duration = Duration::from_secs(30);
 
-/// Time enough for an answer that waits for nothing, and far from the second after which a ledger counts as out of reach.
+/// Enough time for an immediate answer, and much less than the second after which a ledger counts as
+/// unreachable.
 const AT_ONCE: Duration = Duration::from_millis(250);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a node logs whose ledger was slower than that. Then nobody could have told it, and heartbeats go on.
+/// The log line of a node whose ledger took longer than a second. With such a ledger a new epoch is unknown,
+/// and heartbeats may go on.
 const LEDGER_SLOW: &str = "the ledger does not answer";
 
-/// How often it is tried on a machine whose ledger is that slow.
+/// The most attempts on a machine with such a slow ledger.
 const TRIES_MAX: usize = 3;
 
-/// Two nodes that leave their Redis for another one, and one that stays and reaches the ledger by a proxy. The one seat
-/// of a license is ann's.
+/// Three nodes: two change from their Redis to a new one. The third stays, and reaches the ledger through a
+/// proxy. Ann holds the only seat of a license.
 struct Scene {
     nodes: Nodes,
     clients: Vec<Client>,
@@ -61,7 +63,7 @@ impl Scene {
         &self.nodes.houses[2]
     }
 
-    /// Two nodes go to another Redis, and begin a new epoch there. Gives that Redis.
+    /// Moves two nodes to a new Redis, waits for a raised epoch, and returns the new Redis.
     async fn others_go(&self) -> Redis {
         let (epochs, went) = (self.nodes.epochs().await, Instant::now());
         let new = usurper(&self.old);
@@ -85,15 +87,15 @@ async fn a_node_that_slept_through_a_new_epoch_renews_nobody_by_the_old_one() {
     panic!("the machine is too slow for this");
 }
 
-/// False if the machine was too slow to tell.
+/// Returns `false` if the machine was too slow for a verdict.
 async fn a_late_heartbeat_is_refused() -> bool {
-    // Longer than the others take: where the node wakes up the session still lives.
+    // Longer than the other nodes take, so the session is still live when the node wakes up.
     const TTL: Duration = Duration::from_secs(8);
     let mut scene = Scene::open(TTL).await;
     let bob = "bob";
     signal(scene.left_behind(), Signal::STOP);
     let _new = scene.others_go().await;
-    // Who asks for the seat is told 403 as soon as the new epoch is served.
+    // A claim is denied with 403 as soon as the new epoch is served.
     answered(async || scene.clients[0].acquire(&scene.license.key, bob).await).await.expect(403);
     let counted_anew = Instant::now();
     scene.to_ledger.set(Network::Silent);
@@ -126,18 +128,18 @@ async fn what_is_decided_by_an_old_epoch_never_gets_on_record() {
     const TTL: Duration = Duration::from_secs(3);
     let scene = Scene::open(TTL).await;
     let (clients, is_over) = (&scene.clients, AtomicBool::new(false));
-    // From here on the one that stays learns nothing, and what it decides waits.
+    // Without the ledger the remaining node learns of no new epoch, and its decisions wait for their commit.
     scene.to_ledger.set(Network::Silent);
     let _new = scene.others_go().await;
     let story = async {
-        // Ann renews elsewhere. Where nobody hears of that, her time is over and bob gets her seat.
+        // Ann renews at another node. In the old Redis her TTL runs out, and Bob gets her seat.
         tokio::time::sleep_until((scene.taken + TTL + AT_ONCE).into()).await;
         let hearing = async {
             tokio::time::sleep(AT_ONCE).await;
             scene.to_ledger.set(Network::Well);
         };
         let (bob, ()) = tokio::join!(clients[2].acquire(&scene.license.key, "bob"), hearing);
-        // Long enough for all that waited to arrive.
+        // Enough time for every waiting commit to arrive.
         tokio::time::sleep(AT_ONCE).await;
         is_over.store(true, Relaxed);
         bob

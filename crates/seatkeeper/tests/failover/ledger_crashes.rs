@@ -1,5 +1,5 @@
-//! PostgreSQL crashes under load, again and again: what was answered is on record, each change once, and record and
-//! registry agree.
+//! PostgreSQL crashes under load, repeatedly. Every answer is recorded, each change is recorded once, and
+//! ledger and registry agree.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ const TEST: &str = "postgres_is_stopped_at_once_under_load_and_nothing_is_lost_o
 
 const NODES: usize = 3;
 
-/// How many admissions show that all is well again.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
-/// The longest that it is down, in milliseconds.
+/// The longest downtime, in milliseconds.
 const DOWN_MILLIS_MAX: u64 = 2_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

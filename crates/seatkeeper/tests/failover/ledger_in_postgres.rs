@@ -1,5 +1,5 @@
-//! One node with a memory of its own, whose ledger is in PostgreSQL: it loses nothing that it answered, whatever
-//! becomes of either.
+//! A single node with sessions in its own memory and its ledger in PostgreSQL: no answer is lost when either
+//! crashes.
 
 use std::net::TcpListener;
 use std::thread;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::support::answered;
 use crate::house::{House, run, run_with};
 
-/// A server on this database, whose sessions outlive the test.
+/// Starts a server on this database. Its sessions outlive the test.
 fn house_on(url: &str) -> House {
     House::open_with(&[
         ("LEDGER_URL", url),
@@ -40,7 +40,7 @@ async fn what_was_answered_is_there_after_a_crash_and_can_be_proved() {
     assert_eq!(full["seats_total"], 2);
     let watching = json!({ "device_id": "tv", "device_type": "tv" });
     ann.post("/api/v1/devices/sessions", watching).await.expect(201);
-    // A screen is on record some time after it was answered, and before the server has stopped.
+    // A screen is recorded some time after its answer, and at the latest when the server stops.
     house.stop();
     assert!(house.prove().contains("4  none left its pool above its limit"));
 }
@@ -84,7 +84,7 @@ fn its_tables_are_made_by_migrate_and_its_log_is_proved_without_a_server() {
 
 #[test]
 fn its_password_is_shown_nowhere() {
-    // Somebody who hangs up at once: a server that is not there yet would be waited for.
+    // A listener that hangs up at once. A server that is not up yet would be waited for.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || listener.incoming().for_each(drop));

@@ -1,11 +1,11 @@
-//! How often one may ask while Redis is gone, which otherwise counts for all nodes.
+//! Rate limits while Redis is unreachable. Normally Redis counts for all nodes together.
 
 use seatkeeper_testbed::redis::{Memory, Redis};
 
 use super::support::{Nodes, answered};
 use crate::house::{Client, TENANT};
 
-/// A service has no limit here, and tells by that when seats are served.
+/// A role without a rate limit: its answers show when seats are served.
 const SERVICE: &str = "service";
 
 #[tokio::test]

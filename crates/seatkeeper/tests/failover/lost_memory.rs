@@ -1,11 +1,11 @@
-//! Redis forgets: all of it, or what came after a snapshot.
+//! Redis loses its whole memory, or every change after a snapshot.
 
 use seatkeeper_testbed::redis::{Memory, Redis};
 
 use super::support::{Nodes, renewed, seat};
 use crate::house::House;
 
-/// A server over this Redis.
+/// Starts a server over this Redis.
 fn house_over(redis: &Redis) -> House {
     House::open_with(&[("REGISTRY_URL", &redis.url())])
 }

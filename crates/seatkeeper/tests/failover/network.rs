@@ -1,4 +1,4 @@
-//! The network between nodes and a store passes one way only, or loses and delays what it carries.
+//! The network between nodes and a store passes traffic one way only, or loses and delays it.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The network falls apart as in `partitions`, and one machine is watched on either side.
+//! Network partitions as in `partitions`, with a single machine observed on each side.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,13 +13,13 @@ use super::trial::{LONG_TTL_SECONDS, NODES, Network3};
 use crate::support::knobs;
 use crate::support::scene::License;
 
-/// How long the side with PostgreSQL may take to give a seat away whose holder it cannot hear of.
+/// Time limit for the side with PostgreSQL to give away the seat of an unreachable holder.
 const GIVEN_AWAY_MAX: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A machine on the side without PostgreSQL renews its seat for as long as it is answered. Another one gets the seat on the
-/// other side, and not before the time is over that the first one was told.
+/// A machine on the side without PostgreSQL renews its seat for as long as it is answered. Another machine
+/// gets the seat on the other side, but not before the TTL told to the first machine is over.
 async fn one_seat_has_one_holder(split: Split) {
     const TTL: Duration = Duration::from_secs(SHORT_TTL_SECONDS);
     let (_permit, redis) = (storm_permit().await, Redis::start());
@@ -48,7 +48,7 @@ async fn one_seat_has_one_holder(split: Split) {
             tokio::time::sleep(PAUSE).await;
         }
         let taken = Instant::now();
-        // Time enough for an answer to the first machine that must not be given any more.
+        // Enough time for a wrong answer to the first machine to show.
         tokio::time::sleep(TTL).await;
         is_over.store(true, Relaxed);
         taken
@@ -84,7 +84,7 @@ async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
     let began = Instant::now();
     while began.elapsed() < PARTITION {
         for client in &clients {
-            // A lease that lapsed would stay lapsed: PostgreSQL does not come back before this is over.
+            // PostgreSQL stays unreachable throughout, so a lapsed lease would stay lapsed.
             answered(async || client.heartbeat(&ann).await).await.expect(200);
             answered(async || client.get("/readyz").await).await.expect(200);
         }

@@ -1,8 +1,9 @@
-//! The network falls apart into two sides, each with some of three nodes, Redis and PostgreSQL. Nothing passes between
-//! the sides, and nobody is told. Clients reach every node.
+//! Network partitions: two sides, each with some of three nodes, Redis and PostgreSQL. Nothing passes between
+//! the sides, and connections just hang. Clients reach every node.
 //!
-//! Two storms rage meanwhile. The machines of one stay with a node each and have short sessions: if both sides served,
-//! two machines would hold one seat. The machines of the other try every node, and none of them may lose its seat.
+//! Two storms run meanwhile. In the first, each machine is pinned to a node and has short sessions: if both
+//! sides served, two machines would hold one seat (split brain). In the second, machines try every node, and
+//! no machine may lose its seat.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ use super::steady::{Manner, Steady, storm_permit};
 use super::trial::{LONG_TTL_SECONDS, NODES, Network3};
 use crate::support::knobs;
 
-/// Admissions that show that all is well.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
-/// Shorter than a partition, so that a seat that one side cannot hear of would be given away by the other.
+/// Shorter than a partition: a seat unreachable on one side would be given away on the other.
 pub(super) const SHORT_TTL_SECONDS: u64 = 4;
 
 /// Longer than lease, circuit breaker, rebuild and a short TTL together.
@@ -77,7 +78,7 @@ macro_rules! splits {
     };
 }
 
-// The last value says whether Redis is on PostgreSQL's side.
+// The last value is `true` if Redis is on PostgreSQL's side.
 splits! {
     one_node_alone_with_redis: 2 nodes with PostgreSQL, false;
     one_node_alone_with_postgres: 1 nodes with PostgreSQL, false;

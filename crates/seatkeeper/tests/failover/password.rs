@@ -1,4 +1,4 @@
-//! The password of Redis is another one from now on: whoever is served at the moment does not notice.
+//! The password of Redis changes under load, and no request fails.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -10,16 +10,16 @@ use seatkeeper_testbed::redis::Redis;
 use super::support::{Nodes, seat};
 use crate::house::Client;
 
-/// What each node's variable says where the password is.
+/// The variable with the path of a node's password file.
 const PASSWORD_FILE: &str = "SEATKEEPER_REGISTRY_PASSWORD_FILE";
 
-/// Machines at each node that come and go all the while.
+/// The number of machines at each node. Every machine takes and releases seats throughout the test.
 const MACHINES: usize = 4;
 
-/// Times that the password is changed.
+/// The number of password changes.
 const CHANGES: usize = 5;
 
-/// Requests that are answered before the next change.
+/// The number of requests answered before the next change.
 const BETWEEN: usize = 50;
 
 const PAUSE: Duration = Duration::from_millis(5);
@@ -48,12 +48,12 @@ async fn a_password_is_changed_under_load_and_no_request_fails() {
     let machine = async |client: &Client, name: String| {
         while !is_over.load(Relaxed) {
             let got = client.acquire(key, &name).await;
-            // Asked for again on another connection, it may be found to be held already.
+            // A retry on another connection may find the seat already taken by the first attempt.
             assert!([200, 201].contains(&got.status), "{got:?}");
             let session = got.body["session_id"].clone();
             client.heartbeat(&session).await.expect(200);
             client.heartbeat(&held).await.expect(200);
-            // Likewise, it may be found to be given back already.
+            // A retry may find the session already released.
             let left = client.release(&session).await;
             assert!([204, 404].contains(&left.status), "{left:?}");
             answered.fetch_add(4, Relaxed);

@@ -1,4 +1,4 @@
-//! A plan changes at one node, and binds subscribers at every other one.
+//! A plan changes at one node, and binds subscribers at every other node.
 
 use std::time::{Duration, Instant};
 
@@ -17,13 +17,13 @@ use crate::support::subscriber::Subscriber;
 const DEVICES: &str = "/api/v1/devices/sessions";
 const NODES: usize = 3;
 
-/// How soon a change counts everywhere that can be told of it.
+/// Time limit for a change to bind every node that can be notified.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
-/// How soon everywhere else.
+/// Time limit for a change to bind a node that cannot be notified.
 const UNTOLD_WITHIN: Duration = Duration::from_secs(90);
 
-/// Where nodes tell one another of changes.
+/// The pub/sub channel for invalidations between nodes.
 const CHANNEL: &str = "sk:entitlements";
 
 /// Time limit for a node to carry out a change that a dead node left undone.
@@ -31,7 +31,7 @@ const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(40);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A subscriber who only ever comes to one node, and whose pool no other one teaches anything.
+/// A subscriber with requests at a single node. The remaining nodes never see the subscriber's pool.
 struct Viewer {
     client: Client,
     session: Value,
@@ -48,14 +48,14 @@ impl Viewer {
         Self { client, session }
     }
 
-    /// The limit by which this viewer's node decides.
+    /// Returns the limit by which the viewer's node decides.
     async fn limit(&self) -> u64 {
         let tv = json!({ "device_id": "tv", "device_type": "tv", "session_id": self.session });
         self.client.post(DEVICES, tv).await.expect(200)["device_limit"].as_u64().expect("a limit")
     }
 
-    /// Fails the test if who asks later than `within` after the change is told another limit than this one. Gives how
-    /// long after it somebody asked who was told the new one.
+    /// Waits until the viewer's limit is `limit`, and returns the time since the change. Fails the test if a
+    /// request sent later than `within` after the change gets another limit.
     async fn limit_becomes(&self, limit: u64, changed: Instant, within: Duration) -> Duration {
         loop {
             let asked = changed.elapsed();
@@ -101,7 +101,7 @@ async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old()
     };
     let nodes = Nodes::over_with(&[redis.url(), redis.url(), redis.url()], settings);
     let (ann, viewers) = viewers(&nodes).await;
-    // Whoever listens is cut off, and nobody is heard any more.
+    // Cuts off every subscriber of pub/sub, and blocks every publisher.
     let mut deaf = redis::cmd("ACL");
     deaf.arg("SETUSER").arg("default").arg("resetchannels");
     redis.ask::<()>(deaf);
@@ -118,7 +118,7 @@ async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old()
     drop(nodes.close());
 }
 
-/// Whoever dies between the commit of a change and its effect leaves the change in the ledger alone.
+/// A node that dies between the commit of a change and its effect leaves the change only in the ledger.
 #[tokio::test]
 async fn a_change_that_its_node_did_not_live_to_carry_out_reaches_live_sessions_all_the_same() {
     let redis = Redis::start();
@@ -149,7 +149,7 @@ async fn a_change_that_its_node_did_not_live_to_carry_out_reaches_live_sessions_
     drop((ann, nodes.close()));
 }
 
-/// Registry time in this test is the machine's.
+/// Returns the registry time of the test, which is the machine's time.
 fn registry_time() -> RegistryTime {
     RegistryTime::from_millis(wall_clock::now().timestamp_millis().unsigned_abs())
 }

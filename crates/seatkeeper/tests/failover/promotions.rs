@@ -1,4 +1,4 @@
-//! A Redis with Sentinels, or a Cluster, promotes a replica and moves slots under load.
+//! Under load, Sentinels or a Cluster promote a replica, and a Cluster moves slots.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::trial::{Trial, permit};
 use crate::support::knobs;
 use crate::until::until;
 
-/// Masters of a Cluster that promotes: the two that are left are a majority.
+/// The number of masters in a Cluster with a promotion: two remaining masters are a majority.
 const MASTERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,5 @@
-//! The ledger becomes a copy of what it was: a dump is restored that lacks the latest records. Redis lives on and knows
-//! them. The copy decides alone.
+//! The ledger is restored from a dump that lacks the latest records, while Redis lives on and knows them.
+//! Only the restored ledger decides.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn events_in_journals(redis: &Redis) -> u64 {
     redis.ask(redis::cmd("EVAL").arg(COUNT).arg(0).take())
 }
 
-/// Seats that were given after the dump are unknown to the restored ledger, whatever Redis knows of them.
+/// Seats granted after the dump are unknown to the restored ledger, even if Redis knows them.
 async fn the_copy_decides(a_raise_is_lost: bool) {
     let mut redis = Redis::start();
     let mut nodes = Nodes::over(&[redis.url(), redis.url()]);
@@ -46,7 +46,7 @@ async fn the_copy_decides(a_raise_is_lost: bool) {
     let bob = answered(async || client.acquire(&license["license_key"], "bob").await).await;
     let bob = bob.expect(201)["session_id"].clone();
 
-    // An event that is still in a journal would be salvaged, and bob's seat with it.
+    // A rebuild would replay an event still in a journal, and restore Bob's seat.
     until("every journal is acknowledged", async || match events_in_journals(&redis) {
         0 => Ok(()),
         waiting => Err(waiting.to_string()),

@@ -1,7 +1,9 @@
-//! Nodes are replaced one by one under a steady storm, as `docs/operations.md` says.
+//! A rolling upgrade under a steady storm, as described in `docs/operations.md`: nodes are replaced one by
+//! one.
 //!
-//! `SEATKEEPER_OLDER` is the command of the version before, which the nodes are at first: then two versions run side by side. Without it the new
-//! ones are of the same version.
+//! `SEATKEEPER_OLDER` is the command of the previous version. The nodes begin with the previous version, and
+//! two versions run side by side during the upgrade. Without the variable, every node runs the present
+//! version.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use crate::support::knobs;
 
 const NODES: usize = 3;
 
-/// Admissions that show that all is well.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
 /// Longer than any node is away.

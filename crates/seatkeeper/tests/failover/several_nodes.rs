@@ -1,4 +1,4 @@
-//! Nodes that see different things: two primaries, or none, or nothing for a while.
+//! Nodes with different views of Redis: two primaries, no primary, or a temporary loss.
 
 use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
@@ -14,7 +14,7 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     let ann = seat(&nodes.clients()[0], &license, "ann").await;
     let replica = usurper(&old);
 
-    // Three new nodes find the new primary. The first of them is no majority.
+    // Three new nodes find the new primary. The first alone is no majority.
     nodes.add(&replica.url());
     nodes.add(&replica.url());
     nodes.add(&replica.url());
@@ -27,9 +27,10 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
             assert!([403, 503].contains(&answer.status), "{:#}", answer.body);
         }
     }
-    // On a slow machine licenses may fall back to the ledger for a while, and every node serves these.
+    // On a slow machine licenses may fall back to the ledger for a while, and every node serves licenses
+    // then.
     nodes.redis_serves_again().await;
-    // Who is at the old primary is told nothing, and no load balancer sends anybody there.
+    // A node at the old primary answers 503, and no load balancer sends requests to it.
     for stray in &clients[..2] {
         taken_out(stray).await;
     }

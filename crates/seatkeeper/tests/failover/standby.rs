@@ -1,4 +1,4 @@
-//! A standby of PostgreSQL is promoted that lacks the latest of what the primary had confirmed.
+//! A PostgreSQL standby is promoted that lacks the latest records confirmed by the primary.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::support::Nodes;
 use super::trial::{Network3, Trial, permit};
 use crate::support::knobs;
 
-/// The standby lacks as much of the record.
+/// The length of the record missing on the standby.
 const TAIL: Duration = Duration::from_secs(2);
 
-/// Time after which every node has read the new primary: no lease goes on that an earlier reading, or the other nodes,
-/// gave.
+/// The time after which every node has read the new primary: no lease from an earlier reading or from other
+/// nodes remains.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// Sessions of the lost tail may be gone; every answer after the promotion must hold.
+/// Sessions of the lost tail may be gone. Every answer after the promotion must hold.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_without_the_tail_is_promoted() {
     let (permit, redis, seed) = (permit().await, Redis::start(), knobs::seed());

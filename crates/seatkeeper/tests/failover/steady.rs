@@ -1,5 +1,6 @@
-//! A steady storm: clients take, keep and give back seats, screens and capacities through all nodes, while a test breaks
-//! a store or the network. After a 503 or a time-out a client sends the same request again.
+//! A steady storm: clients take, keep and release seats, screens and capacities through all nodes, while a
+//! test breaks a store or the network. After a 503 or a timeout a client retries the same request. A new kind
+//! of pool gets a file with its client, and a `begin_…` function.
 
 mod caller;
 mod calm;
@@ -33,31 +34,31 @@ use pulse::Pulse;
 
 pub(crate) use pulse::Gaps;
 
-/// Seats of the licenses. Twice as many machines want them.
+/// The seats of each license. Twice as many machines compete for the seats.
 const SEATS: [u32; 4] = [1, 2, 3, 5];
 
-/// Limits of the subscribers. Twice as many devices want their screens.
+/// The limit of each subscriber. Twice as many devices compete for the screens.
 const SCREENS: [u32; 2] = [1, 3];
 
-/// Users, each with a capacity of its own.
+/// The number of users, each with a separate capacity.
 const USERS: u64 = 4;
 
-/// Seats of a license in the background.
+/// The number of seats of a license in the background.
 const SESSIONS_EACH: u32 = 100;
 
-/// How long a request may take before its client gives it up: a node may be frozen.
+/// Timeout of a client's request: a node may be frozen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The deadline for admissions after a fault: a busy machine takes minutes for a fallback and the way back.
+/// Time limit for admissions after a fault: on a busy machine, a fallback and the way back take minutes.
 const STANDSTILL_MAX: Duration = Duration::from_secs(240);
 
-/// How machines go about it.
+/// The behaviour of a storm's machines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     pub(crate) ttl_seconds: u64,
-    /// Each machine speaks to one node alone: then it may be cut off for longer than its session lasts. Else each request
-    /// goes to the next node, and a session ends only as its client gives it back. A pinned storm has neither devices nor
-    /// capacities.
+    /// Each machine uses only one node, and may be cut off for longer than its session lasts. Otherwise each
+    /// request goes to the next node, and a session ends only by its client's release. A pinned storm has
+    /// neither devices nor capacities.
     pub(crate) pinned: bool,
     pub(crate) seed: u64,
 }
@@ -65,18 +66,19 @@ pub(crate) struct Manner {
 /// The kinds of pools, in the order of [`Steady::gaps`].
 pub(crate) const KINDS: [&str; 3] = ["licenses", "devices", "capacities"];
 
-/// Permits for tests with storms. Each test has nodes and servers of its own, and two cores are busy with four storms.
+/// Permits for tests with storms. Each test has its own nodes and servers, and four storms keep two cores
+/// busy.
 static STORMS: Semaphore = Semaphore::const_new(4);
 
-/// Storms of this process, for names that no other storm has.
+/// The number of storms in this process, for unique names.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Waits for the permit to let storms rage, which lasts for as long as it lives.
+/// Waits for a permit to run storms. The permit lasts until it is dropped.
 pub(crate) async fn storm_permit() -> SemaphorePermit<'static> {
     STORMS.acquire().await.expect("nobody closes it")
 }
 
-/// A storm that rages.
+/// A running storm.
 pub(crate) struct Steady {
     manner: Manner,
     storm: Arc<Storm>,
@@ -86,7 +88,7 @@ pub(crate) struct Steady {
     background: Vec<License>,
 }
 
-/// The pools that clients want seats of.
+/// The pools used by the clients.
 #[derive(Default)]
 struct Pools {
     licenses: Vec<Arc<Pool>>,
@@ -94,7 +96,7 @@ struct Pools {
     capacities: Vec<Arc<Work>>,
 }
 
-/// Makes the clients of a storm.
+/// A factory for the clients of a storm.
 struct Callers {
     storm: Arc<Storm>,
     manner: Manner,
@@ -104,7 +106,7 @@ struct Callers {
 }
 
 impl Callers {
-    /// The next client of this kind, by this token.
+    /// Returns the next client. `pulse` belongs to the client's kind of pool.
     fn next(&mut self, pulse: &Arc<Pulse>, token: &str, stays: bool) -> Caller {
         self.number += 1;
         let doors = if self.manner.pinned { one_of(&self.doors, self.number) } else { self.doors.clone() };
@@ -119,7 +121,7 @@ impl Callers {
 }
 
 impl Steady {
-    /// Begins.
+    /// Starts a storm.
     pub(crate) async fn begin(nodes: &Nodes, manner: Manner) -> Self {
         let storm = Arc::new(Storm::new());
         let mut steady = Self {
@@ -184,13 +186,13 @@ impl Steady {
         }
     }
 
-    /// Waits for so many more admissions to licenses.
+    /// Waits for this many more admissions to licenses.
     pub(crate) async fn goes_on(&mut self, admissions: u64) {
         let wanted = self.pulses[0].counts()[0] + admissions;
         self.reaches([[wanted, 0], [0; 2], [0; 2]]).await;
     }
 
-    /// Waits for so many more admissions and heartbeats of each kind.
+    /// Waits for `each` more admissions and heartbeats of every kind.
     pub(crate) async fn all_kinds_go_on(&mut self, each: u64) {
         let wanted = self.pulses.each_ref().map(|pulse| pulse.counts().map(|count| count + each));
         self.reaches(wanted).await;
@@ -212,12 +214,14 @@ impl Steady {
         }
     }
 
-    /// Returns for each kind the longest times between two instants without a served admission and heartbeat.
+    /// Returns for each kind the longest time between two served admissions, and between two served
+    /// heartbeats.
     pub(crate) fn gaps(&self, from: Instant, to: Instant) -> [Gaps; 3] {
         self.pulses.each_ref().map(|pulse| pulse.gaps(from, to))
     }
 
-    /// Stops holding the nodes to their answers until now: the ledger has lost confirmed records.
+    /// Forgets the answers so far. The ledger has lost confirmed records, which voids the promises about
+    /// earlier answers.
     pub(crate) fn forgets(&self) {
         self.storm.forgets();
         self.pools.licenses.iter().for_each(|pool| pool.forget());
@@ -225,20 +229,20 @@ impl Steady {
         self.pools.capacities.iter().for_each(|work| work.forget());
     }
 
-    /// Fails the test if a client saw a promise broken so far.
+    /// Fails the test if a client has seen a broken promise so far.
     pub(crate) fn kept_its_promises(&self) {
         self.pools.licenses.iter().for_each(|pool| pool.kept_its_promises());
         self.pools.devices.iter().for_each(|screens| screens.kept_their_promises());
         self.pools.capacities.iter().for_each(|work| work.kept_its_promises());
     }
 
-    /// Ends, and holds all that was answered against the record: nothing that anybody saw was above the limit, nothing
-    /// that was answered is lost, and nobody was sent away.
+    /// Ends the storm, and compares every answer with the record. No pool was above its limit, no answer is
+    /// lost, and no session ended without its client's release.
     pub(crate) async fn end(self, nodes: Nodes) {
         self.end_beside(nodes, Vec::new()).await;
     }
 
-    /// Ends together with other storms over the same nodes.
+    /// Ends the storm together with other storms over the same nodes.
     pub(crate) async fn end_beside(self, nodes: Nodes, others: Vec<Self>) {
         let mut calm = Vec::new();
         for steady in [self].into_iter().chain(others) {
@@ -258,7 +262,7 @@ impl Steady {
         let clients = std::mem::take(&mut self.clients);
         let deeds = tokio::time::timeout(STANDSTILL_MAX, clients.join_all()).await;
         let deeds = deeds.expect("every client is answered in the end");
-        // A session that was given back and forgotten lives until its time is over.
+        // A session released and then forgotten by the ledger lives until its TTL is over.
         let ghosts =
             self.storm.forgotten().map_or(Duration::ZERO, |_| Duration::from_secs(self.manner.ttl_seconds));
         self.kept_its_promises();
@@ -282,7 +286,8 @@ fn one_of(doors: &Doors, number: u64) -> Doors {
     Doors::new([all[usize::try_from(number).expect("a few") % all.len()].clone()])
 }
 
-/// Takes all seats, fails to take one more, and gives all back. Forgotten sessions may hold seats for as long as `ghosts`.
+/// Takes every seat, fails to take another, and releases all. Forgotten sessions may hold seats for as long
+/// as `ghosts`.
 async fn every_seat_is_there(nodes: &Nodes, license: &License, ghosts: Duration) {
     let (client, started) = (nodes.houses[0].client("crowd"), Instant::now());
     let mut sessions = Vec::new();
@@ -295,7 +300,7 @@ async fn every_seat_is_there(nodes: &Nodes, license: &License, ghosts: Duration)
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         };
-        // Asked again after a 503, it may find the seat that it took.
+        // A retry after a 503 may find the seat that the first attempt took.
         assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
         sessions.push(text(&answer.body["session_id"]));
     }
@@ -306,7 +311,7 @@ async fn every_seat_is_there(nodes: &Nodes, license: &License, ghosts: Duration)
     }
 }
 
-/// Takes all screens of a subscriber after giving all up, fails to take another, and gives all up.
+/// Releases every screen of a subscriber, takes every screen, is denied one more, and releases every screen.
 async fn every_screen_is_there(screens: &Screens) {
     let client = &screens.client;
     let claim = async |device: String| {

@@ -1,4 +1,4 @@
-//! Nodes over one Redis and one ledger, and waiting until they serve.
+//! Nodes over a shared Redis and a shared ledger, and helpers that wait until the nodes serve.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,35 +16,35 @@ use serde_json::Value;
 use crate::house::{Answer, BIN, Client, Doors, House};
 use crate::until::within;
 
-/// How long a bucket may go without being served.
+/// The longest time for which a bucket may be unserved.
 const SERVED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Devices with `durability = "ledger"`: a Redis that loses its memory loses no answered session.
+/// Devices with `durability = "ledger"`: a Redis without memory loses no answered session.
 const DEVICES_ON_RECORD: (&str, &str) = ("DEVICES_DURABILITY", "ledger");
 
-/// Longer than any lease, and than a node counts as live.
+/// Longer than any lease, and longer than a dead node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
 
-/// Several nodes that share a ledger in PostgreSQL, and the key of their tokens.
+/// Nodes with a shared ledger in PostgreSQL and a shared token key.
 pub(crate) struct Nodes {
     pub(crate) houses: Vec<House>,
     ledger: String,
-    /// Of the server that tests share, unless the ledger is on one of the test's own.
+    /// The database on the PostgreSQL shared by tests; `None` if the test has its own server.
     database: Option<Database>,
     settings: &'static [(&'static str, &'static str)],
-    /// The node is embedded: its ledger is in its data directory.
+    /// The node is embedded, with the ledger in its data directory.
     is_embedded: bool,
 }
 
 impl Nodes {
-    /// One node over each of these registries.
+    /// Starts a node over each registry.
     pub(crate) fn over(registries: &[String]) -> Self {
         Self::over_with(registries, &[])
     }
 
-    /// Likewise, with these settings besides.
+    /// Starts a node over each registry, with further settings.
     pub(crate) fn over_with(
         registries: &[String],
         settings: &'static [(&'static str, &'static str)],
@@ -56,7 +56,7 @@ impl Nodes {
         nodes
     }
 
-    /// So many nodes without a Redis.
+    /// Starts `count` nodes without Redis.
     pub(crate) fn in_ledger(count: usize) -> Self {
         let mut nodes = Self::over(&[]);
         let ledger = nodes.ledger.clone();
@@ -64,19 +64,19 @@ impl Nodes {
         nodes
     }
 
-    /// No node yet, and this ledger.
+    /// Returns an empty cluster with this ledger.
     pub(crate) fn on(ledger: String) -> Self {
         Self { houses: Vec::new(), ledger, database: None, settings: &[], is_embedded: false }
     }
 
-    /// A single embedded node, with these environment variables.
+    /// Starts a single embedded node, with these environment variables.
     pub(crate) fn embedded(environment: &[(&str, PathBuf)]) -> Self {
         let mut nodes = Self { is_embedded: true, ..Self::on(String::new()) };
         nodes.houses.push(House::open_in(environment, &[DEVICES_ON_RECORD]));
         nodes
     }
 
-    /// No node yet, this ledger, and these settings besides.
+    /// Returns an empty cluster with this ledger and further settings.
     pub(crate) fn on_with(ledger: String, settings: &'static [(&'static str, &'static str)]) -> Self {
         Self { settings, ..Self::on(ledger) }
     }
@@ -86,19 +86,19 @@ impl Nodes {
         self.add_in(&[], registry);
     }
 
-    /// Likewise, in an environment that has these besides.
+    /// Adds a node over this registry, with further environment variables.
     pub(crate) fn add_in(&mut self, environment: &[(&str, PathBuf)], registry: &str) {
         let house = self.house(BIN.as_ref(), environment, registry, &self.ledger);
         self.houses.push(house);
     }
 
-    /// Adds a node over this registry that is this program, which may be another version.
+    /// Adds a node over this registry. `program` may be another version of the server.
     pub(crate) fn add_as(&mut self, program: &Path, registry: &str) {
         let house = self.house(program, &[], registry, &self.ledger);
         self.houses.push(house);
     }
 
-    /// Adds a node over this registry that finds the ledger by this proxy.
+    /// Adds a node over this registry that reaches the ledger through a proxy.
     pub(crate) fn add_behind(&mut self, registry: &str, ledger: &Proxy) {
         let by_proxy = self.ledger.replace(&self.ledger_address().to_string(), &ledger.address().to_string());
         let house = self.house(BIN.as_ref(), &[], registry, &by_proxy);
@@ -117,28 +117,28 @@ impl Nodes {
         House::open_as(program, environment, &settings)
     }
 
-    /// A client at each node.
+    /// Returns a client at each node.
     pub(crate) fn clients(&self) -> Vec<Client> {
         self.houses.iter().map(|house| house.client("crowd")).collect()
     }
 
-    /// Where they listen.
+    /// Returns the addresses of the nodes.
     pub(crate) fn doors(&self) -> Doors {
         Doors::new(self.houses.iter().map(|house| house.url().to_owned()))
     }
 
-    /// Where the ledger's server listens.
+    /// Returns the address of the ledger's server.
     pub(crate) fn ledger_address(&self) -> SocketAddr {
         let address = self.ledger.split(['@', '/']).nth(3);
         address.and_then(|text| text.parse().ok()).expect("postgres://USER@ADDRESS:PORT/DATABASE")
     }
 
-    /// The URL of their ledger.
+    /// Returns the URL of the ledger.
     pub(crate) fn ledger_url(&self) -> &str {
         &self.ledger
     }
 
-    /// Where their ledger is.
+    /// Returns the location of the ledger.
     pub(crate) fn ledger(&self) -> Location {
         if self.is_embedded {
             return self.houses[0].ledger();
@@ -147,18 +147,18 @@ impl Nodes {
         ledger.into()
     }
 
-    /// Reads the ledger at this URL from now on. The nodes' own way there is a proxy's business.
+    /// Reads the ledger at this URL from now on. The nodes reach the ledger through proxies.
     pub(crate) fn read_ledger_in(&mut self, ledger: String) {
         self.ledger = ledger;
     }
 
-    /// Of all buckets together, as the ledger has them: another number says that one of them was raised.
+    /// Returns the sum of the epochs of all buckets in the ledger. The sum changes if a bucket is raised.
     pub(crate) async fn epochs(&self) -> u64 {
         let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
         ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).sum()
     }
 
-    /// Waits until Redis serves every bucket again: the way back from a fallback.
+    /// Waits until Redis serves every bucket, after a fallback.
     pub(crate) async fn redis_serves_again(&self) {
         if self.is_embedded {
             return;
@@ -173,7 +173,8 @@ impl Nodes {
         .await;
     }
 
-    /// Fails the test with all that the nodes logged if a bucket was raised more than `most` times since `before`.
+    /// Fails the test, with the logs of the nodes, if a bucket was raised more than `most` times since
+    /// `before`.
     pub(crate) async fn raised_at_most(&mut self, most: u64, before: &[u64]) {
         let raised = self.raised(before).await;
         if raised > most {
@@ -182,24 +183,25 @@ impl Nodes {
         }
     }
 
-    /// The most times that a bucket was raised since `before`.
+    /// Returns the largest number of raises of a bucket since `before`.
     pub(crate) async fn raised(&self, before: &[u64]) -> u64 {
         let after = epochs_per_bucket(self).await;
         let raised = after.iter().zip(before).map(|(&after, &before)| {
-            // A ledger that became a copy may have forgotten raises.
+            // A restored or promoted ledger may have forgotten raises.
             epoch_counter(after).saturating_sub(epoch_counter(before))
         });
         raised.max().unwrap_or_default()
     }
 
-    /// The latest registry time on record, as the span since 1970.
+    /// Returns the latest registry time in the ledger, as the span since 1970.
     pub(crate) async fn last_recorded(&self) -> Duration {
         let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
         let last = ledger.last_time().await.expect("a time").expect("something is on record");
         Duration::from_millis(last.as_millis())
     }
 
-    /// Stops all nodes, whatever they logged, and proves the audit log. Gives the ledger, which is dropped with it.
+    /// Stops all nodes and proves the audit log. Log lines do not fail the test. The ledger is dropped with
+    /// the result.
     pub(crate) fn close(mut self) -> Closed {
         for house in &mut self.houses {
             let (status, log) = house.stop();
@@ -210,7 +212,7 @@ impl Nodes {
     }
 }
 
-/// The epoch of each bucket, as the ledger has it.
+/// Returns the epoch of each bucket in the ledger.
 pub(crate) async fn epochs_per_bucket(nodes: &Nodes) -> Vec<u64> {
     if nodes.is_embedded {
         return Vec::new();
@@ -219,20 +221,20 @@ pub(crate) async fn epochs_per_bucket(nodes: &Nodes) -> Vec<u64> {
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).collect()
 }
 
-/// What nodes leave behind.
+/// The ledger of stopped nodes.
 pub(crate) struct Closed {
     pub(crate) ledger: Location,
-    // Dropped with this.
+    // Dropped together with the ledger.
     _database: Option<Database>,
     _houses: Vec<House>,
 }
 
-/// The seat that a machine got.
+/// Takes a seat that must be free, and returns the session id.
 pub(crate) async fn seat(client: &Client, license: &Value, machine: &str) -> Value {
     client.acquire(&license["license_key"], machine).await.expect(201)["session_id"].clone()
 }
 
-/// Asks until the answer is no 503.
+/// Retries until the answer is no 503.
 pub(crate) async fn answered(ask: impl AsyncFn() -> Answer) -> Answer {
     let started = Instant::now();
     loop {
@@ -245,7 +247,7 @@ pub(crate) async fn answered(ask: impl AsyncFn() -> Answer) -> Answer {
     }
 }
 
-/// Waits until a node says that it should not be asked.
+/// Waits until a node is unready.
 pub(crate) async fn taken_out(node: &Client) {
     let started = Instant::now();
     while node.get("/readyz").await.status != 503 {
@@ -254,7 +256,7 @@ pub(crate) async fn taken_out(node: &Client) {
     }
 }
 
-/// Sees a node out for longer than any lease lasts.
+/// Checks that a node stays unready for longer than any lease lasts.
 pub(crate) async fn stays_out(node: &Client, session: &Value) {
     let started = Instant::now();
     while started.elapsed() < BEYOND_ANY_LEASE {
@@ -264,13 +266,13 @@ pub(crate) async fn stays_out(node: &Client, session: &Value) {
     }
 }
 
-/// Waits until a session is served again: anything but a renewal or a 503 fails the test.
+/// Waits until a session is renewed. Any answer except 200 or 503 fails the test.
 pub(crate) async fn renewed(client: &Client, session: &Value) {
     answered(async || client.heartbeat(session).await).await.expect(200);
 }
 
-/// A Redis that counts itself as the new primary after `old`, which knows nothing of it. It has copied nothing yet, or
-/// all: both must do.
+/// Starts a Redis that acts as the new primary beside `old`, without the knowledge of `old`. The new primary
+/// may have copied nothing yet, or everything: tests must accept either.
 pub(crate) fn usurper(old: &Redis) -> Redis {
     let replica = RedisSetup::default().setting(&format!("replicaof 127.0.0.1 {}", old.port())).start();
     promote(&replica);
@@ -284,7 +286,7 @@ pub(crate) fn promote(replica: &Redis) {
     replica.ask::<()>(promotion);
 }
 
-/// Sends a node's process a signal.
+/// Sends a signal to a node's process.
 pub(crate) fn signal(node: &House, signal: Signal) {
     let process = Pid::from_raw(node.pid().cast_signed()).expect("a process id");
     kill_process(process, signal).expect("it can be told");

@@ -1,4 +1,4 @@
-//! Three nodes, a storm upon them, and one fault at a time that the catalogue has promises about.
+//! A trial: three nodes under a storm, and one fault at a time, with its promises in the catalogue.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ pub(crate) const NODES: usize = 3;
 /// Longer than any outage.
 pub(crate) const LONG_TTL_SECONDS: u64 = 60;
 
-/// Admissions that show that all is well.
+/// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
-/// Nodes and a storm, whatever the nodes are over.
+/// Nodes under a storm, over any registry.
 pub(crate) struct Trial {
     pub(crate) nodes: Nodes,
     pub(crate) steady: Steady,
@@ -28,7 +28,7 @@ pub(crate) struct Trial {
     _permit: SemaphorePermit<'static>,
 }
 
-/// Three nodes, each behind proxies of its own on the way to Redis and to PostgreSQL.
+/// Three nodes, each with its own proxies to Redis and PostgreSQL.
 pub(crate) struct Network3 {
     pub(crate) nodes: Nodes,
     pub(crate) to_redis: Vec<Proxy>,
@@ -40,7 +40,7 @@ impl Network3 {
         Self::join(tokio::task::block_in_place(|| Nodes::over(&[])), redis, seed).await
     }
 
-    /// Adds three nodes to `nodes`, which has none.
+    /// Adds three nodes to `nodes`, which must be empty.
     pub(crate) async fn join(mut nodes: Nodes, redis: &Redis, seed: u64) -> Self {
         let (mut to_redis, mut to_postgres) = (Vec::new(), Vec::new());
         for number in 0..NODES {
@@ -56,7 +56,7 @@ impl Network3 {
 }
 
 impl Trial {
-    /// Begins the storm of `test`. The permit to do so is asked for before any server is started.
+    /// Begins the storm of `test`. Callers wait for the permit before starting servers.
     pub(crate) async fn begin(
         test: &'static str,
         nodes: Nodes,
@@ -69,19 +69,19 @@ impl Trial {
         Self { nodes, steady, test, watch: None, _permit: permit }
     }
 
-    /// Begins the storm of `test` upon three nodes over this registry.
+    /// Begins the storm of `test` on three nodes over this registry.
     pub(crate) async fn over(test: &'static str, registry: &str, permit: SemaphorePermit<'static>) -> Self {
         let nodes =
             tokio::task::block_in_place(|| Nodes::over(&[registry, registry, registry].map(str::to_owned)));
         Self::begin(test, nodes, knobs::seed(), permit).await
     }
 
-    /// The fault begins.
+    /// Begins the fault.
     pub(crate) async fn breaks(&mut self) {
         self.watch = Some(Watch::begin(self.test, &self.nodes).await);
     }
 
-    /// The fault is over: waits until all is well, and fails the test if a promise was broken.
+    /// Ends the fault, waits until every kind is served, and fails the test if a promise was broken.
     pub(crate) async fn heals(&mut self) {
         let mut watch = self.watch.take().expect("something broke");
         watch.is_over();
@@ -94,12 +94,12 @@ impl Trial {
     }
 }
 
-/// A permit for a storm, asked for before its servers are started.
+/// Waits for a permit for a storm. Called before the storm's servers are started.
 pub(crate) async fn permit() -> SemaphorePermit<'static> {
     storm_permit().await
 }
 
-/// The time for which a store, or the way to it, is broken.
+/// The duration of an outage of a store, or of the network to it.
 pub(crate) fn outage() -> Duration {
     Duration::from_secs(knobs::freeze_seconds())
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL is away, and heartbeats come to a node that has not seen their sessions.
+//! Heartbeats at a node that has not seen their sessions, while PostgreSQL is down.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use super::support::{Nodes, answered, seat};
 
 const SESSIONS: usize = 30;
 
-/// Longer than a busy machine takes, and shorter than the shortest of the node's own time limits for the ledger.
+/// Longer than a busy machine takes, and shorter than any timeout of the node for the ledger.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The id of no session, in the bucket of `session`.
+/// Returns an unused session id in the bucket of `session`.
 fn unknown_beside(session: &Value) -> Value {
     let id = session.as_str().expect("an id");
     let (start, last) = id.split_at(id.len() - 1);
@@ -42,7 +42,7 @@ async fn heartbeats_are_answered_at_once_by_a_node_that_has_not_seen_their_sessi
         let took = asked.elapsed();
         assert!(took < ANSWERED_WITHIN, "a heartbeat is answered after {took:?}");
     }
-    // Nobody can say whether an unknown session has ended. The node says so at once as well.
+    // Without the ledger no node can tell whether an unknown session has ended. The node answers 503 at once.
     let asked = Instant::now();
     other.heartbeat(&unknown_beside(&sessions[0])).await.expect(503);
     let took = asked.elapsed();

@@ -1,4 +1,5 @@
-//! PostgreSQL is away: devices go on by the plan that is remembered, and then by the limit that the pool knew last.
+//! Devices while PostgreSQL is down: a remembered plan decides, and after it the last limit known to the
+//! pool.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +17,14 @@ const DEVICES: &str = "/api/v1/devices/sessions";
 /// Time limit for an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
-/// PostgreSQL is away for this time before a client asks: longer than any estimate of its clock lasts, and less than plans are
-/// remembered for.
+/// The downtime of PostgreSQL before a client asks: longer than any estimate of its clock lasts, and shorter
+/// than nodes remember plans.
 const AWAY: Duration = Duration::from_secs(6);
 
-/// Time for which nodes remember plans in tests of forgetting.
+/// The time for which nodes remember plans, in tests of forgetting.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
-/// Devices are admitted without a record while PostgreSQL is away.
+/// Devices are admitted without a commit while PostgreSQL is down.
 const JOURNAL: (&str, &str) = ("DEVICES_DURABILITY", "journal");
 
 async fn admit(client: &Client, device: &str) -> (Answer, Duration) {
@@ -32,7 +33,7 @@ async fn admit(client: &Client, device: &str) -> (Answer, Duration) {
     (answer, asked.elapsed())
 }
 
-/// An answer that came in time.
+/// Admits a device, and checks the status and the time of the answer.
 async fn in_time(client: &Client, device: &str, status: u16) -> Value {
     let (answer, took) = admit(client, device).await;
     println!("{device}: {} after {took:?}", answer.status);
@@ -40,7 +41,7 @@ async fn in_time(client: &Client, device: &str, status: u16) -> Value {
     answer.expect(status)
 }
 
-/// A node over a PostgreSQL of the test's own, and a subscriber with one of two devices in use.
+/// Starts a node over the test's own PostgreSQL, and a subscriber with one of two screens in use.
 async fn scene(redis: &Redis, server: &Postgres, settings: &'static [(&str, &str)]) -> (Nodes, Client) {
     let mut nodes = Nodes::on_with(server.url("postgres"), settings);
     tokio::task::block_in_place(|| nodes.add(&redis.url()));
@@ -60,7 +61,7 @@ async fn a_plan_that_is_remembered_decides_while_postgres_is_away() {
 
     let second = in_time(&client, "second", 201).await;
     assert_eq!((&second["device_limit"], &second["devices_in_use"]), (&json!(2), &json!(2)));
-    // The plan evicts: only who knows it does.
+    // The plan evicts. A node without the plan would not.
     let third = in_time(&client, "third", 201).await;
     assert_eq!((&third["outcome"], &third["devices_in_use"]), (&json!("admitted_with_eviction"), &json!(2)));
 
@@ -74,20 +75,20 @@ async fn after_that_the_limit_that_the_pool_knew_last_decides() {
     let (redis, server) = (Redis::start(), Postgres::start());
     let (nodes, client) = scene(&redis, &server, &[JOURNAL, ("DEVICES_PLAN_CACHE_SECONDS", "1")]).await;
     tokio::task::block_in_place(|| server.stop(Stop::Fast));
-    // What nodes share of plans is gone as well.
+    // Removes the plans shared between nodes as well.
     for key in redis.ask::<Vec<String>>(redis::cmd("KEYS").arg("sk:limits:*").take()) {
         redis.ask::<()>(redis::cmd("DEL").arg(key).take());
     }
     tokio::time::sleep(AWAY + REMEMBERED).await;
 
-    // Who asks first learns that the ledger is away.
+    // The first request discovers that the ledger is down.
     let (second, _) = admit(&client, "second").await;
     assert_eq!(second.expect(201)["device_limit"], 2);
     in_time(&client, "third", 403).await;
     in_time(&client, "second", 201).await;
 
     tokio::task::block_in_place(|| server.start_again());
-    // A limit that is known again evicts.
+    // A limit looked up again evicts.
     answered(async || client.get("/readyz").await).await.expect(200);
     let started = Instant::now();
     while admit(&client, "third").await.0.status != 201 {
@@ -107,7 +108,7 @@ async fn seats_that_are_held_and_not_on_record_yet_are_listed() {
     let license = nodes.houses[0].license(5).await;
     seat(&client, &license, "machine-0").await;
 
-    // Nobody can append to the record, and everybody can read it.
+    // Blocks appends to the record, but not reads.
     let mut database = sqlx::PgConnection::connect(&server.url("postgres")).await.expect("a connection");
     database.execute("BEGIN; LOCK TABLE audit_log IN SHARE MODE").await.expect("a lock");
     for machine in ["machine-1", "machine-2", "machine-3", "machine-4"] {

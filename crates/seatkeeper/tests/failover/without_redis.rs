@@ -1,4 +1,4 @@
-//! Nodes that share nothing but a PostgreSQL.
+//! Nodes that share only a PostgreSQL.
 
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
     let taken = desks[0].put(CAPACITIES, capacity.clone()).await.expect(201);
     assert_eq!(desks[1].put(CAPACITIES, capacity).await.expect(200)["sessionId"], taken["sessionId"]);
 
-    // An admin names a session, and not its kind.
+    // An admin names a session without its kind.
     for session in [&taken["sessionId"], &phone, &ann] {
         let path = format!("/api/v1/admin/sessions/{}", session.as_str().expect("a session id"));
         let tenant = if session == &taken["sessionId"] { tenant.to_string() } else { "default".to_owned() };
@@ -77,7 +77,7 @@ async fn a_postgresql_that_crashes_takes_no_seat_along() {
     let mut node = House::open_with(&[("REGISTRY_URL", &database), ("LEDGER_URL", &database)]);
     let (license, client) = (node.license(2).await, node.client("crowd"));
     let ann = seat(&client, &license, "ann").await;
-    // Longer than anybody waits before he counts a registry as out of reach.
+    // Longer than any node waits before a registry counts as unreachable.
     for away in [Duration::ZERO, Duration::from_secs(5)] {
         server.stop(Stop::Immediate);
         client.acquire(&license["license_key"], "bob").await.expect(503);
@@ -109,13 +109,13 @@ fn live_sessions_are_in_no_other_postgresql_than_the_ledger() {
     }
 }
 
-/// Time limit for a node to tell its listeners of another node's events.
+/// Time limit for an event at one node to reach listeners at another.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
-/// The database connections that listen for notices.
+/// The database connections that listen for notifications.
 const LISTENING: &str = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' ORDER BY pid";
 
-/// Events of one node reach a listener at another node within a second.
+/// Checks that events of one node reach a listener at another node within a second.
 async fn is_told_of_at_once(clients: &[Client], admin: &Client, ann: &Subscriber, limit: u64) {
     let tv = async |client: &Client| {
         let ask = json!({ "device_id": "tv", "device_type": "tv" });
@@ -131,7 +131,7 @@ async fn is_told_of_at_once(clients: &[Client], admin: &Client, ann: &Subscriber
     assert_eq!((&*heard.name, &heard.data["device_limit"]), ("plan_changed", &json!(limit)));
     assert!(changed.elapsed() < TOLD_WITHIN, "a plan changed {:?} ago", changed.elapsed());
 
-    // The same device claims anew at the first node.
+    // The same device claims again at the first node.
     tv(&clients[0]).await;
     let superseded = Instant::now();
     assert_eq!(stream.next().await.expect("an event").name, "superseded");
@@ -160,7 +160,7 @@ async fn what_happens_at_one_node_is_told_at_another_within_a_second() {
     let first = listening(&[]).await;
     is_told_of_at_once(&clients, &admin, &ann, 4).await;
 
-    // Listeners that lose their connections come back.
+    // Listeners reconnect after losing their connections.
     let mut killer = sqlx::PgConnection::connect(&server.url("postgres")).await.expect("a connection");
     for pid in &first {
         let ended = sqlx::query("SELECT pg_terminate_backend($1)").bind(pid).execute(&mut killer).await;

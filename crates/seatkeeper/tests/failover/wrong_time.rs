@@ -1,5 +1,5 @@
-//! A wrong time that got on record: the host's clock was ten years ahead when the servers started. `seatkeeper repair
-//! clock` sets registry time right, and the audit log proves itself before and after.
+//! A wrong time in the ledger: the host's clock was ten years ahead when the servers started. `seatkeeper
+//! repair clock` corrects registry time, and the audit log is proved before and after the repair.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use crate::until::within;
 
 const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// Longer than servers usually are stopped.
+/// Longer than the usual downtime of servers.
 const MONTHS: Duration = Duration::from_secs(90 * 86_400);
 
 const TTL: Duration = Duration::from_secs(4);
 
-/// A silent session expires within this time on a busy machine.
+/// Time limit for a silent session to expire on a busy machine.
 const EXPIRES_WITHIN: Duration = Duration::from_secs(30);
 
-/// How a test reaches the record of a server that does not run.
+/// The arguments that locate the ledger of a stopped server.
 struct Record(Vec<String>);
 
 impl Record {
@@ -37,7 +37,7 @@ impl Record {
         self.command(&[&["repair", "clock", "--by", "ann"], args].concat())
     }
 
-    /// Repairs the record of a server that has stopped: first by a dry run, which changes nothing.
+    /// Repairs the ledger of a stopped server. The dry run before the repair must change nothing.
     fn is_repaired(&self) {
         for _ in 0..2 {
             let dry = self.repair(&[]);
@@ -58,7 +58,7 @@ impl Record {
     }
 }
 
-/// How far a date is ahead of the machine's clock.
+/// Returns the time by which a date is ahead of the machine's clock.
 fn ahead(date: &Value) -> Duration {
     let date: DateTime<Utc> = date.as_str().and_then(|text| text.parse().ok()).expect("a date");
     (date - now()).to_std().unwrap_or_default()
@@ -69,13 +69,13 @@ fn now() -> DateTime<Utc> {
     std::time::SystemTime::now().into()
 }
 
-/// The seat of one machine, and when that is to expire.
+/// Takes a seat for a machine, and returns the answer with its expiry.
 async fn taken(house: &House, license: &License, machine: &str) -> Value {
     let client = house.client("crowd");
     answered(async || client.acquire(&license.key, machine).await).await.expect(201)
 }
 
-/// Ann's session, whose TTL is over in time again: her seat is free then and not before.
+/// Checks that Ann's seat becomes free at the end of the TTL, and not before.
 async fn expires_in_time(house: &House, license: &License, ann: &Value) {
     let client = house.client("crowd");
     renewed(&client, ann).await;

@@ -1,29 +1,31 @@
-//! All faults, in the order of the table.
+//! The entries of the catalogue, in the order of the table.
 
 use super::Lapse::{Nothing, UpTo, WhileItLasts};
 use super::{Effect, Fault};
 
 const NOTHING: Effect = Effect { admissions: Nothing, heartbeats: Nothing, afterwards: 1 };
 
-/// Buckets are filled anew.
+/// The effect of a rebuild of buckets.
 const REBUILD: Effect = Effect { admissions: UpTo(5), heartbeats: UpTo(5), afterwards: 5 };
 
-/// The ledger's database serves licenses in place of Redis, and hands them back.
+/// The effect of a fallback on licenses: the ledger's database serves licenses in place of Redis, and hands
+/// them back.
 const FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo(6), afterwards: 5 };
 
-/// No store serves screens in place of Redis; live sessions go on.
+/// The effect of a fallback on devices: no store admits devices in place of Redis, but live sessions go on.
 const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 5 };
 
-/// No event can be put on record.
+/// The effect of a ledger that cannot commit.
 const WITHOUT_LEDGER: Effect = Effect { admissions: WhileItLasts, heartbeats: Nothing, afterwards: 5 };
 
-/// The other nodes serve; a client may wait for its time-out at the broken one.
+/// The effect of one broken node: the other nodes serve, and a client may wait for a timeout at the broken
+/// node.
 const ONE_NODE: Effect = Effect { admissions: UpTo(8), heartbeats: UpTo(5), afterwards: 2 };
 
-/// Requests take long, and some of them too long.
+/// The effect of a slow network: requests are late, and some time out.
 const SLOW: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo(5), afterwards: 2 };
 
-/// Another PostgreSQL has the ledger, and Redis is ahead of it.
+/// The effect of a promoted PostgreSQL standby: the new ledger is behind Redis.
 const PROMOTED_LEDGER: Effect = Effect { admissions: UpTo(8), heartbeats: UpTo(2), afterwards: 5 };
 
 const DOWN: Effect = Effect { admissions: WhileItLasts, heartbeats: WhileItLasts, afterwards: 5 };

@@ -1,4 +1,5 @@
-//! The table in `docs/operations.md`, as the catalogue gives it.
+//! Generates the table of faults in `docs/operations.md`, and checks that the page, the catalogue and the
+//! tests agree.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,10 +9,10 @@ use std::{env, fs};
 use super::entries::FAULTS;
 use super::{Effect, Fault, Lapse};
 
-/// Set to anything, it makes the test write the table that it would have compared.
+/// If set, the test writes the table instead of comparing it.
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_FAULTS";
 
-/// The modules of which every test is one of a fault.
+/// Modules in which every test brings about a fault.
 const MODULES: [&str; 9] = [
     "disk_full",
     "faults",

@@ -1,4 +1,4 @@
-//! Holds nodes to the promises about one fault.
+//! Measures a fault and checks its promises in the catalogue.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use crate::failover::steady::{KINDS, Steady};
 use crate::failover::support::{Nodes, epochs_per_bucket};
 use crate::support::knobs;
 
-/// Admissions and heartbeats of each kind after which a kind counts as served.
+/// The number of admissions and heartbeats after which a kind of pool counts as served.
 const WELL: u64 = 5;
 
-/// A fault under way.
+/// A fault in progress.
 #[derive(Debug)]
 pub(crate) struct Watch {
     fault: &'static Fault,
@@ -20,21 +20,22 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The fault that `test` brings about begins now.
+    /// Begins to measure the fault of `test`.
     pub(crate) async fn begin(test: &str, nodes: &Nodes) -> Self {
         let epochs = epochs_per_bucket(nodes).await;
         Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None }
     }
 
-    /// The fault ends now.
+    /// Notes the end of the fault.
     pub(crate) fn is_over(&mut self) {
         self.ended = Some(Instant::now());
     }
 
-    /// Waits until every kind is served again and every bucket is where it was. Fails the test if a promise was broken.
+    /// Waits until every kind of pool is served and every bucket is back in Redis. Fails the test if a
+    /// promise was broken.
     pub(crate) async fn judge(self, nodes: &mut Nodes, steady: &mut Steady) {
         let ended = self.ended.unwrap_or_else(Instant::now);
-        // A fallback may begin just as the fault ends: its way back is awaited as well.
+        // A fallback may begin just as the fault ends. Two rounds also wait for its return.
         for _ in 0..2 {
             nodes.redis_serves_again().await;
             steady.all_kinds_go_on(WELL).await;
@@ -58,14 +59,15 @@ impl Watch {
         let most = match self.fault.epochs_max {
             0 => 0,
             most if knobs::lapses_are_bounded() => most,
-            // A rebuild that outlasts its locks on a busy machine is begun anew by another node.
+            // On a busy machine a rebuild may outlast its locks, and a second node begins anew.
             most => most + 2,
         };
         nodes.raised_at_most(most, &self.epochs).await;
     }
 }
 
-/// Returns the load average of the last minute for each processor, and at least 1: a busy machine is slower by this factor.
+/// Returns the load average of the last minute for each processor, but at least 1. A busy machine is slower
+/// by this factor.
 fn busyness() -> f64 {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);

@@ -1,4 +1,4 @@
-//! A client of the storm that asks until it is answered.
+//! A client of the storm. Retries each request until an answer comes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +13,17 @@ use super::pulse::Pulse;
 use crate::house::{Answer, Client};
 use crate::support::dice::Dice;
 
-/// The most heartbeats of a session before it is given back.
+/// The most heartbeats of a session before its release.
 const HEARTBEATS_MAX: u64 = 8;
 
-/// How long a client rests between two requests, in milliseconds.
+/// The range of a client's rest between two requests, in milliseconds.
 const REST_MILLIS: (u64, u64) = (40, 400);
 
-/// How soon a client asks again after a 503 or no answer. Tests beside the storm share the machine with its retries.
+/// The pause before a retry, after a 503 or no answer. Tests beside the storm share the machine with the
+/// retries.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// State that all clients of a storm share.
+/// The state shared by all clients of a storm.
 #[derive(Debug)]
 pub(super) struct Storm {
     stopwatch: Stopwatch,
@@ -31,7 +32,7 @@ pub(super) struct Storm {
     forgotten: Mutex<Option<Moment>>,
 }
 
-/// A client, its dice, and the pulse of its kind.
+/// A client with dice, and with the pulse of the client's kind.
 pub(super) struct Caller {
     pub(super) storm: Arc<Storm>,
     pub(super) pulse: Arc<Pulse>,
@@ -45,9 +46,9 @@ pub(super) struct Caller {
 pub(super) struct Reply {
     pub(super) answer: Answer,
     pub(super) asked: Asked,
-    /// The request was sent before, and the earlier request may have taken effect.
+    /// The request was sent before, and an earlier attempt may have taken effect.
     pub(super) is_repeated: bool,
-    /// An earlier request timed out and may still be under way.
+    /// An earlier attempt timed out and may still be in progress.
     pub(super) was_unanswered: bool,
 }
 
@@ -68,24 +69,24 @@ impl Storm {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Answers until now may be lost.
+    /// Notes that every answer so far may be lost.
     pub(super) fn forgets(&self) {
         *self.forgotten.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.now());
     }
 
-    /// The instant of the last loss, if there was one.
+    /// Returns the instant of the last loss, if any.
     pub(super) fn forgotten(&self) -> Option<Moment> {
         *self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whether an answer given at this instant may be lost.
+    /// Returns whether an answer given at this instant may be lost.
     pub(super) fn may_forget(&self, answered: Moment) -> bool {
         self.forgotten().is_some_and(|until| answered <= until)
     }
 }
 
 impl Caller {
-    /// Asks until the answer is no 503.
+    /// Sends a request, and retries until the answer is no 503.
     pub(super) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Reply {
         let (mut is_repeated, mut was_unanswered) = (false, false);
         loop {
@@ -109,12 +110,12 @@ impl Caller {
         tokio::time::sleep(Duration::from_millis(least + self.dice.below(most - least))).await;
     }
 
-    /// Draws how many heartbeats a session gets.
+    /// Draws the number of a session's heartbeats.
     pub(super) fn heartbeats(&mut self) -> u64 {
         if self.stays { u64::MAX } else { self.dice.below(HEARTBEATS_MAX) }
     }
 
-    /// Says whether a session that stays has stayed for long enough.
+    /// Returns whether a staying session may be released.
     pub(super) fn goes(&self) -> bool {
         self.stays && self.storm.is_over()
     }

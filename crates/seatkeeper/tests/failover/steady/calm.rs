@@ -1,4 +1,4 @@
-//! A storm that is over, held against the record.
+//! The end of a storm: compares the answers to its clients with the record.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::house::Client;
 use crate::support::books::{Books, Story};
 use crate::support::scene::License;
 
-/// A storm that is over, and the answers to its clients.
+/// A storm that is over, with the answers to its clients.
 pub(super) struct Calm {
     pub(super) storm: Arc<Storm>,
-    /// Sessions may have expired: their clients were pinned to a node.
+    /// Sessions may have expired, because their clients were pinned to a node.
     pub(super) may_expire: bool,
     pub(super) pools: Pools,
     pub(super) deeds: Vec<Deeds>,
@@ -27,17 +27,17 @@ pub(super) struct Record {
     pub(super) capacities: Books,
 }
 
-/// The sessions that clients were told of.
+/// The sessions known to clients.
 #[derive(Default)]
 struct Told<'d> {
     admitted: HashSet<&'d str>,
     contestable: HashSet<&'d str>,
-    /// The reason for which a session of a pool ends.
+    /// The expected reason for the end of a session, by pool.
     reasons: HashMap<&'d str, &'static str>,
 }
 
 impl Calm {
-    /// Fails the test unless the record tells the same as the clients.
+    /// Fails the test unless the record agrees with the clients.
     pub(super) fn is_on_record(&self, record: &Record) {
         self.is_within_limits(record);
         let told: usize =
@@ -93,9 +93,9 @@ impl Told<'_> {
         let is_known = self.admitted.contains(session);
         match story.reason() {
             Some(reason) if reason == given_back_as => false,
-            // A device whose claim was not answered claims again, and takes its own screen over.
+            // A device without an answer claims again, and supersedes its own session.
             Some("superseded") => is_known && !self.contestable.contains(session),
-            // A capacity whose claim was not answered stays for the next one.
+            // A capacity session without an answer stays, and the user's next claim finds it.
             None => is_known || !story.pool.contains('/'),
             Some(_) => true,
         }
@@ -104,7 +104,7 @@ impl Told<'_> {
 
 impl Record {
     fn of(&self, deeds: &Deeds) -> &Books {
-        // Only a capacity's pool has a user and a capacity in its name.
+        // Only a capacity's pool has a `/` in its name, between user and capacity.
         if deeds.pool.contains('/') { &self.capacities } else { &self.seats }
     }
 }
@@ -119,7 +119,7 @@ pub(super) async fn fill_background(admin: &Client, client: &Client, sessions: u
         let claims = (0..SESSIONS_EACH).map(async |machine| {
             let machine = format!("silent-{machine}");
             let answer = answered(async || client.acquire(&license.key, &machine).await).await;
-            // Asked again after a 503, it may find the seat that it took.
+            // A retry after a 503 may find the seat that the first attempt took.
             assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
         });
         futures_util::future::join_all(claims).await;

@@ -1,4 +1,4 @@
-//! A user of the storm who works on a capacity of its own.
+//! A user of the storm, working on a capacity of their own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,19 +11,19 @@ use super::deeds::Deeds;
 use crate::support::capacity::{Capacity, PATH};
 use crate::support::scene::text;
 
-/// A capacity, and the promises that its user saw broken.
+/// A capacity, and the broken promises seen by its user.
 pub(super) struct Work {
     pub(super) capacity: Capacity,
     broken: Mutex<Vec<String>>,
 }
 
-/// A user.
+/// A user of a capacity.
 pub(super) struct User {
     pub(super) work: Arc<Work>,
     pub(super) caller: Caller,
 }
 
-/// The session that the user was told of, and when.
+/// The user's session, with the time of its answer.
 struct Session {
     id: Arc<str>,
     path: String,
@@ -40,7 +40,7 @@ impl Work {
         assert!(broken.is_empty(), "{broken:#?}");
     }
 
-    /// Forgets all answers so far.
+    /// Forgets every earlier answer.
     pub(super) fn forget(&self) {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -51,7 +51,7 @@ impl Work {
 }
 
 impl User {
-    /// Takes, looks at and gives back the capacity until the storm is over.
+    /// Takes, reads and releases the capacity until the storm is over.
     pub(super) async fn play(mut self) -> Deeds {
         let mut deeds = Deeds::new(None, &self.work.capacity.pool(), "released");
         while !self.caller.storm.is_over() {
@@ -74,7 +74,8 @@ impl User {
         Session { path: format!("{PATH}/{id}"), id, answered: asked.answered }
     }
 
-    /// Says whether the session still lives. Looking takes the place of a heartbeat, which capacities have not.
+    /// Reads the session a few times, in place of heartbeats, which capacities do not have. Returns whether
+    /// the session is live.
     async fn look(&mut self, session: &Session) -> bool {
         for _ in 0..self.caller.heartbeats() {
             self.caller.rest().await;
@@ -97,7 +98,7 @@ impl User {
             self.caller.ask(Method::DELETE, &session.path, None).await;
         match answer.status {
             204 => deeds.released(&session.id, asked.answered),
-            // An answer that was lost may have done it.
+            // The first attempt may have released the session, with its answer lost.
             404 if is_repeated => {}
             status => self.missed(session, &format!("{status}: {:#}", answer.body)),
         }

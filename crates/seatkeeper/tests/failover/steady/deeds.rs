@@ -1,4 +1,4 @@
-//! The answers that one client of the storm was given, held against the record.
+//! The answers to a client of the storm, for the comparison with the record.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use seatkeeper_load::Moment;
 use super::caller::Storm;
 use crate::support::books::Books;
 
-/// The answers to one client of one pool.
+/// The answers to a client of a pool.
 #[derive(Debug)]
 pub(super) struct Deeds {
-    /// The holder's name on record; a device's there is a hash.
+    /// The holder's name in the record; `None` for a device, recorded as a hash.
     holder: Option<Arc<str>>,
     pub(super) pool: Arc<str>,
-    /// The reason on record of a session that was given back.
+    /// The recorded reason for the end of a released session.
     pub(super) given_back_as: &'static str,
     pub(super) admitted: Vec<(Arc<str>, Moment)>,
     released: Vec<(Arc<str>, Moment)>,
-    /// Sessions that an earlier request of the same client, late as it was, may have superseded.
+    /// Sessions that may have been superseded by a late request of the client.
     pub(super) contestable: HashSet<Arc<str>>,
 }
 
@@ -36,8 +36,8 @@ impl Deeds {
         self.released.push((Arc::clone(session), answered));
     }
 
-    /// Fails the test unless all that was answered, and that `storm` may not have forgotten, is on record. Returns how
-    /// many admissions are.
+    /// Fails the test unless every answer is in the record, except answers that `storm` may have forgotten.
+    /// Returns the number of recorded admissions.
     pub(super) fn are_on_record(&self, books: &Books, storm: &Storm) -> usize {
         let lasting = |answers: &Vec<(Arc<str>, Moment)>| {
             let lasting = answers.iter().filter(|(_, answered)| !storm.may_forget(*answered));

@@ -1,4 +1,4 @@
-//! A device of the storm, and all that the devices of a subscriber saw.
+//! A device of the storm, and the observations of a subscriber's devices.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::house::{Client, House};
 
 pub(super) const PATH: &str = "/api/v1/devices/sessions";
 
-/// The latest that a claim without an answer, which a frozen node has in its hands, supersedes a later one.
+/// The longest delay after which an unanswered claim, held up in a frozen node, may supersede a later claim.
 const LATE_CLAIM_MAX: Duration = Duration::from_secs(60);
 
-/// A subscriber, and what its devices saw. Its plan denies and evicts nobody.
+/// A subscriber, and the observations of their devices. The plan denies and never evicts.
 pub(super) struct Screens {
     pub(super) user: String,
     pub(super) limit: u32,
@@ -25,7 +25,7 @@ pub(super) struct Screens {
     witness: Mutex<Witness>,
 }
 
-/// A device.
+/// A device of a subscriber.
 pub(super) struct Device {
     pub(super) name: Arc<str>,
     pub(super) screens: Arc<Screens>,
@@ -49,7 +49,7 @@ impl Screens {
         assert_eq!(violations.count(), 0, "{told:#?}");
     }
 
-    /// Forgets all answers so far.
+    /// Forgets every earlier answer.
     pub(super) fn forget(&self) {
         *self.witness() = Witness::new(self.user.as_str());
     }
@@ -59,14 +59,14 @@ impl Screens {
     }
 }
 
-/// Makes a plan or a subscription. After a 503 the first request may have made it.
+/// Creates a plan or a subscription. A retry after a 503 may find it created.
 async fn make(admin: &Client, path: &str, ask: serde_json::Value) {
     let made = answered(async || admin.post(path, ask.clone()).await).await;
     assert!([201, 409].contains(&made.status), "{:#}", made.body);
 }
 
 impl Device {
-    /// Takes, keeps and gives back a screen until the storm is over.
+    /// Takes, keeps and releases a screen until the storm is over.
     pub(super) async fn play(mut self) -> Deeds {
         let mut deeds = Deeds::new(None, &self.screens.user, "revoked");
         while !self.caller.storm.is_over() {
@@ -106,7 +106,7 @@ impl Device {
         }
     }
 
-    /// Says whether the session still lives.
+    /// Renews the session a few times. Returns whether the session is live.
     async fn keep(&mut self, grant: &Grant, deeds: &Deeds) -> bool {
         let (session, seconds) = (&grant.session_id, grant.expires_in_seconds);
         for _ in 0..self.caller.heartbeats() {
@@ -147,7 +147,7 @@ impl Device {
                 self.screens.witness().ended(session, asked);
                 deeds.released(session, asked.answered);
             }
-            // An answer that was lost may have done it.
+            // The first attempt may have released the session, with its answer lost.
             404 if is_repeated || deeds.contestable.contains(session) => {
                 self.screens.witness().over(session, None, asked);
             }

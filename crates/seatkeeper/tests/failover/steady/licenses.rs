@@ -1,4 +1,4 @@
-//! A machine of the storm, and all that the machines of a license saw.
+//! A machine of the storm, and the observations of a license's machines.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,13 +10,13 @@ use super::caller::{Caller, Reply};
 use super::deeds::Deeds;
 use crate::support::scene::License;
 
-/// A license, and what its machines saw.
+/// A license, and the observations of its machines.
 pub(super) struct Pool {
     pub(super) license: License,
     checker: Mutex<Checker>,
 }
 
-/// A machine.
+/// A machine that uses a license.
 pub(super) struct Machine {
     pub(super) name: Arc<str>,
     pub(super) pool: Arc<Pool>,
@@ -35,7 +35,7 @@ impl Pool {
         assert_eq!(checker.violations().count(), 0, "{told:#?}");
     }
 
-    /// Forgets all answers so far.
+    /// Forgets every earlier answer.
     pub(super) fn forget(&self) {
         self.checker().forget_all();
     }
@@ -46,7 +46,7 @@ impl Pool {
 }
 
 impl Machine {
-    /// Takes, keeps and gives back a seat until the storm is over.
+    /// Takes, keeps and releases a seat until the storm is over.
     pub(super) async fn play(mut self) -> Deeds {
         let mut deeds = Deeds::new(Some(Arc::clone(&self.name)), &self.pool.license.id, "released");
         while !self.caller.storm.is_over() {
@@ -84,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// Says whether the session still lives.
+    /// Renews the session a few times. Returns whether the session is live.
     async fn keep(&mut self, session: &Arc<str>) -> bool {
         for _ in 0..self.caller.heartbeats() {
             self.caller.rest().await;
@@ -117,7 +117,7 @@ impl Machine {
         let Reply { answer, asked, is_repeated, .. } = self.caller.ask(Method::DELETE, &path, None).await;
         match answer.status {
             204 => deeds.released(session, asked.answered),
-            // An answer that was lost may have done it.
+            // The first attempt may have released the session, with its answer lost.
             404 if is_repeated => {}
             404 => self.pool.checker().release_missed(session, until, asked),
             status => panic!("{} gave back and was told {status}: {:#}", self.name, answer.body),

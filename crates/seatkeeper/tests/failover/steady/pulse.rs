@@ -1,16 +1,16 @@
-//! The instants at which a kind was served.
+//! The instants at which a kind of pool was served.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// All instants at which an admission, and at which a heartbeat, of one kind was answered with success.
+/// The instants of every served admission, and of every served heartbeat, of a kind of pool.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     admissions: Mutex<Vec<Instant>>,
     heartbeats: Mutex<Vec<Instant>>,
 }
 
-/// The longest times without a served admission, and without a served heartbeat.
+/// The longest time without a served admission, and without a served heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps {
     pub(crate) admissions: Duration,
@@ -26,7 +26,7 @@ impl Pulse {
         push_now(&self.heartbeats);
     }
 
-    /// How many admissions and heartbeats were served so far.
+    /// Returns the number of admissions and heartbeats served so far.
     pub(super) fn counts(&self) -> [u64; 2] {
         [&self.admissions, &self.heartbeats].map(|served| lock(served).len() as u64)
     }
@@ -39,7 +39,7 @@ impl Pulse {
 }
 
 fn push_now(served: &Mutex<Vec<Instant>>) {
-    // Under the lock, so that the instants are in order.
+    // The lock keeps the instants in order.
     let mut served = lock(served);
     served.push(Instant::now());
 }
@@ -48,7 +48,7 @@ fn lock(served: &Mutex<Vec<Instant>>) -> std::sync::MutexGuard<'_, Vec<Instant>>
     served.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The longest time between `from` and `to` in which nothing was served. `served` is in order.
+/// Returns the longest time without service between `from` and `to`. `served` is in order.
 fn longest_gap(served: &[Instant], from: Instant, to: Instant) -> Duration {
     let within = served.iter().copied().filter(|at| (from..to).contains(at));
     let (mut last, mut longest) = (from, Duration::ZERO);
