@@ -148,7 +148,7 @@ pub(super) fn pool_of(seed: u64, round: u32, pools: usize) -> usize {
     StdRng::seed_from_u64(mixed(seed, u64::from(round))).random_range(0..pools)
 }
 
-/// Returns the index of the change made in a round, and the number of turns before it; `None` in most rounds
+/// Returns the index of the change made in a round, and the number of turns before it; `None` for a round
 /// without a change.
 pub(super) fn change_of(seed: u64, round: u32, changes: usize) -> Option<(usize, u32)> {
     let mut random = StdRng::seed_from_u64(mixed(!seed, u64::from(round)));
