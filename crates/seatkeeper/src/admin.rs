@@ -1,4 +1,4 @@
-//! The admin API as the commands use it.
+//! Access to a server's admin API for the commands: paths, client and token. The path of a new API goes here.
 
 use std::time::Duration;
 
@@ -9,52 +9,53 @@ use crate::api_client::{self, ApiClient};
 use crate::args::ServerArgs;
 use crate::settings;
 
-/// Licenses.
+/// The path of licenses.
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
-/// Plans.
+/// The path of plans.
 pub(crate) const PLANS: &str = "/api/v1/admin/plans";
-/// Subscriptions.
+/// The path of subscriptions.
 pub(crate) const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";
-/// Sessions of every pool.
+/// The path of sessions of every pool.
 pub(crate) const SESSIONS: &str = "/api/v1/admin/sessions";
-/// Windows in which capacities were metered.
+/// The path of the windows of metered usage.
 pub(crate) const USAGE: &str = "/api/v1/admin/usage";
-/// Batches of usage records.
+/// The path of batches of usage records.
 pub(crate) const USAGE_BATCHES: &str = "/api/v1/admin/usage/batches";
-/// What was held, recorded and delivered.
+/// The path of the comparison of held, recorded and delivered usage.
 pub(crate) const USAGE_RECONCILIATION: &str = "/api/v1/admin/usage/reconciliation";
-/// The audit log.
+/// The path of the audit log.
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 
-/// The server's jobs.
+/// The path of the server's jobs.
 pub(crate) const JOBS: &str = "/api/v1/admin/jobs";
 
-/// How long a token lives that is signed for one command.
+/// The lifetime of a token signed for a single command.
 const TOKEN_TTL: Duration = Duration::from_secs(60);
 
-/// Who the record says it was, if the command signed its own token.
+/// The user in a token signed by a command, as shown in the audit log.
 const TOKEN_USER: &str = "seatkeeper-cli";
 
-/// Why there is no way to a server's admin API.
+/// The reason why the admin API cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// No settings, hence no key.
+    /// The settings cannot be loaded, so no key is known.
     #[error(transparent)]
     Settings(#[from] settings::Error),
-    /// No token was given, and none can be signed.
+    /// No token was given, and no token can be signed.
     #[error("no token: give --token, or --data-dir with the data directory of the server")]
     NoToken(#[source] MintError),
-    /// No client.
+    /// The client cannot be made.
     #[error(transparent)]
     Client(#[from] api_client::Error),
 }
 
-/// A client of the admin API. Without a token one is signed with the key in the data directory.
+/// Returns a client of the admin API. Without a token, the key in the data directory signs one.
 pub(crate) fn connect(args: &ServerArgs) -> Result<ApiClient, Error> {
     Ok(ApiClient::new(&args.server, token(args, "admin", TOKEN_TTL)?, args.ca_file.as_deref())?)
 }
 
-/// The token that was given, or one with these scopes for `ttl` that the key in the data directory signs.
+/// Returns the given token. Without a token, signs one with these scopes for `ttl`, by the key in the data
+/// directory.
 pub(crate) fn token(args: &ServerArgs, scopes: &str, ttl: Duration) -> Result<String, Error> {
     if let Some(token) = &args.token {
         return Ok(token.clone());
@@ -69,7 +70,7 @@ pub(crate) fn token(args: &ServerArgs, scopes: &str, ttl: Duration) -> Result<St
     mint(&settings, &request).map_err(Error::NoToken)
 }
 
-/// A license, as far as tables show it.
+/// A license, with the fields for tables.
 #[derive(Debug, Deserialize)]
 pub(crate) struct License {
     pub license_id: String,

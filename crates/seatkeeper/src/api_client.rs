@@ -1,4 +1,5 @@
-//! Calls of a server's HTTP API, with a token.
+//! A client of a server's HTTP API with a bearer token, for the commands. Every refusal of the server becomes
+//! [`Error::Refused`] with the server's own words.
 
 mod events;
 
@@ -13,13 +14,13 @@ use serde_json::Value;
 
 pub(crate) use events::Events;
 
-/// How long one call may take: longer than a server's own limit, so that its word comes first.
+/// Timeout of a call. Longer than the server's own timeout, so that the server's answer comes first.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many items are asked for at once.
+/// The number of items requested with each page.
 const PAGE_ITEMS_MAX: u32 = 100;
 
-/// A server, and a token that it believes.
+/// A server, with a bearer token for it.
 #[derive(Debug)]
 pub(crate) struct ApiClient {
     base: Url,
@@ -27,25 +28,25 @@ pub(crate) struct ApiClient {
     http: reqwest::Client,
 }
 
-/// Why a call has no good answer.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The address is none.
+    /// The given address is not a URL of a server.
     #[error("{url} is not the address of a server: want http://HOST:PORT or https://HOST:PORT")]
     Address { url: String },
-    /// Nobody answered, or not to the end.
+    /// No complete answer came.
     #[error("no answer from {url}")]
     NoAnswer { url: Url, source: reqwest::Error },
-    /// The server said no.
+    /// The server refused the call.
     #[error("{0}")]
     Refused(Box<Problem>),
-    /// The server said what this command does not understand.
+    /// The server's answer does not have the expected form.
     #[error("{url} answered something else than expected")]
     Strange { url: Url, source: serde_json::Error },
-    /// The certificates that vouch for the server cannot be read.
+    /// The CA certificates for the server cannot be read.
     #[error("{} cannot be read", path.display())]
     CaFile { path: PathBuf, source: io::Error },
-    /// No client could be made.
+    /// The HTTP client cannot be made.
     #[error("no HTTP client could be made")]
     Client(#[source] reqwest::Error),
 }
@@ -60,7 +61,7 @@ pub(crate) struct Problem {
     pub errors: Vec<FieldError>,
 }
 
-/// What is wrong with one field of a request.
+/// The fault of a field in a request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct FieldError {
     pub field: String,
@@ -80,24 +81,25 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Some items of a longer list.
+/// A cursor page of a longer list.
 #[derive(Debug, Deserialize)]
 struct Page {
     items: Vec<Value>,
     next_cursor: Option<String>,
 }
 
-/// The items of a list up to a bound.
+/// The first items of a list.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    /// The items, as the server told them.
+    /// The items as JSON from the server.
     pub items: Vec<Value>,
-    /// Whether the server has more.
+    /// The server has more items.
     pub more: bool,
 }
 
 impl ApiClient {
-    /// A client of the server at `base`, for whose certificate those in the file vouch, or those that the system trusts.
+    /// Returns a client of the server at `base`. `ca_file` has the trusted CA certificates; without it, the
+    /// system's are trusted.
     pub(crate) fn new(base: &str, token: String, ca_file: Option<&Path>) -> Result<Self, Error> {
         let mut http = reqwest::Client::builder().timeout(CALL_TIMEOUT);
         if let Some(path) = ca_file {
@@ -114,12 +116,12 @@ impl ApiClient {
         Ok(Self { base, token, http })
     }
 
-    /// The answer to a `GET`.
+    /// Sends a `GET` and returns the answer.
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Error> {
         self.get_with(path, &[]).await
     }
 
-    /// The answer to a `GET` with a query.
+    /// Sends a `GET` with a query and returns the answer.
     pub(crate) async fn get_with(
         &self,
         path: &str,
@@ -128,7 +130,7 @@ impl ApiClient {
         self.call(Method::GET, self.url(path, query)?, None).await
     }
 
-    /// The items of a list, page after page, at most `max`, which is at least 1.
+    /// Reads a list by cursor pages, up to `max` items. `max` is at least 1.
     pub(crate) async fn list(
         &self,
         path: &str,
@@ -155,22 +157,22 @@ impl ApiClient {
         }
     }
 
-    /// The answer to a `POST`.
+    /// Sends a `POST` and returns the answer.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Result<Value, Error> {
         self.call(Method::POST, self.url(path, &[])?, Some(body)).await
     }
 
-    /// The answer to a `PUT`.
+    /// Sends a `PUT` and returns the answer.
     pub(crate) async fn put(&self, path: &str, body: Value) -> Result<Value, Error> {
         self.call(Method::PUT, self.url(path, &[])?, Some(body)).await
     }
 
-    /// The answer to a `PATCH`.
+    /// Sends a `PATCH` and returns the answer.
     pub(crate) async fn patch(&self, path: &str, body: Option<Value>) -> Result<Value, Error> {
         self.call(Method::PATCH, self.url(path, &[])?, body).await
     }
 
-    /// The answer to a `DELETE`; null where the server has nothing to say.
+    /// Sends a `DELETE` and returns the answer; null for an empty answer.
     pub(crate) async fn delete(
         &self,
         path: &str,
@@ -192,7 +194,7 @@ impl ApiClient {
         Ok(Events::new(url, answer))
     }
 
-    /// What an answer of `path` says, in the type it is expected to have.
+    /// Parses an answer of `path` as a `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self, path: &str, answer: Value) -> Result<T, Error> {
         understood(&self.url(path, &[])?, answer)
     }
@@ -229,7 +231,8 @@ fn understood<T: DeserializeOwned>(url: &Url, answer: Value) -> Result<T, Error>
     serde_json::from_value(answer).map_err(|source| Error::Strange { url: url.clone(), source })
 }
 
-/// What a refusal says; also of a server in between, which may not speak in problems.
+/// Returns the problem in a refusal. An intermediary may refuse without a problem document: the title is then
+/// the status text.
 fn problem_of(status: StatusCode, body: &[u8]) -> Problem {
     let told: Problem = serde_json::from_slice(body).unwrap_or_default();
     let title = if told.title.is_empty() {

@@ -1,4 +1,4 @@
-//! Arguments that several commands share.
+//! Arguments shared by several commands.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::settings::{Flag, Sources, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_URL, variables};
 
-/// The settings file, and the settings that have a flag.
+/// The settings file, and the settings with a flag.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SettingsArgs {
     /// Read settings from this TOML file
@@ -28,16 +28,17 @@ pub(crate) struct SettingsArgs {
     pub ledger: Option<LedgerFlag>,
 }
 
-/// The place of the ledger.
+/// The location of the ledger.
 #[derive(Clone, Debug)]
 pub(crate) enum LedgerFlag {
-    /// In this directory.
+    /// A data directory.
     Directory(String),
-    /// In this database.
+    /// A PostgreSQL database.
     Postgres(String),
 }
 
-/// Anything that is no directory is checked with the settings, where a wrong URL is not repeated: it may hold a password.
+/// Parses the flag `--ledger`. Only `sqlite:DIR` is recognised here. Any other text is checked with the
+/// settings, whose errors do not repeat a wrong URL: the URL may contain a password.
 fn ledger_flag(url: &str) -> Result<LedgerFlag, Infallible> {
     Ok(match url.strip_prefix("sqlite:") {
         Some(dir) if !dir.is_empty() => LedgerFlag::Directory(dir.to_owned()),
@@ -46,7 +47,7 @@ fn ledger_flag(url: &str) -> Result<LedgerFlag, Infallible> {
 }
 
 impl SettingsArgs {
-    /// These arguments, above the environment and the file.
+    /// Returns the sources of settings: the arguments above the environment and the file.
     pub(crate) fn sources(&self) -> Sources {
         let (ledger_key, ledger) = match &self.ledger {
             Some(LedgerFlag::Directory(dir)) => ("ledger.data_dir", Some(dir)),
@@ -70,7 +71,7 @@ impl SettingsArgs {
     }
 }
 
-/// The data directory, without other settings.
+/// The arguments of a command that needs only the data directory.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DataDirArgs {
     /// Read settings from this TOML file
@@ -82,14 +83,14 @@ pub(crate) struct DataDirArgs {
 }
 
 impl DataDirArgs {
-    /// These arguments, above the environment and the file.
+    /// Returns the sources of settings: the arguments above the environment and the file.
     pub(crate) fn sources(&self) -> Sources {
         let Self { config, data_dir } = self.clone();
         SettingsArgs { config, data_dir, ..SettingsArgs::default() }.sources()
     }
 }
 
-/// The ledger, without other settings.
+/// The arguments of a command that needs only the ledger.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LedgerArgs {
     #[command(flatten)]
@@ -100,26 +101,26 @@ pub(crate) struct LedgerArgs {
 }
 
 impl LedgerArgs {
-    /// These arguments, above the environment and the file.
+    /// Returns the sources of settings: the arguments above the environment and the file.
     pub(crate) fn sources(&self) -> Sources {
         let DataDirArgs { config, data_dir } = self.data.clone();
         SettingsArgs { config, data_dir, ledger: self.ledger.clone(), ..SettingsArgs::default() }.sources()
     }
 }
 
-/// The server, the caller's token, and the form of the output.
+/// The server, the caller's token, and the output format.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerArgs {
     /// The server to ask
     #[arg(long, value_name = "URL", env = VARIABLE_URL, default_value = "http://127.0.0.1:8080")]
     pub server: String,
-    /// The certificates, in PEM, that vouch for an https server's; without it, those that the system trusts
+    /// The trusted CA certificates of an https server, as PEM; by default those of the system
     #[arg(long, value_name = "FILE", env = VARIABLE_CA_FILE)]
     pub ca_file: Option<PathBuf>,
-    /// An admin's token; without one, the key in the data directory signs one for a minute
+    /// An admin's token; by default the key in the data directory signs a token for a minute
     #[arg(long, value_name = "JWT", env = VARIABLE_TOKEN, hide_env_values = true)]
     pub token: Option<String>,
-    /// The tenant of the token that the key in the data directory signs
+    /// The tenant of a token signed by the key in the data directory
     #[arg(long, value_name = "TENANT", default_value = "default")]
     pub tenant: String,
     #[command(flatten)]

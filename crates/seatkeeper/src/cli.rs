@@ -1,4 +1,5 @@
-//! The command line: its commands, and the dispatch to each.
+//! The command line: its commands, and the dispatch to each. A new command is a file in `commands`, a variant
+//! of [`Command`] and an arm of [`dispatch`].
 
 use std::process::ExitCode;
 
@@ -10,8 +11,8 @@ use crate::commands::{
     subscription, token, usage,
 };
 
-/// Hands out a limited number of seats, keeps them alive with heartbeats, takes back those of the
-/// silent, and can prove who held what.
+/// Hands out a limited number of seats, keeps seats alive by heartbeats, frees the seats of silent holders,
+/// and can prove who held what.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -51,15 +52,15 @@ pub(crate) enum Command {
     /// See periodic work, and run it at once
     #[command(subcommand)]
     Jobs(jobs::JobsCommand),
-    /// What capacities were used, and what became of it at the sink
+    /// Show the use of capacities, and its delivery to the sink
     #[command(subcommand)]
     Usage(usage::UsageCommand),
-    /// Set right what servers cannot set right by themselves
+    /// Repair a state that servers cannot repair by themselves
     #[command(subcommand)]
     Repair(repair::RepairCommand),
-    /// The whole story in a terminal, on a server of its own
+    /// Tell the whole story in a terminal, on a private server
     Demo(demo::DemoArgs),
-    /// Load a server, and check as it goes that no license is ever above its seats
+    /// Load a server, and check meanwhile that no license is ever above its seats
     Bench(bench::BenchArgs),
     /// Run a command while holding a seat of a license
     Run(run::RunArgs),
@@ -68,7 +69,7 @@ pub(crate) enum Command {
     Exec(run::ExecArgs),
 }
 
-/// Runs one command to its end.
+/// Runs a command to its end, and returns the exit code of the process.
 pub(crate) async fn dispatch(cli: Cli) -> Result<ExitCode, Error> {
     match cli.command {
         Command::Serve(args) => serve::run(&args).await,

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, a file for each.
 
 pub(crate) mod audit;
 pub(crate) mod bench;

@@ -1,13 +1,13 @@
-//! Durations as people type them: `90s`, `5m`, `1h`, `30d`.
+//! Durations typed by people: `90s`, `5m`, `1h`, `30d`.
 
 use std::time::Duration;
 
-/// A text that is no duration.
+/// The error of a text that is not a duration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("want a whole number and a unit: 90s, 5m, 1h or 30d")]
 pub(crate) struct NotADuration;
 
-/// Reads a whole number and a unit of s, m, h or d.
+/// Parses a whole number and a unit: s, m, h or d.
 pub(crate) fn parse(text: &str) -> Result<Duration, NotADuration> {
     let unit = text.chars().next_back().ok_or(NotADuration)?;
     let seconds_each: u64 = match unit {

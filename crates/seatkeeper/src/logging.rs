@@ -1,5 +1,5 @@
-//! Logs go to the standard error output: text on a terminal, JSON otherwise, or as the settings say. Traces go to a
-//! collector, if there is one.
+//! Logs and traces of the process. Logs go to stderr: text on a terminal, JSON otherwise, unless the settings
+//! choose a format. Traces go to a collector, if configured.
 
 use std::io::{self, IsTerminal};
 
@@ -11,21 +11,21 @@ use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 use crate::traces::{self, Traces};
 
-/// Why nothing can be logged as the settings say.
+/// The reason why logging cannot be started with these settings.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The level says nothing that can be followed.
+    /// The level is not a valid filter.
     #[error("log.level = {level}: want error, warn, info, debug, trace, or a list of target=level")]
     NotALevel {
-        /// What it says.
+        /// The given level.
         level: String,
     },
-    /// Nothing can be sent to the collector.
+    /// Spans cannot be sent to the collector.
     #[error("traces cannot be sent")]
     Traces(#[from] traces::Unfit),
 }
 
-/// Starts logging, once in a process. Traces that are not sent yet go when what is returned is told to.
+/// Starts logging, once in a process. [`Traces::finish`] on the result sends the last spans.
 pub(crate) fn start(settings: &Settings) -> Result<Option<Traces>, Error> {
     let lines = lines(&settings.log)?;
     let traces = Traces::start(&settings.tracing)?;
@@ -42,13 +42,13 @@ fn lines(settings: &LogSettings) -> Result<Layer, Error> {
     Ok(if is_text(settings.format) {
         lines.with_filter(filter).boxed()
     } else {
-        // A line is of one request at most: a list of spans would say the same again.
+        // A line belongs to at most one request, so a list of spans would repeat the fields.
         lines.json().flatten_event(true).with_span_list(false).with_filter(filter).boxed()
     })
 }
 
-/// The library takes a word that is no level for the name of a target, then logs nothing else, and takes
-/// no word at all for a level.
+/// Parses a filter strictly. The library takes an unknown word for a target and silences everything else, and
+/// takes an empty part for a level.
 fn filter(level: &str) -> Option<EnvFilter> {
     let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
     let known = |part: &str| part.contains('=') || is_level(part);

@@ -1,4 +1,4 @@
-//! The command `seatkeeper`: the server, and what drives it from a terminal.
+//! The program `seatkeeper`: the server, and the commands that manage it from a terminal.
 
 mod admin;
 mod api_client;
@@ -30,7 +30,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Only a server wants all cores; a load generator beside it should leave them alone.
+/// Returns the runtime of a command. Only the server uses all cores: a load generator next to it must leave
+/// cores free.
 fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = match command {
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),

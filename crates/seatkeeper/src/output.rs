@@ -1,4 +1,4 @@
-//! What the command prints: lines and tables for people, JSON for programs.
+//! The output of commands: lines and tables for people, JSON for programs.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api_client::Listed;
 
-/// Prints one line.
+/// Prints a line.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
@@ -19,7 +19,7 @@ pub(crate) fn json(value: &Value) -> io::Result<()> {
     line(format_args!("{value:#}"))
 }
 
-/// Prints a list: as JSON, or by `print_table` with a note if the server has more.
+/// Prints a list as JSON, or by `print_table` with a note if the server has more items.
 pub(crate) fn listed<E: From<io::Error>>(
     listed: Listed,
     as_json: bool,
@@ -36,7 +36,7 @@ pub(crate) fn listed<E: From<io::Error>>(
     Ok(())
 }
 
-/// Prints a table: plain columns, so that it reads the same in a terminal, a file and a transcript.
+/// Prints a table of plain columns, identical in a terminal, a file and a transcript.
 pub(crate) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -49,7 +49,7 @@ pub(crate) fn table<const N: usize>(
     print_flush_left(table)
 }
 
-/// Prints one thing: a name and a value a line.
+/// Prints an entry: a line for each name and value.
 pub(crate) fn pairs<'n>(pairs: impl IntoIterator<Item = (&'n str, String)>) -> io::Result<()> {
     let mut table = plain();
     for (name, value) in pairs {
@@ -71,17 +71,17 @@ fn print_flush_left(mut table: Table) -> io::Result<()> {
     line(table.trim_fmt())
 }
 
-/// A time as RFC 3339.
+/// Returns a time in RFC 3339.
 pub(crate) fn date(time: RegistryTime) -> String {
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let date = chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default();
     date.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// What stands in a table where there is no value.
+/// The cell of a missing value.
 const NONE: &str = "-";
 
-/// A value that may be missing, as a cell.
+/// Returns the cell of an optional value.
 pub(crate) fn cell<T: Display>(value: Option<T>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
 }

@@ -1,7 +1,7 @@
-//! Where settings come from: a TOML file, then `SEATKEEPER_…` variables, then flags; the later wins.
+//! The sources of settings: a TOML file, then `SEATKEEPER_…` variables, then flags. A later source wins.
 //!
-//! What the settings are, and what they may be, is said by [`Settings`] alone. Here each source is read
-//! by itself first, so that an error can name the file, the variable or the flag that it came from.
+//! [`Settings`] alone defines settings and their valid values. This module first checks each source
+//! separately, so that an error can name the file, the variable or the flag.
 
 mod kubernetes;
 
@@ -15,41 +15,40 @@ use seatkeeper_ledger::Location;
 use seatkeeper_server::{FileFault, Misfit, Settings};
 
 type Builder = ConfigBuilder<DefaultState>;
-// Boxed, for it is many times larger than any settings that are right.
+// Boxed, because the error is many times larger than valid settings.
 type Wrong = Box<ConfigError>;
 
-/// The beginning of the name of every variable that is a setting: `SEATKEEPER_SERVER_LISTEN` is
-/// `listen` of the section `[server]`.
+/// The prefix of every variable for a setting: `SEATKEEPER_SERVER_LISTEN` is `listen` in section `[server]`.
 const VARIABLE_PREFIX: &str = "SEATKEEPER_";
 
-/// Variables that address a server instead of configuring one; the command's arguments read them.
+/// The variable with a server's address. The command's arguments read it; it configures no server.
 pub(crate) const VARIABLE_URL: &str = "SEATKEEPER_URL";
-/// The file of the certificates that vouch for that server's.
+/// The variable with the file of trusted CA certificates for the addressed server.
 pub(crate) const VARIABLE_CA_FILE: &str = "SEATKEEPER_CA_FILE";
-/// The token that the admin commands show.
+/// The variable with the token of admin commands.
 pub(crate) const VARIABLE_TOKEN: &str = "SEATKEEPER_TOKEN";
-/// The session of the first license, which `run` sets for its command.
+/// The variable with the session of the first license, set by `run` for its command.
 pub(crate) const VARIABLE_SESSION_ID: &str = "SEATKEEPER_SESSION_ID";
-/// The first license, which `run` sets for its command.
+/// The variable with the id of the first license, set by `run` for its command.
 pub(crate) const VARIABLE_LICENSE_ID: &str = "SEATKEEPER_LICENSE_ID";
 
-/// Variables with the prefix that are no settings.
+/// Variables with the prefix that are not settings.
 const NO_SETTINGS: [&str; 5] =
     [VARIABLE_URL, VARIABLE_CA_FILE, VARIABLE_TOKEN, VARIABLE_SESSION_ID, VARIABLE_LICENSE_ID];
 
-/// All that settings are made from.
+/// The sources of settings.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// A TOML file.
+    /// The path of a TOML file.
     pub file: Option<PathBuf>,
-    /// The environment, or what stands for it in a test. Names without the prefix are not looked at.
+    /// The environment, or a test's substitute. Names without the prefix are ignored.
     pub variables: Vec<(String, String)>,
-    /// What was said on the command line.
+    /// The flags on the command line.
     pub flags: Vec<Flag>,
 }
 
 impl Sources {
-    /// Returns the names of the variables that Kubernetes set for a Service, and that are no settings.
+    /// Returns the names of variables set by Kubernetes for a Service, which are not settings.
     pub(crate) fn service_variables(&self) -> impl Iterator<Item = &str> {
         let variables = self.variables.iter().filter(|(name, value)| {
             name.starts_with(VARIABLE_PREFIX) && kubernetes::is_service_variable(name, value)
@@ -58,18 +57,18 @@ impl Sources {
     }
 }
 
-/// A flag that stands for one setting.
+/// A flag for a setting.
 #[derive(Clone, Debug)]
 pub(crate) struct Flag {
-    /// As it is typed: `--listen`.
+    /// The flag as typed: `--listen`.
     pub name: &'static str,
     /// The setting: `server.listen`.
     pub key: &'static str,
-    /// What was typed after it.
+    /// The value as typed.
     pub value: String,
 }
 
-/// Why there are no settings.
+/// The reason why settings cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The file cannot be read.
@@ -78,27 +77,27 @@ pub(crate) enum Error {
     /// The file is not TOML.
     #[error("the settings in {} are no TOML: line {line}: {message}", path.display())]
     NotToml { path: PathBuf, line: usize, message: String },
-    /// The file holds what is no setting.
+    /// The file has an unknown or invalid setting.
     #[error("the settings in {} are wrong", path.display())]
     File { path: PathBuf, source: Wrong },
-    /// A variable is no setting, or its value cannot be one.
+    /// A variable names no setting, or its value is invalid.
     #[error("the variable {name} is wrong")]
     Variable { name: String, source: Wrong },
-    /// A flag's value cannot be one.
+    /// The value of a flag is invalid.
     #[error("the flag {name} is wrong")]
     Flag { name: &'static str, source: Wrong },
-    /// Each source is right by itself, but not all of them together.
+    /// Each source is valid alone, but the sources are not valid together.
     #[error("the settings are wrong")]
     Together(#[source] Wrong),
-    /// A value has the right type, but cannot be.
+    /// A value has the right type, but is not allowed.
     #[error("a setting is wrong")]
     Misfit(#[source] Misfit),
-    /// A file that a setting names is not what it should be.
+    /// A file named by a setting is invalid.
     #[error("a file that a setting names is wrong")]
     NamedFile(#[source] FileFault),
 }
 
-/// Puts the settings together.
+/// Loads the settings from all sources, and checks them.
 pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
     let (all, wrong) = gather(sources);
     if let Some(first) = wrong.into_iter().next() {
@@ -109,7 +108,7 @@ pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
     Ok(settings)
 }
 
-/// All that is wrong with the settings, files that they name included.
+/// Returns every fault of the settings and of the files named by them.
 pub(crate) fn faults(sources: &Sources) -> Vec<Error> {
     let (all, wrong) = gather(sources);
     if !wrong.is_empty() {
@@ -124,7 +123,7 @@ pub(crate) fn faults(sources: &Sources) -> Vec<Error> {
     }
 }
 
-/// Reads each source by itself, and says of each what is wrong with it.
+/// Reads and checks each source separately, and returns the faults.
 fn gather(sources: &Sources) -> (Builder, Vec<Error>) {
     let (mut all, mut wrong) = (Config::builder(), Vec::new());
     if let Some(path) = &sources.file {
@@ -152,20 +151,20 @@ fn gather(sources: &Sources) -> (Builder, Vec<Error>) {
     (all, wrong)
 }
 
-/// Where the ledger is that these sources name.
+/// Returns the location of the ledger, by these sources.
 pub(crate) fn ledger(sources: &Sources) -> Result<Location, Error> {
     load(sources)?.ledger.location().map_err(Error::Misfit)
 }
 
-/// The process's environment, as [`Sources`] takes it. What is not Unicode cannot name a setting.
+/// Returns the environment in the form of [`Sources`]. A variable that is not Unicode cannot name a setting.
 pub(crate) fn variables(environment: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
     environment
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// A file of settings that are right by themselves. What is not TOML is told by its line alone, for a line may hold a
-/// secret.
+/// Reads and checks a settings file alone. An error of TOML syntax gives only the line number, because the
+/// line may contain a secret.
 fn read_file(path: &Path) -> Result<File<FileSourceString, FileFormat>, Error> {
     let path = path.to_owned();
     let text = match std::fs::read_to_string(&path) {
@@ -184,7 +183,7 @@ fn read_file(path: &Path) -> Result<File<FileSourceString, FileFormat>, Error> {
     }
 }
 
-/// Tries one setting on top of the defaults.
+/// Checks one setting on top of the defaults.
 fn check_one<'a>(key: &str, value: &'a str) -> Result<(String, &'a str), Wrong> {
     settings_of(Config::builder().set_override(key, value)?)?;
     Ok((key.to_owned(), value))
@@ -194,7 +193,8 @@ fn settings_of(builder: Builder) -> Result<Settings, Wrong> {
     Ok(builder.build()?.try_deserialize()?)
 }
 
-/// `SEATKEEPER_SERVER_LISTEN` → `server.listen`. No section has an underscore in its name.
+/// Returns the key of a variable's setting: `SEATKEEPER_SERVER_LISTEN` → `server.listen`. Names of sections
+/// have no underscore.
 fn key_of(variable: &str, value: &str) -> Option<String> {
     if NO_SETTINGS.contains(&variable) || kubernetes::is_service_variable(variable, value) {
         return None;

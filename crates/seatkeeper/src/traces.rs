@@ -1,4 +1,5 @@
-//! How requests went, told to a collector by OTLP.
+//! Exports spans of requests to a collector by OTLP. A slow collector never delays a request: spans are
+//! dropped instead.
 
 use std::time::Duration;
 
@@ -11,29 +12,29 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
 
-/// What a collector calls this program, unless `OTEL_SERVICE_NAME` says otherwise.
+/// The service name for the collector, unless `OTEL_SERVICE_NAME` is set.
 const NAME: &str = "seatkeeper";
 
-/// The variables by which programs are told of a collector.
+/// The standard variables with a collector's address.
 const ENDPOINT_VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// Whose spans are sent. What sends them has spans of its own, which would never end.
+/// The crates whose spans are exported. Spans of the exporter itself would cause further spans without end.
 const TARGETS: [&str; 2] = ["seatkeeper_engine", "seatkeeper_server"];
 
-/// How long a collector may hold up the end of the program.
+/// The longest delay of the program's end by the collector.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 
-/// No spans can be sent.
+/// The error of an exporter that cannot be built.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct Unfit(#[from] opentelemetry_otlp::ExporterBuildError);
 
-/// Spans on their way to a collector: they wait in a bounded queue, and those for which there is no room are lost.
+/// The export of spans. Spans wait in a bounded queue; without room, a span is dropped.
 #[derive(Debug)]
 pub(crate) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Sends spans from now on; none: there is no collector.
+    /// Starts the export. Returns `None` without a collector.
     pub(crate) fn start(settings: &TracingSettings) -> Result<Option<Self>, Unfit> {
         let is_told = ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
         let exporter = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
@@ -51,7 +52,7 @@ impl Traces {
         Ok(Some(Self(provider.build())))
     }
 
-    /// What takes spans from the program.
+    /// Returns the layer that takes spans from the program.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -64,11 +65,11 @@ impl Traces {
             .with_filter(Targets::new().with_targets(targets))
     }
 
-    /// Sends what is not sent yet, if the collector takes it in time.
+    /// Sends the remaining spans, within [`LAST_WORDS_MAX`].
     pub(crate) async fn finish(self) {
         let sent = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(LAST_WORDS_MAX)).await;
         if !matches!(sent, Ok(Ok(()))) {
-            tracing::warn!("the last traces did not get to their collector");
+            tracing::warn!("the collector did not take the last spans in time: they are lost");
         }
     }
 }

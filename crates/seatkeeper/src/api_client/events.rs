@@ -1,11 +1,11 @@
-//! Server-sent events, as they come.
+//! Server-sent events. A comment or a lone id is not an event.
 
 use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 
 use super::{Error, understood};
 
-/// A stream of events that was opened.
+/// An open stream of events.
 #[derive(Debug)]
 pub(crate) struct Events {
     url: Url,
@@ -13,7 +13,7 @@ pub(crate) struct Events {
     unread: Vec<u8>,
 }
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     pub name: String,
@@ -25,7 +25,8 @@ impl Events {
         Self { url, response, unread: Vec::new() }
     }
 
-    /// The next event; none once the server has closed the stream. To drop the future loses nothing.
+    /// Returns the next event; `None` once the server has closed the stream. Dropping the future loses no
+    /// event.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
             while let Some(end) = self.unread.windows(2).position(|two| two == b"\n\n") {
@@ -42,14 +43,14 @@ impl Events {
         }
     }
 
-    /// What an event says, in the type it is expected to have.
+    /// Parses the data of an event as a `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self, event: &Event) -> Result<T, Error> {
         let strange = |source| Error::Strange { url: self.url.clone(), source };
         understood(&self.url, serde_json::from_str(&event.data).map_err(strange)?)
     }
 }
 
-/// What stands between two empty lines; its name is empty if it is no event but a comment or an id alone.
+/// Parses the block between two empty lines. The name is empty for a comment or a lone id.
 fn event_of(block: &str) -> Event {
     let mut event = Event::default();
     for (field, value) in block.lines().filter_map(|line| line.split_once(':')) {

@@ -1,4 +1,4 @@
-//! `seatkeeper audit …`: the audit log, read and proved.
+//! `seatkeeper audit …`: reads and proves the audit log.
 
 mod list;
 pub(crate) mod verify;
@@ -13,7 +13,8 @@ use super::Error;
 pub(crate) enum AuditCommand {
     /// Read the audit log of a server
     List(list::ListArgs),
-    /// Prove from the audit log that no pool was ever above its limit, or name the first record that breaks it
+    /// Prove from the audit log that no pool was ever above its limit, or name the first record that breaks
+    /// it
     Verify(verify::VerifyArgs),
 }
 

@@ -1,4 +1,4 @@
-//! `seatkeeper bench`: loads a server through its licenses API, and checks as it goes.
+//! `seatkeeper bench`: loads a server through its licenses API, and checks the server's promises meanwhile.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use crate::api_client::ApiClient;
 use crate::args::ServerArgs;
 use crate::output;
 
-/// Preparation and an end that waits for answers under way come on top of the run itself.
+/// Time beyond the run itself, for the preparation and for answers still in progress at the end.
 const TOKEN_TTL_MARGIN: Duration = Duration::from_secs(300);
 
-/// A license is made and revoked, and as often asked for as a service may.
+/// The scopes of the token: `admin` creates and revokes licenses, `service` has no rate limit.
 const TOKEN_SCOPES: &str = "admin service";
 
-/// What the server answers who asks too often.
+/// The status of a request above the rate limit.
 const TOO_OFTEN: &str = "429";
 
-/// Heartbeats between acquire and release.
+/// The number of heartbeats between acquire and release.
 const CYCLE_HEARTBEATS: u32 = 1;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// What each connection does
+    /// The work of each connection
     #[arg(long, value_enum, default_value_t = Kind::Cycle)]
     scenario: Kind,
-    /// Connections, each with one request under way at a time
+    /// The number of connections, each with one request in flight at a time
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: u32,
-    /// How long to measure, in seconds
+    /// The time of measurement, in seconds
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
-    /// Stop after so many requests, if that comes first
+    /// Stop after this many requests, if that comes first
     #[arg(long)]
     requests: Option<u64>,
-    /// Licenses that are made for the run; the connections take them in turn
+    /// The number of licenses made for the run; the connections take them in turn
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     licenses: u32,
-    /// Seats of each license [default: one for each connection]
+    /// The seats of each license [default: one for each connection]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seats: Option<u32>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ impl BenchArgs {
         }
     }
 
-    /// The bound on requests, as the load counts: a cycle is one turn.
+    /// Returns the bound on requests in turns of the load: a cycle is one turn.
     fn turns(&self) -> Option<u64> {
         let requests_per_turn = match self.scenario {
             Kind::Heartbeat | Kind::Denied => 1,
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
         Ok(()) => load(args, &token, &licenses).await,
         Err(error) => Err(error),
     };
-    // They have served their purpose, however the run went.
+    // The licenses are revoked even after a failed run.
     let mut revoked = Ok(());
     for license in &licenses {
         let path = format!("{LICENSES}/{}", license.license_id);
@@ -111,7 +111,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
     Ok(exit_code)
 }
 
-/// Adds the licenses of the run, those that could be made in any case.
+/// Creates the licenses of the run. After an error, `licenses` has the licenses created so far.
 async fn make_licenses(args: &BenchArgs, api: &ApiClient, licenses: &mut Vec<License>) -> Result<(), Error> {
     for _ in 0..args.licenses {
         let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
@@ -142,7 +142,7 @@ fn target(server: &ServerArgs, token: &str) -> Result<Target, Error> {
     })
 }
 
-/// On the standard error output, and only if that is a terminal.
+/// Returns the progress bar, which goes to stderr and only if that is a terminal.
 fn progress_bar(args: &BenchArgs) -> ProgressBar {
     let bar = ProgressBar::new(args.requests.unwrap_or(args.duration().as_millis() as u64));
     let style = ProgressStyle::with_template("{wide_bar} {msg}");

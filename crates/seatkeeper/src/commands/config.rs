@@ -1,4 +1,4 @@
-//! `seatkeeper config`: the effective settings, whether they are right, and what each means.
+//! `seatkeeper config`: prints, checks and explains the settings.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Say all that is wrong with the settings and with the files that they name; exit with 1 if anything is
+    /// Print every fault of the settings and of the files named by them; exit with 1 on any fault
     Check(SettingsArgs),
     /// Explain every setting, as Markdown
     Reference,
@@ -52,15 +52,15 @@ fn check(args: &SettingsArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(EXIT_FAILED))
 }
 
-/// A heading and a table for each section.
+/// Returns the reference of all settings: a heading and a table for each section.
 fn reference() -> String {
     let mut text = String::new();
     for SectionReference { name, about, keys } in SectionReference::all() {
-        // The comment begins with the name, which is the heading here.
+        // The comment begins with the section's name, which is the heading already.
         let about = about.rsplit_once("]`: ").map_or(about.as_str(), |(_, about)| about);
         let mut letters = about.chars();
         let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-        // A text can always be written to.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "## `[{name}]`\n\n{first}{}\n\n| key | what |\n|---|---|\n", letters.as_str());
         for (key, what) in keys {
             let _ = writeln!(text, "| `{key}` | {what} |");

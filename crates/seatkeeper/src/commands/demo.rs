@@ -1,4 +1,4 @@
-//! `seatkeeper demo`: the whole story in a terminal, on a server of its own.
+//! `seatkeeper demo`: tells the whole story in a terminal, on a private server.
 
 mod capacity;
 mod child;

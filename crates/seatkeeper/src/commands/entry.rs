@@ -1,4 +1,5 @@
-//! Commands on one entry of the admin API: a license, a plan or a subscription.
+//! Shared commands on an entry of the admin API: a license, a plan or a subscription. A new kind of entry
+//! implements [`Entry`].
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,12 +10,12 @@ use crate::api_client::ApiClient;
 use crate::args::ServerArgs;
 use crate::output;
 
-/// An entry of the admin API, as far as the terminal shows it.
+/// An entry of the admin API, with the fields for the terminal.
 pub(super) trait Entry: DeserializeOwned {
-    /// The path of all entries.
+    /// The path of the list of entries.
     const PATH: &'static str;
 
-    /// Names and values, in the order of the output.
+    /// Returns names and values, in the order of the output.
     fn pairs(self) -> Vec<(&'static str, String)>;
 }
 
@@ -25,21 +26,21 @@ pub(super) async fn create<E: Entry>(server: &ServerArgs, new: Value) -> Result<
     print::<E>(&api, answer, server.json)
 }
 
-/// Prints the entry of this id.
+/// Prints an entry.
 pub(super) async fn show<E: Entry>(server: &ServerArgs, id: &str) -> Result<(), Error> {
     let api = admin::connect(server)?;
     let answer = api.get(&path_of::<E>(id)).await?;
     print::<E>(&api, answer, server.json)
 }
 
-/// Changes the entry of this id, and prints it.
+/// Changes an entry, and prints the result.
 pub(super) async fn update<E: Entry>(server: &ServerArgs, id: &str, change: Value) -> Result<(), Error> {
     let api = admin::connect(server)?;
     let answer = api.patch(&path_of::<E>(id), Some(change)).await?;
     print::<E>(&api, answer, server.json)
 }
 
-/// Ends the entry of this id, and prints it as it is then.
+/// Ends an entry, and prints the result.
 pub(super) async fn end<E: Entry>(server: &ServerArgs, id: &str) -> Result<(), Error> {
     let api = admin::connect(server)?;
     let path = path_of::<E>(id);

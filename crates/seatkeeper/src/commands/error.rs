@@ -1,3 +1,5 @@
+//! Errors of the commands, with their exit codes.
+
 use std::io;
 use std::process::ExitCode;
 
@@ -9,31 +11,31 @@ use super::run::RunError;
 use crate::logging;
 use crate::{admin, api_client, settings};
 
-/// Why a command did not do what it was asked.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// No settings.
+    /// The settings cannot be loaded.
     #[error(transparent)]
     Settings(#[from] settings::Error),
-    /// No way to the admin API.
+    /// The admin API cannot be used.
     #[error(transparent)]
     Admin(#[from] admin::Error),
     /// A call of the API failed.
     #[error(transparent)]
     Api(#[from] api_client::Error),
-    /// Nothing can be logged as the settings say.
+    /// Logging cannot be started with these settings.
     #[error(transparent)]
     Logging(#[from] logging::Error),
-    /// The server does not start.
+    /// The server cannot start.
     #[error("the server cannot start")]
     Start(#[from] StartError),
-    /// No runtime.
+    /// The async runtime cannot start.
     #[error("the process cannot start its runtime")]
     Runtime(#[source] io::Error),
-    /// The server stopped, and nobody had asked it to.
+    /// The server stopped without being asked to.
     #[error("the server stopped by itself; its log says why")]
     Stopped,
-    /// The signals that stop a server cannot be listened for.
+    /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
     /// The ledger has no answer.
@@ -42,19 +44,19 @@ pub(crate) enum Error {
     /// The registry in PostgreSQL has no answer.
     #[error(transparent)]
     Registry(#[from] seatkeeper_registry::Error),
-    /// The certificates that vouch for the server cannot be read.
+    /// The CA certificates for the server cannot be read.
     #[error("the file of --ca-file cannot be read")]
     CaFile(#[source] io::Error),
-    /// The load could not be made.
+    /// The load could not be run.
     #[error(transparent)]
     Load(#[from] seatkeeper_load::Error),
-    /// The command was not run, or not to its end.
+    /// The command of `run` was not started, or was not awaited to its end.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The demonstration has no good end.
+    /// The demo broke off.
     #[error(transparent)]
     Demo(#[from] DemoError),
-    /// No token.
+    /// No token can be signed.
     #[error("no token could be signed; a first `seatkeeper serve` makes the key in its data directory")]
     Mint(#[from] MintError),
     /// The settings cannot be written as TOML.
@@ -65,22 +67,22 @@ pub(crate) enum Error {
     Output(#[from] io::Error),
 }
 
-/// It failed, or a check found something.
+/// The exit code of a failure, or of a check with a finding.
 pub(crate) const EXIT_FAILED: u8 = 1;
-/// Wrong arguments or settings; also what the argument parser exits with.
+/// The exit code of wrong arguments or settings. The argument parser exits with the same code.
 const EXIT_USAGE: u8 = 2;
 
-/// An error with all its causes, in one line.
+/// Returns an error and its causes in one line.
 pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 impl Error {
-    /// Says it on the standard error output in one sentence, and how the process exits.
+    /// Prints the error in one sentence on stderr, and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if self.is_closed_pipe() {
-            // Whoever read the output has seen enough: `seatkeeper license list | head -1`.
+            // The reader of the output has seen enough: `seatkeeper license list | head -1`.
             return ExitCode::SUCCESS;
         }
         eprintln!("seatkeeper: {}", sentence(self));

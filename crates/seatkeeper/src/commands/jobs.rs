@@ -1,4 +1,4 @@
-//! `seatkeeper jobs …`: the server's periodic work through the admin API.
+//! `seatkeeper jobs …`: shows and triggers the server's periodic jobs through the admin API.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobsCommand {
-    /// List the jobs, and how each stands
+    /// List the jobs with their states
     List(ListArgs),
     /// List the runs of a job, the newest first
     Runs(RunsArgs),
@@ -31,10 +31,10 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
-    /// Which job
+    /// The job
     #[arg(value_parser = names())]
     job: String,
-    /// At most so many
+    /// The most runs to print
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct RunsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Which job
+    /// The job
     #[arg(value_parser = names())]
     job: String,
     #[command(flatten)]
@@ -54,7 +54,7 @@ fn names() -> PossibleValuesParser {
     JobName::ALL.map(JobName::as_str).into()
 }
 
-/// A job, as far as tables show it.
+/// A job, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Job {
     job: String,
@@ -68,13 +68,13 @@ struct Job {
     last_error: Option<String>,
 }
 
-/// The jobs that there are.
+/// The answer with all jobs.
 #[derive(Debug, Deserialize)]
 struct Jobs {
     items: Vec<Job>,
 }
 
-/// A run, as far as tables show it.
+/// A run of a job, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Run {
     fencing_token: u64,

@@ -1,4 +1,4 @@
-//! `seatkeeper license …`: licenses through the admin API.
+//! `seatkeeper license …`: manages licenses through the admin API.
 
 use std::process::ExitCode;
 
@@ -19,24 +19,24 @@ pub(crate) enum LicenseCommand {
     Create(CreateArgs),
     /// List licenses
     List(ListArgs),
-    /// Show one license
+    /// Show a license
     Show(OneArgs),
-    /// Change a license; what is not said stays as it is
+    /// Change a license; values not given stay as they are
     Update(UpdateArgs),
-    /// End its sessions and admit nobody, until it is resumed
+    /// End the sessions of a license and admit nobody, until it is resumed
     Suspend(OneArgs),
-    /// Admit again
+    /// Admit again after a suspension
     Resume(OneArgs),
-    /// End it for good
+    /// End a license for good
     Revoke(OneArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// How many may use it at once
+    /// The number of seats
     #[arg(long, value_name = "SEATS")]
     seats: u32,
-    /// Its key [default: a random one]
+    /// The license key [default: a random key]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     #[command(flatten)]
@@ -47,15 +47,15 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// Which license
+    /// The license
     #[arg(value_name = "LICENSE_ID")]
     id: Uuid,
-    /// How many may use it at once; fewer than now ends nobody
+    /// The number of seats; a lower number ends no session
     #[arg(long, value_name = "SEATS")]
     seats: Option<u32>,
     #[command(flatten)]
     terms: TermsArgs,
-    /// Take a value away: the license then never ends, has the server's TTL, or names nobody
+    /// Remove a value: the license then never ends, has the server's TTL, or names no contact
     #[arg(long, value_name = "WHAT")]
     unset: Vec<Unset>,
     #[command(flatten)]
@@ -79,19 +79,19 @@ impl Unset {
     }
 }
 
-/// What a license may say beside its seats.
+/// Optional terms of a license, besides its seats.
 #[derive(Debug, Args)]
 struct TermsArgs {
-    /// When it ends: 2030-01-31T00:00:00Z
+    /// The end of the license: 2030-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
-    /// What takes a seat
+    /// The unit that takes a seat
     #[arg(long)]
     count_per: Option<CountPer>,
-    /// How long a session lives after its last heartbeat, in seconds [default: the server's]
+    /// The life of a session after its last heartbeat, in seconds [default: the server's]
     #[arg(long, value_name = "SECONDS")]
     ttl_seconds: Option<u64>,
-    /// Whom users turn to when it has expired
+    /// The contact for users after the license has expired
     #[arg(long)]
     contact: Option<String>,
 }
@@ -106,10 +106,10 @@ enum CountPer {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only those of this status
+    /// Only licenses of this status
     #[arg(long, value_parser = ["active", "suspended", "revoked"])]
     status: Option<String>,
-    /// At most so many
+    /// The most licenses to print
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
@@ -118,14 +118,14 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OneArgs {
-    /// Which license
+    /// The license
     #[arg(value_name = "LICENSE_ID")]
     id: Uuid,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// What the API is asked to set; what is absent is left as it is.
+/// The fields of a change for the API. An absent field stays as it is.
 #[derive(Debug, Default, Serialize)]
 struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]

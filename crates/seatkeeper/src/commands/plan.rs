@@ -1,4 +1,4 @@
-//! `seatkeeper plan …`: plans through the admin API.
+//! `seatkeeper plan …`: manages plans through the admin API.
 
 use std::process::ExitCode;
 
@@ -19,20 +19,20 @@ pub(crate) enum PlanCommand {
     List(ListArgs),
     /// Create a plan
     Create(CreateArgs),
-    /// Show one plan
+    /// Show a plan
     Show(OneArgs),
-    /// Change a plan, from each subscriber's next admission on; what is not said stays as it is
+    /// Change a plan from each subscriber's next admission on; values not given stay as they are
     Update(UpdateArgs),
-    /// Take no new subscription to it; who has it keeps it
+    /// Take no new subscriptions to a plan; subscribers keep it
     Retire(OneArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only those of this status
+    /// Only plans of this status
     #[arg(long, value_parser = ["active", "retired"])]
     status: Option<String>,
-    /// At most so many
+    /// The most plans to print
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// Its name: a-z, 0-9, _ and -
+    /// The name: a-z, 0-9, _ and -
     #[arg(value_name = "PLAN")]
     name: PlanName,
-    /// How many devices of a subscriber may watch at once
+    /// The number of devices of a subscriber that may watch at once
     #[arg(long, value_name = "DEVICES")]
     devices: u32,
     #[command(flatten)]
@@ -55,18 +55,18 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// Which plan
+    /// The plan
     #[arg(value_name = "PLAN")]
     name: PlanName,
-    /// How many devices of a subscriber may watch at once; fewer than now ends nobody
+    /// The number of devices of a subscriber that may watch at once; a lower number ends no session
     #[arg(long, value_name = "DEVICES")]
     devices: Option<u32>,
     #[command(flatten)]
     terms: TermsArgs,
-    /// Offer it, or no longer
+    /// Offer the plan, or retire it
     #[arg(long, value_parser = ["active", "retired"])]
     status: Option<String>,
-    /// Take its own TTL away: then it has the server's
+    /// Remove the plan's own TTL: the server's TTL then applies
     #[arg(long, conflicts_with = "ttl_seconds")]
     unset_ttl: bool,
     #[command(flatten)]
@@ -75,23 +75,23 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OneArgs {
-    /// Which plan
+    /// The plan
     #[arg(value_name = "PLAN")]
     name: PlanName,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// What a plan may say beside its devices.
+/// Optional terms of a plan, besides its devices.
 #[derive(Debug, Args)]
 struct TermsArgs {
-    /// What it costs, in cents
+    /// The price, in cents
     #[arg(long, value_name = "CENTS")]
     price_cents: Option<u32>,
-    /// What happens to a device too many
+    /// The treatment of a device above the limit
     #[arg(long)]
     when_full: Option<WhenFull>,
-    /// How long a session lives after its last heartbeat, in seconds [default: the server's]
+    /// The life of a session after its last heartbeat, in seconds [default: the server's]
     #[arg(long, value_name = "SECONDS")]
     ttl_seconds: Option<u64>,
 }
@@ -99,13 +99,13 @@ struct TermsArgs {
 #[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum WhenFull {
-    /// The stalest session ends
+    /// End the stalest session
     Evict,
-    /// It is refused
+    /// Deny the device
     Deny,
 }
 
-/// What the API is asked to set; what is absent is left as it is.
+/// The fields of a change for the API. An absent field stays as it is.
 #[derive(Debug, Default, Serialize)]
 struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ impl TermsArgs {
     }
 }
 
-/// A plan, as far as tables show it.
+/// A plan, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Plan {
     name: String,

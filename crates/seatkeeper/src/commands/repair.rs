@@ -1,4 +1,4 @@
-//! `seatkeeper repair`: sets right what servers cannot set right by themselves.
+//! `seatkeeper repair`: repairs states that servers cannot repair by themselves. A new repair is a file here.
 
 mod clock;
 

@@ -1,4 +1,4 @@
-//! `seatkeeper run`: runs a command while it holds a seat, and gives the seat back on every way out.
+//! `seatkeeper run`: runs a command while holding a seat, and releases the seat on every way out.
 
 mod args;
 mod child;
@@ -23,7 +23,7 @@ use report::Report;
 use signals::Signals;
 use story::Story;
 
-/// Finds the command, takes the seats, runs the command, gives the seats back, and reports.
+/// Finds the command, takes the seats, runs the command, releases the seats, and writes the report.
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Error> {
     let mut report = Report::default();
     let ended = held(&args, &mut report).await;

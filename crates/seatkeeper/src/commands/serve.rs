@@ -1,4 +1,4 @@
-//! `seatkeeper serve`: runs the server until it is told to stop.
+//! `seatkeeper serve`: runs the server until the process is asked to stop.
 
 mod hints;
 
@@ -17,7 +17,7 @@ use crate::args::SettingsArgs;
 use crate::settings::Sources;
 use crate::{logging, output, settings};
 
-/// Files that are open beside connections: the ledger, Redis, the log.
+/// The number of open files besides connections: the ledger, Redis, the log.
 const FILES_BESIDE: u64 = 256;
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     warn_if_exposed(running.addr, &settings);
     warn_if_metrics_are_open(&running, &settings);
     if let Err(error) = welcome(&running, &settings) {
-        tracing::warn!(%error, "the standard output is closed; the server runs all the same");
+        tracing::warn!(%error, "the standard output is closed: the hints are not printed, and the server runs on");
     }
 
     let finished = running.finished();
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Resolves when the process is asked to stop. It is listened for from this call on.
+/// Returns a future that resolves when the process is asked to stop. Signals count from this call on.
 fn stop_asked() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -69,7 +69,7 @@ fn stop_asked() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Lets the process have as many connections as it is to have, if it may.
+/// Raises the process's limit of open files to the configured number of connections, as far as permitted.
 fn raise_file_limit(settings: &Settings) {
     let wanted = settings.server.connections_max as u64 + FILES_BESIDE;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -79,7 +79,11 @@ fn raise_file_limit(settings: &Settings) {
     let raised = maximum.map_or(wanted, |maximum| maximum.min(wanted));
     let done = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum });
     if done.is_err() || raised < wanted {
-        tracing::warn!(wanted, may = raised, "fewer files may be open than server.connections_max wants");
+        tracing::warn!(
+            wanted,
+            may = raised,
+            "the limit of open files is below server.connections_max: connections may be refused; raise the limit (ulimit -n) or lower the setting"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! `seatkeeper sessions …`: sessions of every kind of pool through the admin API.
+//! `seatkeeper sessions …`: finds and ends sessions of every kind of pool through the admin API.
 
 mod pool;
 
@@ -19,33 +19,33 @@ use pool::PoolArgs;
 pub(crate) enum SessionsCommand {
     /// Search sessions, live and ended
     List(ListArgs),
-    /// End one session, or all of a pool
+    /// End a session, or all sessions of a pool
     Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only those of this kind: license, subscriber, capacity
+    /// Only sessions of this kind: license, subscriber, capacity
     #[arg(long, conflicts_with = "pool")]
     kind: Option<String>,
     #[command(flatten)]
     pool: PoolArgs,
-    /// Only those of this holder: a machine, a user or a device's fingerprint
+    /// Only sessions of this holder: a machine, a user or a device's fingerprint
     #[arg(long)]
     holder: Option<String>,
-    /// Only those of this user
+    /// Only sessions of this user
     #[arg(long)]
     user: Option<String>,
-    /// Only those from this address
+    /// Only sessions from this address
     #[arg(long)]
     ip: Option<String>,
-    /// Only those that are live
+    /// Only live sessions
     #[arg(long, conflicts_with = "ended")]
     live: bool,
-    /// Only those that have ended
+    /// Only ended sessions
     #[arg(long)]
     ended: bool,
-    /// At most so many
+    /// The most sessions to print
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").required(true).args(["id", "license", "subscriber", "capacity"])))]
 pub(crate) struct RevokeArgs {
-    /// Which session
+    /// The session
     #[arg(value_name = "SESSION_ID")]
     id: Option<Uuid>,
     #[command(flatten)]
@@ -64,13 +64,13 @@ pub(crate) struct RevokeArgs {
     server: ServerArgs,
 }
 
-/// A session, as far as tables show it.
+/// A session, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Session {
     session_id: String,
     pool_kind: String,
     pool: String,
-    /// The API says `machine_id` of a license's session.
+    /// The API calls the holder of a license's session `machine_id`.
     #[serde(alias = "machine_id")]
     holder: String,
     instance_id: Option<String>,
@@ -85,7 +85,7 @@ struct Session {
     reason: Option<String>,
 }
 
-/// The answer to the end of a pool's sessions.
+/// The answer to ending all sessions of a pool.
 #[derive(Debug, Deserialize)]
 struct Ended {
     ended: u64,
@@ -143,7 +143,7 @@ fn row(session: Session) -> [String; 10] {
         Some(tenant) => format!("{} of {tenant}", session.user),
         None => session.user,
     };
-    // A capacity's pool is its holder and the capacity.
+    // The name of a capacity's pool is the holder and the capacity. Only the capacity is shown.
     let pool = match session.pool.strip_prefix(&format!("{holder}/")) {
         Some(capacity) => capacity.to_owned(),
         None => session.pool,

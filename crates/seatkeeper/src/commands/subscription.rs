@@ -1,4 +1,4 @@
-//! `seatkeeper subscription …`: subscriptions through the admin API.
+//! `seatkeeper subscription …`: manages subscriptions through the admin API.
 
 use std::process::ExitCode;
 
@@ -17,28 +17,28 @@ use crate::output;
 pub(crate) enum SubscriptionCommand {
     /// List subscriptions
     List(ListArgs),
-    /// Give a user a plan
+    /// Subscribe a user to a plan
     Create(CreateArgs),
-    /// Show one subscription
+    /// Show a subscription
     Show(OneArgs),
-    /// Change one, from its user's next admission on; what is not said stays as it is
+    /// Change a subscription from its user's next admission on; values not given stay as they are
     Update(UpdateArgs),
-    /// End it for good; nobody's session ends with it
+    /// End a subscription for good; live sessions go on
     Cancel(OneArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only those of this user
+    /// Only subscriptions of this user
     #[arg(long)]
     user: Option<String>,
-    /// Only those to this plan
+    /// Only subscriptions to this plan
     #[arg(long)]
     plan: Option<String>,
-    /// Only those of this status
+    /// Only subscriptions of this status
     #[arg(long, value_parser = ["active", "cancelled", "expired"])]
     status: Option<String>,
-    /// At most so many
+    /// The most subscriptions to print
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// Who will have it: the user that tokens name
+    /// The subscriber, by the user name in tokens
     #[arg(long)]
     user: String,
     /// The plan
@@ -61,15 +61,15 @@ pub(crate) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// Which subscription
+    /// The subscription
     #[arg(value_name = "SUBSCRIPTION_ID")]
     id: Uuid,
-    /// Another plan
+    /// The new plan
     #[arg(long)]
     plan: Option<String>,
     #[command(flatten)]
     dates: DatesArgs,
-    /// Take its end away: then it goes on for ever
+    /// Remove the end: the subscription then never ends
     #[arg(long, conflicts_with = "ends_at")]
     unset_end: bool,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OneArgs {
-    /// Which subscription
+    /// The subscription
     #[arg(value_name = "SUBSCRIPTION_ID")]
     id: Uuid,
     #[command(flatten)]
@@ -87,15 +87,15 @@ pub(crate) struct OneArgs {
 
 #[derive(Debug, Args)]
 struct DatesArgs {
-    /// From when on it counts: 2030-01-31T00:00:00Z
+    /// The start of the subscription: 2030-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
     starts_at: Option<String>,
-    /// Until when
+    /// The end of the subscription
     #[arg(long, value_name = "TIME")]
     ends_at: Option<String>,
 }
 
-/// What the API is asked to set; what is absent is left as it is.
+/// The fields of a change for the API. An absent field stays as it is.
 #[derive(Debug, Serialize)]
 struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +115,7 @@ impl DatesArgs {
     }
 }
 
-/// A subscription, as far as tables show it.
+/// A subscription, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Subscription {
     subscription_id: String,

@@ -12,16 +12,16 @@ use crate::{duration, output, settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
-    /// The tenant that the token speaks for
+    /// The tenant of the token
     #[arg(long, default_value = "default")]
     tenant: String,
-    /// The user that the token speaks for
+    /// The user of the token
     #[arg(long)]
     user: String,
-    /// What else it allows, separated by spaces: admin, service
+    /// Further scopes, separated by spaces: admin, service
     #[arg(long, default_value = "", value_name = "SCOPES")]
     scope: String,
-    /// For how long: 90s, 5m, 1h, 30d
+    /// The lifetime: 90s, 5m, 1h, 30d
     #[arg(long, default_value = "1h", value_parser = duration::parse)]
     ttl: Duration,
     #[command(flatten)]

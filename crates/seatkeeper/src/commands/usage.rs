@@ -1,4 +1,4 @@
-//! `seatkeeper usage …`: what capacities were used, and what became of it at the sink.
+//! `seatkeeper usage …`: the metered use of capacities, and its delivery to the sink.
 
 mod amount;
 mod batches;
@@ -15,13 +15,13 @@ use amount::Amount;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsageCommand {
-    /// The windows in which sessions were metered, the newest first
+    /// List the windows of metering, the newest first
     List(list::ListArgs),
-    /// Batches of records: what the sink has, what is on its way, what it refused
+    /// List the batches of records: delivered, pending, or refused by the sink
     Batches(batches::BatchesArgs),
     /// Send a batch again that the sink refused
     Send(send::SendArgs),
-    /// Compare what was held with what was recorded and delivered; exit 1 if they do not agree
+    /// Compare held with recorded and delivered usage; exit with 1 if they differ
     Reconcile(reconcile::ReconcileArgs),
 }
 

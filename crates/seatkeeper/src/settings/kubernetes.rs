@@ -1,12 +1,13 @@
-//! Variables that Kubernetes sets for the Services of a pod's namespace. A Service named `seatkeeper` yields
-//! `SEATKEEPER_SERVICE_HOST`, `SEATKEEPER_PORT` and more, which look like settings and are none.
+//! Recognises variables that Kubernetes sets for the Services of a pod's namespace. A Service named
+//! `seatkeeper` yields `SEATKEEPER_SERVICE_HOST`, `SEATKEEPER_PORT` and more: the names look like settings,
+//! but must be ignored.
 
-/// The schemes of the address that Kubernetes puts in `…_PORT`.
+/// The schemes of the address in Kubernetes's `…_PORT`.
 const ADDRESS_SCHEMES: [&str; 3] = ["tcp://", "udp://", "sctp://"];
 
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 
-/// Returns `true` if Kubernetes names a variable so for a Service, and the value fits the name:
+/// Returns `true` if Kubernetes gives a Service's variable this name, and the value fits the name:
 /// `…_SERVICE_HOST`, `…_SERVICE_PORT[_NAME]`, `…_PORT`, `…_PORT_n_PROTOCOL[_ADDR|_PORT|_PROTO]`.
 pub(super) fn is_service_variable(name: &str, value: &str) -> bool {
     let words: Vec<_> = name.split('_').collect();
@@ -29,7 +30,7 @@ mod tests {
 
     use super::*;
 
-    /// The variables that a pod of the namespace has for the Services `seatkeeper` and `seatkeeper-metrics`.
+    /// The variables of a pod in a namespace with the Services `seatkeeper` and `seatkeeper-metrics`.
     const OF_A_POD: [(&str, &str); 12] = [
         ("SEATKEEPER_SERVICE_HOST", "10.0.171.239"),
         ("SEATKEEPER_SERVICE_PORT", "8080"),

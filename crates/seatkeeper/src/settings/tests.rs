@@ -1,3 +1,5 @@
+//! Precedence of the sources, and errors that name the source.
+
 use std::error::Error as _;
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ fn listen(value: &str) -> Flag {
     Flag { name: "--listen", key: "server.listen", value: value.into() }
 }
 
-/// The error and all its causes, as the command prints them.
+/// Returns the error and all its causes, as the command prints them.
 fn story(sources: &Sources) -> String {
     let error = load(sources).unwrap_err();
     let mut story = error.to_string();

@@ -1,11 +1,11 @@
-//! Traces of a program that was built without the feature `otlp`: there are none.
+//! The substitute for `traces` in a build without the feature `otlp`: no spans are exported.
 
 use std::convert::Infallible;
 
 use seatkeeper_server::TracingSettings;
 use tracing_subscriber::layer::Identity;
 
-/// The settings ask for traces.
+/// The error of settings with a collector in a build without traces.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "tracing.otlp_endpoint is set, and this program was built without traces: build it with `--features otlp`, or \
@@ -18,7 +18,7 @@ pub(crate) struct Unfit;
 pub(crate) struct Traces(Infallible);
 
 impl Traces {
-    /// Returns `None`; `Err` if the settings name a collector.
+    /// Returns `None`, or `Err` if the settings name a collector.
     pub(crate) fn start(settings: &TracingSettings) -> Result<Option<Self>, Unfit> {
         if settings.otlp_endpoint.is_some() { Err(Unfit) } else { Ok(None) }
     }

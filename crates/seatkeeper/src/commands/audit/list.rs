@@ -1,4 +1,4 @@
-//! `seatkeeper audit list`: the records of a tenant, the newest first.
+//! `seatkeeper audit list`: prints the audit records of a tenant, the newest first.
 
 use std::process::ExitCode;
 
@@ -13,30 +13,30 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only this action: admitted, ended, denied, admitted_alone, ended_alone, license_created, license_updated,
-    /// plan_created, plan_updated, subscription_created, subscription_updated
+    /// Only this action: admitted, ended, denied, admitted_alone, ended_alone, license_created,
+    /// license_updated, plan_created, plan_updated, subscription_created, subscription_updated
     #[arg(long)]
     action: Option<String>,
-    /// Only those of this license
+    /// Only records of this license
     #[arg(long, value_name = "LICENSE_ID")]
     license: Option<Uuid>,
-    /// Only those of this session
+    /// Only records of this session
     #[arg(long, value_name = "SESSION_ID")]
     session: Option<Uuid>,
-    /// Only those from this time on: 2030-01-31T00:00:00Z
+    /// Only records from this time on: 2030-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Only those before this time
+    /// Only records before this time
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// At most so many
+    /// The most records to print
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// A record, as far as tables show it.
+/// An audit record, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Record {
     at: String,

@@ -1,4 +1,4 @@
-//! `seatkeeper audit verify`: the proof, from the audit log alone.
+//! `seatkeeper audit verify`: the proof of the limits, from the audit log alone.
 
 use std::io;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
     let ledger = settings::ledger(&args.ledger.sources())?;
-    // On the standard error output, and only if that is a terminal.
+    // The spinner goes to stderr, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner();
     let verdict = verify(ledger.clone(), |proof| {
         spinner.set_message(format!("{} records of {} pools hold so far", proof.records, proof.pools));
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
     Ok(exit_code(&verdict))
 }
 
-/// Replays the audit log of a ledger, also beside the servers that write to it.
+/// Replays the audit log of a ledger. Servers may write to the ledger meanwhile.
 pub(crate) async fn verify(
     ledger: impl Into<Location>,
     progress: impl FnMut(&Proof) + Send,
@@ -61,7 +61,7 @@ async fn clock_repairs(ledger: Location) -> Result<Vec<ClockRepair>, LedgerError
     repairs
 }
 
-/// 0 for a proof, 1 for a finding.
+/// Returns exit code 0 for a proof, 1 for a finding.
 pub(crate) fn exit_code(verdict: &Verdict) -> ExitCode {
     match verdict {
         Verdict::Proven(_) => ExitCode::SUCCESS,
@@ -69,7 +69,7 @@ pub(crate) fn exit_code(verdict: &Verdict) -> ExitCode {
     }
 }
 
-/// Says the verdict in sentences.
+/// Prints the verdict in sentences.
 pub(crate) fn print(verdict: &Verdict) -> io::Result<()> {
     match verdict {
         Verdict::Proven(proof) => print_proof(proof),
@@ -104,7 +104,7 @@ fn print_finding(finding: &Finding) -> io::Result<()> {
     output::line(finding)
 }
 
-/// Says who repaired registry time, when, from which time and to which.
+/// Prints the actor, the time and the extent of each repair of registry time.
 fn print_repairs(repairs: &[ClockRepair]) -> io::Result<()> {
     for ClockRepair { repaired_at, wrong_until, audit_head, actor, sessions } in repairs {
         output::line(format_args!(

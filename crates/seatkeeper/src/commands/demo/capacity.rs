@@ -1,4 +1,4 @@
-//! The capacities API as the demonstration's analyst uses it.
+//! The capacities API, as used by the demo's analyst.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::api_client::{ApiClient, Error};
 
-/// A user and the capacity that the user wants.
+/// A user, and the capacity wanted by the user.
 #[derive(Debug)]
 pub(super) struct Analyst {
     tenant: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Analyst {
     capacity: Uuid,
 }
 
-/// The session that the analyst has.
+/// The analyst's session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Taken {

@@ -1,4 +1,4 @@
-//! The demonstration's own server: this program, as a child process.
+//! The demo's private server: this program as a child process. The server never outlives the demo.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// How long a server may take to start or to stop.
+/// Timeout for the server's start and for its stop.
 const START_STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 const LISTENING: &str = "listening on ";
 
-/// No limits on how often one may ask: the story is told faster than it would happen.
+/// Turns the rate limits off, because the demo sends more requests than its story would.
 const UNLIMITED: [&str; 4] = [
     "SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
     "SEATKEEPER_LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
@@ -23,25 +23,25 @@ const UNLIMITED: [&str; 4] = [
     "SEATKEEPER_LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE",
 ];
 
-/// A running server. It is killed when this is dropped.
+/// A running server. Dropping the handle kills the server.
 #[derive(Debug)]
 pub(super) struct ChildServer {
     child: Child,
     url: String,
-    // Kept open: a server that cannot print is not what the demonstration is about.
+    // Kept open, since the server would fail to print without a reader.
     _stdout: Lines<BufReader<ChildStdout>>,
 }
 
-/// Why there is no server.
+/// The reason why no server runs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChildError {
     /// The process cannot be started, read, signalled or waited for.
     #[error("the demonstration's server cannot be started, stopped or read")]
     Process(#[from] io::Error),
-    /// It ended before it listened.
+    /// The server ended before it listened.
     #[error("the demonstration's server ended before it took requests")]
     EndedEarly,
-    /// It took too long.
+    /// The server took too long.
     #[error("the demonstration's server took longer than {} s", START_STOP_TIMEOUT.as_secs())]
     TooLong(#[from] tokio::time::error::Elapsed),
 }
@@ -56,18 +56,18 @@ impl ChildServer {
         Ok(Self { child, url, _stdout: lines })
     }
 
-    /// Where it listens.
+    /// Returns the URL of the server.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Ends it as a power cut would: `kill -9`.
+    /// Kills the server with `kill -9`, like a power cut.
     pub(super) async fn kill(mut self) -> Result<(), ChildError> {
         self.child.kill().await?;
         Ok(())
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Asks the server to stop, and waits for its end.
     pub(super) async fn stop(mut self) -> Result<ExitStatus, ChildError> {
         if let Some(pid) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
             kill_process(pid, Signal::TERM).map_err(io::Error::from)?;
@@ -76,7 +76,7 @@ impl ChildServer {
     }
 }
 
-/// The command, without what the environment might set otherwise for a real server.
+/// Returns the server's command, without settings from the environment for a real server.
 fn command(data_dir: &Path) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);

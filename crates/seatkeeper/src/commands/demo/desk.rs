@@ -1,18 +1,18 @@
-//! The licenses API as the demonstration's machines use it.
+//! The licenses API, as used by the demo's machines.
 
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::api_client::{ApiClient, Error, Problem};
 
-/// One server, and the license that all machines ask for.
+/// A server, and the license shared by all machines.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) api: ApiClient,
     pub(super) license_key: String,
 }
 
-/// A seat that a machine has.
+/// A machine's seat.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Seat {
     pub session_id: String,
@@ -24,7 +24,7 @@ pub(super) struct Seat {
 const ACQUIRE: &str = "/api/v1/licenses/acquire";
 
 impl Desk {
-    /// Asks for a seat: the seat, or why there is none.
+    /// Asks for a seat. Returns the seat, or the problem of a denial.
     pub(super) async fn acquire(&self, machine: &str) -> Result<Result<Seat, Box<Problem>>, Error> {
         let ask = json!({ "license_key": self.license_key, "machine_id": machine });
         match self.api.post(ACQUIRE, ask).await {
@@ -34,13 +34,13 @@ impl Desk {
         }
     }
 
-    /// Says that the holder is still there.
+    /// Renews the seat.
     pub(super) async fn heartbeat(&self, session_id: &str) -> Result<(), Error> {
         self.api.patch(&format!("/api/v1/licenses/sessions/{session_id}/heartbeat"), None).await?;
         Ok(())
     }
 
-    /// Gives the seat back.
+    /// Releases the seat.
     pub(super) async fn release(&self, session_id: &str) -> Result<(), Error> {
         self.api.delete(&format!("/api/v1/licenses/sessions/{session_id}"), &[]).await?;
         Ok(())

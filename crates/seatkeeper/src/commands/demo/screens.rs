@@ -1,4 +1,4 @@
-//! The devices API as the demonstration's subscriber uses it.
+//! The devices API, as used by the demo's subscriber.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::admin::SUBSCRIPTIONS;
 use crate::api_client::{ApiClient, Events};
 use crate::output::line;
 
-/// How long a device may take to hear that its screen is lost: many times what it takes.
+/// Timeout for the event of a lost screen: many times the usual delay.
 const HEARING_TIMEOUT: Duration = Duration::from_secs(20);
 
 const SESSIONS: &str = "/api/v1/devices/sessions";
 
-/// A screen that a device has.
+/// A device's screen.
 #[derive(Debug, Deserialize)]
 struct Screen {
     session_id: String,
@@ -25,19 +25,20 @@ struct Screen {
     devices_in_use: u32,
 }
 
-/// What a device hears of its session's end.
+/// The event at the end of a device's session.
 #[derive(Debug, Deserialize)]
 struct Ended {
     by: By,
 }
 
-/// Which device has its screen now.
+/// The device that took the screen.
 #[derive(Debug, Deserialize)]
 struct By {
     device_name: String,
 }
 
-/// Three devices of a subscriber with two screens: the first is evicted, and hears it.
+/// Admits three devices of a subscriber with two screens: the first device is evicted, and receives the
+/// event.
 pub(super) async fn tell(api: &ApiClient, subscriber: &str) -> Told<()> {
     api.post(SUBSCRIPTIONS, json!({ "user": subscriber, "plan": "standard" })).await?;
     let tv = take(api, "tv").await?;

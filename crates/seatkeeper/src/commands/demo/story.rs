@@ -1,4 +1,4 @@
-//! The story: a full license, a crash, a dead server, and the proof.
+//! The story of the demo: a full license, a crash, a dead server, and the proof.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -17,31 +17,31 @@ use crate::api_client::{self, ApiClient};
 use crate::commands::audit;
 use crate::output::line;
 
-/// Short, so that nobody waits long for the seat of the machine that crashes.
+/// The TTL, short so that the crashed machine's seat is soon free.
 const TTL: Duration = Duration::from_secs(2);
 
-/// How often the machines of this story say that they are there.
+/// The interval of the machines' heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long the seat of a crashed machine is waited for: many times what it takes.
+/// Timeout for the seat of a crashed machine to become free: many times the usual delay.
 const SEAT_BACK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A UUID, as a tenant with capacities has.
+/// The tenant. A tenant with capacities is a UUID.
 const TENANT: &str = "d3300000-0000-4000-8000-000000000000";
 
-/// Whom the tokens name.
+/// The user in the tokens.
 const NARRATOR: &str = "narrator";
 
-/// Why the story has no good end.
+/// The reason why the story broke off.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DemoError {
-    /// No place for its data.
+    /// No directory for the demo's data can be made.
     #[error("cannot work with a directory for the demonstration's data")]
     Directory(#[source] std::io::Error),
-    /// Its server.
+    /// The demo's server failed.
     #[error(transparent)]
     Child(#[from] ChildError),
-    /// No token.
+    /// No token can be signed.
     #[error("no token could be signed")]
     Mint(#[from] MintError),
     /// A call of the API failed.
@@ -53,7 +53,7 @@ pub(crate) enum DemoError {
     /// The result cannot be printed.
     #[error("cannot write to the standard output")]
     Output(#[from] std::io::Error),
-    /// The server did not do what the story says it does.
+    /// The server contradicted the story.
     #[error("the story went wrong: {0}")]
     Unexpected(String),
 }
@@ -100,7 +100,7 @@ async fn license(dir: &TempDir, server: &ChildServer) -> Told<Desk> {
     Ok(Desk { api, license_key: license.license_key })
 }
 
-/// A client with a token that the key of this server's directory signs.
+/// Returns a client with a token signed by the key in the server's directory.
 fn client(dir: &TempDir, server: &ChildServer) -> Told<ApiClient> {
     let mut settings = Settings::default();
     settings.ledger.data_dir = dir.path().to_owned();
@@ -141,7 +141,8 @@ async fn deny_the_fourth(desk: &Desk) -> Told<()> {
     }
 }
 
-/// The robot falls silent, and the welder keeps asking. Gives the others' seats, and the welder's.
+/// Lets the robot fall silent while the welder keeps asking. Returns the seats of the remaining machines, and
+/// the welder's seat.
 async fn crash_of_one(desk: &Desk, mut seats: Vec<Seat>) -> Told<(Vec<Seat>, Seat)> {
     step(5, "The robot crashes: no release, no more heartbeats. The others go on, the welder keeps asking")?;
     seats.pop();

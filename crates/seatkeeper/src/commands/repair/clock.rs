@@ -1,4 +1,4 @@
-//! `seatkeeper repair clock`: sets registry time back to the true time.
+//! `seatkeeper repair clock`: sets registry time back to the true time. Without `--apply` nothing changes.
 
 use std::process::ExitCode;
 
@@ -20,10 +20,10 @@ const AHEAD_TOLERATED: Span = Span::from_secs(60);
 pub(crate) struct ClockArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
-    /// Change the record; without it, only say what would change
+    /// Change the ledger; without it, only print the changes
     #[arg(long)]
     apply: bool,
-    /// Put this name on record as the operator's
+    /// The operator's name for the record
     #[arg(long, value_name = "NAME", env = "USER", default_value = "unknown")]
     by: String,
 }
@@ -37,14 +37,15 @@ pub(super) async fn run(args: &ClockArgs) -> Result<ExitCode, Error> {
     repaired
 }
 
-/// Repairs the registry first: its time is not on record, so a repair that broke off is found again.
+/// Repairs the registry's time first. That time is not in the ledger's record, so a repair that breaks off in
+/// between is found again.
 async fn repair(
     ledger: &Ledger,
     location: &Location,
     to: RegistryTime,
     args: &ClockArgs,
 ) -> Result<ExitCode, Error> {
-    // Refuses before anything changes.
+    // A plan that must be refused fails before any change.
     let planned = ledger.plan_clock_repair(to, &args.by).await?;
     let registry = match location {
         Location::Postgres(url) => Some(repair_clock(url, to, false).await?),
@@ -95,7 +96,7 @@ fn print(repair: &ClockRepair) -> std::io::Result<()> {
     ])
 }
 
-/// The time that this machine shows.
+/// Returns the time shown by this machine.
 fn now() -> RegistryTime {
     RegistryTime::from_millis(u64::try_from(wall_clock::now().timestamp_millis()).unwrap_or_default())
 }

@@ -19,19 +19,20 @@ cannot be executed; 127 no such command. --report tells ours from the command's.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
-    /// The key of the license; several take a seat of each
+    /// The key of the license; several keys take a seat of each
     #[arg(long = "license", value_name = "KEY", required = true)]
     pub licenses: Vec<String>,
-    /// How long to wait for a free seat: 90s, 5m, forever, or 0
+    /// The longest wait for a free seat: 90s, 5m, forever, or 0
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = wait)]
     pub wait: Wait,
-    /// The machine that takes the seat; by default each run is a machine of its own, so that no two runs share a seat
+    /// The machine that takes the seat; by default each run is a separate machine, so no two runs share a
+    /// seat
     #[arg(long, value_name = "ID")]
     pub machine: Option<String>,
     /// The command's fate when the seat is lost
     #[arg(long, value_name = "POLICY", default_value = "stop")]
     pub on_lost: OnLost,
-    /// How long a command that is stopped may take before it is killed
+    /// The time that a stopped command has before it is killed
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     pub stop_timeout: Duration,
     /// Write the outcome to this file, as JSON
@@ -43,16 +44,16 @@ pub(crate) struct RunArgs {
     /// The server to ask
     #[arg(long, value_name = "URL", env = VARIABLE_URL, default_value = "http://127.0.0.1:8080")]
     pub server: String,
-    /// The certificates, in PEM, that vouch for an https server's; without it, those that the system trusts
+    /// The trusted CA certificates of an https server, as PEM; by default those of the system
     #[arg(long, value_name = "FILE", env = VARIABLE_CA_FILE)]
     pub ca_file: Option<PathBuf>,
-    /// A user's token; without one, the key in the data directory signs one
+    /// A user's token; by default the key in the data directory signs a token
     #[arg(long, value_name = "JWT", env = VARIABLE_TOKEN, hide_env_values = true, conflicts_with = "token_file")]
     pub token: Option<String>,
-    /// A file that has the token, and is read again when the server rejects the token
+    /// A file with the token, read again when the server rejects the token
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// The tenant of the token that the key in the data directory signs
+    /// The tenant of a token signed by the key in the data directory
     #[arg(long, value_name = "TENANT", default_value = "default")]
     pub tenant: String,
     #[command(flatten)]
@@ -62,17 +63,17 @@ pub(crate) struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// A policy for a command whose seat is lost.
+/// A policy for a command that has lost its seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLost {
     /// Stop the command.
     Stop,
-    /// Say so, and let the command go on.
+    /// Report the loss, and let the command go on.
     Warn,
 }
 
 impl RunArgs {
-    /// Returns the name of the command, as it was typed.
+    /// Returns the name of the command as typed.
     pub(super) fn program(&self) -> &OsStr {
         self.command.first().map(OsString::as_os_str).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The start of the command.
+//! Starts the command of `run`. The command never sees the token.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;

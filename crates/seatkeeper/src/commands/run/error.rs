@@ -14,42 +14,42 @@ const EXIT_NO_SEAT: u8 = 75;
 const EXIT_REFUSED: u8 = 77;
 const EXIT_NOT_EXECUTABLE: u8 = 126;
 const EXIT_NOT_FOUND: u8 = 127;
-/// Added to the number of a signal.
+/// The base of exit codes for signals: the signal's number is added.
 pub(super) const EXIT_SIGNAL: u8 = 128;
 
 /// The reason why the command was not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    /// No such command.
+    /// The command does not exist.
     #[error("no such command: {name}")]
     NotFound {
-        /// The command as it was typed.
+        /// The command as typed.
         name: String,
     },
-    /// A file that cannot be executed.
+    /// The file is not executable.
     #[error("{name} cannot be executed")]
     NotExecutable {
-        /// The command as it was typed.
+        /// The command as typed.
         name: String,
     },
     /// The command could not be started.
     #[error("the command cannot be started")]
     Start(#[source] io::Error),
-    /// No signals.
+    /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
     /// The certificates cannot be read.
     #[error("{} cannot be read", path.display())]
     CaFile {
-        /// The file.
+        /// The certificate file.
         path: PathBuf,
         /// The reason.
         source: io::Error,
     },
-    /// No settings, hence no key that signs a token.
+    /// The settings cannot be loaded, so no key can sign a token.
     #[error(transparent)]
     Settings(#[from] settings::Error),
-    /// No seat.
+    /// No seat was granted.
     #[error("no seat of {license}")]
     NoSeat {
         /// The license's key, masked.
@@ -57,7 +57,7 @@ pub(crate) enum RunError {
         /// The reason.
         source: seatkeeper_client::Error,
     },
-    /// No client.
+    /// The client cannot be made.
     #[error("no client of the server can be made")]
     Client(#[source] seatkeeper_client::Error),
     /// A signal came while waiting for a seat.
@@ -72,7 +72,7 @@ pub(crate) enum RunError {
 }
 
 impl RunError {
-    /// Returns the code that the process exits with.
+    /// Returns the exit code of the process.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound { .. } => EXIT_NOT_FOUND,

@@ -1,4 +1,5 @@
-//! The child between fork and the command: asks for a signal when `run` dies, then becomes the command.
+//! The process between fork and command: asks the kernel for a signal on the death of `run`, then becomes the
+//! command by `exec`.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,16 +17,16 @@ pub(crate) const EXEC: &str = "__exec";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The process of `run`.
+    /// The process id of `run`.
     parent: i32,
     /// The file to execute.
     program: PathBuf,
-    /// The command as it was typed, and its arguments.
+    /// The command as typed, with its arguments.
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// Becomes the command; returns only if that fails.
+/// Becomes the command. Returns only on failure.
 pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Error> {
     ask_for_death_signal(args.parent).map_err(RunError::Start)?;
     let mut command = Command::new(&args.program);
@@ -35,19 +36,19 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Error> {
     Err(RunError::Start(command.exec()).into())
 }
 
-/// Has the kernel send TERM when `run` dies, also by KILL.
+/// Makes the kernel send TERM when `run` dies, even by KILL.
 #[cfg(target_os = "linux")]
 fn ask_for_death_signal(parent: i32) -> io::Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     set_parent_process_death_signal(Some(Signal::TERM))?;
-    // A parent that died before the call sends no signal any more.
+    // A parent that died before the call sends no signal: that case is an error.
     match getppid() {
         Some(pid) if pid.as_raw_nonzero().get() == parent => Ok(()),
         Some(_) | None => Err(io::Error::other("seatkeeper run is gone")),
     }
 }
 
-/// Other systems have no such signal: the command outlives a `run` that was killed.
+/// Does nothing: other systems have no such signal, and the command outlives a killed `run`.
 #[cfg(not(target_os = "linux"))]
 fn ask_for_death_signal(_parent: i32) -> io::Result<()> {
     Ok(())

@@ -1,4 +1,4 @@
-//! The processes of the command.
+//! The process group of the command.
 
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
@@ -7,25 +7,25 @@ use rustix::process::{
 /// Makes `run` the subreaper of orphaned descendants, so that no zombie stays.
 #[cfg(target_os = "linux")]
 pub(super) fn adopt_orphans() {
-    // A kernel that refuses leaves orphans to the first process of the system.
+    // Without kernel support, orphans go to the system's first process.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Other systems leave orphans to their first process.
+/// Does nothing: orphans go to the system's first process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn adopt_orphans() {}
 
 /// The command's process, or its whole group.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Group {
-    /// A group of its own, led by this process.
+    /// A separate group, led by this process.
     Own(Pid),
-    /// A process in the group of the terminal, where `run` is as well.
+    /// A process in the group of the terminal, like `run` itself.
     Terminal(Pid),
 }
 
 impl Group {
-    /// Sends a signal; a missing group is no error.
+    /// Sends a signal. A missing group is no error.
     pub(super) fn send(self, signal: Signal) {
         let _ = match self {
             Self::Own(leader) => kill_process_group(leader, signal),
@@ -33,7 +33,7 @@ impl Group {
         };
     }
 
-    /// Forwards a signal that came to `run`. The terminal has sent INT and QUIT to the whole group already.
+    /// Forwards a signal sent to `run`. The terminal has already sent INT and QUIT to the whole group.
     pub(super) fn forward(self, signal: Signal) {
         match self {
             Self::Terminal(_) if [Signal::INT, Signal::QUIT].contains(&signal) => {}
@@ -41,7 +41,7 @@ impl Group {
         }
     }
 
-    /// Returns true while the group has processes after the end of the leader.
+    /// Returns `true` while the group has processes after the end of the leader.
     pub(super) fn has_left_overs(self) -> bool {
         match self {
             Self::Own(leader) => {

@@ -1,4 +1,4 @@
-//! The lookup of the command, before any seat is taken.
+//! Finds the command's file, before any seat is taken.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::RunError;
 
-/// Returns the file that `name` stands for: `name` itself if it has a slash, else the first match in `PATH`.
+/// Returns the file for `name`: `name` itself if it has a slash, otherwise the first match in `PATH`.
 pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
     let text = || name.to_string_lossy().into_owned();
     let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {

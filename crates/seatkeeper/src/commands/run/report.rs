@@ -1,4 +1,4 @@
-//! The outcome of a run, for a program that reads it.
+//! The outcome of a run as JSON, for programs.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::error::{EXIT_SIGNAL, RunError};
 use super::seats::HeldSeat;
 
-/// The exit code of a run whose command was stopped because the seat was lost.
+/// The exit code of a run whose command was stopped after a lost seat.
 const EXIT_LOST: u8 = 76;
 
 /// The end of a command.
@@ -25,7 +25,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Returns the command's own code, 128 and the number of its signal, or the code of a lost seat.
+    /// Returns the command's own code, 128 plus the number of its signal, or the code of a lost seat.
     pub(super) fn exit_code(&self) -> u8 {
         if self.stopped_by_loss {
             return EXIT_LOST;

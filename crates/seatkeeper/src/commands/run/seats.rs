@@ -1,4 +1,4 @@
-//! Acquire and release of the seats of a run.
+//! Takes and releases the seats of a run. A run holds a seat of every license or of none.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use super::signals::Signals;
 use super::story::{Story, masked};
 use crate::settings;
 
-/// The user of a token that the key in the data directory signs.
+/// The user in a token signed by the key in the data directory.
 const TOKEN_USER: &str = "seatkeeper-run";
-/// The life of such a token; a rejected one is signed anew.
+/// The lifetime of a signed token. A rejected token is signed anew.
 const TOKEN_TTL: Duration = Duration::from_secs(3600);
-/// A longer acquire is reported to the user.
+/// The user is told of a wait longer than this.
 const TELL_AFTER: Duration = Duration::from_secs(1);
 
-/// A seat, and its license's key for messages.
+/// A seat, with the license key for messages.
 #[derive(Debug)]
 pub(super) struct HeldSeat {
     pub license: String,
@@ -27,7 +27,7 @@ pub(super) struct HeldSeat {
     pub waited: Duration,
 }
 
-/// Makes the client. Without a token the key in the data directory signs one.
+/// Returns the client. Without a token, the key in the data directory signs one.
 pub(super) fn client(args: &RunArgs) -> Result<Client, RunError> {
     let mut builder = Client::builder(args.server.as_str());
     if let Some(path) = &args.ca_file {
@@ -54,14 +54,14 @@ pub(super) fn client(args: &RunArgs) -> Result<Client, RunError> {
     builder.build().map_err(RunError::Client)
 }
 
-/// Takes a seat of each license, or none: seats that came before a refusal or a signal are given back.
+/// Takes a seat of each license. After a refusal or a signal, the seats taken so far are released.
 pub(super) async fn acquire(
     client: &Client,
     args: &RunArgs,
     signals: &mut Signals,
     story: Story,
 ) -> Result<Vec<HeldSeat>, RunError> {
-    // A common order of licenses prevents a deadlock of two runs.
+    // Every run takes licenses in sorted order, so two runs cannot deadlock.
     let mut licenses = args.licenses.clone();
     licenses.sort();
     licenses.dedup();
@@ -118,7 +118,7 @@ async fn acquire_one(
 
 /// Returns a machine name unique to this run, so that two runs on one host never share a seat.
 fn machine_of_run(instance: &str) -> String {
-    /// Leaves room for the instance within the 255 characters of a machine's name.
+    /// The limit leaves room for the instance within the 255 characters of a machine's name.
     const HOST_MAX: usize = 200;
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
@@ -126,7 +126,7 @@ fn machine_of_run(instance: &str) -> String {
     format!("{host}/{instance}")
 }
 
-/// Gives the seats back, all at the same time.
+/// Releases the seats concurrently.
 pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
     let releases: Vec<_> =
         seats.into_iter().map(|held| (held.license, tokio::spawn(held.seat.release()))).collect();

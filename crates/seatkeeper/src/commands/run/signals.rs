@@ -1,4 +1,4 @@
-//! The signals that `run` takes for its command.
+//! The signals that `run` forwards to its command.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Installs the handlers; from this call on the signals no longer end the process.
+    /// Installs the handlers. From this call on, the signals do not end the process.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: unix::signal(SignalKind::terminate())?,
@@ -52,7 +52,7 @@ impl Signals {
     }
 }
 
-/// Returns true for a signal that asks the command to end.
+/// Returns `true` for a signal that asks the command to end.
 pub(super) fn ends(signal: Signal) -> bool {
     [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT].contains(&signal)
 }

@@ -1,8 +1,8 @@
-//! Lines for the person at the terminal, on the standard error output.
+//! Messages to the user of the terminal, on stderr.
 
 use std::fmt::Display;
 
-/// Prints lines, unless told to be quiet.
+/// A printer of messages, silent with `--quiet`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Story {
     quiet: bool,
@@ -13,7 +13,7 @@ impl Story {
         Self { quiet }
     }
 
-    /// Prints one line.
+    /// Prints a message.
     pub(super) fn tell(self, line: impl Display) {
         if !self.quiet {
             eprintln!("seatkeeper: {line}");
@@ -21,7 +21,8 @@ impl Story {
     }
 }
 
-/// Returns a license key with all but its last four characters hidden; a key of eight or fewer is hidden whole.
+/// Returns a license key with all but its last four characters masked. A key of at most eight characters is
+/// masked whole.
 pub(super) fn masked(key: &str) -> String {
     let count = key.chars().count();
     if count <= 8 {

@@ -1,4 +1,4 @@
-//! The life of the command: signals go to it, a lost seat stops it.
+//! Supervises the command: forwards signals, and stops the command when a seat is lost.
 
 use std::future::pending;
 use std::path::Path;
@@ -20,10 +20,10 @@ use super::seats::HeldSeat;
 use super::signals::{Signals, ends};
 use super::story::{Story, masked};
 
-/// Left-overs of the command are looked for this often.
+/// The interval between two looks for processes left by the command.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Starts the command and returns when its group is empty.
+/// Starts the command, and returns when its process group is empty.
 pub(super) async fn run(
     program: &Path,
     args: &RunArgs,
@@ -43,7 +43,7 @@ pub(super) async fn run(
     Ok(Ended { status, ran: began.elapsed(), lost, stopped_by_loss })
 }
 
-/// Returns the losses of all seats, as they are told.
+/// Returns a channel with the losses of all seats.
 fn watch(seats: &[HeldSeat]) -> mpsc::UnboundedReceiver<(String, Loss)> {
     let (losses, told) = mpsc::unbounded_channel();
     for held in seats {
@@ -51,7 +51,7 @@ fn watch(seats: &[HeldSeat]) -> mpsc::UnboundedReceiver<(String, Loss)> {
         tokio::spawn(async move {
             let lost = states.wait_for(|state| matches!(state, State::Lost(_))).await;
             if let Ok(State::Lost(loss)) = lost.map(|state| state.clone()) {
-                // The command may have ended first.
+                // The receiver may be gone: the command may have ended first.
                 let _ = losses.send((license, loss));
             }
         });
@@ -59,15 +59,15 @@ fn watch(seats: &[HeldSeat]) -> mpsc::UnboundedReceiver<(String, Loss)> {
     told
 }
 
-/// A command under watch.
+/// A command under supervision.
 struct Watched<'a> {
     args: &'a RunArgs,
     group: Group,
     story: Story,
     lost: Option<Loss>,
-    /// The time at which a command that was asked to stop is killed.
+    /// The time at which a command asked to stop is killed.
     kill_at: Option<tokio::time::Instant>,
-    /// The loss of a seat stopped the command.
+    /// A lost seat stopped the command.
     stopped: bool,
 }
 
@@ -88,11 +88,11 @@ impl Watched<'_> {
         }
     }
 
-    /// Waits for processes that the command left behind, which use the seat as well.
+    /// Waits for processes left by the command, which use the seat as well.
     async fn until_the_group_is_empty(&mut self, signals: &mut Signals) {
         let give_up = tokio::time::Instant::now() + self.args.stop_timeout;
         if self.kill_at.is_some() {
-            // A background process of a shell ignores INT and QUIT.
+            // TERM, because a background process of a shell ignores INT and QUIT.
             self.group.send(Signal::TERM);
         }
         while self.group.has_left_overs() {
@@ -128,7 +128,7 @@ impl Watched<'_> {
                     .tell(format_args!("the seat of {license} is lost ({reason}); stopping the command"));
                 self.stopped = true;
                 self.group.send(Signal::TERM);
-                // A stopped process takes no TERM before it goes on.
+                // A suspended process handles TERM only after CONT.
                 self.group.send(Signal::CONT);
                 self.start_to_wait();
             }

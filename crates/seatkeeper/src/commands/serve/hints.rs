@@ -1,11 +1,11 @@
-//! What to try next: lines to paste into another terminal.
+//! Hints after the start: commands to paste into another terminal.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use seatkeeper_server::Settings;
 
-/// The lines, for a server at `addr`.
+/// Returns the hints for a server at `addr`.
 pub(super) fn text(addr: SocketAddr, settings: &Settings) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "seatkeeper".to_owned());
     let program = quoted(&program);
@@ -40,7 +40,7 @@ fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// As a shell takes it: bare where that is safe, else between single quotes.
+/// Returns `text` quoted for a shell: bare if safe, otherwise between single quotes.
 fn quoted(text: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if !text.is_empty() && text.chars().all(bare) {

@@ -1,4 +1,4 @@
-//! The pool whose sessions are meant, by the name that its kind has for it.
+//! Arguments that select a pool by its kind. A new kind of pool is a flag here.
 
 use clap::Args;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ pub(super) struct PoolArgs {
     capacity: Option<String>,
 }
 
-/// A user and a capacity, as the server names their pool.
+/// Parses a user and a capacity into the server's name for their pool.
 fn capacity(text: &str) -> Result<String, &'static str> {
     let parts =
         text.split_once('/').map(|(user, capacity)| (Uuid::try_parse(user), Uuid::try_parse(capacity)));
@@ -28,21 +28,21 @@ fn capacity(text: &str) -> Result<String, &'static str> {
 }
 
 impl PoolArgs {
-    /// The kind of the pool that is named, if one is.
+    /// Returns the kind of the selected pool, if any.
     pub(super) fn kind(&self) -> Option<&'static str> {
         let Self { license, subscriber, capacity } = self;
         let license = license.map(|_| "license");
         license.or(subscriber.as_ref().map(|_| "subscriber")).or(capacity.as_ref().map(|_| "capacity"))
     }
 
-    /// Its name.
+    /// Returns the name of the selected pool, if any.
     pub(super) fn name(&self) -> Option<String> {
         let Self { license, subscriber, capacity } = self;
         let license = license.map(|id| id.to_string());
         license.or_else(|| subscriber.clone()).or_else(|| capacity.clone())
     }
 
-    /// Both, as the API takes them.
+    /// Returns kind and name as query parameters of the API.
     pub(super) fn filter(&self) -> [(&'static str, Option<String>); 2] {
         [("pool_kind", self.kind().map(Into::into)), ("pool", self.name())]
     }

@@ -1,8 +1,10 @@
+//! Amounts of usage, as shown in tables.
+
 use std::fmt;
 
 use serde::Deserialize;
 
-/// An amount of use, to six places: exact up to nine thousand million units.
+/// An amount of usage with six decimal places, exact up to nine thousand million units.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Amount(f64);

@@ -1,3 +1,5 @@
+//! `seatkeeper usage batches`: lists the batches of usage records for the sink.
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,17 +14,17 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct BatchesArgs {
-    /// Only those in this state
+    /// Only batches in this state
     #[arg(long, value_parser = PossibleValuesParser::new(["pending", "delivered", "dead"]))]
     state: Option<String>,
-    /// At most so many
+    /// The most batches to print
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// A batch, as far as tables show it.
+/// A batch, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Batch {
     batch_id: String,

@@ -1,3 +1,5 @@
+//! `seatkeeper usage list`: lists the windows of metering, the newest first.
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -17,14 +19,14 @@ pub(crate) struct ListArgs {
     /// Only windows that end at this time or earlier
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
-    /// At most so many
+    /// The most windows to print
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// A window, as far as tables show it.
+/// A window, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Window {
     window_start: String,

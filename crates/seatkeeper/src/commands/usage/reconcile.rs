@@ -1,3 +1,5 @@
+//! `seatkeeper usage reconcile`: compares held with recorded and delivered usage.
+
 use std::io;
 use std::process::ExitCode;
 
@@ -22,7 +24,7 @@ pub(crate) struct ReconcileArgs {
     server: ServerArgs,
 }
 
-/// The books of a span.
+/// The sums of usage in a span, with the first difference.
 #[derive(Debug, Deserialize)]
 struct Books {
     from: Option<String>,
@@ -34,7 +36,7 @@ struct Books {
     first_difference: Option<Difference>,
 }
 
-/// The books of one window.
+/// The sums of usage in a window.
 #[derive(Debug, Deserialize)]
 struct Difference {
     window_start: String,

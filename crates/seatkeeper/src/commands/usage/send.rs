@@ -1,3 +1,5 @@
+//! `seatkeeper usage send`: sends a refused batch again.
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,7 +13,7 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Which batch
+    /// The batch
     #[arg(value_name = "BATCH_ID")]
     batch: Uuid,
     #[command(flatten)]
