@@ -161,7 +161,7 @@ impl Rebuilder {
             buckets,
             sessions,
             took_ms = began.elapsed().as_millis() as u64,
-            "buckets were rebuilt from the ledger and serve again"
+            "rebuild done: the buckets are in their new epoch"
         );
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Rebuilder {
             tracing::warn!(
                 buckets = raised.len(),
                 mode = mode_name,
-                "epochs of buckets were raised: these buckets answer 503 until they are rebuilt"
+                "epochs of buckets were raised: requests may be answered 503 until the rebuild is done"
             );
             let own_ones = needs.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
             own.extend(own_ones.map(|(RebuildTask { from, mode, identity, .. }, raise)| Raised {

@@ -99,7 +99,7 @@ impl Reconcile {
         tracing::warn!(
             ?pool,
             version = terms.version,
-            "a changed entitlement had not reached its live sessions, since a node stopped in between: it is applied now"
+            "a changed entitlement had not reached its live sessions: it is applied now"
         );
         self.engine.revise(pool, terms, &Origin::SYSTEM).await
     }
