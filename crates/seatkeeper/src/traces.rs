@@ -69,7 +69,7 @@ impl Traces {
     pub(crate) async fn finish(self) {
         let sent = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(LAST_WORDS_MAX)).await;
         if !matches!(sent, Ok(Ok(()))) {
-            tracing::warn!("the collector did not take the last spans in time: they are lost");
+            tracing::warn!("the collector did not take the last spans: they are lost");
         }
     }
 }
