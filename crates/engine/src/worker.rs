@@ -34,7 +34,7 @@ pub enum Progress {
     Defer(Duration),
 }
 
-/// One kind of background work.
+/// A kind of background work.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
     /// The reason why a batch failed. The driver logs the error and retries.
