@@ -1,4 +1,8 @@
-//! What gives pools their limits.
+//! Entitlements set the limits of pools: licenses, subscriptions and plans from the ledger, cached on each
+//! node. A change invalidates the caches of every node, and a cached entry expires even if the invalidation
+//! is lost.
+//!
+//! A new kind of entitlement gets a module beside `licenses.rs` and an arm in `PoolTerms`.
 
 mod announcements;
 mod bulletin;
@@ -21,36 +25,41 @@ pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
 
-/// The entitlements that a node remembers, and its way to the nodes that remember them as well.
+/// The entitlement caches of this node, with the channel that invalidates the caches of the other nodes.
 pub(crate) struct Entitlements {
     pub(crate) licenses: Licenses,
     pub(crate) subscribers: Subscribers,
-    /// `None`: there are no others.
+    /// `None` on a server without peer nodes.
     pub(crate) others: Option<Others>,
 }
 
 impl Entitlements {
-    /// Forgets what has changed in the ledger, here and on every node.
+    /// Invalidates cached entitlements on every node after a change in the ledger.
     pub(crate) async fn changed(&self, changed: Changed) {
-        // First what is shared: whoever forgets reads it again.
+        // The shared cache is invalidated first, because the nodes refill their local caches from the shared
+        // cache.
         self.subscribers.forget_shared(&changed).await;
         self.forget(changed.clone());
         if let Some(others) = &self.others
             && let Err(error) = bulletin::tell(others, &changed).await
         {
             let causes = error.with_causes();
-            tracing::warn!(%causes, "the other nodes were not told of a change; they will see it for themselves");
+            tracing::warn!(
+                %causes,
+                "publishing an entitlement change failed: other nodes keep the old limits until their caches expire"
+            );
         }
     }
 
-    /// Forgets what has changed in the ledger, here.
+    /// Invalidates the local caches after a change in the ledger.
     fn forget(&self, changed: Changed) {
         self.licenses.forget(&changed);
         self.subscribers.forget(changed);
     }
 }
 
-/// The entitlements of pools on record, with the defaults of the settings.
+/// A `TermsSource` that reads a pool's terms from the ledger. The settings supply the defaults, and the whole
+/// terms of a capacity.
 pub(crate) struct PoolTerms {
     pub(crate) ledger: Ledger,
     pub(crate) settings: Settings,

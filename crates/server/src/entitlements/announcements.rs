@@ -1,27 +1,29 @@
-//! Who is told that entitlements have changed.
+//! In-process broadcast of entitlement changes to listeners. A listener wakes after every change of its
+//! subscriber's entitlement; a wake-up may be spurious.
 
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::licenses::LicenseId;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-/// Changes that may wait for a listener: one that is further behind is told that something changed.
+/// Number of changes buffered for a slow listener. A listener that lags further behind wakes once, without
+/// the details.
 const WAITING_MAX: usize = 256;
 
-/// Entitlements that have changed.
+/// The scope of a change of entitlements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
-    /// What this user may have.
+    /// The subscription of a user.
     Subscriber(TenantId, UserId),
-    /// What any of the tenant's users may have, by a plan.
+    /// A plan of the tenant, or a subscription of an unknown user: every user of the tenant may be affected.
     Tenant(TenantId),
     /// A license.
     License(TenantId, LicenseId),
-    /// Nobody knows what: changes may have been missed.
+    /// An unknown scope: messages may have been lost, so every cached entry may be stale.
     Anything,
 }
 
 impl Changed {
-    /// Whether it may have changed what this subscriber may have.
+    /// Returns `true` if the change may affect the subscriber's entitlement.
     pub(super) fn concerns(&self, tenant: &TenantId, user: &UserId) -> bool {
         match self {
             Self::Subscriber(of, changed) => of == tenant && changed == user,
@@ -32,7 +34,7 @@ impl Changed {
     }
 }
 
-/// Tells listeners of changes.
+/// The sending end of the broadcast.
 pub(super) struct Announcements(broadcast::Sender<Changed>);
 
 impl Announcements {
@@ -40,7 +42,7 @@ impl Announcements {
         Self(broadcast::Sender::new(WAITING_MAX))
     }
 
-    /// Tells whoever listens; that nobody does is no matter.
+    /// Sends a change to every listener. Without listeners the change is dropped.
     pub(super) fn announce(&self, changed: Changed) {
         let _ = self.0.send(changed);
     }
@@ -50,7 +52,8 @@ impl Announcements {
     }
 }
 
-/// Hears what may have changed one subscriber's entitlement, from when it was made on.
+/// A listener for changes of a subscriber's entitlement. A change after the listener's creation is never
+/// missed.
 pub(crate) struct Listening {
     tenant: TenantId,
     user: UserId,
@@ -58,14 +61,14 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Resolves when the subscriber's entitlement may have changed: look it up again then. To drop the
-    /// future loses nothing.
+    /// Waits until the subscriber's entitlement may have changed. The caller then looks the entitlement up
+    /// again. Cancel-safe: dropping the future loses no change.
     pub(crate) async fn changed(&mut self) {
         loop {
             match self.changes.recv().await {
                 Ok(changed) if !changed.concerns(&self.tenant, &self.user) => {}
                 Ok(_) | Err(RecvError::Lagged(_)) => return,
-                // Nothing will ever change again.
+                // The sender is gone, so no change can follow.
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         }

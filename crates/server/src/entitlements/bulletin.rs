@@ -1,9 +1,9 @@
-//! What the nodes tell one another: that an entitlement has changed, so that each forgets what it remembers.
+//! Cache invalidation between nodes: a node publishes each change of an entitlement, and the receivers drop
+//! their cached copies.
 //!
-//! It goes by Redis's publish and subscribe, or by PostgreSQL's notices where no Redis is (`by_postgres.rs`). Both lose
-//! what is said while a node does not listen. A node that
-//! begins to listen again therefore forgets everything; and nothing that is remembered counts for longer than
-//! its time, whether anything was heard or not.
+//! Messages travel over Redis publish/subscribe, or over PostgreSQL `NOTIFY` in deployments without Redis
+//! (`by_postgres.rs`). Either transport loses messages while a node is disconnected. A node therefore clears
+//! its caches after every connect, and a cached entry expires after a bounded time in any case.
 
 mod by_postgres;
 mod message;
@@ -26,23 +26,23 @@ use seatkeeper_engine::{Progress, Worker};
 
 const CHANNEL: &str = "sk:entitlements";
 
-/// How long it may take to be told by, or to reach, a server that is well.
+/// Timeout of connecting, subscribing and pinging.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long whoever changes something waits until the others were told.
+/// Longest time that a writer waits for the publication of its change.
 pub(super) const TELLING_MAX: Duration = Duration::from_secs(1);
 
-/// How often a node makes sure that it still listens. A connection that died without a word is noticed by it.
+/// Interval of liveness checks on the listening connection. A check detects a connection that died silently.
 const STILL_THERE: Duration = Duration::from_secs(5);
 
-/// The way to the other nodes.
+/// The transport of messages to the other nodes.
 #[derive(Clone)]
 pub(crate) enum Others {
     ByRedis(Servers),
     ByPostgres(Notices),
 }
 
-/// Tells the other nodes.
+/// Publishes a change to the other nodes. Returns `Err(TimedOut)` after [`TELLING_MAX`].
 pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error> {
     let text = Message::of(changed).to_text();
     let told = async {
@@ -59,7 +59,7 @@ pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error
     tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)?
 }
 
-/// Hears what other nodes tell.
+/// A worker that applies invalidations received over Redis to the caches of this node.
 pub(crate) struct Listener {
     others: Servers,
     entitlements: Arc<Entitlements>,
@@ -67,7 +67,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens until `stopping` is cancelled.
+    /// Creates a listener that runs until `stopping` is cancelled.
     pub(crate) fn new(others: Servers, entitlements: Arc<Entitlements>, stopping: CancellationToken) -> Self {
         Self { others, entitlements, stopping }
     }
@@ -78,11 +78,11 @@ impl Listener {
         Ok(connection)
     }
 
-    /// Hears until the connection ends.
+    /// Subscribes, and applies invalidations until the connection ends.
     async fn listen(&self) -> Result<(), Error> {
         let subscribed = tokio::time::timeout(ANSWER_TIMEOUT, self.subscribed()).await;
         let (mut speaking, mut heard) = subscribed.map_err(|_| Error::TimedOut)??.split();
-        // What was said before is not said again.
+        // Messages published before the subscription are lost, so every cached entry may be stale.
         self.entitlements.forget(Changed::Anything);
         let mut still_there = tokio::time::interval(STILL_THERE);
         loop {

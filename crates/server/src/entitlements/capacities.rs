@@ -1,10 +1,11 @@
-//! What gives capacities their limit: nothing but the kind of pool that they are.
+//! Terms of capacities. A capacity has no entitlement on record: the settings alone determine its terms.
 
 use seatkeeper_core::{Seats, Span, Standing, Terms};
 
 use crate::settings::CapacitiesSettings;
 
-/// What every capacity is granted: one session. Nothing changes that, so it has one version.
+/// Returns the terms of every capacity: a single seat, with the TTL of the settings. The version is constant,
+/// because no change can affect the terms.
 pub(crate) fn capacity_terms(settings: &CapacitiesSettings) -> Terms {
     Terms {
         version: 1,

@@ -1,4 +1,4 @@
-//! Licenses by their key, remembered for a while.
+//! Read-through cache of licenses by tenant and key. A cached license is stale for a bounded time at most.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::memory::Memory;
 use crate::error::Error;
 use crate::settings::LicensesSettings;
 
-/// How many licenses are remembered; the others are read from the ledger.
+/// Capacity of the cache, in licenses. A miss reads the ledger.
 const LICENSES_REMEMBERED_MAX: usize = 10_000;
 
-/// The licenses.
+/// A read-through cache of licenses.
 pub(crate) struct Licenses {
     ledger: Ledger,
     remembered: Memory<Key, License>,
@@ -36,12 +36,13 @@ impl Equivalent<Key> for KeyRef<'_> {
 }
 
 impl Licenses {
-    /// What is read from the ledger counts for `remember_for`, unless it is said to have changed.
+    /// Creates a cache whose entries expire after `remember_for`, or earlier by invalidation.
     pub(crate) fn new(ledger: Ledger, remember_for: Duration) -> Self {
         Self { ledger, remembered: Memory::new(LICENSES_REMEMBERED_MAX, remember_for) }
     }
 
-    /// The tenant's license with this key, whatever its status: the rule looks at that.
+    /// Returns the tenant's license with key `key`, whatever its status: the admission rule judges the
+    /// status. Returns `Err(LicenseNotFound)` for an unknown key.
     pub(crate) async fn license(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
         match self.remembered.get(&KeyRef(tenant, key)) {
             Some(license) => Ok(license),
@@ -49,7 +50,7 @@ impl Licenses {
         }
     }
 
-    /// Forgets what has changed in the ledger.
+    /// Invalidates the entries that `changed` affects.
     pub(super) fn forget(&self, changed: &Changed) {
         match changed {
             Changed::License(_, id) => self.remembered.forget(|_, license| license.id != *id),
@@ -68,7 +69,7 @@ impl Licenses {
     }
 }
 
-/// What a license grants; where it says nothing, the defaults do.
+/// Returns the terms of a license, with the default TTL for a license without a TTL.
 pub(crate) fn terms_of(license: &License, defaults: &LicensesSettings) -> Terms {
     license.terms(Span::from_secs(defaults.ttl_seconds))
 }

@@ -1,4 +1,5 @@
-//! What was read from the ledger, remembered for a while.
+//! Bounded cache in front of the ledger, with a time-to-live. A value read before an invalidation is never
+//! stored after the invalidation.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,12 +9,12 @@ use parking_lot::Mutex;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
-/// A bounded memory of what keys stand for.
+/// A bounded cache of values by key.
 pub(super) struct Memory<K, V> {
     remember_for: Duration,
     remembered: Cache<K, Remembered<V>>,
-    /// How many changes there have been. Held while what is remembered is replaced or forgotten; nothing
-    /// awaits meanwhile.
+    /// Number of invalidations so far. The lock is held while entries are stored or removed, and never across
+    /// an `.await`.
     changes: Mutex<u64>,
 }
 
@@ -28,7 +29,7 @@ impl<V> Clone for Remembered<V> {
     }
 }
 
-/// A read of the ledger that is under way.
+/// A ledger read in progress, with the number of invalidations at its start.
 #[derive(Clone, Copy)]
 pub(super) struct Reading {
     changes_before: u64,
@@ -36,23 +37,24 @@ pub(super) struct Reading {
 }
 
 impl<K: Eq + Hash + Clone, V> Memory<K, V> {
-    /// Of at most `count_max` values, each of which counts for `remember_for` unless it is forgotten.
+    /// Creates a cache of at most `count_max` values, each valid for `remember_for` unless invalidated.
     pub(super) fn new(count_max: usize, remember_for: Duration) -> Self {
         Self { remember_for, remembered: Cache::new(count_max), changes: Mutex::new(0) }
     }
 
-    /// What is remembered, if it is not too old.
+    /// Returns the cached value, or `None` if absent or expired.
     pub(super) fn get(&self, key: &(impl Hash + Equivalent<K>)) -> Option<Arc<V>> {
         let remembered = self.remembered.get(key)?;
         (remembered.read_at.elapsed() < self.remember_for).then_some(remembered.value)
     }
 
-    /// Where a read of the ledger stands that begins now.
+    /// Begins an optimistic read of the ledger: notes the number of invalidations so far.
     pub(super) fn reading(&self) -> Reading {
         Reading { changes_before: *self.changes.lock(), read_at: Instant::now() }
     }
 
-    /// Remembers what was read, unless a change overtook it: then it may tell what was before that.
+    /// Stores the value read, unless an invalidation has happened since [`Self::reading`]: the value may be
+    /// stale. With a zero `remember_for` nothing is stored.
     pub(super) fn remember(&self, reading: Reading, key: K, value: &Arc<V>) {
         let Reading { changes_before, read_at } = reading;
         let changes = self.changes.lock();
@@ -61,14 +63,14 @@ impl<K: Eq + Hash + Clone, V> Memory<K, V> {
         }
     }
 
-    /// Forgets what has changed: all but what `keep` says.
+    /// Invalidates every entry that `keep` rejects.
     pub(super) fn forget(&self, keep: impl Fn(&K, &V) -> bool) {
         let mut changes = self.changes.lock();
         *changes += 1;
         self.remembered.retain(|key, remembered| keep(key, &remembered.value));
     }
 
-    /// Forgets what one key stood for.
+    /// Invalidates the entry of `key`.
     pub(super) fn forget_one(&self, key: &(impl Hash + Equivalent<K>)) {
         let mut changes = self.changes.lock();
         *changes += 1;

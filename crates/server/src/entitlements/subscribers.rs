@@ -1,4 +1,5 @@
-//! What gives subscribers their limits: their subscriptions and plans, remembered for a while.
+//! Subscriptions and plans by subscriber, cached on the node and in Redis for every node. A cached entry
+//! expires after a bounded time, and a change invalidates the shared cache before the local caches.
 
 mod lookup;
 mod shared;
@@ -19,16 +20,16 @@ use crate::error::Error;
 use lookup::Lookup;
 use shared::{Found, Shared};
 
-/// How many subscribers are remembered; the others are read from the ledger.
+/// Capacity of the local cache, in subscribers. A miss reads the shared cache or the ledger.
 const SUBSCRIBERS_REMEMBERED_MAX: usize = 100_000;
 
-/// How long to wait for what another node read, before the ledger is asked instead.
+/// Timeout of the shared cache, after which the ledger is read instead.
 const SHARED_PATIENCE: Duration = Duration::from_millis(250);
 
-/// The most devices that a plan allows, so that all of a subscriber's can be listed at once.
+/// Highest device limit of a plan. The bound keeps the list of a subscriber's devices within one response.
 pub(crate) const DEVICES_MAX: u32 = 1_000;
 
-/// The subscribers.
+/// A read-through cache of subscribers.
 pub(crate) struct Subscribers {
     ledger: Lookup,
     remembered: Memory<Key, Subscriber>,
@@ -49,8 +50,8 @@ impl Equivalent<Key> for KeyRef<'_> {
 }
 
 impl Subscribers {
-    /// What is read from the ledger counts for `remember_for`, unless it is said to have changed.
-    /// Nodes that are not alone share through `others` what they read.
+    /// Creates a cache whose entries expire after `remember_for`, or earlier by invalidation. With `others`,
+    /// the nodes share their reads through Redis.
     pub(crate) fn new(ledger: Ledger, remember_for: Duration, others: Option<Servers>) -> Self {
         Self {
             ledger: Lookup::new(ledger),
@@ -60,7 +61,7 @@ impl Subscribers {
         }
     }
 
-    /// All that the user's limit comes from, not older than it may be.
+    /// Returns the subscriptions and plans behind the user's limit, from a cache if an entry is fresh.
     pub(crate) async fn of(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
         match self.remembered.get(&KeyRef(tenant, user)) {
             Some(subscriber) => Ok(subscriber),
@@ -68,7 +69,7 @@ impl Subscribers {
         }
     }
 
-    /// Forgets what has changed in the ledger, and then tells who listens.
+    /// Invalidates the local entries that `changed` affects, and wakes their listeners afterwards.
     pub(super) fn forget(&self, changed: Changed) {
         match &changed {
             Changed::Subscriber(tenant, user) => self.remembered.forget_one(&KeyRef(tenant, user)),
@@ -79,14 +80,15 @@ impl Subscribers {
         self.announcements.announce(changed);
     }
 
-    /// Sees to it that no node reads any more what was shared before a change.
+    /// Invalidates the entries of the shared cache that `changed` affects. Without a shared cache the call
+    /// does nothing.
     pub(super) async fn forget_shared(&self, changed: &Changed) {
         if let Some(shared) = &self.shared {
             shared.forget(changed).await;
         }
     }
 
-    /// Listens for changes of what the user may have.
+    /// Returns a listener for changes of the user's entitlement.
     pub(crate) fn listen(&self, tenant: TenantId, user: UserId) -> Listening {
         self.announcements.listen(tenant, user)
     }
@@ -98,7 +100,7 @@ impl Subscribers {
         Ok(subscriber)
     }
 
-    /// What another node read lately, or what the ledger says.
+    /// Reads the shared cache. A miss reads the ledger and fills the shared cache.
     async fn read(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
         let from_ledger = async || self.ledger.subscriber(tenant, user).await;
         let Some(shared) = &self.shared else { return from_ledger().await };

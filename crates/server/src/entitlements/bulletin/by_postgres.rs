@@ -1,7 +1,8 @@
-//! Messages between nodes by PostgreSQL's `NOTIFY`, where no Redis is.
+//! Messages between nodes over PostgreSQL `NOTIFY`, for deployments without Redis.
 //!
-//! A node hears of changed entitlements and of ended sessions on a single connection. As with Redis, messages sent while a
-//! node is disconnected are lost: after a reconnect the node clears its cache and looks up every awaited end.
+//! A node receives changes of entitlements and ends of sessions on a single connection. As with Redis,
+//! messages sent while a node is disconnected are lost: after a reconnect the node clears its caches and
+//! looks up every awaited end.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,10 +26,11 @@ use seatkeeper_engine::{Progress, Worker};
 pub(super) const ENTITLEMENTS: &str = "seatkeeper_entitlements";
 const ENDINGS: &str = "seatkeeper_endings";
 
-/// Time for which ends are collected before a notice: PostgreSQL runs commits with a notice one after another.
+/// Pause between two notices, in which further ends are collected. PostgreSQL serializes commits that carry a
+/// notice.
 const COLLECTED_FOR: Duration = Duration::from_millis(100);
 
-/// The buckets in which this node has put ends on record that other nodes may wait for.
+/// Buckets with ends that this node has recorded and not yet announced to the other nodes.
 #[derive(Default)]
 pub(crate) struct EndedAbroad {
     buckets: Mutex<BucketSet>,
@@ -36,7 +38,8 @@ pub(crate) struct EndedAbroad {
 }
 
 impl EndedAbroad {
-    /// Notes ends that are on record now. Only the end of a device's session is ever waited for.
+    /// Adds the buckets of recorded ends, and wakes the [`EndTeller`]. Only ends of device sessions count,
+    /// because only device sessions have listeners.
     pub(crate) fn note(&self, events: &[Event]) {
         let ends = events.iter().filter(|event| {
             event.pool.kind == PoolKind::Subscriber && matches!(event.change, Change::Ended { .. })
@@ -50,7 +53,7 @@ impl EndedAbroad {
     }
 }
 
-/// Tells other nodes of ends.
+/// A worker that announces recorded ends to the other nodes, by bucket.
 pub(crate) struct EndTeller {
     pub(crate) notices: Notices,
     pub(crate) ended: Arc<EndedAbroad>,
@@ -86,7 +89,8 @@ impl Worker for EndTeller {
     }
 }
 
-/// Hears what other nodes tell.
+/// A worker that applies the notices of other nodes: changes of entitlements, and buckets with ended
+/// sessions.
 pub(crate) struct NoticeReader {
     pub(crate) notices: Notices,
     pub(crate) entitlements: Arc<Entitlements>,
@@ -95,11 +99,12 @@ pub(crate) struct NoticeReader {
 }
 
 impl NoticeReader {
-    /// Hears until the connection is lost, which is an error: the next try follows after a backoff.
+    /// Applies notices until the connection is lost, and returns an error: the worker retries with a backoff.
     async fn read(&self) -> Result<(), Error> {
         let listening = timeout(ANSWER_TIMEOUT, self.notices.listen(&[ENTITLEMENTS, ENDINGS])).await;
         let mut listening: NoticeListener = listening.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
-        // What was told before is not told again.
+        // Notices sent before `LISTEN` are lost. Every cached entry may be stale, and any awaited session may
+        // have ended.
         self.entitlements.forget(Changed::Anything);
         self.endings.tell_of_buckets(&Bucket::all().collect());
         loop {
@@ -143,13 +148,13 @@ impl Worker for NoticeReader {
     }
 }
 
-/// The numbers of buckets.
+/// Returns the numbers of the buckets, separated by spaces.
 fn text_of(buckets: &BucketSet) -> String {
     let numbers: Vec<_> = buckets.iter().map(|bucket| bucket.number().to_string()).collect();
     numbers.join(" ")
 }
 
-/// Returns the buckets named in a notice; every bucket if the text is invalid.
+/// Returns the buckets named in a notice, or every bucket if the text is invalid.
 fn buckets_of(text: &str) -> HashSet<Bucket> {
     let numbers: Option<HashSet<u16>> = text.split(' ').map(|number| number.parse().ok()).collect();
     match numbers {

@@ -1,4 +1,5 @@
-//! A change as nodes tell it.
+//! Wire format of an invalidation message: JSON, with a variant for each kind of change. An unreadable
+//! message invalidates everything, so nodes of different versions stay correct.
 
 use seatkeeper_core::TenantId;
 use seatkeeper_ledger::licenses::LicenseId;
@@ -35,7 +36,7 @@ impl Message {
         serde_json::json!(self).to_string()
     }
 
-    /// What a message tells; one that cannot be read may tell anything.
+    /// Parses a message. An unreadable message returns `Changed::Anything`, because its scope is unknown.
     pub(super) fn read(text: &[u8]) -> Changed {
         match serde_json::from_slice(text).unwrap_or(Self::Anything) {
             Self::Subscriber { tenant, user } => {

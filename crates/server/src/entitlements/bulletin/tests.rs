@@ -1,3 +1,5 @@
+//! Tests of invalidation messages, on nodes that share a ledger and a Redis.
+
 use std::time::Instant;
 
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, Span, TenantId, UserId};
@@ -36,7 +38,7 @@ fn what_cannot_be_read_may_have_been_anything() {
     }
 }
 
-/// A node of two that share a ledger.
+/// A node of a two-node deployment with a shared ledger.
 struct Node {
     entitlements: Arc<Entitlements>,
     crew: WorkerSet,
@@ -61,7 +63,7 @@ impl Node {
         subscriber.entitled(NOW, Span::from_secs(90)).terms.limit
     }
 
-    /// Waits until the limit is what it should be.
+    /// Waits until the limit is `wanted`.
     async fn comes_to(&self, wanted: Seats) {
         let deadline = Instant::now() + DEADLINE;
         while self.limit().await != wanted {
@@ -90,7 +92,7 @@ async fn what_changes_on_one_node_counts_on_another_that_hears_of_it() {
     let (one, other) = (Node::start(&ledger, &redis.url()), Node::start(&ledger, &redis.url()));
     assert_eq!((one.limit().await, other.limit().await), (Seats(1), Seats(1)));
     subscribe(&ledger).await;
-    // The other may not have listened yet: it is told again until it has heard.
+    // The second node may not have subscribed yet, so the change is published repeatedly.
     let telling = async {
         loop {
             one.entitlements.changed(Changed::Subscriber(acme(), "ann".into())).await;

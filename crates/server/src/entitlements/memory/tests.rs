@@ -1,3 +1,5 @@
+//! Tests of expiry, invalidation and overtaken reads.
+
 use super::*;
 
 const FOR_AN_HOUR: Duration = Duration::from_secs(3_600);

@@ -1,4 +1,4 @@
-//! Look-ups of subscribers in the ledger, each answered within a bounded time: a circuit breaker.
+//! Circuit breaker for look-ups of subscribers in the ledger. Every look-up returns within a bounded time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,14 +12,14 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// The longest wait for a ledger that answered last time.
+/// Longest wait for a ledger that answered the previous look-up.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The longest wait for a ledger that did not answer last time.
+/// Longest wait for a ledger that did not answer the previous look-up.
 const PROBE_WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// Looks subscribers up in the ledger. After a look-up without an answer the circuit is open: one look-up at a time
-/// probes the ledger, and all others fail at once. Any answer closes the circuit.
+/// Looks subscribers up in the ledger. A look-up without an answer opens the circuit: a single look-up at a
+/// time probes the ledger, and the rest fail at once. The first answer closes the circuit.
 pub(super) struct Lookup {
     ledger: Ledger,
     breaker: Arc<Breaker>,
@@ -36,8 +36,8 @@ impl Lookup {
         Self { ledger, breaker: Arc::new(breaker) }
     }
 
-    /// Returns what the ledger has of a subscriber, or `Err(TimedOut)` once the wait is over. The statement itself
-    /// then goes on, and closes the circuit if it is answered after all.
+    /// Returns the ledger's record of a subscriber, or `Err(TimedOut)` after the longest wait. The statement
+    /// runs on after a timeout, and a late answer closes the circuit.
     pub(super) async fn subscriber(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
         let (wait_max, probe) = if self.breaker.is_open.load(Relaxed) {
             let probe = Arc::clone(&self.breaker.probes).try_acquire_owned();
@@ -64,13 +64,13 @@ impl Lookup {
 }
 
 impl Breaker {
-    /// Notes a look-up that was answered, or was not.
+    /// Opens or closes the circuit by the outcome of a look-up, and logs the transition.
     fn note(&self, is_answered: bool) {
         let was_open = self.is_open.swap(!is_answered, Relaxed);
         match (was_open, is_answered) {
             (false, false) => tracing::warn!(
-                "the ledger does not answer look-ups of subscribers: claims go by the limit that each pool knew \
-                 last, and nobody is evicted; bring the ledger back"
+                "the ledger does not answer look-ups of subscribers: claims use the last known limit of each pool, \
+                 and no session is evicted; bring the ledger back"
             ),
             (true, true) => tracing::info!("the ledger answers look-ups of subscribers again"),
             (false, true) | (true, false) => {}

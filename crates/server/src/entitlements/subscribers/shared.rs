@@ -1,9 +1,9 @@
-//! What was read of subscribers, kept for all nodes in Redis for a while, so that a node which a subscriber
-//! comes to for the first time need not ask the ledger.
+//! Cache of subscribers in Redis, shared by every node. A subscriber's first request on a node then needs no
+//! read of the ledger.
 //!
-//! What a node keeps here was read before it is kept, and may have changed in between. So each tenant has a
-//! generation, which rises with its plans, and an entry whose subscription has changed is closed for as long
-//! as it would have been kept: what was read before that finds no place.
+//! A value read before a change never counts after the change. A changed plan raises the tenant's generation,
+//! and an entry of an older generation is a miss. A changed subscription replaces the entry by a tombstone,
+//! which rejects writes for the lifetime of an entry.
 
 use std::time::Duration;
 
@@ -15,13 +15,14 @@ use seatkeeper_redis::{Script, Servers};
 use crate::entitlements::Changed;
 use crate::entitlements::bulletin::TELLING_MAX;
 
-/// How long an entry counts, and how long it stays closed after a change.
+/// Lifetime of an entry, and of a tombstone after a change, in seconds.
 const KEPT_SECONDS: u64 = 60;
 
-/// How long a tenant's generation is known: for longer than what was read in an older one counts.
+/// Lifetime of a tenant's generation counter, in seconds. The counter must outlive every entry of an older
+/// generation.
 const GENERATION_SECONDS: i64 = 3_600;
 
-/// The entries.
+/// A client of the shared cache.
 pub(super) struct Shared {
     redis: Servers,
     put: Script,
@@ -29,15 +30,15 @@ pub(super) struct Shared {
     patience: Duration,
 }
 
-/// What was found.
+/// The result of a read.
 pub(super) enum Found {
     Subscriber(Subscriber),
-    /// Nothing that counts, in this generation of the tenant's.
+    /// A miss, with the tenant's current generation.
     Nothing(u64),
 }
 
 impl Shared {
-    /// Redis has `patience` to say what it keeps, before the ledger is asked instead.
+    /// Creates a client that waits up to `patience` for Redis, before the ledger is read instead.
     pub(super) fn new(redis: Servers, patience: Duration) -> Self {
         Self {
             redis,
@@ -47,7 +48,7 @@ impl Shared {
         }
     }
 
-    /// What is kept of a subscriber; none if Redis does not say.
+    /// Reads an entry. Returns `None` if Redis fails or exceeds the timeout.
     pub(super) async fn get(&self, tenant: &TenantId, user: &UserId) -> Option<Found> {
         let generation = generation_key(tenant);
         let asked = redis::cmd("MGET").arg(&generation).arg(entry_key(tenant, user)).take();
@@ -59,7 +60,8 @@ impl Shared {
         Some(counts.and_then(Subscriber::from_text).map_or(Found::Nothing(generation), Found::Subscriber))
     }
 
-    /// Keeps what was read after nothing was found in this generation, unless it may have changed since.
+    /// Stores a subscriber read after a miss in `generation`, unless a change has happened since the miss
+    /// (`put.lua`).
     pub(super) async fn put(&self, tenant: &TenantId, user: &UserId, generation: u64, read: &Subscriber) {
         let keys = [generation_key(tenant), entry_key(tenant, user)];
         let mut call = self.put.call(keys.iter());
@@ -70,13 +72,16 @@ impl Shared {
         }
     }
 
-    /// Sees to it that nothing counts any more that was read before a change.
+    /// Invalidates the entries that `changed` affects: a subscriber by a tombstone, a tenant by a new
+    /// generation.
     pub(super) async fn forget(&self, changed: &Changed) {
         match tokio::time::timeout(TELLING_MAX, self.try_to_forget(changed)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => unsaid(&error),
             Err(_) => {
-                tracing::warn!("Redis did not answer; what it keeps of subscribers may be old for a while")
+                tracing::warn!(
+                    "Redis did not answer an invalidation: cached subscribers may be stale until they expire"
+                )
             }
         }
     }
@@ -99,12 +104,16 @@ impl Shared {
     }
 }
 
-/// Says why Redis does not help. The ledger does.
+/// Logs a failure of the shared cache at debug level, because the ledger serves instead.
 fn unsaid(error: &redis::RedisError) {
-    tracing::debug!(error = error as &dyn std::error::Error, "what is kept of subscribers cannot be had");
+    tracing::debug!(
+        error = error as &dyn std::error::Error,
+        "the shared cache of subscribers failed; the ledger serves instead"
+    );
 }
 
-// All keys of a tenant are in one slot of a cluster. In hexadecimal a name has no brace that would end the tag.
+// The hash tag puts every key of a tenant into one slot of a Redis cluster. The tenant's name is in
+// hexadecimal, because a brace in the name would end the tag.
 fn generation_key(tenant: &TenantId) -> String {
     let name: String = tenant.as_str().bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("sk:limits:{{{name}}}")

@@ -1,3 +1,5 @@
+//! Tests of cached subscribers: expiry, invalidation and listeners.
+
 use futures_util::FutureExt as _;
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, Span};
 use seatkeeper_ledger::plans::PlanChange;
@@ -97,7 +99,7 @@ async fn who_listens_hears_of_what_concerns_the_subscriber() {
         assert!(listening.changed().now_or_never().is_some());
         assert!(listening.changed().now_or_never().is_none(), "once a change");
     }
-    // Who is far behind hears that something has changed.
+    // A lagging listener wakes without the details.
     for _ in 0..1_000 {
         scene.subscribers.forget(Changed::Tenant("globex".into()));
     }

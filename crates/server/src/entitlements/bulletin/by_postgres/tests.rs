@@ -1,3 +1,5 @@
+//! Tests of the bucket numbers in a notice.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests of the circuit breaker against a silent PostgreSQL.
+
 use std::time::Instant;
 
 use futures_util::future::join_all;
@@ -9,7 +11,7 @@ use super::*;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Scheduling on a busy machine.
+/// Allowance for scheduling delays on a busy machine.
 const LATE_MAX: Duration = Duration::from_millis(500);
 
 async fn look_up(lookup: &Lookup) -> (bool, Duration) {

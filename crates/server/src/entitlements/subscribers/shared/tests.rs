@@ -1,3 +1,5 @@
+//! Tests of the shared cache on a real Redis.
+
 use seatkeeper_testbed::redis::Redis;
 
 use super::*;
@@ -17,8 +19,8 @@ impl Scene {
     async fn generation(&self, user: &str) -> u64 {
         match self.shared.get(&tenant(), &user.into()).await {
             Some(Found::Nothing(generation)) => generation,
-            Some(Found::Subscriber(_)) => panic!("there is something of {user}"),
-            None => panic!("Redis does not say"),
+            Some(Found::Subscriber(_)) => panic!("the cache has an entry of {user}"),
+            None => panic!("Redis does not answer"),
         }
     }
 
@@ -33,7 +35,7 @@ impl Scene {
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A name that ends a hash tag, if it is let.
+/// A tenant name whose braces would end a hash tag, if left unencoded.
 fn tenant() -> TenantId {
     TenantId::new("}{acme}")
 }
