@@ -1,9 +1,9 @@
-//! Jobs: periodic work that one node at a time does.
+//! Jobs: periodic work done by a single node at a time.
 //!
-//! The ledger says when a job is due and whose run it is; a [`Runner`] is the worker that takes one,
-//! keeps its lock and does its work. What a job writes to the ledger is written under its run's fence; what
-//! else it does must be harmless if it is done twice. To add one, name it in the ledger's `JobName`,
-//! implement [`Job`], and start it in [`start`].
+//! The ledger keeps the schedule and the lock of each job. A [`Runner`] is the worker of a job: the runner
+//! takes a run, extends the lock by heartbeats and does the work. A job writes to the ledger under the
+//! fencing token of the run. Effects elsewhere must be idempotent. To add a job, name it in the ledger's
+//! `JobName`, implement [`Job`], and start the job in [`start`].
 
 mod board;
 mod clock;
@@ -35,28 +35,29 @@ use seatkeeper_engine::Registries;
 use seatkeeper_engine::WorkerSet;
 use session_expiry::SessionExpiry;
 
-/// Interval between two looks for batches of usage to be tried again. An emission asks for a run by itself.
+/// Interval between two searches for usage batches that are due for a retry. An emission schedules a run by
+/// itself.
 pub(crate) const USAGE_DELIVERY_INTERVAL: Span = Span::from_secs(5);
 
-/// One kind of periodic work.
+/// A kind of periodic work.
 #[async_trait]
 pub(crate) trait Job: Send + Sync + 'static {
     fn name(&self) -> JobName;
 
-    /// How often it runs.
+    /// Returns the interval between two runs.
     fn interval(&self) -> Span;
 
-    /// Does all there is to do. It is dropped at any `await` if the run loses its lock or the server
-    /// stops, and then done again from the start.
+    /// Does all work that is due. The future is dropped at any `await` if the run loses its lock or the
+    /// server stops. A later run then starts from the beginning.
     async fn run(&self, fence: &Fence) -> Result<(), Error>;
 
-    /// Says that the job deletes records by their age. It then runs only while the clock is steady.
+    /// Returns whether the job deletes records by age. A destructive job runs only while the clock is steady.
     fn is_destructive(&self) -> bool {
         false
     }
 }
 
-/// Returns how often a job runs by these settings, or would run if they gave it work.
+/// Returns a job's interval under `settings`, also for a job that `settings` give no work.
 pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
     match name {
         JobName::UsageEmission => Span::from_secs(settings.usage.emission_interval_seconds),
@@ -67,7 +68,7 @@ pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
     }
 }
 
-/// Starts all jobs, which stop with the crew. Those that are new are due now.
+/// Starts all jobs as workers of `crew`. A job new to the ledger is due at `now`.
 pub(crate) async fn start(
     settings: &Settings,
     registries: &Registries,

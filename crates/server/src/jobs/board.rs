@@ -1,8 +1,8 @@
-//! The schedule of all jobs, which the runners of a node read together.
+//! A cache of the job schedule, shared by all runners of a node.
 //!
-//! A runner looks once a second, and nearly always finds nothing due. One reading of the schedule serves all runners, and the
-//! registry's clock is read every few seconds. The board is a hint: before a runner takes a job, the runner reads the clock
-//! and the ledger decides.
+//! A runner asks once a second, and a job is rarely due. So one read of the schedule serves all runners, and
+//! a server's clock is read only every few seconds. The board is a hint. Before a runner takes a job, the
+//! runner reads the clock, and the ledger decides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::clock::JobTime;
 use super::{Job, JobClock};
 use crate::error::Error;
 
-/// For how long readings serve.
+/// The lifetimes of cached reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lifetimes {
     pub(super) schedule: Duration,
@@ -26,23 +26,23 @@ pub(super) struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// For a registry in this process, whose clock costs nothing to read.
+    /// Lifetimes for a registry in this process, whose clock costs nothing to read.
     pub(super) const OWN_CLOCK: Self = Self { clock: Duration::ZERO, ..Self::SERVERS_CLOCK };
 
-    /// For a registry whose clock is a server's. The schedule serves for less than a runner's pause, the clock for less than
-    /// the shortest interval of a job.
+    /// Lifetimes for a registry with the clock of a server. The schedule's lifetime is shorter than a
+    /// runner's pause, the clock's shorter than the shortest interval of a job.
     pub(super) const SERVERS_CLOCK: Self =
         Self { schedule: Duration::from_millis(900), clock: Duration::from_secs(4) };
 }
 
-/// The schedule of all jobs as it was read last.
+/// The cached schedule of all jobs, with the cached time.
 pub(super) struct Board {
     clock: Arc<JobClock>,
     ledger: Ledger,
     lifetimes: Lifetimes,
-    /// Set when the schedule has changed: the next runner reads it.
+    /// Set by [`Board::outdate`]: the next runner reads the schedule again.
     is_outdated: AtomicBool,
-    // Held during a reading: concurrent runners share the result.
+    // Held during a read, so that concurrent runners share the result.
     read: Mutex<Read>,
 }
 
@@ -53,13 +53,13 @@ struct Read {
 }
 
 impl Board {
-    /// A board that nobody has read yet.
+    /// Creates an empty board.
     pub(super) fn new(clock: Arc<JobClock>, ledger: Ledger, lifetimes: Lifetimes) -> Self {
         Self { clock, ledger, lifetimes, is_outdated: AtomicBool::new(false), read: Mutex::default() }
     }
 
-    /// Returns whether a job can probably be taken now: the job is due, or the lock of its run is stale, and the clock is
-    /// steady enough for the job.
+    /// Returns whether a job can probably be taken at this time: the job is due, or the lock of its run is
+    /// stale, and the clock is steady enough for the job.
     pub(super) async fn may_be_due(&self, job: &impl Job) -> Result<bool, Error> {
         let mut read = self.read.lock().await;
         let time = self.time(&mut read).await?;
@@ -70,12 +70,12 @@ impl Board {
         Ok(schedule.get(&job.name()).is_some_and(|due| *due <= time.now))
     }
 
-    /// Notes that the schedule has changed.
+    /// Invalidates the cached schedule.
     pub(super) fn outdate(&self) {
         self.is_outdated.store(true, Ordering::SeqCst);
     }
 
-    /// The registry's time: read, or the time that was read and the time since then.
+    /// Returns the registry's time. A cached reading is extrapolated by the monotonic time since the read.
     async fn time(&self, read: &mut Read) -> Result<JobTime, Error> {
         if let Some((then, time)) = read.time
             && then.elapsed() < self.lifetimes.clock

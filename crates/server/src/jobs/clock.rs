@@ -1,4 +1,6 @@
-//! The time that jobs go by: the registry's, held against this node's monotonic clock.
+//! The clock of jobs: the registry's time, checked against this node's monotonic clock.
+//!
+//! Jobs write dates and delete records only while the registry's clock agrees with the monotonic clock.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +15,7 @@ use crate::error::Error;
 /// The clock of all jobs of a node.
 pub(crate) struct JobClock {
     registry: Arc<dyn Registry>,
-    /// `None`: the registry's clock is this process's own monotonic clock.
+    /// `None` if the registry's clock is the monotonic clock of this process.
     watched: Option<Mutex<Watched>>,
     started: Instant,
 }
@@ -21,33 +23,34 @@ pub(crate) struct JobClock {
 #[derive(Default)]
 struct Watched {
     watch: ClockWatch,
-    /// When the clock last stepped and when that was last logged, on the monotonic clock.
+    /// When the clock last stepped, and when a step was last logged, on the monotonic clock.
     stepped: Option<Span>,
     logged: Option<Span>,
 }
 
-/// A time, and what may be done by it.
+/// A reading of the clock, with the work that the reading permits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobTime {
     pub(crate) now: RegistryTime,
-    /// Jobs may be taken: the clock was not set a short time ago.
+    /// Permits taking jobs: the clock did not step within `CLOCK_SETTLING`.
     pub(crate) may_schedule: bool,
-    /// Records may be deleted by their age: the clock has been steady for a while.
+    /// Permits deleting records by age: the clock has been steady for `CLOCK_SETTLING`.
     pub(crate) may_delete: bool,
 }
 
 impl JobClock {
-    /// The clock of a registry in this process.
+    /// Creates the clock of a registry in this process.
     pub(crate) fn of_process(registry: Arc<dyn Registry>) -> Self {
         Self { registry, watched: None, started: Instant::now() }
     }
 
-    /// The clock of a server that nodes share, which somebody may set.
+    /// Creates the clock of a server that nodes share. An operator may set such a clock, so each reading is
+    /// checked.
     pub(crate) fn of_server(registry: Arc<dyn Registry>) -> Self {
         Self { registry, watched: Some(Mutex::default()), started: Instant::now() }
     }
 
-    /// Checks that jobs go by the process's monotonic clock. Readings of such a clock cost nothing.
+    /// Returns whether jobs go by the process's monotonic clock. Readings of such a clock cost nothing.
     pub(super) fn is_process_own(&self) -> bool {
         self.watched.is_none()
     }
@@ -65,13 +68,15 @@ impl JobClock {
             }))
     }
 
-    /// Reads the clock for work that writes dates. Returns `Err(ClockUnsettled)` if the clock was set a short time ago.
+    /// Reads the clock for work that writes dates. Returns `Err(ClockUnsettled)` if the clock was set a short
+    /// time ago.
     pub(crate) async fn read_to_schedule(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;
         if time.may_schedule { Ok(time.now) } else { Err(Error::ClockUnsettled) }
     }
 
-    /// Reads the clock for work that deletes; an error unless records may be deleted by it now.
+    /// Reads the clock for work that deletes by age. Returns `Err(ClockUnsettled)` until the clock has been
+    /// steady for `CLOCK_SETTLING`.
     pub(crate) async fn read_to_delete(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;
         if time.may_delete { Ok(time.now) } else { Err(Error::ClockUnsettled) }
@@ -83,8 +88,8 @@ impl JobClock {
 }
 
 impl JobTime {
-    /// Returns whether a job may be taken at this time. By a wrong time a lock seems stale that is not, and the next run would
-    /// be due in years or not at all.
+    /// Returns whether `job` may be taken at this time. By a wrong time a valid lock could seem stale, and
+    /// the next run could be due years later or never.
     pub(super) fn allows(&self, job: &impl Job) -> bool {
         self.may_schedule && (self.may_delete || !job.is_destructive())
     }
@@ -104,14 +109,14 @@ impl Watched {
         }
     }
 
-    /// Logs a step, but not each one of a clock that is set again and again.
+    /// Logs a step of the clock. Steps within `CLOCK_SETTLING` of the last log line are not logged.
     fn tell(&mut self, by_millis: i64, now: Span) {
         if !is_recent(self.logged, now) {
             self.logged = Some(now);
             tracing::warn!(
                 by_millis,
-                "the clock of the registry's server was set: jobs wait, and nothing is deleted by its age, until that \
-                 clock has been steady for a minute; synchronise the time of the server of PostgreSQL (or Redis)"
+                "the clock of the registry's server was set: jobs wait, and no records are deleted by age, until the \
+                 clock has been steady for a minute; synchronise the time of the PostgreSQL or Redis server"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Deletes what has served its purpose: old runs of jobs, and idempotency keys that nobody will repeat.
+//! Deletes old runs of jobs and idempotency keys that are too old to be repeated.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use seatkeeper_ledger::jobs::{Fence, JobName, RunsKept};
 use super::{Job, JobClock};
 use crate::error::Error;
 
-/// How long runs and idempotency keys are kept.
+/// Age up to which runs and idempotency keys are kept.
 const KEEP: Span = Span::from_secs(7 * 24 * 3_600);
-/// Runs of each job that are kept however old they are.
+/// Newest runs of each job, kept at any age.
 const RUNS_KEPT_MIN: u32 = 100;
-/// Runs of each job that are kept at most: one a minute for a week.
+/// Maximum of kept runs of each job: a run per minute for a week.
 const RUNS_KEPT_MAX: u32 = 10_080;
-/// Rows in one commit, so that admissions do not wait long behind it.
+/// Maximum of rows in a commit, so that admissions do not wait long behind it.
 const PURGE_ROWS_MAX: u32 = 1_000;
 
 /// Interval between two runs of the job.

@@ -1,4 +1,6 @@
-//! Keeps a run's lock while its work goes on.
+//! Heartbeats that keep a run's lock while the work goes on.
+//!
+//! The heartbeats must give up before the lock is stale, so that two runs never work at the same time.
 
 use std::time::Duration;
 
@@ -8,22 +10,22 @@ use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use super::JobClock;
 use crate::error::Error;
 
-/// Heartbeats that fail in a row before the lock counts as lost.
+/// Failed heartbeats in a row until the lock counts as lost.
 const FAILURES_MAX: u32 = 3;
 
-/// How long one heartbeat may take: three that fail are over before the lock is stale.
+/// Time limit of a heartbeat. Three heartbeats can time out before the lock is stale.
 const HEARTBEAT_MAX: Duration = Duration::from_secs(8);
 
-/// Why a run may not go on.
+/// The reason why a run must stop.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// Another run has the lock.
     Lost,
-    /// The last heartbeats all failed: by now another run may have it.
+    /// The last heartbeats failed, so another run may have the lock.
     Unheard(Error),
 }
 
-/// Extends the lock at each interval, and returns once the run must not go on.
+/// Extends the lock at every `interval`. Returns once the run must stop.
 pub(super) async fn keep(clock: &JobClock, ledger: &Ledger, fence: &Fence, interval: Duration) -> Broken {
     let mut failures = 0;
     loop {
@@ -43,13 +45,18 @@ pub(super) async fn keep(clock: &JobClock, ledger: &Ledger, fence: &Fence, inter
             return Broken::Unheard(error);
         }
         let (job, causes) = (fence.job().as_str(), error.with_causes());
-        tracing::warn!(job, %causes, failures, "a heartbeat of a job's lock failed");
+        tracing::warn!(
+            job,
+            %causes,
+            failures,
+            "heartbeat of a job's lock failed; the run stops after three failures in a row"
+        );
     }
 }
 
 async fn heartbeat(clock: &JobClock, ledger: &Ledger, fence: &Fence) -> Result<(), Error> {
     let time = clock.read().await?;
-    // A lock that is dated by a clock which was just set might never become stale.
+    // A lock dated by a clock that was just set might never become stale.
     if !time.may_schedule {
         return Err(Error::ClockUnsettled);
     }

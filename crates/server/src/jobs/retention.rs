@@ -1,4 +1,4 @@
-//! Deletes history that is older than the operator keeps.
+//! Deletes history beyond the operator's retention time.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use seatkeeper_ledger::retention::Keep;
 use super::{Job, JobClock};
 use crate::error::Error;
 
-/// Records in one commit, so that admissions do not wait long behind it.
+/// Maximum of records in a commit, so that admissions do not wait long behind it.
 const PURGE_RECORDS_MAX: u32 = 1_000;
 
 /// Interval between two runs of the job.
@@ -21,7 +21,7 @@ pub(crate) struct Retention {
     pub(crate) clock: Arc<JobClock>,
     pub(crate) ledger: Ledger,
     pub(crate) keep: Span,
-    /// What is kept however old it is.
+    /// Records that are kept at any age.
     pub(crate) in_any_case: Keep,
 }
 
@@ -41,7 +41,7 @@ impl Job for Retention {
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let now = self.clock.read_to_delete().await?;
-        // A clock that is wrong from the start may be ahead of all that was ever recorded.
+        // A clock that was wrong from the start may be ahead of the newest event on record.
         let Some(newest) = self.ledger.newest_event().await.map_err(Error::Ledger)? else { return Ok(()) };
         let before = now.min(newest) - self.keep;
         let (ledger, keep, batch) = (&self.ledger, self.in_any_case, PURGE_RECORDS_MAX);

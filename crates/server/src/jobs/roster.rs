@@ -1,4 +1,4 @@
-//! The jobs that this server runs.
+//! The roster of jobs that this server runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::{Board, Job, JobClock, Pace, Runner};
 use crate::metrics::JobMetrics;
 use seatkeeper_engine::WorkerSet;
 
-/// The jobs that this server runs, and a bell for each.
+/// The jobs that this server runs, with a wake-up for each runner.
 pub(crate) struct Roster {
     clock: Arc<JobClock>,
     board: Arc<Board>,
     ledger: Ledger,
-    /// Who this server is to the others.
+    /// The name of this server in the locks of jobs.
     worker: Arc<str>,
     bells: BTreeMap<JobName, Arc<Notify>>,
     metrics: JobMetrics,
@@ -33,7 +33,7 @@ impl Roster {
         Self { clock, board, ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
-    /// Starts a job's runner in the crew. A job that the ledger does not know is due now.
+    /// Starts a job's runner as a worker of `crew`. A job new to the ledger is due at `now`.
     pub(crate) async fn start(
         &mut self,
         job: impl Job,
@@ -61,12 +61,13 @@ impl Roster {
         Arc::clone(&self.clock)
     }
 
-    /// Whether this server runs the job.
+    /// Returns whether this server runs the job.
     pub(crate) fn has(&self, name: JobName) -> bool {
         self.bells.contains_key(&name)
     }
 
-    /// Lets the job's runner look at once whether it is due.
+    /// Invalidates the cached schedule and wakes the job's runner. The runner then checks at once if the job
+    /// is due.
     pub(crate) fn wake(&self, name: JobName) {
         if let Some(bell) = self.bells.get(&name) {
             self.board.outdate();

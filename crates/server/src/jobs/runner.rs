@@ -1,4 +1,4 @@
-//! Runs one job whenever it is due and nobody else runs it.
+//! The worker of a job: takes a run when the job is due, works under the job's lock, and records the outcome.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::error::Error;
 use crate::metrics::{JobMetrics, RunOutcome};
 use seatkeeper_engine::{Progress, Worker};
 
-/// How often a runner looks and its lock is extended, and how long its work may go on at a stop.
+/// Intervals of a runner: the pause between two checks of the schedule, the heartbeat of the lock, and the
+/// grace period for work at shutdown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     pub(super) look: Duration,
@@ -33,27 +34,27 @@ impl Pace {
     };
 }
 
-/// The worker of one job.
+/// The worker of a job.
 pub(super) struct Runner<J> {
     pub(super) job: J,
     pub(super) clock: Arc<JobClock>,
     pub(super) board: Arc<Board>,
     pub(super) ledger: Ledger,
-    /// Who this is to other workers.
+    /// The name of this server in the locks of jobs.
     pub(super) worker: Arc<str>,
-    /// Rings when someone has asked for a run.
+    /// Notified when a caller requests a run.
     pub(super) bell: Arc<Notify>,
-    /// Cancelled when the server stops: no run is taken from then on.
+    /// Cancelled at shutdown. From then on no run is taken.
     pub(super) stop: CancellationToken,
     pub(super) pace: Pace,
     pub(super) metrics: JobMetrics,
 }
 
-/// How the work of a run ended.
+/// The end of a run's work.
 enum Ended {
     Well,
     Failed(String),
-    /// The server stops, and the work was not done in time.
+    /// The grace period at shutdown was over before the work was.
     Stopped,
     /// Another run has the lock.
     Lost,
@@ -100,7 +101,7 @@ impl<J: Job> Worker for Runner<J> {
 }
 
 impl<J: Job> Runner<J> {
-    /// The job's work, for as long as the run has its lock and the server lets it.
+    /// Runs the job's work until the work ends, the lock is lost, or the grace period at shutdown is over.
     async fn work(&self, fence: &Fence) -> Ended {
         tokio::select! {
             done = AssertUnwindSafe(self.job.run(fence)).catch_unwind() => match done {
@@ -121,8 +122,8 @@ impl<J: Job> Runner<J> {
         tokio::time::sleep(self.pace.grace).await;
     }
 
-    /// Puts the end of a run on record, and frees the job. A run that has lost its lock has nothing to say. Returns what
-    /// came of the run.
+    /// Records the end of a run, frees the job, and returns the outcome. A run that has lost the lock changes
+    /// no record.
     async fn settle(&self, fence: &Fence, ended: Ended) -> Result<RunOutcome, Error> {
         let time = self.clock.read().await?;
         if !time.may_schedule {
@@ -134,7 +135,7 @@ impl<J: Job> Runner<J> {
         let (outcome, settled) = match ended {
             Ended::Well => (RunOutcome::Succeeded, self.ledger.complete_job(fence, now).await),
             Ended::Failed(error) => {
-                tracing::warn!(job, run, %error, "a run of a job failed; it will be tried again");
+                tracing::warn!(job, run, %error, "a run of a job failed; the job is retried after a backoff");
                 (RunOutcome::Failed, self.ledger.fail_job(fence, now, &error).await)
             }
             Ended::Stopped => {
@@ -145,7 +146,11 @@ impl<J: Job> Runner<J> {
         match settled {
             Ok(()) => Ok(outcome),
             Err(LedgerError::StaleRun) => {
-                tracing::warn!(job, run, "a run of a job has lost its lock to another");
+                tracing::warn!(
+                    job,
+                    run,
+                    "a run of a job lost its lock to another run; the other run does the work"
+                );
                 Ok(RunOutcome::Lost)
             }
             Err(error) => Err(Error::Ledger(error)),

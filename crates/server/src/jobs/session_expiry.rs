@@ -1,6 +1,6 @@
-//! Puts sessions that are over on record as expired: also those of long ago, and with the sweeper off.
+//! Records the expiry of sessions that are over, also of old sessions, and with the sweeper off.
 //!
-//! A sweep is the registry's own atomic step, and harmless if two do it: it needs no fence.
+//! A sweep is an atomic step of the registry and idempotent, so the job needs no fencing token.
 
 use async_trait::async_trait;
 use seatkeeper_core::Span;

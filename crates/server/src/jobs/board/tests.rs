@@ -1,4 +1,4 @@
-//! When the board reads, and when it makes do with what it read.
+//! Tests of the board: when a call reads the ledger, and when a call returns the cached schedule.
 
 #![allow(clippy::expect_used, reason = "a failed expectation fails the test")]
 

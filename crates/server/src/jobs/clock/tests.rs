@@ -1,3 +1,5 @@
+//! Tests of the job clock: steps and slow clocks suspend jobs and deletions.
+
 use seatkeeper_core::Region;
 use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
@@ -7,7 +9,8 @@ use super::*;
 const START: u64 = 1_800_000_000_000;
 const TEN_YEARS: u64 = 10 * 365 * 86_400;
 
-/// Returns the work that is allowed by a reading so many seconds after the start, of a clock that is so many seconds ahead.
+/// Takes a reading `second` seconds after the start, of a clock `ahead` seconds ahead. Returns the
+/// permissions of the reading: to take jobs, and to delete by age.
 fn read(watched: &mut Watched, second: u64, ahead: u64) -> (bool, bool) {
     let (mono, time) = (Span::from_secs(second), RegistryTime::from_millis(START));
     let time = time + mono + Span::from_secs(ahead);

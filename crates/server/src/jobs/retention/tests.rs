@@ -1,3 +1,5 @@
+//! Tests of retention: a clock far ahead of the newest event deletes no recent history.
+
 use seatkeeper_core::{Change, Denial, Denied, Event, Origin, PoolId, PoolKind, Region, RegistryTime, Seats};
 use seatkeeper_ledger::Settings;
 use seatkeeper_ledger::audit::AuditFilter;

@@ -1,4 +1,4 @@
-//! I8 with real runners: two workers on one ledger, one of which dies or freezes.
+//! I8 with real runners: two workers share a ledger, and a worker dies or freezes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,22 +25,22 @@ const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 const INTERVAL: Span = Span::from_secs(600);
 const JOB: JobName = JobName::Housekeeping;
 
-/// Would delete every run that has ended.
+/// A purge by `NONE_KEPT` would delete every ended run.
 const NONE_KEPT: RunsKept = RunsKept { since: RegistryTime::from_millis(u64::MAX), min: 0, max: 0 };
 
-/// Longer than anything here takes.
+/// Longer than any step of these tests.
 const DEADLINE: Duration = Duration::from_secs(30);
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// Each look of a runner reads all anew.
+/// No caching: a runner reads the schedule and the clock at every check.
 const AT_ONCE: Lifetimes = Lifetimes { schedule: Duration::ZERO, clock: Duration::ZERO };
 
-/// A pace at which nothing happens by itself.
+/// A pace without checks or heartbeats during a test.
 const STILL: Pace = Pace { look: NEVER, heartbeat: NEVER, grace: NEVER };
-/// A pace at which heartbeats follow on each other.
+/// A pace with heartbeats in quick succession.
 const QUICK: Pace = Pace { look: NEVER, heartbeat: Duration::from_millis(5), grace: NEVER };
 
-/// A ledger, a registry on a clock that is turned by hand, and a job.
+/// A ledger with the job `JOB`, and a registry on a manual clock.
 struct Scene {
     _dir: TempDir,
     ledger: Ledger,
@@ -48,7 +48,7 @@ struct Scene {
     registry: Arc<MemoryRegistry<Arc<ManualClock>>>,
 }
 
-/// How the work of a scripted job goes.
+/// The behaviour of a scripted job.
 #[derive(Clone, Copy)]
 enum Script {
     Succeed,
@@ -58,7 +58,7 @@ enum Script {
     WaitAndWrite,
 }
 
-/// What a scripted job has done.
+/// Counters of a scripted job's runs.
 #[derive(Default)]
 struct Seen {
     begun: AtomicU32,
@@ -144,13 +144,13 @@ impl Scene {
         }
     }
 
-    /// All that is on record of jobs.
+    /// Returns all records of jobs and of the runs of `JOB`.
     async fn records(&self) -> (Vec<JobRecord>, Vec<JobRunRecord>) {
         let jobs = self.ledger.list_jobs().await.expect("jobs");
         (jobs, self.ledger.job_runs(JOB, None, 1_000).await.expect("runs").items)
     }
 
-    /// Worker and outcome of each run, the oldest first.
+    /// Returns worker and outcome of each run, the oldest first.
     async fn history(&self) -> Vec<(String, JobOutcome)> {
         let (_, runs) = self.records().await;
         runs.into_iter().rev().map(|run| (run.worker, run.outcome)).collect()
@@ -192,7 +192,7 @@ async fn when_a_worker_dies_in_the_middle_another_takes_over_after_the_lock_time
     life.abort();
     assert!(life.await.expect_err("it was killed").is_cancelled());
 
-    // Its last heartbeat may have come just before it died, but the clock had not moved.
+    // The dead worker's last heartbeat may have come just before its death, but the clock had not moved.
     for early in [START, START + LOCK_TIMEOUT - Span::from_millis(1)] {
         scene.clock.set(early);
         look(&heir).await;
@@ -238,7 +238,7 @@ async fn a_worker_that_wakes_after_another_took_over_changes_nothing() {
     let before = scene.records().await;
     assert_eq!(before.1.len(), 2);
 
-    // It wakes, writes, and wants to complete.
+    // The frozen worker wakes, writes, and tries to complete its run.
     gate.add_permits(1);
     tokio::time::timeout(DEADLINE, frozen).await.expect("an end").expect("no panic").expect("no error");
     assert_eq!(seen.refused.load(Ordering::SeqCst), 1, "its write was refused");
@@ -253,7 +253,7 @@ async fn a_heartbeat_that_finds_the_lock_lost_drops_the_work() {
     let seen = Arc::clone(&slow.job.seen);
     let slow = tokio::spawn(async move { slow.activate().await.map(|_| ()) });
     seen.until(|seen| seen.begun() == 1).await;
-    // As one who looks at a clock that is far ahead.
+    // Worker "b" takes the job by a clock that is far ahead.
     let taken = scene.ledger.take_job(JOB, "b", START + LOCK_TIMEOUT + LOCK_TIMEOUT).await.expect("a look");
     let taken = taken.expect("a stale lock").fence;
     scene.ledger.complete_job(&taken, START + LOCK_TIMEOUT + LOCK_TIMEOUT).await.expect("a run");
