@@ -1,4 +1,7 @@
-//! How often one caller may ask: so many at once, and then at a steady pace. Nodes that share a Redis count as one.
+//! Rate limits of callers: a burst at once, and a steady rate afterwards.
+//!
+//! Nodes that share a Redis count together, by a script equal to the pure function of `rate`. Without a Redis
+//! a node counts in memory.
 
 mod key;
 mod local;
@@ -19,16 +22,16 @@ use shared::Shared;
 use standing::Standing;
 pub(crate) use standing::StandingNote;
 
-/// The limits of all callers.
+/// The rate limits of all callers.
 pub(crate) struct Limits {
     rates: Rates,
     local: Local,
-    /// None: this node counts for itself.
+    /// `None` if this node counts for itself.
     shared: Option<Shared>,
     when_redis_down: WhenRedisDown,
 }
 
-/// The rates that are set; none where there is no limit.
+/// The configured rates. `None` in an [`OfApi`] means no limit.
 struct Rates {
     licenses: OfApi,
     devices: OfApi,
@@ -42,7 +45,7 @@ struct OfApi {
 }
 
 impl Limits {
-    /// These limits, counted in the Redis that nodes share, if they do.
+    /// Creates the limits of `settings`, counted in `redis` if nodes share a Redis.
     pub(crate) fn new(settings: &LimitsSettings, redis: Option<Servers>) -> Self {
         Self {
             rates: Rates::of(settings),
@@ -52,7 +55,7 @@ impl Limits {
         }
     }
 
-    /// An error if the caller asks for seats too often.
+    /// Counts a request for a seat. Returns `Err(TooOften)` if the caller exceeds the rate.
     pub(crate) async fn acquire(
         &self,
         kind: PoolKind,
@@ -63,8 +66,9 @@ impl Limits {
         self.count(Key::of_acquires(kind, who), rate, note).await
     }
 
-    /// What a heartbeat comes to, or an error if the session has too many. Where nodes share a Redis it is asked for both at
-    /// once, so that a heartbeat takes no longer for being counted; one that is one too many may have been heard.
+    /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the
+    /// rate. With a shared Redis, counting and `beat` run concurrently, so that counting adds no latency.
+    /// Then a heartbeat beyond the rate may still have been carried out.
     pub(crate) async fn heartbeat<T>(
         &self,
         (kind, id): (PoolKind, SessionId),
@@ -78,13 +82,14 @@ impl Limits {
             counted.await?;
             return beat.await;
         }
-        // A future is moved into what joins it, and this one is large.
+        // `join!` moves its futures, and `beat` is large: the box keeps the move small.
         let (counted, beat) = tokio::join!(counted, Box::pin(beat));
         counted.and(beat)
     }
 
-    /// An error if the caller has lately sent heartbeats of too many sessions that never were: each of them costs a look at
-    /// the record. As many are let through as acquires, and each node counts for itself.
+    /// Returns `Err(TooOften)` if the caller has lately sent too many heartbeats of sessions that never
+    /// existed. A heartbeat with an unknown id costs a query of the ledger. The rate is the rate of acquires,
+    /// and each node counts for itself.
     pub(crate) fn unknown_sessions(&self, kind: PoolKind, who: &Caller) -> Result<(), Error> {
         let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
         let verdict = self.local.peek(Key::of_unknown_sessions(kind, who), rate);
@@ -92,7 +97,7 @@ impl Limits {
         if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
     }
 
-    /// Counts a heartbeat of a session that never was.
+    /// Counts a heartbeat of a session that never existed.
     pub(crate) fn count_unknown_session(&self, kind: PoolKind, who: &Caller) {
         if let Some(rate) = self.rates.of_caller(kind, who).acquires {
             self.local.count(Key::of_unknown_sessions(kind, who), rate);
@@ -136,7 +141,7 @@ impl Rates {
         Self {
             licenses: of_api(licenses_acquires_per_minute, licenses_heartbeats_per_minute),
             devices: of_api(devices_acquires_per_minute, devices_heartbeats_per_minute),
-            // They have no heartbeats.
+            // Capacities have no heartbeats.
             capacities: of_api(capacities_acquires_per_minute, 0),
             service: of_api(service_acquires_per_minute, service_heartbeats_per_minute),
         }

@@ -1,29 +1,30 @@
-//! What a rate is counted by.
+//! The keys that rates are counted by.
 
 use seatkeeper_core::{PoolKind, SessionId};
 
 use crate::auth::Caller;
 use crate::hash;
 
-/// Enough that no two are alike.
+/// Long enough for a hash without collisions.
 const KEY_BYTES: usize = 16;
 
-/// Whose rate it is: a hash, so that names of any length and kind take the same room.
+/// The key of a rate: a hash, so that names of any length and kind take the same space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key(pub(super) [u8; KEY_BYTES]);
 
 impl Key {
-    /// What a caller asks for of an API, whatever the token and the address.
+    /// Returns the key of a caller's acquires in an API, independent of token and address.
     pub(super) fn of_acquires(kind: PoolKind, who: &Caller) -> Self {
         Self::of(&[b"acquire", kind.as_str().as_bytes()], who)
     }
 
-    /// Heartbeats of a session. They are counted for each caller: nobody uses up what is another's.
+    /// Returns the key of a session's heartbeats by a caller. The caller is part of the key, so that a caller
+    /// cannot use up the rate of another caller.
     pub(super) fn of_heartbeats(id: SessionId, who: &Caller) -> Self {
         Self::of(&[b"heartbeat", id.as_bytes()], who)
     }
 
-    /// Heartbeats of sessions that never were, of an API.
+    /// Returns the key of a caller's heartbeats in an API for sessions that never existed.
     pub(super) fn of_unknown_sessions(kind: PoolKind, who: &Caller) -> Self {
         Self::of(&[b"unknown", kind.as_str().as_bytes()], who)
     }

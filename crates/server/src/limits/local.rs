@@ -1,4 +1,5 @@
-//! Rates that this node counts for itself.
+//! Rates counted in the memory of this node. Memory is bounded: a crowd of new callers never displaces a
+//! counted caller.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -8,19 +9,20 @@ use parking_lot::Mutex;
 use super::key::Key;
 use super::rate::{Rate, Verdict};
 
-/// Parts that are locked one by one.
+/// Shards, each with a lock.
 const SHARDS: usize = 64;
 
-/// Keys that a part remembers. Only who asks often stays for long, so a million in all is more than come in seconds.
+/// Keys that a shard remembers. Only keys in frequent use stay for long, so a million keys in total outnumber
+/// the arrivals of several seconds.
 const SHARD_KEYS_MAX: usize = 16 * 1024;
 
-/// So many may be unused before they are looked for.
+/// Keys of a shard below which unused keys are not purged.
 const SHARD_KEYS_FEW: usize = 64;
 
-/// Microseconds between two looks at a part that is full.
+/// Microseconds between two purges of a full shard.
 const FULL_PAUSE: u64 = 100_000;
 
-/// Rates, as this node has seen them used.
+/// The rates as used on this node.
 pub(super) struct Local {
     shards: Box<[Mutex<Shard>]>,
     started: Instant,
@@ -28,9 +30,9 @@ pub(super) struct Local {
 
 struct Shard {
     busy_until: HashMap<Key, u64>,
-    /// At how many keys those are forgotten that are unused again.
+    /// The number of keys that triggers the next purge of unused keys.
     look_at: usize,
-    /// Until when it is not looked again, for there was no room.
+    /// The time before which a full shard is not purged again.
     full_until: u64,
 }
 
@@ -40,7 +42,7 @@ impl Local {
         Self { shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(), started: Instant::now() }
     }
 
-    /// Decides whether something may happen now, and counts it if so.
+    /// Decides if a use of `key` passes now, and counts a use that passes.
     pub(super) fn count(&self, key: Key, rate: Rate) -> Verdict {
         let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.count_at(now, key, rate)
@@ -76,8 +78,8 @@ impl Shard {
         verdict
     }
 
-    /// Whether one more key is remembered. If not, whoever is new is let through: nobody who is counted must gain by
-    /// a crowd of others.
+    /// Returns whether a new key is remembered, after a purge if due. A new caller without room is let
+    /// through uncounted, so that no counted caller gains by a crowd.
     fn has_room(&mut self, now: u64) -> bool {
         if self.busy_until.len() < self.look_at {
             return true;
@@ -87,7 +89,7 @@ impl Shard {
         }
         self.busy_until.retain(|_, busy_until| *busy_until > now);
         let left = self.busy_until.len();
-        // Each look has been paid for by as many keys as it goes through.
+        // Doubling amortises a purge over at least as many insertions as the purge visits keys.
         self.look_at = (2 * left).clamp(SHARD_KEYS_FEW, SHARD_KEYS_MAX);
         let has_room = left < SHARD_KEYS_MAX;
         if !has_room {

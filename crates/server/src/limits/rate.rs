@@ -1,35 +1,36 @@
-//! GCRA, the whole arithmetic of it: one number tells how much of a rate is used up. `shared/gcra.lua` is the same once
-//! more, and a test holds it to this.
+//! The arithmetic of the generic cell rate algorithm (GCRA): a single number holds the used part of a rate.
+//! The script `shared/gcra.lua` computes the same, and a test compares the two.
 
-/// Microseconds of a minute, over which all rates are given.
+/// Microseconds of a minute, the period of all rates.
 const MINUTE: u64 = 60_000_000;
 
-/// How often something may happen: so many at once, and then one after each interval.
+/// A rate: a burst at once, and a use per interval afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub(super) burst: u64,
-    /// Microseconds.
+    /// Microseconds between two uses at the steady pace.
     pub(super) interval: u64,
 }
 
-/// How a rate stands after something happened, or was not let happen.
+/// The decision on a use, with the state of the rate afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) passes: bool,
-    /// When this was decided, in microseconds.
+    /// The time of the decision, in microseconds.
     pub(super) now: u64,
-    /// When the rate will be unused again.
+    /// The time from which the rate is unused again, in microseconds.
     pub(super) busy_until: u64,
 }
 
 impl Rate {
-    /// So many a minute; none: as often as one likes.
+    /// Returns the rate of `count` uses a minute; `None` for 0, which means no limit.
     pub(super) fn per_minute(count: u64) -> Option<Self> {
         (count > 0).then(|| Self { burst: count, interval: MINUTE.div_ceil(count) })
     }
 
-    /// Decides whether something may happen now, if the rate is used until `busy_until`. What lies farther ahead than it
-    /// can get is of a clock that went back or of a rate that was lower, and counts as far as it can get.
+    /// Decides if a use passes at `now`, with the rate in use until `busy_until`. A `busy_until` beyond a
+    /// full burst stems from a clock that went back or from an earlier, lower rate, and is clamped to a full
+    /// burst.
     pub(super) fn decide(self, now: u64, busy_until: u64) -> Verdict {
         let farthest = now + self.burst * self.interval;
         let busy_until = busy_until.clamp(now, farthest);
@@ -38,13 +39,13 @@ impl Rate {
         Verdict { passes, now, busy_until: if passes { next } else { busy_until } }
     }
 
-    /// How many more may happen at once.
+    /// Returns the number of further uses that pass at once.
     pub(super) fn remaining(self, verdict: Verdict) -> u64 {
         let used = verdict.busy_until.saturating_sub(verdict.now);
         (self.burst * self.interval).saturating_sub(used) / self.interval
     }
 
-    /// How long until one more may happen, in microseconds.
+    /// Returns the microseconds until a further use passes.
     pub(super) fn wait(self, verdict: Verdict) -> u64 {
         (verdict.busy_until + self.interval).saturating_sub(verdict.now + self.burst * self.interval)
     }

@@ -1,4 +1,4 @@
-//! Rates that all nodes count together, in Redis. A [`Batcher`] has a single command under way.
+//! Rates counted in Redis for all nodes together. A [`Batcher`] has a single command in flight.
 
 use std::time::Duration;
 
@@ -15,21 +15,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Backoff after a command without a reply.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Calls that go with one command at most: Redis does nothing else meanwhile.
+/// Maximum of calls in a command. Redis runs no other command meanwhile.
 const CALLS_MAX: usize = 64;
 
-/// Calls that wait for a command at most: more than arrive while Redis has to answer.
+/// Maximum of queued calls: more than arrive while Redis may take to answer.
 const WAITING_MAX: usize = 64 * 1024;
 
-/// The keys share a hash tag, hence a slot of a cluster, so that a command can name any keys.
+/// The prefix of all keys. The keys share a hash tag, hence a slot of a cluster, so a command can name any of
+/// them.
 const SLOT_OF: &str = "sk:rate:{rate}";
 
-/// Rates in Redis.
+/// The rates in Redis.
 pub(super) struct Shared {
     batcher: Batcher<(Key, Rate), Verdict>,
 }
 
-/// Sends what is to be counted to Redis.
+/// Sends queued calls to Redis.
 struct Counter {
     redis: Servers,
     script: Script,
@@ -38,14 +39,15 @@ struct Counter {
 }
 
 impl Shared {
-    /// Must be called in a runtime.
+    /// Starts the batcher. Must be called in a Tokio runtime.
     pub(super) fn new(redis: Servers) -> Self {
         let script = Script::new(include_str!("shared/gcra.lua"));
         let counter = Counter { redis, script, paused_until: None };
         Self { batcher: Batcher::new(CALLS_MAX, WAITING_MAX, [counter]) }
     }
 
-    /// Decides whether a request passes, and counts a request that passes. `None` if Redis does not answer.
+    /// Decides if a use of `key` passes, and counts a use that passes. Returns `None` if Redis does not
+    /// answer.
     pub(super) async fn count(&self, key: Key, rate: Rate) -> Option<Verdict> {
         self.batcher.try_call((key, rate)).await
     }
@@ -90,18 +92,21 @@ impl Counter {
 
     fn note_answered(&mut self) {
         if self.paused_until.take().is_some() {
-            tracing::info!("Redis counts requests again, for all nodes as one");
+            tracing::info!("Redis answers again; rate limits count all nodes together");
         }
     }
 
     fn note_silent(&mut self, why: &str) {
         if self.paused_until.replace(Instant::now() + PAUSE).is_none() {
-            tracing::warn!(why, "Redis does not count requests; limits.when_redis_down applies");
+            tracing::warn!(
+                why,
+                "Redis does not count requests; limits.when_redis_down applies until Redis answers again"
+            );
         }
     }
 }
 
-/// Returns the name of a key in Redis.
+/// Returns the name of `Key` in Redis.
 fn name_of(Key(bytes): Key) -> String {
     format!("{SLOT_OF}:{:032x}", u128::from_be_bytes(bytes))
 }

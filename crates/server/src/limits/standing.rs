@@ -1,4 +1,4 @@
-//! How a caller stands, as the answer's headers tell it.
+//! The rate-limit headers of an answer.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,13 +12,13 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
-/// How a caller stands.
+/// A caller's position within a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     limit: u64,
     remaining: u64,
     reset_seconds: u64,
-    /// How long until one more may come: 0 if it may now.
+    /// Seconds until a further request passes; 0 if at once.
     pub(super) wait_seconds: u64,
 }
 
@@ -32,7 +32,7 @@ impl Standing {
         }
     }
 
-    /// Tells it: how many may come at once, how many of those are left, and in how many seconds all of them are again.
+    /// Writes the headers: the burst, the rest of the burst, and the seconds until the rate is unused again.
     fn tell(self, headers: &mut HeaderMap) {
         headers.insert(LIMIT, self.limit.into());
         headers.insert(REMAINING, self.remaining.into());
@@ -40,17 +40,17 @@ impl Standing {
     }
 }
 
-/// A note of how the caller of one request stands. A clone shares the note.
+/// A slot for the caller's [`Standing`], filled when the request is counted. Clones share the slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StandingNote(Arc<OnceLock<Standing>>);
 
 impl StandingNote {
-    /// Notes how the caller stands. A request is counted once, so a second note is ignored.
+    /// Notes the caller's standing. A request is counted once, so a second note is ignored.
     pub(super) fn write(&self, standing: Standing) {
         let _ = self.0.set(standing);
     }
 
-    /// Writes the headers of the noted standing; no header if the request was not counted.
+    /// Writes the headers of the noted standing. Writes no header if the request was not counted.
     pub(crate) fn tell(&self, headers: &mut HeaderMap) {
         if let Some(standing) = self.0.get() {
             standing.tell(headers);

@@ -1,3 +1,5 @@
+//! Tests of the counting in memory: exact bursts under concurrency, and bounded memory.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -5,7 +7,7 @@ use super::{FULL_PAUSE, Local, SHARD_KEYS_MAX, SHARDS};
 use crate::limits::key::Key;
 use crate::limits::rate::Rate;
 
-/// All in one part.
+/// Returns a key of the first shard.
 fn key(number: usize) -> Key {
     let mut bytes = [0; 16];
     bytes[1..9].copy_from_slice(&number.to_be_bytes());
@@ -15,7 +17,7 @@ fn key(number: usize) -> Key {
 #[test]
 fn of_many_at_once_exactly_the_burst_passes() {
     let (local, passed) = (Local::new(), AtomicUsize::new(0));
-    // None comes back while this runs.
+    // No use comes back during the test.
     let rate = Rate { burst: 10, interval: 3_600_000_000 };
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -43,7 +45,7 @@ fn a_crowd_takes_no_more_than_its_room_and_frees_nobody() {
     let shard = &local.shards[0];
     assert_eq!(shard.lock().busy_until.len(), SHARD_KEYS_MAX);
     assert!(!local.count_at(5, held, rate).passes, "who was counted still is");
-    // Once the crowd's are unused again, there is room.
+    // Once the crowd's rates are unused again, the shard has room.
     let later = 60_000_000 + FULL_PAUSE;
     local.count_at(later, key(4 * SHARD_KEYS_MAX), rate);
     assert_eq!(shard.lock().busy_until.len(), 1);

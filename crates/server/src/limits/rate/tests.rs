@@ -1,6 +1,8 @@
+//! Tests of the GCRA arithmetic.
+
 use super::{Rate, Verdict};
 
-/// Ten a minute, from a moment on.
+/// Returns a rate of ten a minute.
 fn ten() -> Rate {
     Rate::per_minute(10).unwrap()
 }
@@ -8,7 +10,7 @@ fn ten() -> Rate {
 const SECOND: u64 = 1_000_000;
 const START: u64 = 1_000 * SECOND;
 
-/// How many of these moments, in seconds from the start, are let through.
+/// Returns the `moments`, in seconds from the start, that pass.
 fn passed(rate: Rate, moments: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let mut busy_until = 0;
     let passes = |seconds: &u64| {
@@ -28,7 +30,7 @@ fn so_many_come_at_once_and_then_one_after_each_interval() {
 
 #[test]
 fn no_minute_and_no_start_of_one_sees_more_than_its_share() {
-    // Whatever the moments: in any span, at most a burst and what came back meanwhile.
+    // For any moments: a span contains at most a burst and the uses that came back meanwhile.
     for seed in 0..200_u64 {
         let mut state = seed;
         let mut at = 0;

@@ -1,8 +1,11 @@
--- Decides for each key whether something may happen now by its rate (GCRA), and counts it if so. A key may come twice.
--- KEYS[i]       when the rate will be unused again, in microseconds of this server's clock; gone once it is
--- ARGV[2i - 1]  how many may happen at once
--- ARGV[2i]      after how many microseconds one more may
--- Returns  the time · then for each key: 1 if it may happen, else 0 · when the rate will be unused again
+-- Decides for each key if a use passes by the key's rate (GCRA), and counts a use that passes. A key may
+-- occur twice.
+-- KEYS[i]       time from which the rate is unused again, in microseconds of this server's clock
+-- ARGV[2i - 1]  the burst: uses that pass at once
+-- ARGV[2i]      microseconds between two uses at the steady pace
+-- Returns  the time, then for each key: 1 if the use passes, else 0; time from which the rate is unused again
+-- Atomic, so that concurrent nodes cannot both take the last use of a rate. The server's clock serves all
+-- nodes.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local told = { now }
@@ -17,8 +20,8 @@ for i, key in ipairs(KEYS) do
         busy_until = next
     end
     if busy_until ~= kept then
-        -- All digits: the number has more than Lua would write by itself. It stays a little longer than it counts, for
-        -- keys go by whole milliseconds.
+        -- `%.0f` writes all digits; Lua's own conversion would round a number of this length. The TTL is in
+        -- whole milliseconds, so the key outlives its use a little.
         local stays = math.ceil((busy_until - now) / 1000) + 1
         redis.call('SET', key, string.format('%.0f', busy_until), 'PX', stays)
     end

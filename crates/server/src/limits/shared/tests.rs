@@ -1,3 +1,6 @@
+//! Tests of the counting in Redis: the script against the pure function, and several nodes on a server or a
+//! cluster.
+
 use futures_util::future::join_all;
 use seatkeeper_redis::Servers;
 use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup};
@@ -14,7 +17,8 @@ fn key(number: u64) -> Key {
     Key(u128::from(number).to_be_bytes())
 }
 
-/// The script is the pure arithmetic once more: whatever was there before, what it says follows from the time it says.
+/// The script equals the pure function: the script's verdict follows from the script's time, for any earlier
+/// state.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_script_decides_as_the_rate_does() {
     let redis = Redis::start();
@@ -36,7 +40,7 @@ async fn the_script_decides_as_the_rate_does() {
         let key = key(round);
         let mut before = 0;
         if random(4) > 0 {
-            // From long ago to far ahead, most of it about as much as a burst.
+            // From long ago to far ahead, mostly within a burst of the present.
             let now = clock(servers.clone()).await;
             before = now + random(2 * rate.burst * rate.interval) - random(1_000_000);
             let put = redis::cmd("SET").arg(name_of(key)).arg(before).take();
@@ -65,7 +69,7 @@ async fn a_cluster_counts_as_well() {
 }
 
 async fn passed(ways: &[Shared]) -> usize {
-    // None comes back while this runs.
+    // No use comes back during the test.
     let rate = Rate { burst: 10, interval: 3_600_000_000 };
     let asked = (0..1_000).map(|number| ways[number % ways.len()].count(key(7), rate));
     let verdicts: Vec<Option<Verdict>> = join_all(asked).await;
@@ -73,7 +77,7 @@ async fn passed(ways: &[Shared]) -> usize {
     told.iter().filter(|verdict| verdict.passes).count()
 }
 
-/// What is kept goes by itself.
+/// Keys in Redis expire by themselves.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_stays_of_who_comes_no_more() {
     let redis = Redis::start();
@@ -107,7 +111,7 @@ async fn a_redis_that_is_away_is_asked_by_one_request_a_second() {
     }
 }
 
-/// What goes along in one call is told apart.
+/// Verdicts of a batch belong to their own calls.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_of_many_keys_that_come_at_once_has_its_own_rate() {
     let redis = Redis::start();
