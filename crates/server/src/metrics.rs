@@ -1,7 +1,8 @@
-//! What an operator watches: `docs/metrics.md` says what each metric means.
+//! Metrics for operators. `docs/metrics.md` describes each metric.
 //!
-//! What happens is counted where it happens, by the struct of its subject, and every page shows the counts of its own
-//! moment. What must be looked up is a [`Look`]: at a scrape, at most so often, and no scrape waits long for it.
+//! Events are counted as they happen, in the struct of their subject, and every page shows the current
+//! counts. Figures from the ledger, the registry or Redis are the `Source` of a [`Look`], a
+//! cached probe: probes are throttled, and no scrape waits long for a probe.
 
 mod access;
 mod acquires;
@@ -34,15 +35,15 @@ pub(crate) use redis::Redis;
 pub(crate) use registry::Node;
 pub(crate) use usage::{Emitted, UsageMetrics};
 
-/// The longest wait of a page for look-ups: half of the shortest scrape time-out that is in use.
+/// The longest wait of a page for probes: half of the shortest scrape timeout in use.
 const LOOK_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether something answers, at most, and how long who wants to know waits: longer than that
-/// may take.
+/// The age up to which a liveness probe is reused. `PULSE_PATIENCE` is the longest wait of a reader for
+/// such a probe, longer than the probe may take.
 const PULSE_AGE_MAX: Duration = Duration::from_millis(500);
 const PULSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is counted.
+/// The counters of this node.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     pub(crate) acquires: AcquireMetrics,
@@ -65,17 +66,17 @@ impl Default for Metrics {
     }
 }
 
-/// What is looked up.
+/// The cached probes.
 pub(crate) struct Looks {
     pub(crate) node: Look<Node>,
     pub(crate) books: Look<Books>,
     pub(crate) ledger: Look<LedgerPulse>,
-    /// None: there is no Redis.
+    /// `None` without a Redis.
     pub(crate) redis: Option<Look<Redis>>,
 }
 
 impl Looks {
-    /// At these; what takes its time, once in `refresh` at most.
+    /// Creates the probes. The costly probes run once in `refresh` at most.
     pub(crate) fn new(node: Node, books: Books, redis: Option<Redis>, refresh: Duration) -> Self {
         let ledger = LedgerPulse(books.ledger.clone());
         Self {
@@ -87,7 +88,7 @@ impl Looks {
     }
 }
 
-/// The page that Prometheus reads.
+/// The page that Prometheus scrapes.
 pub(crate) struct MetricsPage {
     counted: Registry,
     of_licenses: Registry,
@@ -95,7 +96,7 @@ pub(crate) struct MetricsPage {
 }
 
 impl MetricsPage {
-    /// The page of what is counted and of what is looked up.
+    /// Creates the page of `metrics` and `looks`.
     pub(crate) fn new(metrics: &Metrics, looks: Arc<Looks>) -> Self {
         let mut counted = Registry::default();
         metrics.acquires.register(&mut counted);
@@ -116,13 +117,13 @@ impl MetricsPage {
         Self { counted, of_licenses, looks }
     }
 
-    /// Writes the page in the text format of OpenMetrics. Counters are never cached: a stalled counter hides just the moments
-    /// that an operator looks for.
+    /// Writes the page in the OpenMetrics text format. Counters are never cached: a stalled counter would
+    /// hide the very moments that an operator looks for.
     pub(crate) async fn text(&self, series: Series) -> Result<String, Error> {
         let Looks { node, books, ledger, redis } = &*self.looks;
         let redis = async { if let Some(redis) = redis { redis.latest().await.map(drop) } else { None } };
         let looks = async { tokio::join!(node.latest(), books.latest(), ledger.latest(), redis) };
-        // A look goes on by itself, and the next page has what it finds.
+        // A late probe continues in the background, and the next page shows the result.
         let _ = tokio::time::timeout(LOOK_PATIENCE, looks).await;
         self.written(series).map_err(|error| Error::Unwritable(Box::new(error)))
     }

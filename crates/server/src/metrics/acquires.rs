@@ -1,4 +1,4 @@
-//! Requests for a seat of a license, and the reasons of those that got none.
+//! Counters of requests for a seat of a license, with failures by reason.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 
 use crate::error::Error;
 
-/// Requests for a seat of a license, as this node answered them.
+/// Counters of requests for a seat of a license, as answered by this node.
 #[derive(Clone, Debug)]
 pub(crate) struct AcquireMetrics {
     acquires: Counter,
@@ -19,18 +19,18 @@ struct Failed {
     reason: &'static str,
 }
 
-/// Why a request for a seat of a license got none.
+/// The reason why a request for a seat of a license failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AcquireFailure {
     /// Every seat is in use.
     Full,
     /// The license is past its date.
     Expired,
-    /// There is no such license, or it is not active.
+    /// The license does not exist or is not active.
     NotFound,
     /// The license needs a field that the request lacks.
     Invalid,
-    /// It could not be decided, or not put on record.
+    /// The request could not be decided, or the decision could not be recorded.
     Unavailable,
 }
 
@@ -49,7 +49,7 @@ impl AcquireFailure {
 }
 
 impl From<&Error> for AcquireFailure {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else it is, there was no decision")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other error leaves the request undecided")]
     fn from(error: &Error) -> Self {
         match error {
             Error::LicenseNotFound => Self::NotFound,

@@ -1,9 +1,9 @@
-//! Writes figures down that were looked up. A help text ends with a full stop, as those of counters do.
+//! Encoders for gauges. A help text ends with a full stop, as `prometheus-client` writes for counters.
 
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// A figure, if it is known. What is not known has no line.
+/// Writes a gauge. An unknown value, `None`, has no line.
 pub(super) fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -14,7 +14,7 @@ pub(super) fn gauge(
     encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
 }
 
-/// A figure for each of these; none: they are not known.
+/// Writes a gauge for each label set. Writes nothing if `values` is empty.
 pub(super) fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,

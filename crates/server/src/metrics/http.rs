@@ -1,4 +1,4 @@
-//! What requests there were.
+//! Counters and durations of HTTP requests, by method, route and status.
 
 use std::hash::{Hash, Hasher};
 use std::time::Instant;
@@ -12,13 +12,14 @@ use prometheus_client::registry::Registry;
 
 use super::Timing;
 
-/// The route of what is at no address of the server's.
+/// The `route` label of a request without a matching route.
 pub(crate) const UNKNOWN_ROUTE: &str = "unknown";
 
-/// The method of what has none of the usual ones.
+/// The `method` label of an unusual method.
 const OTHER_METHOD: &str = "OTHER";
 
-/// Requests, by what is known before they come: as many series as there are routes, whatever is asked for.
+/// Metrics of HTTP requests. The labels come from known routes and methods, so clients cannot create new
+/// series.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpMetrics {
     requests: Family<Answered, Counter>,
@@ -38,11 +39,11 @@ struct Answered {
     status: u16,
 }
 
-/// The template of a path; none: no route has it.
+/// The path template of a route; `None` if no route matches.
 #[derive(Clone, Debug)]
 struct Route(Option<MatchedPath>);
 
-/// A request that is not answered yet.
+/// A request in progress.
 pub(crate) struct Counted<'m> {
     metrics: &'m HttpMetrics,
     asked: Asked,
@@ -65,7 +66,7 @@ impl HttpMetrics {
         );
     }
 
-    /// A request arrives, whose route is known.
+    /// Starts the clock of a request whose route is known.
     pub(crate) fn begin(&self, request: &Request) -> Counted<'_> {
         let route = Route(request.extensions().get::<MatchedPath>().cloned());
         let asked = Asked { method: name_of(request.method()), route };
@@ -74,7 +75,7 @@ impl HttpMetrics {
 }
 
 impl Counted<'_> {
-    /// It is answered.
+    /// Counts the request as answered.
     pub(crate) fn answered(self, status: StatusCode) {
         let Self { metrics, asked, began } = self;
         metrics.durations.get_or_create(&asked).observe(began.elapsed());

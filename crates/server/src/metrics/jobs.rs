@@ -1,4 +1,4 @@
-//! How jobs went.
+//! Metrics of job runs: durations, outcomes and reclaimed locks.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use seatkeeper_ledger::jobs::JobName;
 
 use super::{LockMetrics, Timing};
 
-/// Runs of jobs on this node.
+/// Metrics of job runs on this node.
 #[derive(Clone, Debug)]
 pub(crate) struct JobMetrics {
     durations: Family<OfJob, Timing, fn() -> Timing>,
@@ -30,16 +30,16 @@ struct Ran {
     outcome: &'static str,
 }
 
-/// How a run of a job ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunOutcome {
-    /// Its work is done.
+    /// The work is done.
     Succeeded,
-    /// It will be tried again.
+    /// The work failed. The job is retried.
     Failed,
-    /// The server stopped first.
+    /// The server stopped before the work was done.
     Stopped,
-    /// Another run has its lock.
+    /// Another run has the lock.
     Lost,
 }
 
@@ -57,7 +57,7 @@ impl RunOutcome {
 }
 
 impl JobMetrics {
-    /// Those of a node whose contended locks `locks` counts.
+    /// Creates the metrics. Contended locks are counted in `locks`.
     pub(super) fn new(locks: LockMetrics) -> Self {
         let runs = Family::<Ran, Counter>::default();
         for job in JobName::ALL.map(JobName::as_str) {
@@ -79,7 +79,7 @@ impl JobMetrics {
         );
     }
 
-    /// A run ended.
+    /// Counts a run that ended.
     pub(crate) fn ran(&self, job: JobName, outcome: RunOutcome, took: Duration) {
         let job = job.as_str();
         self.durations.get_or_create(&OfJob { job }).observe(took);
@@ -89,7 +89,7 @@ impl JobMetrics {
         }
     }
 
-    /// A stale lock was taken over.
+    /// Counts a stale lock that was taken over.
     pub(crate) fn reclaimed(&self) {
         self.reclaimed.inc();
     }

@@ -1,4 +1,4 @@
-//! What the ledger knows of what is in use, and whether it answers.
+//! Figures from the ledger: live sessions, seats of licenses, undelivered usage, and the ledger's liveness.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use super::gauges::{gauge, gauges};
 use super::{KINDS, Look, OfKind, Source};
 use crate::error::Error;
 
-/// The ledger, for what it has counted.
+/// The ledger as the source of figures.
 pub(crate) struct Books {
     pub(crate) ledger: Ledger,
-    /// Licenses that have series of their own, at most.
+    /// Maximum of licenses with a series.
     pub(crate) license_series_max: u32,
 }
 
-/// What it has counted.
+/// The figures from the ledger.
 pub(crate) struct Counted {
     live: BTreeMap<PoolKind, u64>,
     seats: Vec<LicenseSeats>,
@@ -67,7 +67,7 @@ impl Collector for Look<Books> {
     }
 }
 
-/// The series of single licenses, which only a protected scrape shows.
+/// The series of single licenses, shown only to a protected scrape.
 #[derive(Debug)]
 pub(super) struct LicenseSeries(pub(super) Look<Books>);
 
@@ -91,18 +91,18 @@ impl Collector for LicenseSeries {
     }
 }
 
-/// The ledger, for whether it answers.
+/// The ledger as the source of a liveness probe.
 pub(crate) struct LedgerPulse(pub(crate) Ledger);
 
-/// How it answered.
+/// The result of a liveness probe.
 pub(crate) struct Pulse {
-    /// Whether it did.
+    /// Says that the ledger answered in time.
     pub(crate) is_up: bool,
-    /// How long that took.
+    /// The duration of the probe.
     pub(crate) latency: Duration,
 }
 
-/// How long it may take.
+/// Time limit of the ledger's answer.
 const PULSE_MAX: Duration = Duration::from_secs(1);
 
 #[async_trait]

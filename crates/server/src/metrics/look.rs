@@ -1,4 +1,6 @@
-//! What must be looked up: seldom, by one at a time, and waited for by nobody for long.
+//! Cached probes of slow sources: throttled, single flight, and with a bounded wait.
+//!
+//! A reader never waits longer than `patience` and then gets the last known value.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -12,63 +14,64 @@ use tokio::sync::watch;
 
 use crate::error::Error;
 
-/// How long a look may take. Past it, it has failed.
+/// Time limit of a probe. A longer probe has failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 
-/// How long nobody looks again at most.
+/// Maximum of the rest that follows from [`Source::RESTS`].
 const REST_MAX: Duration = Duration::from_secs(60);
 
-/// Where something is looked up.
+/// A source that can be probed.
 #[async_trait]
 pub(crate) trait Source: Send + Sync + 'static {
-    /// What is seen there.
+    /// The result of a probe.
     type Seen: Send + Sync + 'static;
 
-    /// For how many times as long as a look took nobody looks again: where it is work, it is a small part of all work.
+    /// The rest after a probe, as a multiple of the probe's duration. Costly probes stay a small share of a
+    /// source's work.
     const RESTS: u32 = 20;
 
-    /// Looks.
+    /// Probes the source.
     async fn look(&self) -> Result<Self::Seen, Error>;
 }
 
-/// How it looked lately. A clone shares what it knows.
+/// A cached probe of a source. Clones share the cache.
 pub(crate) struct Look<S: Source>(Arc<Inner<S>>);
 
 struct Inner<S: Source> {
     source: S,
     age_max: Duration,
     patience: Duration,
-    /// Whether somebody looks now.
+    /// Set while a probe is in flight.
     busy: AtomicBool,
     known: watch::Sender<Known<S::Seen>>,
 }
 
 struct Known<T> {
-    /// None: nobody has looked yet, or the latest look failed.
+    /// `None` before the first probe and after a failed probe.
     seen: Option<Arc<T>>,
-    /// Before then nobody needs to look again.
+    /// The time until which no new probe is needed.
     fresh_until: Option<Instant>,
 }
 
 impl<S: Source> Look<S> {
-    /// Nobody looks again for `age_max`. Who wants to know waits for `patience` while somebody looks, and then makes do
-    /// with what is known.
+    /// Creates an empty cache. A result stays fresh for at least `age_max`. A reader waits up to `patience`
+    /// for a probe in flight, and then gets the last known result.
     pub(crate) fn new(source: S, age_max: Duration, patience: Duration) -> Self {
         let known = watch::Sender::new(Known { seen: None, fresh_until: None });
         Self(Arc::new(Inner { source, age_max, patience, busy: AtomicBool::new(false), known }))
     }
 
-    /// What is known, without looking.
+    /// Returns the last result, without a probe.
     pub(crate) fn known(&self) -> Option<Arc<S::Seen>> {
         self.0.known.borrow().seen.clone()
     }
 
-    /// Where it looks.
+    /// Returns the probed source.
     pub(crate) fn source(&self) -> &S {
         &self.0.source
     }
 
-    /// What is known after a look, if it is time for one.
+    /// Returns the latest result, after a new probe if the cached result is stale.
     pub(crate) async fn latest(&self) -> Option<Arc<S::Seen>> {
         let inner = &self.0;
         let mut news = inner.known.subscribe();
@@ -78,7 +81,7 @@ impl<S: Source> Look<S> {
             tokio::spawn(async move { inner.look().await });
         }
         if inner.busy.load(Acquire) {
-            // Whether it came in time makes no difference: what is known counts.
+            // A timeout is no failure: the last known result is returned in either case.
             let _ = tokio::time::timeout(inner.patience, news.changed()).await;
         }
         self.known()
@@ -92,11 +95,16 @@ impl<S: Source> Inner<S> {
         let seen = match look.await {
             Ok(Ok(Ok(seen))) => Some(Arc::new(seen)),
             Ok(Ok(Err(error))) => {
-                tracing::debug!(causes = error.with_causes(), "figures for operators could not be looked up");
+                tracing::debug!(
+                    causes = error.with_causes(),
+                    "a probe for metrics failed; the figures are absent until a probe succeeds"
+                );
                 None
             }
             Ok(Err(_)) | Err(_) => {
-                tracing::debug!("figures for operators were not there in time");
+                tracing::debug!(
+                    "a probe for metrics timed out or panicked; the figures are absent until a probe succeeds"
+                );
                 None
             }
         };

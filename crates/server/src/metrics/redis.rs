@@ -1,4 +1,4 @@
-//! What Redis tells of itself.
+//! Figures from the servers of Redis: liveness, load, memory and slow commands.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,31 +14,31 @@ use super::gauges::gauge;
 use super::{Look, Source};
 use crate::error::Error;
 
-/// How long a server may take to answer.
+/// Time limit of a server's answer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// Runs of servers whose slow commands are known: more than are ever started.
+/// Maximum of server runs with a remembered slow-log count: more than are ever started.
 const RUNS_MAX: usize = 1_000;
 
-/// The Redis that nodes share.
+/// The Redis that nodes share, as a source of figures.
 pub(crate) struct Redis {
     servers: Servers,
     slow: Mutex<Slow>,
 }
 
-/// How many commands were found slow since this node looks.
+/// Slow commands since this node's first probe.
 #[derive(Default)]
 struct Slow {
     total: u64,
-    /// How many each run of a server had found; none: nobody has looked yet.
+    /// The slow-log count of each server run at the last probe; `None` before the first probe.
     by_run: Option<HashMap<String, u64>>,
 }
 
-/// What its servers told.
+/// The figures from Redis.
 pub(crate) struct Told {
-    /// How long the slowest took.
+    /// The time until the slowest server answered.
     pub(crate) latency: Duration,
-    /// Each server's own; of a cluster, each master's.
+    /// The figures of each server, or of each master in a cluster; `None` for a silent server.
     pub(crate) servers: Vec<Option<ServerFigures>>,
     slow_commands: Option<u64>,
 }
@@ -63,7 +63,8 @@ impl Source for Redis {
 }
 
 impl Slow {
-    /// What was found slow before the first look was not seen, and does not count.
+    /// Adds the slow commands since the last probe and returns the total. Commands before the first probe do
+    /// not count. Returns `None` if no server tells the count.
     fn with<'s>(&mut self, told: impl Iterator<Item = &'s ServerFigures>) -> Option<u64> {
         let told: Vec<_> = told.filter_map(|server| Some((&server.run, server.slow_commands?))).collect();
         if told.is_empty() {
@@ -83,24 +84,24 @@ impl Slow {
 }
 
 impl Told {
-    /// Whether every server answers.
+    /// Returns whether every server answers.
     pub(crate) fn is_up(&self) -> bool {
         !self.servers.is_empty() && self.servers.iter().all(Option::is_some)
     }
 
-    /// The sum over all servers; none unless all of them tell.
+    /// Returns the sum over all servers; `None` unless every server answers.
     fn sum(&self, figure: impl Fn(&ServerFigures) -> u64) -> Option<u64> {
         let known = || self.servers.iter().flatten();
         self.is_up().then(|| known().map(figure).sum())
     }
 
-    /// How full the fullest server is; none: none has a limit.
+    /// Returns the used share of memory of the fullest server; `None` if no server has a limit.
     fn fullness(&self) -> Option<f64> {
         let of = |server: &ServerFigures| Some(server.memory_used as f64 / server.memory_max? as f64);
         self.servers.iter().flatten().filter_map(of).reduce(f64::max)
     }
 
-    /// What all of them may use; none if one has no limit.
+    /// Returns the memory limit of all servers together; `None` if a server has no limit.
     fn memory_max(&self) -> Option<u64> {
         let limits: Option<Vec<u64>> =
             self.servers.iter().map(|server| server.as_ref()?.memory_max).collect();

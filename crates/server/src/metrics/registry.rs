@@ -1,4 +1,5 @@
-//! How this node stands: what serves, what waits, what is to be reclaimed.
+//! Gauges of this node: readiness, the mode of the registry, the backlog of the journal, and
+//! expired sessions to reclaim.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +18,11 @@ use super::{KINDS, Look, OfKind, Source};
 use crate::error::Error;
 use seatkeeper_engine::{Backend, Engine};
 
-/// How long a registry may take to answer, so that one that hangs does not keep the others from being looked at.
+/// Time limit of a registry's answer, so that a hanging registry does not delay the figures of the other
+/// registry.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// This node.
+/// This node as the source of figures.
 pub(crate) struct Node {
     pub(crate) engine: Arc<Engine>,
     pub(crate) clocks: Vec<(Store, Arc<ClockSteps>)>,
@@ -43,12 +45,12 @@ impl From<Store> for OfStore {
     }
 }
 
-/// How it stands.
+/// The probed state of the node.
 pub(crate) struct Standing {
     is_ready: bool,
-    /// How long the oldest event waits that this node is to put on record; none: no registry tells the time.
+    /// The wait of the oldest event that this node must commit; `None` if no registry answers.
     journal_lag: Option<Span>,
-    /// Buckets with something to reclaim; none: no registry tells.
+    /// Buckets with a session to reclaim; `None` if no registry answers.
     due: Option<usize>,
 }
 
@@ -56,10 +58,12 @@ pub(crate) struct Standing {
 impl Source for Node {
     type Seen = Standing;
 
-    /// A look takes long only by waiting for who does not answer, which is when somebody wants to know how it stands.
+    /// A probe takes long only while a registry does not answer. In an outage operators want fresh figures,
+    /// so the rest is short.
     const RESTS: u32 = 1;
 
-    /// A registry that does not answer is left out, and says so elsewhere: the others' figures count all the more.
+    /// Probes all registries in service. A silent registry is left out, for other metrics show the outage,
+    /// and the figures of the remaining registry still count.
     async fn look(&self) -> Result<Standing, Error> {
         let is_ready = self.engine.is_ready().await.is_ok();
         let (mut journal_lag, mut due) = (None, None);
@@ -80,18 +84,19 @@ async fn lag(backend: &Backend) -> Result<Span, seatkeeper_registry::Error> {
 }
 
 impl Node {
-    /// Events that wait for the ledger, as far as this node knows.
+    /// Returns the events that wait for the ledger, as far as this node knows.
     fn journal_depth(&self) -> u64 {
         self.engine.registries().all().map(|backend| backend.registry.journal_depth() as u64).sum()
     }
 
-    /// How long ago the sweeper of each registry last had nothing left to do, the longest of them; none: it is off.
+    /// Returns the seconds since a sweeper last had no work left, the maximum over all registries; `None` if
+    /// the sweeper is off.
     fn sweeper_idle(&self) -> Option<f64> {
         let swept = self.engine.registries().all().filter_map(|backend| *backend.swept.lock());
         swept.map(|swept| swept.elapsed().as_secs_f64()).reduce(f64::max)
     }
 
-    /// Writes how often the clocks of stores were stepped.
+    /// Writes the counters of steps of the stores' clocks.
     fn clock_steps(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
         if self.clocks.is_empty() {
             return Ok(());
@@ -107,9 +112,9 @@ impl Node {
         Ok(())
     }
 
-    /// What serves pools of this kind: the worst over all buckets.
+    /// Returns the number of the mode that serves pools of `kind`: the worst mode over all buckets.
     fn mode(&self, kind: PoolKind) -> u64 {
-        // Capacities are served alike in every mode, where they have a registry of their own.
+        // Capacities with a registry of their own are served in every mode.
         let lasts = kind == PoolKind::Capacity && self.engine.registries().lasting.is_some();
         let modes = Bucket::all().map(|bucket| self.engine.mode(bucket));
         if lasts { 0 } else { modes.map(number_of).max().unwrap_or_default() }

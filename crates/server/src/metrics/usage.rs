@@ -1,4 +1,4 @@
-//! How usage got on record and to its receiver.
+//! Counters of usage windows and of deliveries to the sink.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use seatkeeper_ledger::usage::Settlement;
 
-/// Windows and batches of usage that this node had to do with.
+/// Counters of usage windows and batches handled by this node.
 #[derive(Clone, Debug)]
 pub(crate) struct UsageMetrics(Family<Came, Counter>);
 
@@ -15,18 +15,18 @@ struct Came {
     outcome: &'static str,
 }
 
-/// What came of an emission: of its window first, then of each try to deliver one of its batches.
+/// An outcome of an emission: first of the window, then of each attempt to deliver a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Emitted {
     /// A window is on record.
     Recorded,
-    /// It could not be put there.
+    /// A window could not be recorded.
     Failed,
-    /// The receiver has a batch.
+    /// The sink accepted a batch.
     Delivered,
-    /// It does not; it will be tried again.
+    /// The sink did not accept a batch. The delivery is retried.
     Retried,
-    /// It will never take it as it is.
+    /// The sink rejected a batch for good.
     Dead,
 }
 
@@ -73,7 +73,7 @@ impl UsageMetrics {
         );
     }
 
-    /// This came of an emission.
+    /// Counts an outcome.
     pub(crate) fn came(&self, outcome: Emitted) {
         self.0.get_or_create(&Came { outcome: outcome.as_str() }).inc();
     }

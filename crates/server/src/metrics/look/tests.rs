@@ -1,3 +1,5 @@
+//! Tests of cached probes: single flight, bounded waits, failures.
+
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use super::*;
@@ -5,10 +7,10 @@ use super::*;
 const AGE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Longer than the rest after a look that took no time.
+/// Longer than the rest after an instant probe.
 const REST: Duration = Duration::from_millis(100);
 
-/// Counts the looks; what is seen is the number of the look.
+/// A source that counts its probes. The result is the number of the probe.
 #[derive(Default)]
 struct Counting {
     looks: AtomicU64,
@@ -64,7 +66,8 @@ async fn what_could_not_be_looked_up_is_not_known() {
     becomes(&look, |latest| latest.is_some_and(|number| number >= 3)).await;
 }
 
-/// Looks until what is known is as expected: on a busy machine a look takes its time, and so does the rest after it.
+/// Probes until the result is as expected. On a busy machine a probe takes time, and so does the rest
+/// afterwards.
 async fn becomes(look: &Look<Counting>, is_expected: fn(Option<u64>) -> bool) {
     let began = Instant::now();
     while !is_expected(latest(look).await) {
