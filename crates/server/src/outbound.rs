@@ -1,17 +1,17 @@
-//! Requests to the addresses that the operator names, and to no others: `http` or `https`, no redirects,
-//! answers capped and timed.
+//! HTTP requests to addresses named by the operator, and to no other address: `http` or `https`, without
+//! redirects, with answers bounded in size and time.
 
 use std::time::Duration;
 
 use reqwest::{Client, Response, Url, redirect};
 
-/// How long a connection may take.
+/// Time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much of an answer is read; the connection of a longer one is closed.
+/// Maximum of bytes read from an answer. The connection of a longer answer is closed.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// A client whose requests are over, answer included, after `timeout`.
+/// Creates a client. A request, answer included, may take `timeout`.
 pub(crate) fn client(timeout: Duration) -> Result<Client, reqwest::Error> {
     Client::builder()
         .redirect(redirect::Policy::none())
@@ -20,7 +20,8 @@ pub(crate) fn client(timeout: Duration) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// The beginning of an answer's body: [`ANSWER_BYTES_MAX`] at most, and less if it breaks off.
+/// Returns the beginning of an answer's body: up to [`ANSWER_BYTES_MAX`] bytes, or less if the connection
+/// breaks off.
 pub(crate) async fn beginning(mut answer: Response) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = answer.chunk().await {
@@ -32,23 +33,23 @@ pub(crate) async fn beginning(mut answer: Response) -> Vec<u8> {
     body
 }
 
-/// What went wrong, with its causes, and without the address: the settings have it, and a log need not repeat it.
+/// Returns the error with the chain of its causes, without the URL, for settings have the URL already.
 pub(crate) fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Why an address cannot be asked.
+/// The reason why an address is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadAddress {
-    /// It is no `http` or `https` URL with a host.
+    /// Not an `http` or `https` URL with a host.
     NotHttp,
-    /// It carries a user or password, and addresses are shown with the settings.
+    /// A URL with a user or password. Settings show addresses, so an address must hold no secret.
     Secret,
 }
 
-/// Whether the address may be asked.
+/// Checks that `text` is an address for outbound requests.
 pub(crate) fn check_address(text: &str) -> Result<(), BadAddress> {
     let url: Url = text.parse().map_err(|_| BadAddress::NotHttp)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {

@@ -1,3 +1,5 @@
+//! Tests of outbound requests: no redirects, capped answers, time limits.
+
 use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,8 +9,8 @@ use super::*;
 
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A server that answers each request with this head, then writes `x` until nobody reads any more; none if
-/// `goes_on` is false.
+/// Starts a server that answers each request with `head`. If `goes_on`, a body of `x` follows until the
+/// client stops reading.
 async fn server(head: &'static str, goes_on: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
