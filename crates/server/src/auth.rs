@@ -1,4 +1,5 @@
-//! Who is calling: tokens, the keys they are checked with, and what a caller may do.
+//! Authentication: bearer tokens, the keys that verify tokens, and the scopes of callers. A caller is known
+//! only after a configured key has verified the token. A new source of keys gets a variant of `Keys`.
 
 mod authorization;
 mod caller;

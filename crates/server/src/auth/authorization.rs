@@ -4,12 +4,13 @@ use axum::http::header::{AUTHORIZATION, HeaderMap};
 
 use super::Refusal;
 
-/// Returns the bearer token of a request.
+/// Returns the bearer token of a request. Returns `Err(Missing)` without a bearer token, and `Err(Several)`
+/// for more than one `Authorization` header.
 pub(crate) fn bearer_of(headers: &HeaderMap) -> Result<&str, Refusal> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let (header, further) = (given.next(), given.next());
     if further.is_some() {
-        // A proxy in front may have looked at the other one.
+        // A proxy in front may have checked the second header.
         return Err(Refusal::Several);
     }
     header

@@ -1,33 +1,35 @@
+//! The caller of a request, as named by a valid token.
+
 use std::time::Duration;
 
 use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
 
 use seatkeeper_engine::wall_clock;
 
-/// Who a valid token speaks for.
+/// The tenant and user named by a valid token, with the token's scopes and expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The tenant.
+    /// Tenant of the caller.
     pub tenant: TenantId,
-    /// The user.
+    /// Name of the caller within the tenant.
     pub user: UserId,
-    /// What else the token allows.
+    /// Scopes granted by the token.
     pub scopes: Scopes,
-    /// When the token expires, in seconds since the Unix epoch.
+    /// Expiry of the token, in seconds since the Unix epoch.
     pub expires_at_seconds: i64,
 }
 
-/// The scopes of a token; unknown ones count for nothing.
+/// Scopes of a token. Unknown scopes are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes {
-    /// May use the admin API of its tenant.
+    /// Permits the admin API of the caller's tenant.
     pub admin: bool,
-    /// A program that acts for many users.
+    /// Marks a program that acts for many users.
     pub service: bool,
 }
 
 impl Scopes {
-    /// Reads a list separated by spaces.
+    /// Parses a list of scopes, separated by spaces.
     pub fn parse(list: &str) -> Self {
         let has = |scope| list.split_ascii_whitespace().any(|listed| listed == scope);
         Self { admin: has("admin"), service: has("service") }
@@ -35,24 +37,25 @@ impl Scopes {
 }
 
 impl Caller {
-    /// Whose sessions the caller may touch: all of the tenant's for its admins, else the caller's own.
+    /// Returns the caller's authority: over every session of the tenant for an admin, over the user's own
+    /// sessions otherwise.
     pub(crate) fn authority(&self) -> Authority {
         let reach = if self.scopes.admin { Reach::Tenant } else { Reach::Own(self.user.clone()) };
         Authority::new(self.tenant.clone(), reach)
     }
 
-    /// How long the token is good for from now on.
+    /// Returns the remaining lifetime of the token, zero after the expiry.
     pub(crate) fn lasts(&self) -> Duration {
         let seconds = self.expires_at_seconds.saturating_sub(wall_clock::now().timestamp());
         Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 
-    /// The caller as the record names it when it uses a client's API.
+    /// Returns the caller as the actor of audit records, for requests to client APIs.
     pub(crate) fn as_user(&self) -> Actor {
         Actor::User(self.user.clone())
     }
 
-    /// The caller as the record names it when it uses the admin API.
+    /// Returns the caller as the actor of audit records, for requests to the admin API.
     pub(crate) fn as_admin(&self) -> Actor {
         Actor::Admin(self.user.clone())
     }

@@ -1,21 +1,21 @@
-//! What a token says, read strictly.
+//! Strict parser for the claims of a token.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The claims of a token. A token that has one of them twice is none: of two readers, one would take the
-/// first and the other the last.
+/// The claims of a token. A duplicate claim is an error: lenient parsers disagree on whether the first or the
+/// last value counts.
 pub(super) struct Claims(Map<String, Value>);
 
 impl Claims {
-    /// The text of a claim; empty if it is absent or no text.
+    /// Returns the text of a claim, or an empty string if the claim is absent or not a string.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The number of a claim; 0 if it is absent or no number.
+    /// Returns the number of a claim, or 0 if the claim is absent or not a number.
     pub(super) fn number(&self, name: &str) -> f64 {
         self.0.get(name).and_then(Value::as_f64).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! The keys that an issuer publishes at an address of the operator's choice (RFC 7517).
+//! Keys published by an issuer at an address of the operator's choice, as a JSON Web Key Set (RFC 7517).
 //!
-//! They are fetched at the start, every so often, and when a token names a key that is not among them. While the
-//! issuer cannot be reached, the keys that were there last go on.
+//! The key set is fetched at the start, at a fixed interval, and for a token with an unknown key id. While
+//! the issuer is unreachable, the last fetched keys stay valid.
 
 mod key_set;
 mod refresh;
@@ -20,14 +20,14 @@ use crate::settings::{Algorithm, AuthSettings};
 use key_set::{KeySet, NotKeys};
 pub(super) use refresh::Refresh;
 
-/// How long the issuer may take to answer.
+/// Timeout of a request to the issuer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tokens that name unknown keys make at most one request in this time, however many they are: anyone can
-/// write such a token.
+/// Throttle on fetches caused by unknown key ids: at most one in 30 s, because anybody can write a token with
+/// an unknown key id.
 const UNKNOWN_KEY_PAUSE: Duration = Duration::from_secs(30);
 
-/// How soon an issuer that gave no keys is asked again, unless it is asked more often anyway.
+/// Longest pause before the retry of a failed fetch. A shorter refresh interval takes precedence.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Jwks {
@@ -36,17 +36,17 @@ pub(super) struct Jwks {
     algorithm: Algorithm,
     interval: Duration,
     known: RwLock<Known>,
-    /// Held by the one who asks the issuer; when one did so last for an unknown key.
+    /// Serializes fetches, and holds the time of the last fetch for an unknown key id.
     asking: Mutex<Option<Instant>>,
 }
 
 struct Known {
     keys: Arc<KeySet>,
-    /// When they are to be looked at again.
+    /// Time of the next scheduled fetch.
     due: Instant,
 }
 
-/// Why the issuer's answer gives no keys.
+/// A reason for which a fetch returned no keys.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("no answer: {0}")]
@@ -60,7 +60,7 @@ enum Fault {
 }
 
 impl Jwks {
-    /// The issuer that the settings name, if they name one.
+    /// Creates a client for the issuer in the settings, or returns `None` without `auth.jwks_url`.
     pub(super) fn of(settings: &AuthSettings) -> Result<Option<Self>, KeyError> {
         let Some(url) = &settings.jwks_url else { return Ok(None) };
         let known = Known { keys: Arc::default(), due: Instant::now() };
@@ -74,18 +74,19 @@ impl Jwks {
         }))
     }
 
-    /// The keys as they are known.
+    /// Returns the last fetched keys.
     pub(super) fn known(&self) -> Arc<KeySet> {
         Arc::clone(&self.known.read().keys)
     }
 
-    /// The key of this name; without a name, the only one. Unless it is known, the issuer is asked first, if it was
-    /// not just asked.
+    /// Returns the key with id `name`, or the only key of the set without a `name`. An unknown id triggers a
+    /// fetch first, unless throttled by `UNKNOWN_KEY_PAUSE`.
     pub(super) async fn key(self: &Arc<Self>, name: Option<&str>) -> Result<Found, Error> {
         if let Some(found) = self.known().find(name) {
             return Ok(found);
         }
-        // On its own: who gives up waiting must not take the answer from others.
+        // The fetch runs in a task, because the request that triggers it may be cancelled while other
+        // requests wait for the result.
         let this = Arc::clone(self);
         tokio::spawn(async move { this.ask_for_unknown().await }).await?;
         let known = self.known();
@@ -102,12 +103,12 @@ impl Jwks {
         }
     }
 
-    /// How long until the keys are to be looked at again.
+    /// Returns the time until the next scheduled fetch.
     fn due_in(&self) -> Duration {
         self.known.read().due.saturating_duration_since(Instant::now())
     }
 
-    /// Looks at the keys again, if they are due.
+    /// Fetches the keys if due.
     async fn ask_if_due(&self) {
         let _asking = self.asking.lock().await;
         if self.due_in().is_zero() {
@@ -121,14 +122,17 @@ impl Jwks {
         let pause = match found {
             Ok(keys) => {
                 if let Some(next) = known.keys.changed_to(keys) {
-                    tracing::info!(keys = next.len(), "the keys that tokens are checked with have changed");
+                    tracing::info!(
+                        keys = next.len(),
+                        "the issuer published new keys; tokens seen before are verified again"
+                    );
                     known.keys = Arc::new(next);
                 }
                 self.interval
             }
             Err(why) => {
                 let keys = known.keys.len();
-                tracing::warn!(%why, keys, "auth.jwks_url gave no keys; those that are known go on");
+                tracing::warn!(%why, keys, "fetching auth.jwks_url failed: the last known keys stay valid; a retry follows");
                 self.interval.min(RETRY_PAUSE)
             }
         };

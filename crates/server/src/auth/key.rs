@@ -1,5 +1,5 @@
-//! Where the operator's own keys are, and what is in it. The data directory's own is made at the first start, readable by
-//! its owner alone.
+//! Location, parsing and creation of the operator's own keys. The key of the data directory is created at the
+//! first start, readable by its owner alone.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -12,13 +12,14 @@ use jsonwebtoken::{DecodingKey, EncodingKey};
 
 use crate::settings::{Algorithm, SECRET_BYTES_MIN, Secret, Settings};
 
-/// The name of the key's file in the data directory.
+/// File name of the key in the data directory.
 pub const KEY_FILE_NAME: &str = "token-key.pem";
 
-/// How many keys a file may hold: each is tried on a token that none of them signed.
+/// Highest number of keys in a file. The limit bounds the cost of a forged token, which is checked against
+/// every key.
 const KEYS_MAX: usize = 4;
 
-/// Why there is no key.
+/// A failure to load or create a key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read or written.
@@ -26,48 +27,48 @@ pub enum KeyError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// The file does not hold keys of the kind that the settings name, and nothing else.
+    /// The file is not a list of 1 to 4 PEM keys for the algorithm in the settings.
     #[error("{path} does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM")]
     NotAKey {
         /// The file.
         path: PathBuf,
-        /// The algorithm that the settings name.
+        /// Algorithm in the settings.
         algorithm: Algorithm,
     },
-    /// The file does not hold secrets, one a line, and nothing else.
+    /// The file is not a list of 1 to 4 secrets on separate lines, or a secret is too short.
     #[error("{path} does not hold 1 to {KEYS_MAX} secrets of at least {SECRET_BYTES_MIN} bytes, one a line")]
     NotSecrets {
         /// The file.
         path: PathBuf,
     },
-    /// The keys are published by an issuer, who alone signs by them.
+    /// An issuer publishes the keys, and only the issuer can sign tokens.
     #[error("tokens come from whoever publishes the keys at auth.jwks_url")]
     Elsewhere,
-    /// No client can be made that asks for keys.
+    /// No HTTP client could be built for fetching keys.
     #[error("keys cannot be asked for at auth.jwks_url")]
     Client(#[from] reqwest::Error),
-    /// No key can be made.
+    /// The generation of a key failed.
     #[error("no Ed25519 key could be made")]
     NotMade,
 }
 
-/// Where the operator's own keys are.
+/// Location of the operator's own keys.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// The secret of HS256, in the settings.
+    /// A secret for HS256, in the settings.
     Secret(Secret),
-    /// Secrets of HS256, one a line.
+    /// A file of secrets for HS256, on separate lines.
     SecretFile(PathBuf),
-    /// Keys in PEM; `is_own`: the data directory's, made unless it is there.
+    /// A file of PEM keys. `is_own` marks the key of the data directory, created if missing.
     KeyFile { path: PathBuf, algorithm: Algorithm, is_own: bool },
 }
 
 impl Source {
-    /// The one that the settings name.
+    /// Returns the location named by the settings, by default the key of the data directory.
     pub(super) fn of(settings: &Settings) -> Self {
         let auth = &settings.auth;
         match (auth.algorithm, &auth.secret, &auth.secret_file) {
@@ -81,7 +82,7 @@ impl Source {
         }
     }
 
-    /// Makes the data directory's own key, if it is that and is missing.
+    /// Creates the key of the data directory if missing. A configured file or secret is left alone.
     pub(super) fn make_if_own(&self) -> Result<(), KeyError> {
         match self {
             Self::KeyFile { path, is_own: true, .. } => make_if_missing(path),
@@ -89,7 +90,7 @@ impl Source {
         }
     }
 
-    /// The file, if it is one.
+    /// Returns the path of the file, or `None` for a secret in the settings.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::Secret(_) => None,
@@ -97,7 +98,7 @@ impl Source {
         }
     }
 
-    /// What is in the file; of a secret in the settings, nothing.
+    /// Reads the file. Returns no bytes for a secret in the settings.
     pub(super) fn read(&self) -> Result<Vec<u8>, KeyError> {
         self.path().map_or_else(
             || Ok(Vec::new()),
@@ -105,7 +106,7 @@ impl Source {
         )
     }
 
-    /// The keys in this text that tokens are checked with.
+    /// Parses the keys that verify tokens.
     pub(super) fn keys_in(&self, text: &[u8]) -> Result<Arc<[DecodingKey]>, KeyError> {
         match self {
             Self::Secret(secret) => Ok(Arc::from([DecodingKey::from_secret(secret.reveal().as_bytes())])),
@@ -121,7 +122,8 @@ impl Source {
         }
     }
 
-    /// The first key in this text, which signs: only an EdDSA private key or a secret of HS256 can sign here.
+    /// Parses the signing key, the first key in `text`. Only an Ed25519 private key or an HS256 secret can
+    /// sign, because the key files of the other algorithms hold public keys.
     fn signing_in(&self, text: &[u8]) -> Result<EncodingKey, KeyError> {
         match self {
             Self::Secret(secret) => Ok(EncodingKey::from_secret(secret.reveal().as_bytes())),
@@ -142,7 +144,7 @@ impl Source {
     }
 }
 
-/// The key that tokens are signed with.
+/// Returns the key that signs tokens, or `Err(Elsewhere)` if an issuer publishes the keys.
 pub(super) fn encoding(settings: &Settings) -> Result<EncodingKey, KeyError> {
     if settings.auth.jwks_url.is_some() {
         return Err(KeyError::Elsewhere);
@@ -151,7 +153,8 @@ pub(super) fn encoding(settings: &Settings) -> Result<EncodingKey, KeyError> {
     source.signing_in(&source.read()?)
 }
 
-/// Whether the file holds keys for tokens of this algorithm; else, why not. HS256 needs no file.
+/// Checks that the file holds keys for `algorithm`, and otherwise returns the reason in words. For HS256,
+/// which needs no key file, a readable file suffices.
 pub(crate) fn check_key_file(path: &Path, algorithm: Algorithm) -> Result<(), String> {
     let text = fs::read(path).map_err(|error| error.to_string())?;
     let source = Source::KeyFile { path: path.to_owned(), algorithm, is_own: false };
@@ -161,7 +164,7 @@ pub(crate) fn check_key_file(path: &Path, algorithm: Algorithm) -> Result<(), St
     Err(format!("it does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM"))
 }
 
-/// Whether the file holds secrets of HS256; else, why not.
+/// Checks that the file holds secrets for HS256, and otherwise returns the reason in words.
 pub(crate) fn check_secret_file(path: &Path) -> Result<(), String> {
     let text = fs::read(path).map_err(|error| error.to_string())?;
     let wanted = || {
@@ -170,7 +173,8 @@ pub(crate) fn check_secret_file(path: &Path) -> Result<(), String> {
     secrets_in(&text).map(drop).ok_or_else(wanted)
 }
 
-/// The lines of a text, if they all can be secrets and are not too many.
+/// Splits a text into secrets, one per line. Returns `None` if a secret is too short, or if there are not 1
+/// to `KEYS_MAX` secrets.
 fn secrets_in(text: &[u8]) -> Option<Vec<&[u8]>> {
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let secrets: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
@@ -178,8 +182,8 @@ fn secrets_in(text: &[u8]) -> Option<Vec<&[u8]>> {
     (fit && (1..=KEYS_MAX).contains(&secrets.len())).then_some(secrets)
 }
 
-/// The blocks of a text in PEM, each as a text of its own, if they are not too many. A certificate stands alone: those that
-/// vouch for it are there to sign certificates, and not tokens.
+/// Splits a PEM text into 1 to `KEYS_MAX` blocks. A certificate must be the only block, because the rest of a
+/// certificate chain signs certificates, not tokens.
 fn blocks_in(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let blocks = pem::parse_many(text).ok().filter(|blocks| (1..=KEYS_MAX).contains(&blocks.len()))?;
     if blocks.len() > 1 && blocks.iter().any(|block| block.tag() == "CERTIFICATE") {
@@ -211,7 +215,8 @@ fn make_if_missing(path: &Path) -> Result<(), KeyError> {
     if let Some(directory) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(at)?;
     }
-    // Written aside and linked in place, so that two first starts agree on one whole key.
+    // The key is written to a temporary file and then hard-linked, so that two concurrent first starts agree
+    // on a complete key.
     let aside = path.with_extension(format!("pem.{}", std::process::id()));
     let written = write_private(&aside, text.as_bytes()).and_then(|()| fs::hard_link(&aside, path));
     let _ = fs::remove_file(&aside);

@@ -1,4 +1,4 @@
-//! The keys that tokens are checked with.
+//! The keys that verify tokens, from either source.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
 use seatkeeper_engine::WorkerSet;
 
-/// The operator's own, or those that an issuer publishes.
+/// The operator's own keys, or the keys published by an issuer.
 pub(super) enum Keys {
     Own(OwnKeys),
     Published(Arc<Jwks>),
 }
 
-/// Keys, any of which may have signed a token, and of which edition of all keys they are.
+/// Candidate keys for a token, with their edition.
 pub(super) struct Found {
     pub(super) keys: Arc<[DecodingKey]>,
     pub(super) edition: u64,
@@ -31,7 +31,8 @@ impl Keys {
         })
     }
 
-    /// The edition that counts now: what was checked by an earlier one must be checked again.
+    /// Returns the current edition of the keys. A token verified under an earlier edition must be verified
+    /// again.
     pub(super) fn edition(&self) -> u64 {
         match self {
             Self::Own(keys) => keys.edition(),
@@ -39,7 +40,8 @@ impl Keys {
         }
     }
 
-    /// The keys for this token, which must say that it is signed by `algorithm`.
+    /// Returns the candidate keys for a token. With an issuer's keys, a token signed with a different
+    /// algorithm is refused before any fetch.
     pub(super) async fn for_token(&self, token: &str, algorithm: Algorithm) -> Result<Found, Error> {
         match self {
             Self::Own(keys) => Ok(keys.known()),
@@ -53,7 +55,7 @@ impl Keys {
         }
     }
 
-    /// An error as long as there is no key to check anything with.
+    /// Returns `Err(NoKeys)` until a key is available.
     pub(super) fn are_there(&self) -> Result<(), Error> {
         match self {
             Self::Published(jwks) if jwks.known().is_empty() => Err(Error::NoKeys),
@@ -61,7 +63,8 @@ impl Keys {
         }
     }
 
-    /// Starts what keeps them up to date, where they change; who publishes them has been asked once by then.
+    /// Starts the worker that follows changes of the keys. For published keys, waits for a first fetch,
+    /// successful or not.
     pub(super) async fn keep_up(&self, upkeep: &WorkerSet) {
         match self {
             Self::Own(keys) => {

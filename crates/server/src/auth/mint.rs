@@ -1,4 +1,4 @@
-//! Tokens signed here, for operators and for trying things out.
+//! Tokens minted with the server's own key, for operators and for trials.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use super::key;
 use crate::settings::Settings;
 use seatkeeper_engine::wall_clock;
 
-/// Whom a token speaks for.
+/// The content of a token to mint.
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
-    /// The tenant.
+    /// Tenant named by the token.
     pub tenant: String,
-    /// The user.
+    /// User named by the token.
     pub user: String,
-    /// The scopes, separated by spaces.
+    /// Scopes of the token, separated by spaces.
     pub scopes: String,
-    /// For how long.
+    /// Lifetime of the token.
     pub ttl: Duration,
 }
 
-/// Why there is no token.
+/// A failure to mint a token.
 #[derive(Debug, thiserror::Error)]
 pub enum MintError {
-    /// No key.
+    /// No signing key is available.
     #[error("no key to sign with")]
     Key(#[from] KeyError),
-    /// The key does not sign.
+    /// The key cannot sign tokens.
     #[error("the key does not sign tokens")]
     Signing(#[from] jsonwebtoken::errors::Error),
 }
 
-/// Signs a token that a server with these settings believes. The data directory must have been started
-/// once, for that makes its key.
+/// Mints a token that a server with the same settings accepts. The server must have started once before,
+/// because the first start creates the key of the data directory.
 pub fn mint(settings: &Settings, request: &TokenRequest) -> Result<String, MintError> {
     let auth = &settings.auth;
     let now = wall_clock::now().timestamp();

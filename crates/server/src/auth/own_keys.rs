@@ -1,4 +1,5 @@
-//! The operator's own keys: several count while one takes the place of another.
+//! The operator's own keys, reloaded when their file changes. During a key rotation the old key and the new
+//! key are both valid.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::keys::Found;
 use crate::reload::InFiles;
 use crate::settings::Settings;
 
-/// Keys in a file count as they stand there now. A clone shares them.
+/// The current keys of a file or of the settings. A clone shares the keys.
 #[derive(Clone)]
 pub(super) struct OwnKeys {
     source: Source,
@@ -20,13 +21,13 @@ pub(super) struct OwnKeys {
 
 struct Known {
     keys: Arc<[DecodingKey]>,
-    /// What the file held; none of it where the settings themselves hold the secret.
+    /// Content of the file, empty for a secret in the settings.
     text: Vec<u8>,
     edition: u64,
 }
 
 impl OwnKeys {
-    /// The keys that the settings name; the data directory's own is made if it is missing.
+    /// Loads the keys named by the settings. The key of the data directory is created if missing.
     pub(super) fn of(settings: &Settings) -> Result<Self, KeyError> {
         let source = Source::of(settings);
         source.make_if_own()?;
@@ -35,7 +36,7 @@ impl OwnKeys {
         Ok(Self { source, known: Arc::new(RwLock::new(known)) })
     }
 
-    /// All of them.
+    /// Returns every current key.
     pub(super) fn known(&self) -> Found {
         let known = self.known.read();
         Found { keys: Arc::clone(&known.keys), edition: known.edition }
@@ -45,7 +46,7 @@ impl OwnKeys {
         self.known.read().edition
     }
 
-    /// These keys, and what is known of their file; none if they are in none.
+    /// Returns a clone of the keys and the content of their file, or `None` for a secret in the settings.
     pub(super) fn files(&self) -> Option<(Self, Vec<u8>)> {
         self.source.path().map(|_| (self.clone(), self.known.read().text.clone()))
     }

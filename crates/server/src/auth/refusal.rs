@@ -1,14 +1,14 @@
-//! Reasons for which a caller is not known.
+//! Reasons for refusing a token.
 
 use tokio::task::JoinError;
 
-/// The longest token that is looked at.
+/// Longest accepted token, in bytes.
 pub(super) const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
-/// The longest tenant or user.
+/// Longest name of a tenant or user, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 255;
 
-/// Why a token is not believed, in words for the log; the caller is told no more than that it is not.
+/// A reason for refusing a token, in words for the log. The response never reveals the reason.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("no bearer token was sent")]
@@ -35,7 +35,7 @@ pub(crate) enum Refusal {
     Nameless,
 }
 
-/// Why a token could not be checked, or was not believed.
+/// A failed check of a token: the token is refused, or the check could not be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]

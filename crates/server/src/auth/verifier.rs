@@ -1,4 +1,4 @@
-//! Checks tokens. A signature is checked once; while its token is remembered, only its dates are.
+//! Verification of tokens. A verified token is cached, and a repeated token costs only a check of the expiry.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::settings::{Algorithm, AuthSettings, Settings};
 use seatkeeper_engine::WorkerSet;
 use seatkeeper_engine::wall_clock;
 
-/// How many valid tokens are remembered. An Ed25519 check costs more than all the rest of a heartbeat.
+/// Capacity of the cache, in tokens. An Ed25519 verification costs more than the rest of a heartbeat.
 const TOKENS_REMEMBERED_MAX: usize = 20_000;
 
-/// Believes tokens that its keys signed.
+/// Verifies tokens against the configured keys, and caches the callers.
 pub(crate) struct Verifier {
     keys: Keys,
     algorithm: Algorithm,
@@ -30,7 +30,7 @@ pub(crate) struct Verifier {
     remembered: Cache<Box<str>, Remembered>,
 }
 
-/// Who a token speaks for, by the keys of which edition.
+/// The caller of a verified token, with the edition of the keys at the verification.
 #[derive(Clone)]
 struct Remembered {
     caller: Arc<Caller>,
@@ -58,7 +58,7 @@ fn validation_of(auth: &AuthSettings) -> Validation {
     let mut validation = Validation::new(auth.algorithm.into());
     validation.leeway = auth.leeway_seconds;
     validation.validate_nbf = true;
-    // The library checks an audience only where the token has one: what is demanded must also be there.
+    // The library ignores an absent `aud` claim, so a configured audience is required explicitly.
     let mut required = vec!["exp"];
     match &auth.audience {
         Some(audience) => {
@@ -89,17 +89,17 @@ impl Verifier {
         })
     }
 
-    /// Starts what keeps the keys up to date, where they change.
+    /// Starts the worker that follows changes of the keys.
     pub(crate) async fn keep_up(&self, upkeep: &WorkerSet) {
         self.keys.keep_up(upkeep).await;
     }
 
-    /// An error as long as there is no key to check tokens with.
+    /// Returns `Err(NoKeys)` until a key is available.
     pub(crate) fn is_ready(&self) -> Result<(), Error> {
         self.keys.are_there()
     }
 
-    /// Who the token speaks for.
+    /// Returns the caller named by a valid token, from the cache if possible.
     pub(crate) async fn caller(&self, token: &str) -> Result<Arc<Caller>, Error> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Refusal::TooLong.into());
@@ -116,7 +116,7 @@ impl Verifier {
         Ok(caller)
     }
 
-    /// What the token says, if one of the keys signed it and it is valid.
+    /// Decodes a valid token signed by any of `keys`. The first key with a matching signature decides.
     fn signed_by_any(
         &self,
         token: &str,
@@ -138,7 +138,7 @@ impl Verifier {
             return Err(Refusal::Critical);
         }
         let claims = token.claims;
-        // Not left to the library, which also takes a list that has the issuer in it.
+        // The issuer is compared here, because the library also accepts a list of issuers.
         if self.issuer.as_ref().is_some_and(|issuer| claims.text("iss") != issuer) {
             return Err(Refusal::OtherIssuer);
         }
@@ -155,7 +155,8 @@ impl Verifier {
     }
 }
 
-/// A tenant that is a UUID is the same tenant however the token spells it.
+/// Returns the tenant named by `text`. A UUID is normalized, because different spellings name the same
+/// tenant.
 fn tenant_of(text: &str) -> TenantId {
     Uuid::try_parse(text).map_or_else(|_| TenantId::new(text), |uuid| TenantId::new(uuid.to_string()))
 }

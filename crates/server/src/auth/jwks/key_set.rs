@@ -1,4 +1,4 @@
-//! A set of keys, of which those count that fit the algorithm of the settings.
+//! A published key set, reduced to the keys usable with `auth.algorithm`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use serde_json::Value;
 use crate::auth::keys::Found;
 use crate::settings::Algorithm;
 
-/// The keys of one edition; none of them are there before the first.
+/// An edition of the issuer's usable keys. The default is the empty set before the first fetch.
 #[derive(Default)]
 pub(in crate::auth) struct KeySet {
     edition: u64,
     published: Vec<Jwk>,
     named: HashMap<String, Arc<[DecodingKey]>>,
-    /// The one there is, if there is but one: a token need not name it.
+    /// The only key of the set, used for a token without a key id. `None` for a set of several keys.
     only: Option<Arc<[DecodingKey]>>,
 }
 
-/// Why an answer is no set of keys.
+/// A reason for which a response is not a usable key set.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotKeys {
     #[error("the answer is no JSON Web Key Set")]
@@ -30,15 +30,15 @@ pub(super) enum NotKeys {
     NoneFits,
 }
 
-/// Keys one by one, so that one which cannot be read takes no other with it.
+/// A key set with each key unparsed, so that a malformed key does not invalidate the rest.
 #[derive(Deserialize)]
 struct Published {
     keys: Vec<Value>,
 }
 
 impl KeySet {
-    /// Reads a set. What is not for checking signatures of the algorithm counts for nothing; of two with one
-    /// name, the first counts.
+    /// Parses a key set. Keys unsuitable for verifying `algorithm` are ignored, and of two keys with an equal
+    /// id the first counts. Returns `Err(NoneFits)` for a set without a usable key.
     pub(super) fn read(text: &[u8], algorithm: Algorithm) -> Result<Self, NotKeys> {
         let Published { keys } = serde_json::from_slice(text)?;
         let mut set = Self::default();
@@ -60,12 +60,12 @@ impl KeySet {
         self.published.push(jwk);
     }
 
-    /// `next` as the edition after this one, if it is another.
+    /// Returns `next` as the following edition, or `None` if the keys are unchanged.
     pub(super) fn changed_to(&self, next: Self) -> Option<Self> {
         (next.published != self.published).then(|| Self { edition: self.edition + 1, ..next })
     }
 
-    /// The key of this name; without a name, the only one.
+    /// Returns the key with id `name`, or the only key of the set without a `name`.
     pub(super) fn find(&self, name: Option<&str>) -> Option<Found> {
         let key = match name {
             Some(name) => self.named.get(name),
@@ -87,7 +87,8 @@ impl KeySet {
     }
 }
 
-/// Whether the key is for checking signatures of this algorithm, and says nothing else of itself.
+/// Checks that the key can verify signatures of `algorithm`, and that its `use`, `key_ops` and `alg` members
+/// allow it.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let is_for_signatures = matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature));
     let checks = |operations: &Vec<KeyOperations>| operations.contains(&KeyOperations::Verify);

@@ -1,4 +1,4 @@
-//! Looks at an issuer's keys every so often.
+//! Worker that fetches an issuer's keys at the scheduled times.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ impl Refresh {
         Self(jwks)
     }
 
-    /// Looks for the first time. Should that fail, it is tried again later.
+    /// Fetches the keys for the first time. After a failure the worker retries.
     pub(crate) async fn begin(&self) {
         self.0.ask_if_due().await;
     }

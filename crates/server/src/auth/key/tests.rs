@@ -1,3 +1,5 @@
+//! Tests of certificates in key files.
+
 use std::fs;
 
 use seatkeeper_testbed::authority::Authority;
@@ -16,7 +18,7 @@ fn a_certificate_in_a_key_file_stands_alone() {
         check_key_file(&file, Algorithm::Es256)
     };
     assert_eq!(checked(&[&own]), Ok(()));
-    // Whoever vouches for a certificate signs no tokens by that.
+    // The key of a certificate authority must not verify tokens.
     assert!(checked(&[&own, &authority]).is_err());
     assert!(checked(&[&authority, &own]).is_err());
 }

@@ -1,8 +1,11 @@
+//! Tests of parsing key sets, and of finding keys by id.
+
 use serde_json::json;
 
 use super::*;
 
-/// A point of P-256, and 32 bytes that can be a key of Ed25519.
+/// Coordinates of a point on P-256. `X` also serves as an Ed25519 public key, an RSA modulus and a symmetric
+/// key.
 const X: &str = "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4";
 const Y: &str = "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM";
 
