@@ -1,42 +1,43 @@
-//! Who may touch a session.
+//! Ownership of sessions: decides which sessions a caller may see and change.
 
 use crate::{PoolId, PoolKind, Session, TenantId, UserId};
 
-/// The caller of a session operation, as far as ownership goes: a tenant always, and in it one user or all.
+/// The identity of a caller for ownership checks: a tenant, and in it a single user or every user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     /// The caller's tenant.
     pub tenant: TenantId,
-    /// Whose sessions in it the caller may touch.
+    /// The sessions of the tenant within the caller's reach.
     pub reach: Reach,
-    /// The only kind of pool that the caller came for; none: any.
+    /// Restricts the caller to a kind of pool. `None` allows every kind.
     pub kind: Option<PoolKind>,
-    /// The name under which the caller acquires sessions in other tenants, and may touch those again;
-    /// none: it does not. See [`UserId::from_abroad`].
+    /// The caller's name in foreign tenants. The caller may touch sessions acquired under the name; `None`
+    /// forbids access to foreign tenants. See [`UserId::from_abroad`].
     pub abroad: Option<UserId>,
 }
 
-/// How far a caller reaches within its tenant.
+/// The reach of a caller within its tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// The sessions that this user acquired.
+    /// The sessions acquired by the user.
     Own(UserId),
     /// Every session of the tenant.
     Tenant,
 }
 
 impl Authority {
-    /// A caller that comes for any kind of pool and stays in its tenant.
+    /// Creates a caller for every kind of pool, confined to its tenant.
     pub const fn new(tenant: TenantId, reach: Reach) -> Self {
         Self { tenant, reach, kind: None, abroad: None }
     }
 
-    /// The caller, come for one kind of pool alone.
+    /// Restricts the caller to `kind`.
     pub fn through(self, kind: PoolKind) -> Self {
         Self { kind: Some(kind), ..self }
     }
 
-    /// Whether the caller may see and change `session` of `pool`. To others it looks missing.
+    /// Returns `true` if the caller may see and change `session` of `pool`. A session outside the caller's
+    /// authority must look missing.
     pub fn covers(&self, pool: &PoolId, session: &Session) -> bool {
         let kind_fits = self.kind.is_none_or(|kind| kind == pool.kind);
         kind_fits && if self.tenant == pool.tenant { self.reaches(session) } else { self.is_abroad(session) }

@@ -1,23 +1,23 @@
-//! Some of the buckets.
+//! A set of buckets as a bitmap.
 
 use crate::{BUCKETS, Bucket};
 
 const BYTES: usize = BUCKETS as usize / 8;
 
-/// A set of buckets: a bit each.
+/// A set of buckets: a bit per bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BucketSet([u8; BYTES]);
 
 impl BucketSet {
-    /// Every bucket.
+    /// The set of every bucket.
     pub const ALL: Self = Self([u8::MAX; BYTES]);
 
-    /// The set that these bytes stand for: the lowest bit of the first is bucket 0.
+    /// Creates a set from a bitmap. The lowest bit of the first byte is bucket 0.
     pub const fn from_bytes(bytes: [u8; BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the bitmap.
     pub const fn as_bytes(&self) -> &[u8; BYTES] {
         &self.0
     }
@@ -28,23 +28,23 @@ impl BucketSet {
         self.0[byte] |= bit;
     }
 
-    /// Whether the bucket is one of them.
+    /// Returns `true` if the set contains the bucket.
     pub fn contains(&self, bucket: Bucket) -> bool {
         let (byte, bit) = place(bucket);
         self.0[byte] & bit != 0
     }
 
-    /// How many they are.
+    /// Returns the number of buckets in the set.
     pub fn len(&self) -> u32 {
         self.0.iter().map(|byte| byte.count_ones()).sum()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// They, in order.
+    /// Iterates over the buckets, in order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         Bucket::all().filter(|bucket| self.contains(*bucket))
     }

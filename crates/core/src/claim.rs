@@ -2,17 +2,17 @@
 
 use crate::{Holder, SessionId, Tier, UserId};
 
-/// A request for a seat, in words that every kind of pool shares.
+/// A request for a seat, in terms common to every kind of pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Who will hold the seat.
+    /// The future holder of the seat.
     pub holder: Holder,
-    /// The user who asks, and may then heartbeat and release.
+    /// The requesting user, with the right to heartbeat and release the session.
     pub user: UserId,
-    /// The tier asked for; only `WhenHeld::Upgrade` looks at it.
+    /// The requested tier. Read by `WhenHeld::Upgrade` only.
     pub tier: Tier,
     /// A session that the client believes to hold already.
     pub session: Option<SessionId>,
-    /// The session that the client wants to end if the pool is full.
+    /// The session to end if the pool is full.
     pub replace: Option<SessionId>,
 }

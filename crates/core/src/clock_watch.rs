@@ -1,44 +1,46 @@
-//! A store's clock, held against a monotonic clock.
+//! Detects steps of a store's clock by comparison with a monotonic clock.
 
 use crate::{RegistryTime, Span};
 
-/// The furthest that a store's clock and a monotonic clock come apart between two readings by their rates alone.
+/// Largest drift between a store's clock and a monotonic clock from reading to reading. A larger difference
+/// is a step.
 pub const CLOCK_TOLERANCE: Span = Span::from_millis(1_000);
 
-/// A store's clock counts as steady once it has agreed with the monotonic clock for this time. Readings are compared
-/// with one that is about as old, so that the difference of the two rates does not add up.
+/// Period of agreement with the monotonic clock before a store's clock counts as steady. The reference
+/// reading is replaced at the same interval, so that the drift of two healthy clocks does not add up.
 pub const CLOCK_SETTLING: Span = Span::from_secs(60);
 
-/// A reading of a store's clock, and of a monotonic clock before and after it. The monotonic clock may begin anywhere.
+/// A reading of a store's clock, between two readings of a monotonic clock of any origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// The time that the store told.
+    /// Time of the store's clock.
     pub time: RegistryTime,
-    /// The monotonic clock when the store was asked.
+    /// Monotonic time before the request to the store.
     pub asked: Span,
-    /// The monotonic clock when the answer was there.
+    /// Monotonic time after the store's answer.
     pub answered: Span,
 }
 
-/// The state of a store's clock by a reading.
+/// The state of a store's clock after a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockState {
-    /// The clock has not agreed with the monotonic clock for [`CLOCK_SETTLING`] yet.
+    /// The clock has agreed with the monotonic clock for less than [`CLOCK_SETTLING`].
     Settling,
-    /// The clock has agreed with the monotonic clock for [`CLOCK_SETTLING`] at least.
+    /// The clock has agreed with the monotonic clock for [`CLOCK_SETTLING`] or longer.
     Steady,
-    /// The clock was set since an earlier reading: nothing may be deleted by its time now.
+    /// The clock was set since an earlier reading. Nothing may be deleted by its time.
     Stepped {
-        /// How far it went, in milliseconds; less than 0: it was set back.
+        /// Size of the step in milliseconds. Negative if the clock was set back.
         by_millis: i64,
     },
 }
 
-/// Watches a store's clock: a clock that is set, that stands still or that shows one wrong time is found by the next
-/// reading.
+/// Watches a store's clock. The next reading detects a clock that was set, stands still or showed a single
+/// wrong time.
 ///
-/// A pure function of what it is fed with. Readings may come in any order, as they do from several tasks, and must come
-/// every ten minutes at least: over a longer time the rates of two healthy clocks differ by more than the tolerance.
+/// A pure state machine over its readings. Readings from several tasks may come in any order. At least one
+/// reading must come every ten minutes: over a longer time the rates of two healthy clocks differ by more
+/// than the tolerance.
 #[derive(Clone, Debug, Default)]
 pub struct ClockWatch {
     reference: Option<ClockReading>,
@@ -46,13 +48,13 @@ pub struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// A watch that has seen no reading yet.
+    /// Creates a watch without any reading.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in a reading, and says how the clock is by it. A reading whose answer took longer than [`CLOCK_TOLERANCE`]
-    /// proves no more than that the clock was not set by more than that: its own state is never `Steady`.
+    /// Adds a reading and returns the state of the clock. A reading that took longer than [`CLOCK_TOLERANCE`]
+    /// can reveal a large step only, so the state is `Settling` or `Stepped`, never `Steady`.
     pub fn note(&mut self, reading: ClockReading) -> ClockState {
         let Some(reference) = self.reference else {
             self.reference = reading.is_exact().then_some(reading);
@@ -81,14 +83,16 @@ impl ClockReading {
         self.answered.as_millis().saturating_sub(self.asked.as_millis()) <= CLOCK_TOLERANCE.as_millis()
     }
 
-    /// How far the store's clock is ahead of the monotonic clock, at least and at most, in milliseconds.
+    /// Returns the least and the greatest offset of the store's clock from the monotonic clock, in
+    /// milliseconds.
     fn offset(self) -> (i128, i128) {
         let time = i128::from(self.time.as_millis());
         (time - i128::from(self.answered.as_millis()), time - i128::from(self.asked.as_millis()))
     }
 
-    /// Returns how far the store's clock went ahead of the monotonic clock since another reading, in milliseconds: the
-    /// least that explains both readings. Less than 0: it stayed behind, or was set back.
+    /// Returns the advance of the store's clock over the monotonic clock between `other` and `self`, in
+    /// milliseconds: the smallest value consistent with the two readings. Negative if the clock fell behind
+    /// or was set back.
     pub fn apart_from(self, other: Self) -> i64 {
         let ((least, most), (other_least, other_most)) = (self.offset(), other.offset());
         let by = if least > other_most {

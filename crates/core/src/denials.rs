@@ -1,46 +1,48 @@
-//! Denials go on record too, but cannot be used to fill the disk.
+//! Throttles the records of denials, so that a client cannot fill the disk.
+//!
+//! Invariant: every denial is counted in exactly one record.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Denial, Denied, Holder, RegistryTime, Span};
 
-/// How many denials of one pool are recorded one by one within a window.
+/// Most denials of a pool with a record of their own, per window.
 pub const DENIALS_RECORDED_PER_WINDOW_MAX: u32 = 10;
 
-/// The window in which denials are counted: past the bound, one record a window.
+/// The window for counting denials. Beyond the limit, a window has a single record for the rest.
 pub const DENIAL_WINDOW: Span = Span::from_secs(60);
 
-/// One pool's denials of the current window. A registry that keeps it in a store writes its parts down.
+/// The denials of a pool in the current window. A registry backed by a store writes the fields down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DenialFold {
-    /// When the window began.
+    /// Start of the window.
     pub window_started: RegistryTime,
-    /// How many denials of the window were recorded one by one.
+    /// Denials of the window with a record of their own.
     pub recorded: u32,
-    /// How many were counted only since the last record.
+    /// Denials counted since the last record.
     pub folded: u64,
-    /// Who was denied last, and why.
+    /// Holder and reason of the last denial.
     pub last: (Holder, Denial),
 }
 
-/// What one denial brings onto record: nothing, itself, the count of the window before, or both.
+/// The records due after a denial: none, the denial, the count of an earlier window, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// The denials of an earlier window that were counted only.
+    /// The count of an earlier window.
     pub earlier: Option<Denied>,
-    /// This denial.
+    /// The record of the new denial.
     pub this: Option<Denied>,
 }
 
 impl DenialFold {
-    /// Starts with a first denial, which is recorded.
+    /// Starts a window with its first denial, recorded at once.
     pub fn start(holder: Holder, why: Denial, now: RegistryTime) -> (Self, Denied) {
         let fold = Self { window_started: now, recorded: 1, folded: 0, last: (holder, why) };
         let first = fold.record(1, false);
         (fold, first)
     }
 
-    /// Takes in another denial.
+    /// Adds a denial.
     pub fn note(&mut self, holder: Holder, why: Denial, now: RegistryTime) -> Folded {
         let earlier = self.flush(now);
         if self.window_over(now) {
@@ -57,7 +59,7 @@ impl DenialFold {
         Folded { earlier, this: None }
     }
 
-    /// The record of what was counted only, once its window is over.
+    /// Returns the record of the counted denials, once their window is over.
     pub fn flush(&mut self, now: RegistryTime) -> Option<Denied> {
         if self.folded == 0 || !self.window_over(now) {
             return None;
@@ -66,12 +68,12 @@ impl DenialFold {
         Some(self.record(count, true))
     }
 
-    /// When [`flush`](Self::flush) will have a record; none while nothing was counted only.
+    /// Returns the due time of the next record by [`flush`](Self::flush). `None` while no denial is counted.
     pub fn due(&self) -> Option<RegistryTime> {
         (self.folded > 0).then(|| self.window_started + DENIAL_WINDOW)
     }
 
-    /// Whether its window is over and all of it is on record, so that it can be forgotten.
+    /// Returns `true` if the window is over and every denial is on record: the caller may drop the value.
     pub fn is_spent(&self, now: RegistryTime) -> bool {
         self.folded == 0 && self.window_over(now)
     }

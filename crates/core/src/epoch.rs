@@ -1,9 +1,10 @@
 //! Epochs of buckets.
 //!
-//! An epoch is a number: a counter in the upper bits and random bits below. The counter orders the epochs of a bucket. The
-//! random bits tell two epochs apart that have one counter, which happens where a ledger has forgotten a raise.
+//! An epoch is a number with a counter in the upper bits and random bits below. The counter orders the epochs
+//! of a bucket. The random bits distinguish two epochs with an equal counter, as arise after a ledger has
+//! forgotten a raise.
 
-/// Random bits of an epoch. Registries store an epoch in 48 bits: 32 bits remain for the counter.
+/// Random bits of an epoch. Registries store an epoch in 48 bits, so 32 bits remain for the counter.
 const RANDOM_BITS: u32 = 16;
 
 /// Returns an epoch after `last`. `random` must differ between raises.
@@ -11,7 +12,7 @@ pub fn epoch_after(last: u64, random: u16) -> u64 {
     ((epoch_counter(last) + 1) << RANDOM_BITS) | u64::from(random)
 }
 
-/// Returns how often a bucket was raised up to this epoch.
+/// Returns the number of raises of the bucket up to `epoch`.
 pub fn epoch_counter(epoch: u64) -> u64 {
     epoch >> RANDOM_BITS
 }

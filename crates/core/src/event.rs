@@ -1,4 +1,6 @@
-//! What goes on record: one event for each change of a pool.
+//! Events for the record: a change of a pool is one event.
+//!
+//! Invariant: the events of a pool are numbered without a gap, in the order of their changes.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,28 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Denial, Holder, PoolId, RegistryTime, RequestId, Seats, Session, SessionId, Tier, UserId};
 
-/// Why a session ended. It ends once, for one of these.
+/// The reason for the end of a session. A session ends once, for a single reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// Its client gave the seat back.
+    /// The client gave the seat back.
     Released,
-    /// Its holder went silent for its TTL, or its entitlement reached its date.
+    /// The holder was silent for the TTL, or the entitlement reached its end.
     Expired,
-    /// A newcomer took its seat.
+    /// A newcomer took the seat.
     Evicted,
-    /// Its own holder came back and took the seat anew.
+    /// The holder came back and took the seat anew.
     Superseded,
-    /// Its holder took a higher tier.
+    /// The holder took a higher tier.
     Upgraded,
-    /// A user or an operator ended it.
+    /// A user or an operator ended the session.
     Revoked,
-    /// Its entitlement was suspended or revoked.
+    /// The entitlement was suspended or revoked.
     EntitlementEnded,
 }
 
 impl EndReason {
-    /// All reasons.
+    /// Every reason.
     pub const ALL: [Self; 7] = [
         Self::Released,
         Self::Expired,
@@ -39,12 +41,12 @@ impl EndReason {
         Self::EntitlementEnded,
     ];
 
-    /// Whether it comes by the passing of time, and not by what somebody did.
+    /// Returns `true` if time ended the session, rather than an action.
     pub const fn is_by_time(self) -> bool {
         matches!(self, Self::Expired)
     }
 
-    /// The reason's name in records and answers.
+    /// Returns the name of the reason in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Released => "released",
@@ -58,7 +60,7 @@ impl EndReason {
     }
 }
 
-/// A text that names no reason.
+/// Error: the text names no reason.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a reason for an end")]
 pub struct NotAnEndReason;
@@ -70,7 +72,7 @@ impl FromStr for EndReason {
     }
 }
 
-/// Who made a change.
+/// The author of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
@@ -78,16 +80,16 @@ pub enum Actor {
     User(UserId),
     /// An operator, through the admin API.
     Admin(UserId),
-    /// Seatkeeper itself: the sweeper, for one.
+    /// Seatkeeper, for example the sweeper.
     System,
 }
 
-/// What caused a change.
+/// The cause of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Who made it.
+    /// The author of the change.
     pub actor: Actor,
-    /// The request it came with; none for the system's own work.
+    /// The request behind the change. `None` for the system's own work.
     pub request: Option<RequestId>,
 }
 
@@ -96,93 +98,94 @@ impl Origin {
     pub const SYSTEM: Self = Self { actor: Actor::System, request: None };
 }
 
-/// What is told of a client for the record and decides nothing. The registry passes it on and forgets it.
+/// Details of a client for the record, without influence on any decision. The registry passes details on and
+/// does not keep them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Particulars {
-    /// The address that the server saw.
+    /// Client address as seen by the server.
     pub ip: Option<IpAddr>,
-    /// The program's name for itself, at most 500 characters.
+    /// User agent of the program, at most 500 characters.
     pub user_agent: Option<Box<str>>,
-    /// A JSON object of the client's, at most 4 KiB of text.
+    /// A JSON object of the client's choice, at most 4 KiB of text.
     pub metadata: Option<Box<str>>,
-    /// The device, where devices hold the seats.
+    /// The device, for pools held by devices.
     pub device: Option<Device>,
 }
 
-/// A device as its client describes it.
+/// A device, as described by its client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// What it is: `tv`, for one.
+    /// Kind of device, for example `tv`.
     pub kind: Box<str>,
-    /// Its owner's name for it.
+    /// Name of the device, as chosen by its owner.
     pub name: Option<Box<str>>,
 }
 
-/// One change of a pool, in the order in which its registry made it.
+/// A change of a pool, in the order of changes made by its registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// The pool.
+    /// The changed pool.
     pub pool: PoolId,
-    /// Its number in the pool: 1, 2, 3, … without a gap for as long as the pool is on record.
+    /// Number of the event in the pool: 1, 2, 3, … without a gap for as long as the pool is on record.
     pub seq: u64,
-    /// The epoch of the pool's bucket.
+    /// Epoch of the pool's bucket.
     pub epoch: u64,
     /// The registry's time of the change.
     pub at: RegistryTime,
-    /// Sessions live after it.
+    /// Number of live sessions after the change.
     pub live: u32,
-    /// The limit that was in force.
+    /// The limit in force.
     pub limit: Seats,
-    /// The version of the terms that gave the limit; 0 where it was unknown.
+    /// Version of the terms behind the limit; 0 if unknown.
     pub version: u64,
-    /// What caused it.
+    /// Cause of the change.
     pub origin: Origin,
-    /// What changed.
+    /// Content of the change.
     pub change: Change,
 }
 
-/// What changed in a pool.
+/// The content of a change of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A session began.
     Admitted {
-        /// The session, as it began.
+        /// The session at its start.
         session: Box<Session>,
-        /// When it is over unless renewed.
+        /// Expiry of the session unless renewed.
         expires: RegistryTime,
-        /// What its client told.
+        /// Details sent by the client.
         particulars: Box<Particulars>,
     },
     /// A session ended.
     Ended {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
-        /// Who held it.
+        /// Holder of the session.
         holder: Holder,
-        /// Its tier.
+        /// Tier of the session.
         tier: Tier,
-        /// Why it ended.
+        /// Reason for the end.
         reason: EndReason,
-        /// Its last heartbeat.
+        /// Last heartbeat of the session.
         last_heartbeat: RegistryTime,
-        /// When it would have been over, or was.
+        /// Expiry of the session when the session ended.
         expires: RegistryTime,
     },
-    /// One or more claims were denied.
+    /// Claims were denied.
     Denied(Denied),
 }
 
-/// Denied claims on record. State does not change by them.
+/// Denied claims on record. A denial does not change the state of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denied {
-    /// Who asked last.
+    /// Holder of the last denied claim.
     pub holder: Holder,
-    /// Why the last of them was denied.
+    /// Reason for the last denial.
     pub why: Denial,
-    /// How many claims this record counts, at least 1.
+    /// Number of claims counted by the record, at least 1.
     pub count: u64,
-    /// Whether they were only counted when they came, and are recorded later together.
+    /// `true` if the claims were first counted, and recorded together later.
     pub folded: bool,
 }
 

@@ -1,9 +1,8 @@
-//! The words of Seatkeeper and the admission rule.
+//! The vocabulary of Seatkeeper and the admission rule.
 //!
-//! Everything here is pure: no I/O, no clock, no async, no randomness. Time and
-//! fresh ids are passed in, so that a table of cases and a property test can walk
-//! all of it. The rule is [`rule::admit`]; a fourth kind of pool is a new
-//! [`PoolKind`] and, if none fits, a new [`WhenFull`] or [`WhenHeld`].
+//! The crate is pure: no I/O, no clock, no async, no randomness. Callers pass in the time and fresh ids, so a
+//! table of cases or a property test can walk every path. [`rule::admit`] is the rule. A fourth kind of pool
+//! is a new [`PoolKind`] and, if no policy fits, a new [`WhenFull`] or [`WhenHeld`].
 
 mod authority;
 mod bucket_set;

@@ -1,4 +1,6 @@
-//! The live sessions of one pool, indexed for the rule.
+//! The live sessions of a pool, indexed for the rule.
+//!
+//! Invariant: a holder has at most one session in a pool, and every session is in exactly one expiry queue.
 
 mod index;
 mod queue;
@@ -12,47 +14,47 @@ use crate::{Holder, RegistryTime, Seats, Session, SessionId, Span, Terms, UserId
 use index::Index;
 use queue::{Queue, Queued};
 
-/// Up to so many sessions are looked through; the two tables of an index would cost more than that saves.
+/// Largest pool without an index. Scanning so few sessions is cheaper than two hash tables.
 const SESSIONS_WITHOUT_INDEX_MAX: usize = 8;
 
-/// The live sessions of one pool, and the newest terms it has seen.
+/// The live sessions of a pool, and the newest terms seen by the pool.
 ///
-/// A pool that is too large to be looked at as a whole for each decision can be [in view](Self::in_view) in
-/// part; unless said otherwise, what is told of sessions is then told of those in view.
+/// Every operation takes constant time in the number of seats, unless its doc states a different cost.
+/// Invariant: every session is in the index, if the pool has an index, and in the queue of its TTL.
 ///
-/// Holds at most one session per holder. Every operation takes constant time, whatever the number of
-/// seats, but for those that say otherwise. What must always hold: each session is in the
-/// index, if there is one, and in the one queue of its TTL.
+/// A pool too large to load for each decision can be a [partial view](Self::in_view). Methods of a partial
+/// view then cover the loaded sessions only, unless their docs say otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     terms: Option<Terms>,
     sessions: Slab<Queued>,
-    // Boxed, for most pools are small and never have one.
+    // Boxed: most pools are small and never have an index.
     index: Option<Box<Index>>,
-    // One queue for each TTL in use, hence nearly always one: within a queue, the order of the last
-    // heartbeat is also the order of expiry, and no second index is needed.
+    // A queue for each TTL in use, so nearly always a single queue. Within a queue the order of last
+    // heartbeats equals the order of expiry, so expiry needs no second index.
     queues: SmallVec<[Queue; 1]>,
-    // Boxed, for the pools that stay in memory are always in view as a whole.
+    // Boxed: pools kept in memory are always loaded completely.
     others: Option<Box<Others>>,
 }
 
-/// Sessions of a pool that are not in view: they are live, and of the rest only so much is known.
+/// The sessions of a pool outside a partial view. Each is live; only the count and a bound are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// How many they are.
+    /// Number of sessions outside the view.
     pub count: u32,
-    /// None of them falls silent before: a lower bound of last heartbeat + TTL.
+    /// Lower bound of last heartbeat + TTL over the sessions outside the view.
     pub silent_from: RegistryTime,
 }
 
 impl Pool {
-    /// A pool with no session, which knows no terms or those it is given.
+    /// Creates an empty pool with the given terms.
     pub fn new(terms: Option<Terms>) -> Self {
         Self { terms, ..Self::default() }
     }
 
-    /// A pool of which only some sessions are in view: as many as a [`Sight`](crate::Sight) asks for. The
-    /// holders and ids of all sessions are distinct.
+    /// Creates a partial view of a pool, with the sessions required by a [`Sight`](crate::Sight).
+    ///
+    /// The caller guarantees distinct holders and distinct ids over the whole pool.
     pub fn in_view(
         terms: Option<Terms>,
         sessions: impl IntoIterator<Item = Session>,
@@ -66,27 +68,28 @@ impl Pool {
         pool
     }
 
-    /// The newest terms seen.
+    /// Returns the newest terms seen by the pool.
     pub fn terms(&self) -> Option<Terms> {
         self.terms
     }
 
-    /// How many sessions are in it, those included that are over and not yet forgotten.
+    /// Returns the number of sessions, including sessions outside the view and sessions past their expiry
+    /// that were not ended yet.
     pub fn live(&self) -> u32 {
         self.sessions.len() as u32 + self.others.as_ref().map_or(0, |others| others.count)
     }
 
-    /// Whether nobody is in it.
+    /// Returns `true` if the pool has no session.
     pub fn is_empty(&self) -> bool {
         self.live() == 0
     }
 
-    /// The session of this name.
+    /// Returns the session `id`.
     pub fn get(&self, id: SessionId) -> Option<&Session> {
         Some(&self.sessions[self.slot_of(id)? as usize].session)
     }
 
-    /// The session of this holder.
+    /// Returns the session of `holder`.
     pub fn held_by(&self, holder: &Holder) -> Option<&Session> {
         match &self.index {
             Some(index) => Some(self.session(index.by_holder(&self.sessions, holder)?)),
@@ -94,18 +97,18 @@ impl Pool {
         }
     }
 
-    /// The session that is least in the order (last heartbeat, start, id).
+    /// Returns the first session in the order of eviction (last heartbeat, start, id).
     pub fn stalest(&self) -> Option<&Session> {
         self.queues.iter().map(|queue| self.session(queue.oldest())).min_by_key(|session| session.rank())
     }
 
-    /// All sessions: by TTL, and then from the stalest to the freshest.
+    /// Iterates over the sessions, grouped by TTL, each group from the stalest to the freshest.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
         self.queues.iter().flat_map(|queue| queue.oldest_first(&self.sessions))
     }
 
-    /// All sessions, the least in the order (last heartbeat, start, id) first. Takes time for each that
-    /// is looked at.
+    /// Iterates over the sessions in the order of eviction (last heartbeat, start, id). Lazy: the cost grows
+    /// with the number of sessions taken.
     pub fn stalest_first(&self) -> impl Iterator<Item = &Session> {
         let queues = self.queues.iter().map(|queue| queue.oldest_first(&self.sessions).peekable());
         let mut queues: SmallVec<[_; 1]> = queues.collect();
@@ -115,20 +118,21 @@ impl Pool {
         })
     }
 
-    /// The sessions renewed after `then`. Takes time for each of them, not for the others.
+    /// Iterates over the sessions renewed after `then`. The cost grows with the number of renewed sessions
+    /// only.
     pub fn renewed_since(&self, then: RegistryTime) -> impl Iterator<Item = &Session> {
         self.queues.iter().flat_map(move |queue| {
             queue.newest_first(&self.sessions).take_while(move |session| session.last_heartbeat > then)
         })
     }
 
-    /// When `session` is over unless renewed: its last heartbeat and its TTL, or the entitlement's end.
+    /// Returns the expiry of `session`: last heartbeat + TTL, or the end of the entitlement if earlier.
     pub fn expiry_of(&self, session: &Session) -> RegistryTime {
         self.within_entitlement(session.silent_until())
     }
 
-    /// When the next session is over unless renewed, or a lower bound of it where that one is not in view;
-    /// none if nobody is in.
+    /// Returns the earliest expiry in the pool, `None` for an empty pool. For a partial view the result is a
+    /// lower bound.
     pub fn next_expiry(&self) -> Option<RegistryTime> {
         let in_view = self.queues.iter().map(|queue| self.session(queue.oldest()).silent_until()).min();
         let others = self.others.as_ref().map(|others| others.silent_from);
@@ -136,8 +140,9 @@ impl Pool {
         Some(self.within_entitlement(silent))
     }
 
-    /// When the pool will be below `limit` at the earliest, if nobody renews; none for a limit of 0.
-    /// Takes time for the number of sessions above the limit.
+    /// Returns the earliest time at which the pool falls below `limit` if no holder renews. `None` if the
+    /// pool is already below, or under a limit of 0. The cost grows with the number of sessions above the
+    /// limit.
     pub fn below_limit_at(&self, limit: Seats) -> Option<RegistryTime> {
         let above = (self.live() as usize).checked_sub(limit.0 as usize)?;
         let mut soonest: Vec<_> = self
@@ -150,11 +155,12 @@ impl Pool {
         soonest.get(above).map(|&at| self.within_entitlement(at))
     }
 
-    /// Adds a session; its holder and id must not be in yet.
+    /// Adds a session. The holder and the id must be new to the pool.
     pub(crate) fn insert(&mut self, session: Session) {
         debug_assert!(self.held_by(&session.holder).is_none());
         if self.sessions.is_empty() {
-            // Most pools of subscribers hold one or two: the usual first growth to 4 would waste it.
+            // Most pools of subscribers hold one or two sessions: the default growth to 4 slots would waste
+            // memory.
             self.sessions.reserve_exact(1);
         }
         let slot = self.sessions.insert(Queued::alone(session)) as u32;
@@ -168,7 +174,7 @@ impl Pool {
         self.enqueue(slot);
     }
 
-    /// Takes a session out.
+    /// Removes the session `id`.
     pub(crate) fn remove(&mut self, id: SessionId) -> Option<Session> {
         let slot = self.slot_of(id)?;
         self.dequeue(slot);
@@ -178,7 +184,7 @@ impl Pool {
         Some(self.sessions.remove(slot as usize).session)
     }
 
-    /// Renews a session at `now` for `ttl`, and lets `user`, if given, share it.
+    /// Renews the session `id` at `now` for `ttl`. A given `user` joins the session.
     pub(crate) fn renew(&mut self, id: SessionId, ttl: Span, now: RegistryTime, user: Option<&UserId>) {
         let Some(slot) = self.slot_of(id) else { return };
         self.dequeue(slot);
@@ -191,19 +197,20 @@ impl Pool {
         self.enqueue(slot);
     }
 
-    /// Takes `user` out of a session that others share, and says whether it did.
+    /// Removes `user` from a session with several users. Returns `false` if nothing changed.
     pub(crate) fn leave(&mut self, id: SessionId, user: &UserId) -> bool {
         self.slot_of(id).is_some_and(|slot| self.sessions[slot as usize].session.users.leave(user))
     }
 
-    /// Takes over `terms` if they are newer than what the pool knows, and says whether it did.
+    /// Adopts `terms` if newer than the known terms. Returns `false` if nothing changed.
     pub(crate) fn learn(&mut self, terms: Terms) -> bool {
         let before = self.terms;
         self.terms = Terms::newest(before, Some(terms));
         self.terms != before
     }
 
-    /// The sessions that are over at `now`. Takes time for each of them, not for the others.
+    /// Returns the sessions past their expiry at `now`. The cost grows with the number of returned sessions
+    /// only.
     pub(crate) fn over(&self, now: RegistryTime) -> Vec<SessionId> {
         let all = self.within_entitlement(RegistryTime::from_millis(u64::MAX)) <= now;
         self.queues

@@ -1,4 +1,4 @@
-//! What has a limit, and the bucket that all of it lives in.
+//! Identities of pools, and the buckets that group pools.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::TenantId;
 
-/// How many buckets pools are spread over: the same on every node, for ever. A session id carries one.
+/// Number of buckets, equal on every node and fixed for ever, because a session id contains a bucket number.
 pub const BUCKETS: u16 = 256;
 
-/// The kind of a pool: each has its API, its default policy and its holder.
+/// The kind of a pool. A kind has its own API, default policy and type of holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PoolKind {
-    /// One floating license; held by machines, users or processes.
+    /// A floating license, held by machines, users or processes.
     License,
-    /// One streaming subscriber; held by device fingerprints.
+    /// A streaming subscriber, held by device fingerprints.
     Subscriber,
-    /// One (user, capacity); held by the user.
+    /// A (user, capacity) pair, held by the user.
     Capacity,
 }
 
 impl PoolKind {
-    /// The kind's name in records, metrics and answers.
+    /// Returns the name of the kind in records, metrics and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::License => "license",
@@ -33,7 +33,8 @@ impl PoolKind {
         }
     }
 
-    /// Whether its sessions are kept alive by heartbeats; the others last for one TTL from their start.
+    /// Returns `true` if heartbeats keep the sessions alive. Otherwise a session lasts for a single TTL from
+    /// its start.
     pub const fn has_heartbeats(self) -> bool {
         match self {
             Self::License | Self::Subscriber => true,
@@ -42,7 +43,7 @@ impl PoolKind {
     }
 }
 
-/// A text that names no kind of pool.
+/// Error: the text names no kind of pool.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a kind of pool")]
 pub struct NotAPoolKind;
@@ -57,24 +58,24 @@ impl FromStr for PoolKind {
     }
 }
 
-/// A pool's identity: unique over all tenants and kinds.
+/// The identity of a pool, unique over every tenant and kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PoolId {
-    /// The kind of the pool.
+    /// Kind of the pool.
     pub kind: PoolKind,
-    /// The tenant that owns it.
+    /// Tenant of the pool.
     pub tenant: TenantId,
-    /// Its name within the tenant and kind: a license id, a user, a (user, capacity).
+    /// Name within the tenant and kind: a license id, a user, or a (user, capacity) pair.
     pub name: Arc<str>,
 }
 
 impl PoolId {
-    /// The pool `name` of `tenant`.
+    /// Creates the id of the pool `name` of `tenant`.
     pub fn new(kind: PoolKind, tenant: TenantId, name: impl Into<Arc<str>>) -> Self {
         Self { kind, tenant, name: name.into() }
     }
 
-    /// The bucket this pool lives in.
+    /// Returns the bucket of the pool.
     pub fn bucket(&self) -> Bucket {
         Bucket::of(self)
     }
@@ -86,33 +87,34 @@ impl fmt::Debug for PoolId {
     }
 }
 
-/// One of [`BUCKETS`] groups of pools. All that must change together for a pool lives in its bucket.
+/// A group of pools, one of [`BUCKETS`]. Data that must change atomically for a pool lives in a single
+/// bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket(u16);
 
 impl Bucket {
-    /// The bucket with this number, if there is one.
+    /// Returns the bucket `number`, `None` from [`BUCKETS`] on.
     pub const fn new(number: u16) -> Option<Self> {
         if number < BUCKETS { Some(Self(number)) } else { None }
     }
 
-    /// The bucket with this number: there is one for each byte, see [`BUCKETS`].
+    /// Returns the bucket `number`. Every byte is a valid number, see [`BUCKETS`].
     pub(crate) const fn of_byte(number: u8) -> Self {
         Self(number as u16)
     }
 
-    /// Every bucket, in order.
+    /// Iterates over every bucket, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..BUCKETS).map(Self)
     }
 
-    /// Its number, below [`BUCKETS`].
+    /// Returns the number of the bucket, below [`BUCKETS`].
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// FNV-1a (64 bit, folded) over kind, tenant and name, each closed by a byte that UTF-8 never holds.
-    /// It is part of the stored format: another hash would send old session ids to wrong buckets.
+    /// Hashes kind, tenant and name by FNV-1a (64 bits, folded). Each part ends with a byte that UTF-8 never
+    /// contains. Part of the stored format: a different hash would send old session ids to wrong buckets.
     fn of(pool: &PoolId) -> Self {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;

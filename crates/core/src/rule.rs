@@ -1,9 +1,22 @@
-//! The admission rule: may this client use this, now?
+//! The admission rule: decides whether a client gets a seat.
 //!
-//! [`admit`] is the whole of it, clause by clause in the order that decides. Membership comes before
-//! capacity, so a retry by someone who holds a seat is never told "full"; and no admission leaves a
-//! pool above its limit. [`renew`], [`end`] and [`revise`] are the three other things that can happen
-//! to a pool. All are plain functions of what they are given.
+//! [`admit`] checks five clauses in order. The first match decides:
+//!
+//! 1. **Expiry.** Sessions past their expiry end. A closed entitlement, or an entitlement past its end,
+//!    denies the claim.
+//! 2. **Named.** The claim names a live session of its own holder: refresh the session.
+//! 3. **Held.** The holder already has a live session: [`WhenHeld`] resumes, supersedes or upgrades the
+//!    session.
+//! 4. **Free.** The pool has fewer live sessions than its limit: admit a new session.
+//! 5. **Full.** [`WhenFull::Evict`] ends the session named by [`Claim::replace`], then the stalest sessions,
+//!    and admits. [`WhenFull::Deny`] admits only if the named session's seat is enough, and denies otherwise.
+//!    Unknown terms and a limit of 0 always deny.
+//!
+//! Three invariants hold. Membership comes before capacity, so a retry by a holder with a live session is
+//! never answered "full". No admission leaves a pool above its limit. Unknown terms never evict.
+//!
+//! [`renew`], [`end`], [`leave`], [`revise`] and [`restore`] are the remaining steps of a pool. Every step is
+//! a plain function of its arguments.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,17 +25,17 @@ use crate::{
     UserId, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
-/// What became of a claim, and which sessions ended on the way, in the order in which they did.
+/// The outcome of a claim, with the sessions ended on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The answer.
+    /// The answer to the claim.
     pub outcome: Outcome,
-    /// Sessions that ended, before the admission if there is one.
+    /// The ended sessions, in the order of their ends. An admission follows the last end.
     pub ended: Vec<Ending>,
 }
 
-/// The most sessions that one decision evicts, beside a named session. A limit that was lowered by more takes several
-/// decisions.
+/// Most evictions in a single decision. A session named by [`Claim::replace`] does not count. After a deep
+/// cut of the limit, several decisions bring the pool within the limit.
 pub const EVICTIONS_MAX: u32 = 256;
 
 /// The answer to a claim.
@@ -30,31 +43,32 @@ pub const EVICTIONS_MAX: u32 = 256;
 pub enum Outcome {
     /// A new session took a seat.
     Admitted(SessionId),
-    /// The session that the claim named goes on, renewed.
+    /// Renewed the session named by the claim.
     Refreshed(SessionId),
-    /// The session that the holder had goes on, renewed.
+    /// Renewed the session already held by the holder.
     Resumed(SessionId),
-    /// The session that the holder had stands as it was.
+    /// Left the session already held by the holder unchanged.
     Existing(SessionId),
-    /// No seat.
+    /// The claim gets no seat.
     Denied(Denial),
-    /// No seat yet: [`EVICTIONS_MAX`] sessions were evicted, and more must go. The caller makes the same claim again.
+    /// No seat yet: [`EVICTIONS_MAX`] sessions were evicted, and the pool is still full. The caller retries
+    /// the claim.
     MakingRoom,
 }
 
-/// Why there is no seat.
+/// The reason for denying a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Denial {
-    /// Every seat is taken. The earliest time until one can come free, if its holder goes silent;
-    /// none if none ever can.
+    /// Every seat is taken.
     Full {
-        /// From now on.
+        /// Time until a seat can come free, if holders go silent. `None` under a limit of 0, because no seat
+        /// ever can.
         free_in: Option<Span>,
     },
     /// The entitlement has reached its end.
     EntitlementOver {
-        /// When it did.
+        /// End of the entitlement.
         ended_at: RegistryTime,
     },
     /// The entitlement is suspended or revoked.
@@ -62,7 +76,7 @@ pub enum Denial {
 }
 
 impl Denial {
-    /// The denial's name in records and metrics.
+    /// Returns the name of the denial in records and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Full { .. } => "full",
@@ -75,17 +89,18 @@ impl Denial {
 /// A session that just ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// The session as it last was.
+    /// The session in its last state.
     pub session: Session,
-    /// Why it ended.
+    /// The reason for the end.
     pub reason: EndReason,
-    /// When it would have been over, or was.
+    /// Expiry of the session when the session ended. Already reached if the reason is [`EndReason::Expired`].
     pub expires: RegistryTime,
 }
 
-/// Decides a claim on `pool` and carries it out. A new session is called `fresh`.
+/// Decides `claim` on `pool` and applies the decision. A new session gets the id `fresh`.
 ///
-/// Takes time for the sessions that it ends, not for those that stay, and evicts at most [`EVICTIONS_MAX`] at once.
+/// The cost grows with the number of ended sessions, not with the size of the pool. [`EVICTIONS_MAX`] bounds
+/// the evictions.
 pub fn admit(
     pool: &mut Pool,
     claim: &Claim,
@@ -93,7 +108,7 @@ pub fn admit(
     fresh: SessionId,
     now: RegistryTime,
 ) -> Decision {
-    // 1. What is over is forgotten, under the terms that hold now.
+    // 1. Sessions past their expiry end, under the newest terms.
     let ended = match policy.terms {
         Some(terms) => revise(pool, terms, now),
         None => forget_over(pool, now),
@@ -104,18 +119,18 @@ pub fn admit(
     Decision { outcome, ended: turn.ended }
 }
 
-/// What a heartbeat found.
+/// The result of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewal {
     /// The session lives on.
     Renewed,
-    /// The session was over, and has ended now. Nothing brings it back.
+    /// The session was past its expiry, and has just ended. A later heartbeat cannot revive an ended session.
     Over(Box<Ending>),
-    /// No such session is live in the pool.
+    /// The pool has no live session of the given id.
     Missing,
 }
 
-/// Renews the session at `now`, unless it is over.
+/// Renews the session `id` at `now`. A session past its expiry ends instead.
 pub fn renew(pool: &mut Pool, id: SessionId, now: RegistryTime) -> Renewal {
     let Some(session) = pool.get(id) else {
         return Renewal::Missing;
@@ -129,20 +144,21 @@ pub fn renew(pool: &mut Pool, id: SessionId, now: RegistryTime) -> Renewal {
     Renewal::Renewed
 }
 
-/// Ends the session for `reason`, or as expired if it was over before; none if it is not in the pool.
+/// Ends the session `id` for `reason`, or as expired if past its expiry. `None` if the pool has no session
+/// `id`.
 pub fn end(pool: &mut Pool, id: SessionId, reason: EndReason, now: RegistryTime) -> Option<Ending> {
     let over = pool.expiry_of(pool.get(id)?) <= now;
     take_out(pool, id, if over { EndReason::Expired } else { reason })
 }
 
-/// Lets `user` out of a live session that others share, and says whether it did: if not, the seat is
-/// the user's alone to give back.
+/// Removes `user` from a live session with several users. Returns `false` if nothing changed: the only user
+/// of a session gives the seat back by [`end`].
 pub fn leave(pool: &mut Pool, id: SessionId, user: &UserId, now: RegistryTime) -> bool {
     let live = pool.get(id).is_some_and(|session| pool.expiry_of(session) > now);
     live && pool.leave(id, user)
 }
 
-/// Ends every session for `reason`, those that were over before as expired.
+/// Ends every session for `reason`. Sessions past their expiry end as expired.
 pub fn end_all(pool: &mut Pool, reason: EndReason, now: RegistryTime) -> Vec<Ending> {
     let mut ended = forget_over(pool, now);
     let all: Vec<_> = pool.iter().map(|session| session.id).collect();
@@ -150,10 +166,12 @@ pub fn end_all(pool: &mut Pool, reason: EndReason, now: RegistryTime) -> Vec<End
     ended
 }
 
-/// Lets the pool learn `terms` if they are newer than its own, and returns the sessions that ended:
-/// those that are over, under the old terms or the new, and all of them if the entitlement is closed.
+/// Applies `terms` to the pool if their version is newer, and returns the ended sessions.
+///
+/// Sessions past their expiry, under the old terms or the new, end as expired. A closed entitlement ends
+/// every remaining session.
 pub fn revise(pool: &mut Pool, terms: Terms, now: RegistryTime) -> Vec<Ending> {
-    // Under the old terms first: an extended entitlement does not bring back what was over.
+    // Old terms come first: an extended entitlement does not revive expired sessions.
     let mut ended = forget_over(pool, now);
     if pool.learn(terms) {
         ended.extend(forget_over(pool, now));
@@ -164,7 +182,7 @@ pub fn revise(pool: &mut Pool, terms: Terms, now: RegistryTime) -> Vec<Ending> {
     ended
 }
 
-/// Ends every session that is over at `now`, as expired.
+/// Ends every session past its expiry at `now`, as expired.
 pub fn forget_over(pool: &mut Pool, now: RegistryTime) -> Vec<Ending> {
     if pool.next_expiry().is_none_or(|next| next > now) {
         return Vec::new();
@@ -173,9 +191,11 @@ pub fn forget_over(pool: &mut Pool, now: RegistryTime) -> Vec<Ending> {
     take_out_all(pool, &over, EndReason::Expired)
 }
 
-/// Puts back a session that the ledger knows as live into a pool of this kind. Where heartbeats keep
-/// sessions alive it gets one full TTL from `now`, since its holder could not send any meanwhile; else it
-/// keeps the end that it had. Does nothing if its holder is in already.
+/// Puts a session, live on record in the ledger, back into a pool of the given kind.
+///
+/// If heartbeats keep sessions alive, the session gets a full TTL from `now`, since the holder could not send
+/// any heartbeat meanwhile. Otherwise the session keeps its expiry. Does nothing if the pool already has the
+/// holder or the id.
 pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryTime) {
     if pool.held_by(&session.holder).is_some() || pool.get(session.id).is_some() {
         return;
@@ -188,7 +208,7 @@ pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryT
     });
 }
 
-/// One claim being decided.
+/// A claim in the course of a decision.
 struct Turn<'a> {
     pool: &'a mut Pool,
     claim: &'a Claim,
@@ -204,12 +224,12 @@ impl Turn<'_> {
         if let Some(denial) = self.entitlement_denies() {
             return Outcome::Denied(denial);
         }
-        // 2. The holder's own session, named.
+        // 2. The claim names a live session of its own holder.
         if let Some(id) = self.named_own() {
             self.go_on(id);
             return Outcome::Refreshed(id);
         }
-        // 3. The holder is in already.
+        // 3. The holder already has a live session.
         if let Some(held) = self.pool.held_by(&self.claim.holder) {
             let (id, lower) = (held.id, held.tier < self.claim.tier);
             return match self.policy.when_held {
@@ -223,7 +243,7 @@ impl Turn<'_> {
         if self.pool.live() < self.terms.limit.0 {
             return self.take_seat();
         }
-        // 5. Full.
+        // 5. The pool is full.
         if !self.may_make_room() {
             return Outcome::Denied(self.full());
         }
@@ -246,7 +266,7 @@ impl Turn<'_> {
         Some(Denial::EntitlementOver { ended_at })
     }
 
-    /// The session that the claim names, if it is live here and belongs to the holder.
+    /// Returns the session named by the claim, if live in the pool and owned by the holder.
     fn named_own(&self) -> Option<SessionId> {
         let named = self.pool.get(self.claim.session?)?;
         let own = match self.policy.when_named {
@@ -256,7 +276,7 @@ impl Turn<'_> {
         own.then_some(named.id)
     }
 
-    /// Whether ending sessions may bring a full pool below its limit. Unknown terms never evict.
+    /// Returns `true` if ending sessions can bring a full pool below its limit. Unknown terms never evict.
     fn may_make_room(&self) -> bool {
         let limit = self.terms.limit.0;
         let names_one = self.claim.replace.is_some_and(|id| self.pool.get(id).is_some());
@@ -266,9 +286,11 @@ impl Turn<'_> {
             && (self.policy.when_full == WhenFull::Evict || (names_one && one_is_enough))
     }
 
-    /// A new session takes the holder's seat, if that leaves the pool within its limit: it may have
-    /// been lowered since, and then others must go as well. If they may not, the old session stays,
-    /// for the holder is never told "full".
+    /// Ends the session `held` for `reason` and admits a new session in the seat, if the pool stays within
+    /// its limit.
+    ///
+    /// A pool can be above a lowered limit. An evicting policy then evicts the stalest sessions as well. A
+    /// denying policy keeps the old session, because a holder with a live session is never told "full".
     fn swap(&mut self, held: SessionId, reason: EndReason) -> Outcome {
         let within = self.pool.live() <= self.terms.limit.0;
         let evicts =
@@ -296,12 +318,12 @@ impl Turn<'_> {
         self.pool.renew(id, self.terms.ttl, self.now, Some(&self.claim.user));
     }
 
-    /// Returns whether a free seat takes more than [`EVICTIONS_MAX`] evictions.
+    /// Returns `true` if a free seat takes more than [`EVICTIONS_MAX`] evictions.
     fn is_far_above_limit(&self) -> bool {
         self.pool.live().saturating_sub(self.terms.limit.0) >= EVICTIONS_MAX
     }
 
-    /// Evicts [`EVICTIONS_MAX`] sessions.
+    /// Evicts the [`EVICTIONS_MAX`] stalest sessions.
     fn evict_some(&mut self) -> Outcome {
         for _ in 0..EVICTIONS_MAX {
             self.evict_stalest();
@@ -309,12 +331,13 @@ impl Turn<'_> {
         Outcome::MakingRoom
     }
 
-    /// Evicts until a seat is free: at most [`EVICTIONS_MAX`] sessions, for the pool is not far above its limit.
+    /// Evicts the stalest sessions until a seat is free. At most [`EVICTIONS_MAX`] evictions are needed,
+    /// because `is_far_above_limit` has returned `false`.
     fn evict_below_limit(&mut self) {
         while self.pool.live() >= self.terms.limit.0 && self.evict_stalest() {}
     }
 
-    /// Evicts the stalest session, if there is one.
+    /// Evicts the stalest session. Returns `false` if the pool is empty.
     fn evict_stalest(&mut self) -> bool {
         let Some(stalest) = self.pool.stalest().map(|session| session.id) else { return false };
         self.ended.extend(take_out(self.pool, stalest, EndReason::Evicted));

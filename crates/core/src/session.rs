@@ -1,81 +1,81 @@
-//! One client's hold on one seat.
+//! A session: the hold of a client on a seat.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Holder, RegistryTime, SessionId, Span, UserId};
 
-/// How many users may share one session (several people on one licensed machine). Past it the
-/// latest to join gives way; the first user never does.
+/// Most users of a session (several people on a licensed machine). Beyond the limit a new user replaces the
+/// latest to join. The first user always stays.
 pub const USERS_PER_SESSION_MAX: usize = 8;
 
-/// A capacity's tier; 0 where tiers mean nothing.
+/// The tier of a capacity; 0 for kinds of pool without tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tier(pub u8);
 
-/// A live session as the rule sees it.
+/// A live session as seen by the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its name.
+    /// The id of the session.
     pub id: SessionId,
-    /// Who holds the seat.
+    /// The holder of the seat.
     pub holder: Holder,
-    /// Who acquired it, and so may heartbeat and release it.
+    /// The users with the right to heartbeat and release the session.
     pub users: Users,
-    /// When it was admitted.
+    /// Time of admission.
     pub started: RegistryTime,
-    /// When it was last renewed, by admission, resumption or heartbeat.
+    /// Time of the last renewal, by admission, resumption or heartbeat.
     pub last_heartbeat: RegistryTime,
-    /// How long it lives after its last heartbeat: the TTL that its client was told then. A TTL that
-    /// is shortened later binds it from its next renewal on, so no promise is broken.
+    /// Lifetime after the last heartbeat: the TTL last told to the client. A shortened TTL binds the session
+    /// from the next renewal on, so a promise is never broken.
     pub ttl: Span,
-    /// Its tier.
+    /// The tier of the session.
     pub tier: Tier,
 }
 
 impl Session {
-    /// When it is over unless renewed, the end of its entitlement left aside.
+    /// Returns the expiry of the session, without regard to the end of the entitlement.
     pub fn silent_until(&self) -> RegistryTime {
         self.last_heartbeat + self.ttl
     }
 
-    /// Its place in the order of eviction: the least goes first.
+    /// Returns the sort key of the order of eviction. The least session is evicted first.
     pub(crate) fn rank(&self) -> (RegistryTime, RegistryTime, SessionId) {
         (self.last_heartbeat, self.started, self.id)
     }
 }
 
-/// The users of a session: one, nearly always.
+/// The users of a session, nearly always a single user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<UserId>", into = "Vec<UserId>")]
 pub struct Users {
     first: UserId,
-    // Never empty. Boxed twice so that the common case costs one word.
+    // Never an empty list. Double boxing keeps the common case at a single word.
     #[expect(clippy::box_collection, reason = "a word instead of three in each of millions")]
     others: Option<Box<Vec<UserId>>>,
 }
 
 impl Users {
-    /// The one who was admitted.
+    /// Creates the list with the admitted user.
     pub fn one(user: UserId) -> Self {
         Self { first: user, others: None }
     }
 
-    /// The one who was admitted, or who came next if that one left.
+    /// Returns the admitted user, or the successor if the admitted user has left.
     pub fn first(&self) -> &UserId {
         &self.first
     }
 
-    /// All of them, the first first.
+    /// Iterates over the users, beginning with the first.
     pub fn iter(&self) -> impl Iterator<Item = &UserId> {
         std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()))
     }
 
-    /// Whether `user` is one of them.
+    /// Returns `true` if `user` is in the list.
     pub fn contains(&self, user: &UserId) -> bool {
         self.first == *user || self.others.iter().any(|others| others.contains(user))
     }
 
-    /// Lets `user` share the session.
+    /// Adds `user` to the session.
     pub fn join(&mut self, user: &UserId) {
         if self.contains(user) {
             return;
@@ -85,11 +85,11 @@ impl Users {
         others.push(user.clone());
     }
 
-    /// Takes `user` out if others share the session, and says whether it did.
+    /// Removes `user` from a session with several users. Returns `false` if `user` is alone or absent.
     pub fn leave(&mut self, user: &UserId) -> bool {
         let Some(others) = self.others.as_mut() else { return false };
         if self.first == *user {
-            // There is one: nobody else is no list at all.
+            // `others` is never an empty list, so `remove(0)` cannot panic.
             self.first = others.remove(0);
         } else {
             let before = others.len();
@@ -105,7 +105,7 @@ impl Users {
     }
 }
 
-/// A list of users without any.
+/// Error: a session needs at least one user.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a session without users")]
 pub struct NoUsers;
@@ -113,7 +113,7 @@ pub struct NoUsers;
 impl TryFrom<Vec<UserId>> for Users {
     type Error = NoUsers;
 
-    /// Returns the users of a list, in its order.
+    /// Builds `Users` from a list and keeps the order.
     fn try_from(users: Vec<UserId>) -> Result<Self, NoUsers> {
         let mut users = users.into_iter();
         let mut all = Self::one(users.next().ok_or(NoUsers)?);

@@ -1,4 +1,4 @@
-//! Session ids that route themselves.
+//! Session ids that contain their routing: a request with an id finds its bucket without a look-up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,45 +8,45 @@ use uuid::{Uuid, Variant};
 
 use crate::{Bucket, RegistryTime};
 
-/// A session's name: a UUID of version 8 (RFC 9562) that carries its bucket and home region.
+/// The id of a session: a UUID of version 8 (RFC 9562) with the session's bucket and home region.
 ///
 /// ```text
-/// 44 bits   milliseconds since the Unix epoch, so that ids sort by start: new ones go to the end of an
-///           index, and a batch of them dirties few pages
+/// 44 bits   milliseconds since the Unix epoch. Ids sort by start, so new ids append to the end of an
+///           index, and a batch of ids dirties few pages
 ///  4 bits   home region, high part
 ///  4 bits   version 8
 ///  4 bits   home region, low part
 ///  8 bits   bucket
 /// 64 bits   variant, then 62 random bits
 /// ```
-/// The order of ids is the order of their bytes.
+/// Ids are ordered by their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Uuid", into = "Uuid")]
 pub struct SessionId(Uuid);
 
-/// The region a session was admitted in: 0 to 255.
+/// The region of a session's admission: 0 to 255.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region(u8);
 
 impl Region {
-    /// The region with this number.
+    /// Creates the region `number`.
     pub const fn new(number: u8) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number of the region.
     pub const fn number(self) -> u8 {
         self.0
     }
 }
 
-/// A text or UUID that cannot be a session's id.
+/// Error: the text or UUID is not a session id.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a session id")]
 pub struct NotASessionId;
 
 impl SessionId {
-    /// Makes an id; `random` gives its 62 low bits.
+    /// Creates an id with the low 62 bits of `random`.
     pub fn mint(started: RegistryTime, bucket: Bucket, region: Region, random: u64) -> Self {
         const VERSION: u64 = 8;
         let region = u64::from(region.number());
@@ -60,28 +60,28 @@ impl SessionId {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// The UUID itself.
+    /// Returns the UUID.
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }
 
-    /// Its sixteen bytes, in the order in which ids sort.
+    /// Returns the sixteen bytes of the id, in sort order.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// When the session was admitted.
+    /// Returns the time of admission.
     pub fn started(self) -> RegistryTime {
         let (high, _) = self.0.as_u64_pair();
         RegistryTime::from_millis(high >> 20)
     }
 
-    /// The bucket of the session's pool.
+    /// Returns the bucket of the session's pool.
     pub fn bucket(self) -> Bucket {
         Bucket::of_byte(self.0.as_bytes()[7])
     }
 
-    /// The region that admitted the session.
+    /// Returns the region of the admission.
     pub fn region(self) -> Region {
         let bytes = self.0.as_bytes();
         Region(bytes[5] << 4 | bytes[6] & 0xf)
@@ -98,7 +98,7 @@ impl FromStr for SessionId {
 impl TryFrom<Uuid> for SessionId {
     type Error = NotASessionId;
 
-    /// Returns the id that a UUID spells, if its version and variant can be a session's.
+    /// Converts a UUID, if version and variant fit a session id.
     fn try_from(uuid: Uuid) -> Result<Self, NotASessionId> {
         let known = uuid.get_version_num() == 8 && uuid.get_variant() == Variant::RFC4122;
         if known { Ok(Self(uuid)) } else { Err(NotASessionId) }

@@ -1,4 +1,7 @@
-//! What an entitlement grants a pool, and what a kind of pool does about it.
+//! The terms of an entitlement, and the policy of a pool towards claims.
+//!
+//! A new policy is a new variant of [`WhenFull`], [`WhenHeld`] or [`WhenNamed`], with its clause in
+//! `rule.rs`.
 
 use std::str::FromStr;
 
@@ -10,50 +13,50 @@ use crate::{RegistryTime, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Seats(pub u32);
 
-/// Whether an entitlement may be used at all.
+/// The standing of an entitlement: usable or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It may.
+    /// The entitlement is usable.
     Open,
-    /// It is suspended or revoked: its sessions end at once and nobody is admitted.
+    /// The entitlement is suspended or revoked: its sessions end at once, and no claim is admitted.
     Closed,
 }
 
-/// What an entitlement says at one version. A pool keeps the newest it has seen.
+/// The content of an entitlement at a version. A pool keeps the newest terms seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Rises with every change of the entitlement; an older version never replaces a newer one.
+    /// Version, raised by every change of the entitlement. An older version never replaces a newer version.
     pub version: u64,
-    /// How many sessions may be live after an admission.
+    /// Most live sessions after an admission.
     pub limit: Seats,
-    /// How long a session lives after its last heartbeat.
+    /// Lifetime of a session after its last heartbeat.
     pub ttl: Span,
-    /// When the entitlement ends, and with it every session; none: never.
+    /// End of the entitlement and of every session in the pool. `None` if the entitlement never ends.
     pub ends_at: Option<RegistryTime>,
-    /// Whether it may be used.
+    /// The standing of the entitlement.
     pub standing: Standing,
 }
 
 impl Terms {
-    /// Those that hold once a pool that knows `known` was told `told`: an older version, and another text of
-    /// the same one, never replace what is known.
+    /// Returns the terms in force after a pool with terms `known` received `told`. Only a higher version
+    /// replaces the known terms: an equal version with a different content does not.
     pub(crate) fn newest(known: Option<Self>, told: Option<Self>) -> Option<Self> {
         let newer = told.filter(|told| known.is_none_or(|known| told.version > known.version));
         newer.or(known)
     }
 }
 
-/// What happens to a newcomer when every seat is taken.
+/// The policy towards a newcomer to a full pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
     /// The newcomer is denied.
     Deny,
-    /// The stalest sessions end as `evicted`, as many as it takes.
+    /// The stalest sessions end as `evicted` until a seat is free.
     Evict,
 }
 
 impl WhenFull {
-    /// Its name in records and answers.
+    /// Returns the name of the policy in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -62,7 +65,7 @@ impl WhenFull {
     }
 }
 
-/// A text that does not name what happens to a newcomer.
+/// Error: the text names no [`WhenFull`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be evict or deny")]
 pub struct NotWhenFull;
@@ -74,43 +77,45 @@ impl FromStr for WhenFull {
     }
 }
 
-/// Whose a session must be for a claim that names it to refresh it.
+/// The required owner of a session for a claim to refresh the session by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenNamed {
-    /// The claim's holder's.
+    /// The session belongs to the claim's holder.
     SameHolder,
-    /// The same device's, on whatever network it was admitted: see [`Holder::device`](crate::Holder::device).
+    /// The session belongs to the claim's device, admitted on any network: see
+    /// [`Holder::device`](crate::Holder::device).
     SameDevice,
 }
 
-/// What happens when the holder already has a live session in the pool.
+/// The policy towards a holder with a live session in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenHeld {
-    /// The same session goes on, its TTL renewed.
+    /// The session goes on, with a renewed TTL.
     Resume,
-    /// A new session takes the seat; the old one ends as `superseded`.
+    /// A new session takes the seat; the old session ends as `superseded`.
     Supersede,
-    /// A higher tier takes the seat, the old session ends as `upgraded`; otherwise nothing changes.
+    /// A higher tier takes the seat, and the old session ends as `upgraded`. An equal or lower tier changes
+    /// nothing.
     Upgrade,
 }
 
-/// How one claim is to be decided.
+/// The policy for deciding a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What the entitlement grants, if it could be learnt. Unknown terms never evict.
+    /// The terms of the entitlement, `None` if unavailable. Unknown terms never evict.
     pub terms: Option<Terms>,
-    /// The TTL to use while neither this policy nor the pool knows any terms.
+    /// The TTL while neither the policy nor the pool has terms.
     pub ttl_default: Span,
-    /// Whose a session must be that the claim names.
+    /// The required owner of a session named by the claim.
     pub when_named: WhenNamed,
-    /// What happens when every seat is taken.
+    /// The policy towards a newcomer to a full pool.
     pub when_full: WhenFull,
-    /// What happens when the holder is already in.
+    /// The policy towards a holder with a live session.
     pub when_held: WhenHeld,
 }
 
 impl Policy {
-    /// The terms of a pool about which nothing was ever known: one seat.
+    /// Returns the terms of a pool without known terms: a single seat.
     pub(crate) const fn terms_unknown(&self) -> Terms {
         Terms { version: 0, limit: Seats(1), ttl: self.ttl_default, ends_at: None, standing: Standing::Open }
     }

@@ -1,4 +1,4 @@
-//! Names that must not be swapped for one another.
+//! Newtypes for names, so that the compiler rejects a swap of two names.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes the text as it is; its length was bounded where it came in.
+            /// Takes the text unchanged. The caller has bounded the length.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
 
-            /// The text itself.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -44,7 +44,7 @@ macro_rules! name {
 }
 
 name! {
-    /// The organisation that owns licenses, users and records. Nothing crosses tenants.
+    /// An organisation with its own licenses, users and records. Tenants are isolated from each other.
     TenantId
 }
 name! {
@@ -52,11 +52,11 @@ name! {
     UserId
 }
 name! {
-    /// Who holds a seat: a machine, a process, a user or a device fingerprint.
+    /// The holder of a seat: a machine, a process, a user or a device fingerprint.
     Holder
 }
 name! {
-    /// The request that caused a change, as the answer and the log also name it.
+    /// The request behind a change, as named in the answer and in the log.
     RequestId
 }
 
@@ -64,16 +64,16 @@ name! {
 mod tests;
 
 impl UserId {
-    /// Keeps a tenant and its user apart: names that come in hold no control characters.
+    /// Separates a tenant from its user. Names of clients contain no control characters.
     const TENANT_SEPARATOR: char = '\n';
 
-    /// A program of `tenant` that acts in another one. No user of that other tenant can have this name,
-    /// for names that come in hold no control characters.
+    /// Returns the name of `tenant`'s program `user` in a foreign tenant. No user of the foreign tenant can
+    /// have the name, because names of clients contain no control characters.
     pub fn from_abroad(tenant: &TenantId, user: &Self) -> Self {
         Self::new(format!("{tenant}{}{user}", Self::TENANT_SEPARATOR))
     }
 
-    /// The user, and the tenant that it came from if that is another.
+    /// Returns the user, and the home tenant of a program from abroad.
     pub fn parts(&self) -> (&str, Option<&str>) {
         match self.as_str().split_once(Self::TENANT_SEPARATOR) {
             Some((tenant, user)) => (user, Some(tenant)),
@@ -83,17 +83,17 @@ impl UserId {
 }
 
 impl Holder {
-    /// Keeps a machine and a process apart: names that come in hold no control characters.
+    /// Separates a machine from its process. Names of clients contain no control characters.
     const PROCESS_SEPARATOR: char = '\n';
-    /// Keeps a device and its network apart.
+    /// Separates a device from its network.
     const NETWORK_SEPARATOR: char = '-';
 
-    /// A process on a machine.
+    /// Names a process on a machine.
     pub fn process(machine: &str, instance: &str) -> Self {
         Self::new(format!("{machine}{}{instance}", Self::PROCESS_SEPARATOR))
     }
 
-    /// The machine (or whoever else holds), and the process on it if that is what holds.
+    /// Returns the machine (or user, or device), and the process if the holder is a process.
     pub fn parts(&self) -> (&str, Option<&str>) {
         match self.as_str().split_once(Self::PROCESS_SEPARATOR) {
             Some((machine, instance)) => (machine, Some(instance)),
@@ -101,18 +101,18 @@ impl Holder {
         }
     }
 
-    /// A device on a network, as a fingerprint: what tells the device from others wherever it is, and
-    /// what tells it there. Neither holds a `-`.
+    /// Builds a fingerprint from a device part, valid on every network, and a part valid on the present
+    /// network only. Neither part contains a `-`.
     pub fn fingerprint(device: &str, there: &str) -> Self {
         Self::new(format!("{device}{}{there}", Self::NETWORK_SEPARATOR))
     }
 
-    /// The part of a fingerprint that stays the same when the device changes its network.
+    /// Returns the part of a fingerprint that is independent of the network.
     pub fn device(&self) -> &str {
         self.as_str().split(Self::NETWORK_SEPARATOR).next().unwrap_or_default()
     }
 
-    /// The bounds between which the processes of this machine sort: from the first on, before the second.
+    /// Returns a half-open range of the sort order that contains every process of the machine.
     pub fn processes(&self) -> (String, String) {
         const AFTER_SEPARATOR: char = '\u{b}';
         (format!("{self}{}", Self::PROCESS_SEPARATOR), format!("{self}{AFTER_SEPARATOR}"))

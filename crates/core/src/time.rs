@@ -1,27 +1,27 @@
-//! The registry's time, and spans of it.
+//! The registry's time, and spans of time.
 
 use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
 /// A reading of the registry's clock, in whole milliseconds since the Unix epoch.
 ///
-/// Only a registry makes these; a node's wall clock is another type and never
-/// decides who lives. Arithmetic saturates, so no input can overflow it.
+/// Only a registry creates readings. The wall clock of a node is a different type and never decides an
+/// expiry. Arithmetic saturates, so no input overflows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RegistryTime(u64);
 
 impl RegistryTime {
-    /// The time `millis` milliseconds after the Unix epoch.
+    /// Creates the time `millis` milliseconds after the Unix epoch.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns the time elapsed since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -32,30 +32,32 @@ impl RegistryTime {
 pub struct Span(u64);
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
 
-    /// A span of `millis` milliseconds.
+    /// Creates a span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// A span of `secs` seconds.
+    /// Creates a span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000))
     }
 
-    /// Its length in milliseconds.
+    /// Returns the length in milliseconds.
     pub const fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// Its length in seconds, rounded up: a client that waits so long has waited long enough.
+    /// Returns the length in seconds, rounded up, for a client told to wait: the client never retries too
+    /// early.
     pub const fn as_secs_ceil(self) -> u64 {
         self.0.div_ceil(1_000)
     }
 
-    /// Its length in whole seconds, rounded down: a client that counts on so long is never late.
+    /// Returns the length in whole seconds, rounded down, for a client told a deadline: the client is never
+    /// late.
     pub const fn as_secs_floor(self) -> u64 {
         self.0 / 1_000
     }

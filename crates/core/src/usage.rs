@@ -1,9 +1,9 @@
-//! What holding a capacity costs, to the last digit.
+//! Metering of capacities, exact to the last digit.
 //!
-//! Amounts are whole millionths of a unit; a unit is a session of tier 1 that was held for 30 days. What a
-//! session has used at an instant is its exact total, rounded once; a window's part is the difference
-//! between two of these totals. So whatever windows a life is cut into, its parts sum to the rounding of
-//! the whole, and nothing has to be carried from one window to the next.
+//! An amount is a whole number of millionths of a unit. A unit is a session of tier 1 held for 30 days. The
+//! usage of a session up to an instant is the exact total, rounded once. A window's share is the difference
+//! of two rounded totals. Invariant: for any division of a session's life into windows, the shares sum to the
+//! rounded total, so no remainder is carried from window to window.
 
 use std::fmt;
 use std::iter::Sum;
@@ -11,29 +11,29 @@ use std::ops::Add;
 
 use crate::{RegistryTime, Span, Tier};
 
-/// Milliseconds of a session of tier 1 in a millionth of a unit: 30 days over a million.
+/// Milliseconds of a tier 1 session in a millionth of a unit: 30 days over a million.
 const MILLIS_PER_MICRO: u128 = 30 * 24 * 3_600 * 1_000 / 1_000_000;
 
-/// An amount of use, in millionths of a unit. As text it is an exact decimal number of six places.
+/// An amount of use, in millionths of a unit. Displayed as an exact decimal number of six places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Usage(u64);
 
 impl Usage {
-    /// None at all.
+    /// The zero amount.
     pub const ZERO: Self = Self(0);
 
-    /// So many millionths of a unit.
+    /// Creates an amount of `micros` millionths of a unit.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// The amount in millionths of a unit.
+    /// Returns the amount in millionths of a unit.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// What a session of this tier has used that was held for so long, rounded to the nearest millionth,
-    /// a half up. A tier counts as many times as its number says.
+    /// Returns the usage of a session of `tier` held for `held`, rounded half up to a millionth. The number
+    /// of the tier is the weight: tier 3 counts three times.
     pub const fn total(held: Span, tier: Tier) -> Self {
         let exact = held.as_millis() as u128 * tier.0 as u128;
         // At most 2^64 × 255 / 2,592, which fits.
@@ -61,7 +61,7 @@ impl Sum for Usage {
     }
 }
 
-/// A stretch of the registry's time: its start belongs to it, its end to the next one.
+/// A half-open interval of the registry's time: includes its start, excludes its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
     starts: RegistryTime,
@@ -69,42 +69,42 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window from `starts` to `ends`; none if no time is in it.
+    /// Creates the window from `starts` to `ends`. `None` if the window would be empty.
     pub fn new(starts: RegistryTime, ends: RegistryTime) -> Option<Self> {
         (starts < ends).then_some(Self { starts, ends })
     }
 
-    /// Its first instant.
+    /// Returns the first instant of the window.
     pub const fn starts(self) -> RegistryTime {
         self.starts
     }
 
-    /// The first instant after it.
+    /// Returns the first instant after the window.
     pub const fn ends(self) -> RegistryTime {
         self.ends
     }
 }
 
-/// The part of a session that is metered: from its start until it was over, in one tier.
+/// The metered part of a session: from the start to the end, in a single tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metered {
-    /// When it started.
+    /// Start of the session.
     pub started: RegistryTime,
-    /// When it was over, by whatever came first; of a live session, when it will be at the latest.
+    /// End of the session, for any reason. For a live session, the latest possible end.
     pub over: RegistryTime,
-    /// Its tier.
+    /// Tier of the session.
     pub tier: Tier,
 }
 
 impl Metered {
-    /// What it had used by `at`.
+    /// Returns the usage from the start up to `at`.
     pub fn used_by(self, at: RegistryTime) -> Usage {
         Usage::total(self.over.min(at).since(self.started), self.tier)
     }
 
-    /// What it used in the window.
+    /// Returns the usage within `window`.
     pub fn used_in(self, window: Window) -> Usage {
-        // A total never shrinks as time goes on.
+        // No underflow: a total never shrinks with time.
         Usage(self.used_by(window.ends).0 - self.used_by(window.starts).0)
     }
 }

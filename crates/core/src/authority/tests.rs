@@ -1,3 +1,5 @@
+//! Tests of ownership checks.
+
 use super::{Authority, Reach};
 use crate::{Bucket, PoolId, PoolKind, Region, RegistryTime, Session, SessionId, Span, Tier, UserId, Users};
 

@@ -1,3 +1,5 @@
+//! Tests of the detection of clock steps.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -5,13 +7,14 @@ use super::*;
 const START: u64 = 1_800_000_000_000;
 const TEN_YEARS: i64 = 10 * 365 * 86_400 * 1_000;
 
-/// A reading `mono` milliseconds after the start of a clock that is off by so much, answered after `took`.
+/// A reading `mono` milliseconds after the start, of a clock off by `off` milliseconds, answered after
+/// `took`.
 fn reading(mono: u64, off: i64, took: u64) -> ClockReading {
     let time = RegistryTime::from_millis((START + mono).saturating_add_signed(off));
     ClockReading { time, asked: Span::from_millis(mono), answered: Span::from_millis(mono + took) }
 }
 
-/// Feeds a watch each second, from `from` seconds on, for so many seconds, and returns the last state.
+/// Feeds a reading every second for `seconds` seconds, beginning at second `from`, and returns the states.
 fn fed(watch: &mut ClockWatch, from: u64, seconds: u64, off: i64) -> Vec<ClockState> {
     (from..from + seconds).map(|second| watch.note(reading(second * 1_000, off, 3))).collect()
 }
@@ -75,7 +78,7 @@ proptest! {
         let (mut watch, mut mono) = (ClockWatch::new(), 0);
         for (passed, took) in readings {
             mono += passed;
-            // The store looked at its clock at some moment before its answer was there.
+            // The store read its clock at some moment before the answer arrived.
             let off = mono as i64 * rate_ppm / 1_000_000 + took as i64 / 2;
             let state = watch.note(reading(mono, off, took));
             let is_step = matches!(state, ClockState::Stepped { .. });

@@ -1,3 +1,5 @@
+//! Tests of the throttling of denial records.
+
 use super::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Folded};
 use crate::{Denial, Denied, Holder, RegistryTime, Span};
 
@@ -16,7 +18,7 @@ fn note(fold: &mut DenialFold, holder: &str, now: RegistryTime) -> Folded {
     fold.note(holder.into(), FULL, now)
 }
 
-/// A fold of which every denial that may be recorded in its window is recorded.
+/// A fold at the limit of recorded denials for its window.
 fn all_recorded() -> DenialFold {
     let (mut fold, _) = DenialFold::start("ann".into(), FULL, START);
     for _ in 1..DENIALS_RECORDED_PER_WINDOW_MAX {

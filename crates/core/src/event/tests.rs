@@ -1,3 +1,5 @@
+//! Tests of the names and classes of events.
+
 use super::{Actor, EndReason, NotAnEndReason, Origin};
 use crate::{Denial, RegistryTime};
 

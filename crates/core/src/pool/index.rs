@@ -1,4 +1,4 @@
-//! The way to a session by its id or its holder, for pools that are too large to look through.
+//! Hash index from session id and from holder to a slab slot, for pools too large to scan.
 
 use std::hash::BuildHasher;
 
@@ -8,7 +8,7 @@ use slab::Slab;
 use super::queue::Queued;
 use crate::{Holder, SessionId};
 
-/// Two tables of slots.
+/// Two hash tables of slab slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     by_id: HashTable<u32>,
@@ -17,7 +17,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// An index of all that the slab holds.
+    /// Builds an index of every session in the slab.
     pub(super) fn of(slab: &Slab<Queued>) -> Self {
         let mut index = Self::default();
         for (slot, _) in slab {
@@ -36,7 +36,7 @@ impl Index {
         self.by_holder.find(self.hasher.hash_one(holder), is_it).copied()
     }
 
-    /// Adds the slot of a session that the slab holds already.
+    /// Adds the slot of a session already in the slab.
     pub(super) fn insert(&mut self, slab: &Slab<Queued>, slot: u32) {
         let (session, hasher) = (&slab[slot as usize].session, &self.hasher);
         self.by_id.insert_unique(hasher.hash_one(session.id), slot, |&slot| {
@@ -47,7 +47,7 @@ impl Index {
         });
     }
 
-    /// Takes out the slot of a session that the slab still holds.
+    /// Removes the slot of a session still in the slab.
     pub(super) fn remove(&mut self, slab: &Slab<Queued>, slot: u32) {
         let session = &slab[slot as usize].session;
         for (table, hash) in [
@@ -60,7 +60,7 @@ impl Index {
         }
     }
 
-    /// How many slots each table holds.
+    /// Returns the number of slots in each table.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize) {
         (self.by_id.len(), self.by_holder.len())

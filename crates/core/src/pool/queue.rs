@@ -1,8 +1,8 @@
-//! The sessions of one TTL in the order of eviction, threaded through the slab that holds them.
+//! The sessions of a TTL in the order of eviction: a doubly linked list threaded through the slab.
 //!
-//! The registry's clock never goes back, so a renewed session belongs at the end: only sessions that
-//! share its millisecond have to be looked at. That makes a heartbeat cost the same in a pool of ten
-//! and of a hundred thousand, and eight bytes a session.
+//! The registry's clock never goes back, so a renewed session belongs at the end, behind at most the sessions
+//! of the same millisecond. A heartbeat therefore costs the same in a pool of ten and of a hundred thousand.
+//! The links take eight bytes per session.
 
 use std::iter;
 
@@ -12,7 +12,7 @@ use crate::{Session, Span};
 
 const NONE: u32 = u32::MAX;
 
-/// A session and its neighbours in the queue of its TTL.
+/// A session, linked to its neighbours in the queue of its TTL.
 #[derive(Clone, Debug)]
 pub(super) struct Queued {
     pub(super) session: Session,
@@ -21,13 +21,13 @@ pub(super) struct Queued {
 }
 
 impl Queued {
-    /// A session that is in no queue yet.
+    /// Wraps a session outside every queue.
     pub(super) fn alone(session: Session) -> Self {
         Self { session, older: NONE, newer: NONE }
     }
 }
 
-/// A queue that is never empty.
+/// The queue of a TTL. Never empty.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     ttl: Span,
@@ -62,7 +62,7 @@ impl Queue {
         walk(slab, self.newest, |queued| queued.older)
     }
 
-    /// Puts the session where its rank belongs.
+    /// Inserts the session by rank.
     pub(super) fn insert(&mut self, slab: &mut Slab<Queued>, slot: u32) {
         let rank = slab[slot as usize].session.rank();
         let mut older = self.newest;
@@ -76,7 +76,7 @@ impl Queue {
         self.link(slab, slot, newer);
     }
 
-    /// Takes the session out, and says whether it was the last: then the queue must be thrown away.
+    /// Removes the session. Returns `true` if the queue is now empty: the caller then drops the queue.
     pub(super) fn remove(&mut self, slab: &mut Slab<Queued>, slot: u32) -> bool {
         let Queued { older, newer, .. } = slab[slot as usize];
         if older == NONE && newer == NONE {
@@ -88,7 +88,7 @@ impl Queue {
         false
     }
 
-    /// Makes `older` and `newer` neighbours; one of them may be the end of the queue.
+    /// Links `older` and `newer`. `NONE` on either side stands for an end of the queue.
     fn link(&mut self, slab: &mut Slab<Queued>, older: u32, newer: u32) {
         match older {
             NONE => self.oldest = newer,

@@ -1,3 +1,5 @@
+//! Tests of the indexes of a pool.
+
 use proptest::prelude::*;
 
 use super::{Pool, SESSIONS_WITHOUT_INDEX_MAX};
@@ -21,7 +23,7 @@ fn session(number: u64, started: u64, heartbeat: u64, ttl: Span) -> Session {
     }
 }
 
-/// What must always hold of a pool and its indexes.
+/// Asserts the invariants of a pool and its indexes.
 fn assert_sound(pool: &Pool) {
     let live = pool.sessions.len();
     if let Some(index) = &pool.index {

@@ -1,3 +1,5 @@
+//! Tests of pool ids and buckets.
+
 use std::collections::HashSet;
 
 use super::{BUCKETS, Bucket, NotAPoolKind, PoolId, PoolKind};
@@ -8,7 +10,7 @@ fn pool(kind: PoolKind, tenant: &str, name: &str) -> PoolId {
 
 #[test]
 fn the_bucket_of_a_pool_never_changes() {
-    // Computed apart from this code; session ids on record carry these numbers.
+    // Computed independently. Session ids on record contain the bucket numbers.
     let golden = [
         (pool(PoolKind::License, "acme", "photo"), 110),
         (pool(PoolKind::Subscriber, "acme", "photo"), 221),

@@ -1,3 +1,5 @@
+//! Tests of the users of a session.
+
 use super::{USERS_PER_SESSION_MAX, Users};
 use crate::UserId;
 

@@ -1,3 +1,5 @@
+//! Tests of the layout of session ids.
+
 use proptest::prelude::*;
 use uuid::{Uuid, Variant};
 

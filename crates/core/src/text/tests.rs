@@ -1,3 +1,5 @@
+//! Tests of names.
+
 use super::{Holder, RequestId, TenantId, UserId};
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests of times and spans.
+
 use proptest::prelude::*;
 
 use super::{RegistryTime, Span};

@@ -1,3 +1,5 @@
+//! Tests of metering: rounding, and windows that sum to the total.
+
 use proptest::prelude::*;
 
 use super::{Metered, Usage, Window};
@@ -62,7 +64,7 @@ fn a_window_has_time_in_it() {
 
 #[test]
 fn sixty_minutes_of_a_minute_each_are_an_hour() {
-    // A minute of tier 1 is 23.148… millionths: rounded by itself, an hour would lose nine of them.
+    // A minute of tier 1 is 23.148… millionths. Rounding minute by minute would lose nine millionths an hour.
     let life = Metered { started: START, over: START + Span::from_secs(3_600), tier: Tier(1) };
     let minutes = (0..60).map(|minute| {
         let starts = START + Span::from_secs(minute * 60);
@@ -71,7 +73,7 @@ fn sixty_minutes_of_a_minute_each_are_an_hour() {
     assert_eq!(minutes.sum::<Usage>().to_string(), "0.001389");
 }
 
-/// Lives of up to 40 days from some instant on.
+/// Generates sessions of up to 40 days.
 fn lives() -> impl Strategy<Value = Metered> {
     (0..=40 * DAY_MS, 0..=40 * DAY_MS, 1..=3_u8).prop_map(|(late, held, tier)| {
         let started = START + Span::from_millis(late);
@@ -92,7 +94,7 @@ proptest! {
         let at = |cut: u64| START + Span::from_millis(cut);
         let windows = cuts.windows(2).filter_map(|cut| Window::new(at(cut[0]), at(cut[1])));
         let parts: Usage = windows.map(|window| life.used_in(window)).sum();
-        // By other means: half up, as the exact fraction says.
+        // An independent computation: the exact fraction, rounded half up.
         let exact = u128::from(life.over.since(life.started).as_millis()) * u128::from(life.tier.0);
         let (whole, rest) = (exact / 2_592, exact % 2_592);
         prop_assert_eq!(u128::from(parts.as_micros()), whole + u128::from(rest >= 1_296));

@@ -1,4 +1,4 @@
-//! Terms: their versions, their end, and entitlements that are suspended or revoked.
+//! Terms: versions, the end of an entitlement, and suspended or revoked entitlements.
 
 use seatkeeper_core::{Denial, EndReason, Outcome, PoolKind, Seats, Span, Standing, rule};
 

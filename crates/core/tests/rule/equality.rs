@@ -1,4 +1,4 @@
-//! The rule gives the naive reference's answer to everything, in every state that a run can reach.
+//! The rule agrees with the naive reference on every step and in every state reached by random runs.
 
 use proptest::prelude::*;
 use seatkeeper_core::rule::Renewal;
@@ -83,7 +83,8 @@ fn told(ended: &[Ending]) -> Vec<End> {
     ended.iter().map(|ending| (ending.session.id, ending.reason)).collect()
 }
 
-/// The order among those that end together for no choice of the rule's is nobody's business.
+/// Sorts ends by id where the rule leaves the order open: sessions ended together without a choice by the
+/// rule.
 fn in_order(mut ended: Vec<End>) -> Vec<End> {
     let chosen = |&(_, reason): &End| {
         matches!(reason, EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded)

@@ -1,4 +1,4 @@
-//! Clauses 4 and 5: a free seat, and what happens when there is none.
+//! Clauses 4 and 5: a free seat, and the behaviour of a full pool.
 
 use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{EndReason, Outcome, Pool, RegistryTime, Seats, Span, Terms, rule};
@@ -12,7 +12,7 @@ fn second() -> Span {
     Span::from_secs(1)
 }
 
-/// Admits these, a second apart.
+/// Admits the holders a second apart.
 fn admit_in_turn(scene: &mut Scene, holders: &[&str]) {
     for holder in holders {
         scene.claim(holder).admitted();

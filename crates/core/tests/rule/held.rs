@@ -1,4 +1,4 @@
-//! Clause 3: the holder is in already. It is never told that the pool is full.
+//! Clause 3: the holder already has a live session, and is never told that the pool is full.
 
 use seatkeeper_core::{EndReason, Outcome, Span, Tier};
 

@@ -1,5 +1,5 @@
-//! The admission rule, clause by clause, then as properties over random runs, and held equal to a
-//! naive transcription of it.
+//! Tests of the admission rule: clause by clause, as properties over random runs, and against a naive
+//! reference implementation.
 #![expect(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod entitlement;

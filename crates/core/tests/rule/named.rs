@@ -1,4 +1,4 @@
-//! Clause 2: the holder's own session, named, is refreshed.
+//! Clause 2: a claim that names the holder's own session refreshes the session.
 
 use seatkeeper_core::{EndReason, Outcome, Span};
 

@@ -1,4 +1,4 @@
-//! Clause 1: what is over is forgotten, once, and nothing brings it back.
+//! Clause 1: a session past its expiry ends once, and nothing revives the session.
 
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{EndReason, Outcome, Span};

@@ -1,4 +1,4 @@
-//! What holds after every step of every run.
+//! Properties that hold after every step of every run.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,8 @@ use seatkeeper_core::{Denial, EndReason, Outcome, Session};
 
 use crate::runs::{Done, Step, by_id, runs};
 
-/// So many cases; what fails is printed in its smallest form, and belongs into a case of its own.
+/// A configuration with `cases` cases. A failure prints its smallest form, which then becomes a test case of
+/// its own.
 pub(crate) fn config(cases: u32) -> Config {
     Config { cases, failure_persistence: None, max_shrink_iters: 4_096, ..Config::default() }
 }

@@ -1,12 +1,12 @@
-//! The admission rule again, as its specification reads: a list of sessions, walked from end to end.
-//! It shares with the engine the words for what goes in and what comes out, and none of its code.
+//! A second implementation of the admission rule, as simple as possible: a list of sessions, scanned from end
+//! to end. It shares the input and output types with the crate, but no code.
 
 use seatkeeper_core::{
     Claim, Denial, EndReason, Holder, Outcome, Policy, RegistryTime, Seats, Session, SessionId, Span,
     Standing, Terms, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
-/// Which session ended, and why.
+/// An ended session and the reason.
 pub(crate) type End = (SessionId, EndReason);
 
 /// A pool as a list.
@@ -16,7 +16,7 @@ pub(crate) struct Naive {
     pub(crate) live: Vec<Session>,
 }
 
-/// What a heartbeat finds.
+/// The result of a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Renewed,
@@ -32,7 +32,7 @@ impl Naive {
         fresh: SessionId,
         now: RegistryTime,
     ) -> (Outcome, Vec<End>) {
-        // "Forget every session that is over", under the terms in force.
+        // Clause 1: sessions past their expiry end, under the terms in force.
         let mut ended = match policy.terms {
             Some(terms) => self.revise(terms, now),
             None => self.forget(now),
@@ -69,7 +69,7 @@ impl Naive {
         let limit = terms.limit.0 as usize;
         let limit_is_known = policy.terms.is_some();
         let evicts = policy.when_full == WhenFull::Evict && limit_is_known && limit > 0;
-        // "The claim names a session that is live in this pool and belongs to this holder".
+        // Clause 2: the claim names a live session of its own holder.
         let own = |it: &Session| match policy.when_named {
             WhenNamed::SameHolder => it.holder == claim.holder,
             WhenNamed::SameDevice => device(&it.holder) == device(&claim.holder),
@@ -78,7 +78,7 @@ impl Naive {
             self.renew(at, terms.ttl, now, claim);
             return Outcome::Refreshed(self.live[at].id);
         }
-        // "The holder already has a live session here".
+        // Clause 3: the holder already has a live session.
         if let Some(at) = self.live.iter().position(|it| it.holder == claim.holder) {
             let held = self.live[at].id;
             let a_new_one_fits = self.live.len() <= limit || evicts;
@@ -98,11 +98,11 @@ impl Naive {
             self.evict_until_below(limit, ended);
             return self.start(claim, terms, fresh, now);
         }
-        // "Fewer live sessions than the limit".
+        // Clause 4: the pool has fewer live sessions than the limit.
         if self.live.len() < limit {
             return self.start(claim, terms, fresh, now);
         }
-        // "Full".
+        // Clause 5: the pool is full.
         let named = self.live.iter().position(|it| Some(it.id) == claim.replace);
         let replaces = named.is_some() && limit_is_known && limit > 0 && self.live.len() == limit;
         if !evicts && !replaces {
@@ -153,7 +153,7 @@ impl Naive {
         over.into_iter().map(|id| (id, EndReason::Expired)).collect()
     }
 
-    /// "expiry = min(last heartbeat + TTL, the entitlement's end)"
+    /// Returns min(last heartbeat + TTL, end of the entitlement).
     pub(crate) fn expiry(&self, session: &Session) -> RegistryTime {
         let silent = session.last_heartbeat + session.ttl;
         match self.terms.and_then(|terms| terms.ends_at) {
@@ -162,7 +162,7 @@ impl Naive {
         }
     }
 
-    /// The least in the order (last heartbeat, start, id).
+    /// Returns the least session in the order (last heartbeat, start, id).
     pub(crate) fn stalest(&self) -> Option<usize> {
         (0..self.live.len()).min_by_key(|&at| order(&self.live[at]))
     }
@@ -200,7 +200,7 @@ impl Naive {
         Outcome::Admitted(id)
     }
 
-    /// Until as many are over as it takes to be below the limit.
+    /// Returns the time until enough sessions have expired to bring the pool below the limit.
     pub(crate) fn free_in(&self, limit: usize, now: RegistryTime) -> Option<Span> {
         let mut expiries: Vec<_> = self.live.iter().map(|it| self.expiry(it)).collect();
         expiries.sort();
@@ -209,7 +209,7 @@ impl Naive {
     }
 }
 
-/// What a fingerprint says of the device alone.
+/// Returns the device part of a fingerprint.
 fn device(holder: &Holder) -> String {
     let name = holder.to_string();
     name.split_once('-').map_or(name.clone(), |(device, _)| device.to_owned())

@@ -1,5 +1,5 @@
-//! Random runs of everything that can happen to a pool, on small numbers so that ties are common, and
-//! now and then with more sessions than a pool can do without an index.
+//! Random runs of every step of a pool. Small numbers make ties common, and some runs have enough sessions
+//! for a pool to need an index.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -13,7 +13,7 @@ use seatkeeper_core::{
 
 use crate::scene::a_session_id;
 
-/// One thing that happens.
+/// A single step of a run.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Claim(Ask),
@@ -24,7 +24,7 @@ pub(crate) enum Op {
     Pass(Span),
 }
 
-/// A claim whose sessions are still to be chosen among those that the run has seen.
+/// A claim with its sessions still to be picked from the sessions seen by the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     holder: u8,
@@ -35,7 +35,7 @@ pub(crate) struct Ask {
     terms: Option<Terms>,
 }
 
-/// A policy, and what happens under it.
+/// A policy and the steps under the policy.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) when_named: WhenNamed,
@@ -44,7 +44,7 @@ pub(crate) struct Run {
     pub(crate) ops: Vec<Op>,
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Debug)]
 pub(crate) enum Done {
     Claim { claim: Claim, policy: Policy, fresh: SessionId, decision: Decision },
@@ -55,7 +55,7 @@ pub(crate) enum Done {
     Nothing,
 }
 
-/// A step, the pool before and after it, and when it was.
+/// A step: the pool before and after, the time, and the result.
 pub(crate) struct Step {
     pub(crate) before: Pool,
     pub(crate) after: Pool,
@@ -64,7 +64,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Every session that ended in it.
+    /// Returns the sessions ended by the step.
     pub(crate) fn ended(&self) -> Vec<&Ending> {
         match &self.done {
             Done::Claim { decision, .. } => decision.ended.iter().collect(),
@@ -77,7 +77,7 @@ impl Step {
 }
 
 impl Run {
-    /// Plays it on a new pool and shows every step to `look`.
+    /// Plays the run on a new pool and shows every step to `look`.
     pub(crate) fn play(
         &self,
         mut look: impl FnMut(&Step) -> Result<(), TestCaseError>,
@@ -141,20 +141,20 @@ impl Ask {
     }
 }
 
-/// The sessions of a pool in the order of their ids.
+/// Returns the sessions in the order of their ids.
 pub(crate) fn by_id<'a>(sessions: impl Iterator<Item = &'a Session>) -> Vec<&'a Session> {
     let mut sessions: Vec<_> = sessions.collect();
     sessions.sort_by_key(|session| session.id);
     sessions
 }
 
-/// Distinct ids in an order that has nothing to do with that of their making.
+/// Generates distinct ids in an order unrelated to the order of creation.
 fn an_id(count: usize) -> SessionId {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     a_session_id((count as u64).wrapping_mul(ODD) >> 2)
 }
 
-/// Runs under every mix of policies.
+/// Generates runs under every mix of policies.
 pub(crate) fn runs() -> impl Strategy<Value = Run> {
     let when_full = prop_oneof![Just(WhenFull::Deny), Just(WhenFull::Evict)];
     let when_held = prop_oneof![Just(WhenHeld::Resume), Just(WhenHeld::Supersede), Just(WhenHeld::Upgrade)];
@@ -191,7 +191,7 @@ fn terms() -> impl Strategy<Value = Terms> {
         Terms {
             version,
             limit: Seats(limit),
-            // In steps, so that queues of one TTL hold more than one session.
+            // Rounded, so that queues of a TTL hold more than one session.
             ttl: Span::from_millis(ttl / 8 * 8),
             ends_at: ends_at.map(RegistryTime::from_millis),
             standing,

@@ -1,4 +1,4 @@
-//! Builders that let a case read as sentences and name only what matters.
+//! Builders that let a test case read as sentences and state only the facts under test.
 
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{
@@ -6,13 +6,13 @@ use seatkeeper_core::{
     SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 
-/// The TTL of every scene unless it says otherwise.
+/// The TTL of a scene by default.
 pub(crate) const TTL: Span = Span::from_secs(60);
 
-/// The TTL of a pool about which nothing was ever known.
+/// The TTL of a pool without known terms.
 pub(crate) const TTL_DEFAULT: Span = Span::from_secs(7);
 
-/// A pool, the policy that its claims come with, and a clock.
+/// A pool, the policy of its claims, and a clock.
 pub(crate) struct Scene {
     pub(crate) pool: Pool,
     pub(crate) policy: Policy,
@@ -20,33 +20,33 @@ pub(crate) struct Scene {
     minted: u64,
 }
 
-/// Machines that share a license: the newcomer is denied, the holder resumes.
+/// Machines that share a license: a newcomer is denied, a holder resumes.
 pub(crate) fn license(limit: u32) -> Scene {
     Scene::new(limit, WhenFull::Deny, WhenHeld::Resume)
 }
 
-/// A subscriber's devices: the stalest is evicted, the holder supersedes itself.
+/// Devices of a subscriber: the stalest session is evicted, a holder supersedes its own session.
 pub(crate) fn devices(limit: u32) -> Scene {
     Scene::new(limit, WhenFull::Evict, WhenHeld::Supersede)
 }
 
-/// A subscriber's devices on a plan that denies.
+/// Devices of a subscriber on a plan that denies newcomers.
 pub(crate) fn devices_that_deny(limit: u32) -> Scene {
     Scene::new(limit, WhenFull::Deny, WhenHeld::Supersede)
 }
 
-/// One (user, capacity): a higher tier replaces a lower one.
+/// A (user, capacity) pool: a higher tier replaces a lower tier.
 pub(crate) fn capacity() -> Scene {
     Scene::new(1, WhenFull::Deny, WhenHeld::Upgrade)
 }
 
-/// Every policy there is, with `limit` seats each.
+/// A scene for every policy, with `limit` seats.
 pub(crate) fn every_kind(limit: u32) -> [Scene; 4] {
     let tiered = Scene::new(limit, WhenFull::Deny, WhenHeld::Upgrade);
     [license(limit), devices(limit), devices_that_deny(limit), tiered]
 }
 
-/// The kinds that deny a newcomer when they are full.
+/// A scene for every policy that denies a newcomer to a full pool.
 pub(crate) fn every_denying_kind(limit: u32) -> [Scene; 3] {
     let [license, _, devices, capacity] = every_kind(limit);
     [license, devices, capacity]
@@ -73,31 +73,31 @@ impl Scene {
         }
     }
 
-    /// The same with a pool about which nothing was ever known, as far as the claims go.
+    /// Replaces the pool by a pool without terms, and lets claims come without terms.
     pub(crate) fn of_which_nothing_is_known(mut self) -> Self {
         self.pool = Pool::new(None);
         self.policy.terms = None;
         self
     }
 
-    /// From now on claims come without terms: the entitlement cannot be learnt.
+    /// Lets claims come without terms from the next claim on: the entitlement is unavailable.
     pub(crate) fn entitlement_is_out_of_reach(&mut self) {
         self.policy.terms = None;
     }
 
-    /// The next claim brings these changes of the entitlement along, as a new version.
+    /// Lets the next claim carry a new version of the terms, changed by `change`.
     pub(crate) fn next_claim_brings(&mut self, change: impl FnOnce(&mut Terms)) {
         self.policy.terms = Some(self.changed(change));
     }
 
-    /// The pool learns these changes of the entitlement at once.
+    /// Applies a new version of the terms to the pool at once.
     pub(crate) fn revise(&mut self, change: impl FnOnce(&mut Terms)) -> Vec<(String, EndReason)> {
         let terms = self.changed(change);
         self.policy.terms = Some(terms);
         told(&rule::revise(&mut self.pool, terms, self.now))
     }
 
-    /// The newest terms that anybody has seen, changed and one version on.
+    /// Returns the newest known terms, changed by `change` and raised by a version.
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Terms)) -> Terms {
         let known = self.policy.terms.or(self.pool.terms());
         let mut terms = known.expect("a scene that knows its terms");
@@ -106,7 +106,7 @@ impl Scene {
         terms
     }
 
-    /// Lets the limit be `limit` from the next claim on.
+    /// Sets the limit from the next claim on.
     pub(crate) fn lower_the_limit_to(&mut self, limit: u32) {
         self.next_claim_brings(|terms| terms.limit = Seats(limit));
     }
@@ -115,7 +115,7 @@ impl Scene {
         self.now = self.now + span;
     }
 
-    /// A claim that says nothing but who asks.
+    /// Makes a claim with a holder and no further details.
     #[track_caller]
     pub(crate) fn claim(&mut self, holder: &str) -> Asked {
         self.ask(by(holder))
@@ -132,30 +132,30 @@ impl Scene {
         rule::renew(&mut self.pool, id, self.now)
     }
 
-    /// Who is in, over or not, in the order of their names.
+    /// Returns the names of the holders in the pool, sorted, including holders past their expiry.
     pub(crate) fn holders(&self) -> Vec<&str> {
         let mut holders: Vec<_> = self.pool.iter().map(|session| session.holder.as_str()).collect();
         holders.sort_unstable();
         holders
     }
 
-    /// Each id is less than the one before, so that an order by id cannot pass for one by start.
+    /// Returns a new id, less than the previous id, so that an order by id cannot pass for an order by start.
     pub(crate) fn fresh_id(&mut self) -> SessionId {
         self.minted += 1;
         a_session_id(1_000_000 - self.minted)
     }
 }
 
-/// The session id with this number; ids are ordered as their numbers are.
+/// Returns the session id `number`. Ids are ordered by number.
 pub(crate) fn a_session_id(number: u64) -> SessionId {
     let bucket = Bucket::new(0).expect("the first bucket");
     SessionId::mint(RegistryTime::default(), bucket, Region::default(), number)
 }
 
-/// A claim in the making.
+/// A claim under construction.
 pub(crate) struct By(Claim);
 
-/// A claim by this holder, and by a user of the same name.
+/// Begins a claim by `holder`, and by a user of equal name.
 pub(crate) fn by(holder: &str) -> By {
     By(Claim { holder: holder.into(), user: holder.into(), tier: Tier(1), session: None, replace: None })
 }
@@ -171,20 +171,20 @@ impl By {
         self
     }
 
-    /// It names a session that it believes to hold.
+    /// Names a session that the client believes to hold.
     pub(crate) fn naming(mut self, id: SessionId) -> Self {
         self.0.session = Some(id);
         self
     }
 
-    /// It names a session that may end for it.
+    /// Names a session to end if the pool is full.
     pub(crate) fn replacing(mut self, id: SessionId) -> Self {
         self.0.replace = Some(id);
         self
     }
 }
 
-/// A decision, and the ends that the case expects with it: none unless it says so.
+/// A decision, with the ends expected by the test case: none by default.
 pub(crate) struct Asked {
     pub(crate) decision: Decision,
     ends: Vec<(String, EndReason)>,
@@ -192,7 +192,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// These end, in this order, before the answer.
+    /// Expects the ends, in order, before the answer.
     pub(crate) fn ending<const N: usize>(mut self, ends: [(&str, EndReason); N]) -> Self {
         self.ends = ends.map(|(holder, reason)| (holder.to_owned(), reason)).to_vec();
         self
@@ -210,7 +210,7 @@ impl Asked {
         assert_eq!((self.decision.outcome, told(&self.decision.ended)), (outcome, self.ends));
     }
 
-    /// Denied for want of a seat; returns in how long one can come free.
+    /// Asserts a denial for lack of a seat, and returns the time until a seat can come free.
     #[track_caller]
     pub(crate) fn full(self) -> Option<Span> {
         let Outcome::Denied(Denial::Full { free_in }) = self.decision.outcome else {
@@ -221,7 +221,7 @@ impl Asked {
     }
 }
 
-/// Who ended, and why.
+/// Returns the holder and reason of every end.
 pub(crate) fn told(ended: &[Ending]) -> Vec<(String, EndReason)> {
     ended.iter().map(|ending| (ending.session.holder.as_str().to_owned(), ending.reason)).collect()
 }

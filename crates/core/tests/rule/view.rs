@@ -1,4 +1,4 @@
-//! A view of a pool is as good as the pool, as long as it shows what the decision has to see.
+//! A partial view decides like the whole pool if it contains the sessions required by its `Sight`.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ proptest! {
     }
 }
 
-/// What a registry would load for such a sight, and `more` sessions of each TTL than it asks for.
+/// Builds the view that a registry would load for `sight`, with `more` extra sessions of each TTL.
 fn view_of(
     step: &Step,
     sight: Sight,
@@ -87,7 +87,7 @@ fn view_of(
     Pool::in_view(pool.terms(), seen.into_iter().cloned(), others)
 }
 
-/// What the view shows after the step is what the pool holds, and it counts the rest.
+/// Asserts that the view after the step agrees with the pool, and counts the sessions outside the view.
 fn stands_for(view: &Pool, step: &Step) -> Result<(), TestCaseError> {
     let after = &step.after;
     prop_assert_eq!((view.terms(), view.live()), (after.terms(), after.live()));
@@ -101,7 +101,7 @@ fn stands_for(view: &Pool, step: &Step) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What time and the entitlement ended, in the order of ids, and what the rule chose after it.
+/// Puts the ends chosen by the rule first, in their order, then the ends by expiry or entitlement, by id.
 fn in_order(mut ended: Vec<rule::Ending>) -> Vec<rule::Ending> {
     ended.sort_by_key(|ending| match ending.reason {
         EndReason::Expired | EndReason::EntitlementEnded => Some(ending.session.id),
