@@ -1,4 +1,5 @@
-//! The edge: connections, which come from anybody. Each has bounds in time, and all of them in number.
+//! The edge: accepts connections from anybody, in the clear or over TLS. The number of connections is
+//! bounded, and every wait for a client has a timeout.
 
 mod bodies;
 mod farewell;
@@ -35,13 +36,13 @@ use patience::{Patience, Patient, Silence};
 pub use tls::CertificateError;
 pub(crate) use tls::{Certificate, Files};
 
-/// The pause after a connection could not be accepted, for want of file descriptors say.
+/// Pause after a failed accept, for example for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections that may wait to be accepted, if the system allows as many: a crowd that comes at once is not lost.
+/// Length of the accept queue, up to the system's own limit. The queue absorbs bursts of new connections.
 const BACKLOG: u32 = 4_096;
 
-/// Listens at an address.
+/// Opens a listening socket at `address`.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
@@ -49,28 +50,28 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// What serves connections.
+/// Accepts and serves HTTP connections.
 #[derive(Clone)]
 pub(crate) struct Edge {
     router: Router,
     http: http1::Builder,
-    /// None: connections are in the clear.
+    /// `None` for connections in the clear.
     tls: Option<TlsAcceptor>,
     patience: Patience,
-    /// For a body that no handler reads.
+    /// Timeout of reading a body that the handler ignored.
     body_timeout: Duration,
     connections_max: usize,
-    /// Connections that have nothing under way end, and the others once they have.
+    /// Cancelled to shut down: idle connections close at once, busy connections after the current response.
     stopping: CancellationToken,
-    /// All connections end.
+    /// Cancelled at the end of the shutdown timeout: every remaining connection closes.
     cut_off: CancellationToken,
 }
 
 impl Edge {
-    /// Serves what the router routes. No connection is accepted any more once `stopping` is cancelled.
+    /// Creates an edge for `router`. Accepting stops when `stopping` is cancelled.
     pub(crate) fn new(router: Router, settings: &ServerSettings, stopping: CancellationToken) -> Self {
         let mut http = http1::Builder::new();
-        // All waiting is timed where bytes are read and written.
+        // hyper's own timeout is off, because `Patient` times every read and write.
         http.header_read_timeout(None).max_header_size(settings.header_bytes_max);
         Self {
             router,
@@ -88,35 +89,39 @@ impl Edge {
         }
     }
 
-    /// Serves another router in the same way.
+    /// Returns an edge with the same settings for a different router.
     pub(crate) fn with_router(&self, router: Router) -> Self {
         Self { router, ..self.clone() }
     }
 
-    /// The same over TLS by these files, and what must go on beside it so that newer ones are used.
+    /// Returns the edge with TLS by `files`, and the worker that reloads replaced files.
     pub(crate) fn secured(self, files: Files) -> Result<(Self, Reload<Certificate>), CertificateError> {
         let (tls, reload) = tls::by(files)?;
         Ok((Self { tls: Some(tls), ..self }, reload))
     }
 
-    /// Serves until it is to stop; then answers what has begun, for at most `drain_timeout`.
+    /// Serves connections until `stopping` is cancelled. Requests in progress may take up to `drain_timeout`
+    /// to finish.
     pub(crate) async fn serve(self, listener: TcpListener, drain_timeout: Duration) {
         let connections = TaskTracker::new();
         tokio::select! {
             () = self.stopping.cancelled() => {}
             () = self.accept(&listener, &connections) => {}
         }
-        // Whoever comes now is refused, and goes elsewhere.
+        // New connections are refused, so that their clients try a different server.
         drop(listener);
         connections.close();
         if tokio::time::timeout(drain_timeout, connections.wait()).await.is_err() {
-            tracing::warn!("requests were still under way when the time for shutdown was over");
+            tracing::warn!(
+                "shutdown timeout reached: closing connections with requests in progress; raise \
+                 server.shutdown_timeout_seconds to let them finish"
+            );
             self.cut_off.cancel();
             connections.wait().await;
         }
     }
 
-    /// Accepts for ever, but no more connections than there may be: others wait to be accepted.
+    /// Accepts connections for ever. At the limit, new connections wait in the accept queue (backpressure).
     async fn accept(&self, listener: &TcpListener, connections: &TaskTracker) {
         let room = Arc::new(Semaphore::new(self.connections_max));
         // The semaphore is never closed.
@@ -131,7 +136,10 @@ impl Edge {
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "no connection can be accepted");
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "accepting a connection failed; retrying after a pause; check the limit of open files"
+                    );
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -140,24 +148,27 @@ impl Edge {
 
     async fn connection(self, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(error = &error as &dyn std::error::Error, "a connection keeps Nagle's delay");
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "TCP_NODELAY could not be set; responses may be delayed"
+            );
         }
         let Some(tls) = self.tls.clone() else { return self.speak(stream, peer).await };
         let handshake = tokio::time::timeout(self.patience.head, tls.accept(stream));
         let secured = tokio::select! {
             done = handshake => done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
-            // Nothing has been asked yet.
+            // No request has arrived, so the connection may close at once.
             () = self.stopping.cancelled() => return,
         };
         match secured {
             Ok(stream) => self.speak(stream, peer).await,
             Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, %peer, "no TLS came about");
+                tracing::debug!(error = &error as &dyn std::error::Error, %peer, "TLS handshake failed; connection closed");
             }
         }
     }
 
-    /// Answers requests on a stream until either side has had enough.
+    /// Serves requests on a stream until the client, a timeout or the shutdown ends the connection.
     async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
         let Self { router, http, patience, body_timeout, stopping, cut_off, .. } = self;
         let silence = Silence::new(patience);
@@ -176,19 +187,21 @@ impl Edge {
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(error = &error as &dyn std::error::Error, %peer, "a connection broke off");
+            tracing::debug!(error = &error as &dyn std::error::Error, %peer, "connection ended with an error");
         }
     }
 }
 
-/// Whether an error of accepting is about the one connection that was to be accepted.
+/// Returns `true` if an accept error concerns only the connection to be accepted, so that accepting goes on
+/// without a pause.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Answers a request. The body is read to its end first, also where no handler needs it: hyper closes a connection without
-/// a word if the rest of a body comes after the answer. Where the rest is not read, the answer says `Connection: close`.
+/// Answers a request after reading the body to its end, even if the handler ignores the body: hyper closes a
+/// connection silently if body bytes arrive after the response. If the rest stays unread, the response says
+/// `Connection: close`.
 async fn answer(
     mut router: Router,
     request: Request<Incoming>,

@@ -25,7 +25,7 @@ pub enum KeyError {
     /// The file cannot be read or written.
     #[error("the token key {path}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Error of the file system.
         #[source]
@@ -34,7 +34,7 @@ pub enum KeyError {
     /// The file is not a list of 1 to 4 PEM keys for the algorithm in the settings.
     #[error("{path} does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM")]
     NotAKey {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Algorithm in the settings.
         algorithm: Algorithm,
@@ -42,7 +42,7 @@ pub enum KeyError {
     /// The file is not a list of 1 to 4 secrets on separate lines, or a secret is too short.
     #[error("{path} does not hold 1 to {KEYS_MAX} secrets of at least {SECRET_BYTES_MIN} bytes, one a line")]
     NotSecrets {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// An issuer publishes the keys, and only the issuer can sign tokens.

@@ -1,5 +1,5 @@
-//! Bodies of requests and answers, as the connection needs them: to know when work on a request is over, and to read what a
-//! handler left unread.
+//! Wrappers of request and response bodies. The connection learns from a request's body whether the handler
+//! left a rest to read, and from a response's body when the work on the request is over.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,32 +16,32 @@ use tokio::time::timeout;
 use super::patience::AtWork;
 use crate::http::BODY_BYTES_MAX;
 
-/// A request's body. If it is dropped before its end, the rest of it becomes a [`Remainder`].
+/// A request's body. A body dropped before its end hands the rest over as a [`Remainder`].
 struct RequestBody {
-    /// `None` once the end has been read, or the rest was handed over.
+    /// `None` after the end has been read, or the rest handed over.
     incoming: Option<Incoming>,
-    /// Says that a handler has begun to read.
+    /// `true` once a handler has begun to read.
     is_begun: bool,
     rest: Option<oneshot::Sender<Remainder>>,
 }
 
-/// A part of a request's body that no handler has read.
+/// The rest of a request's body, left unread by the handler.
 struct Remainder {
     incoming: Incoming,
-    /// Says that a handler began to read, and gave up.
+    /// `true` if the handler began to read and gave up.
     is_begun: bool,
 }
 
-/// The connection's end of a request's body: learns whether the handler has left a rest.
+/// The connection's handle on a request's body, which receives the unread rest.
 pub(super) struct BodyWatch {
-    /// `None` if the request has no body.
+    /// `None` for a request without a body.
     rest: Option<oneshot::Receiver<Remainder>>,
-    /// Says that the client sends the body only if it is asked for it (`Expect: 100-continue`).
+    /// `true` if the client sends the body only on demand (`Expect: 100-continue`).
     on_demand: bool,
 }
 
 impl BodyWatch {
-    /// Prepares the body of a request for a handler.
+    /// Wraps the body of a request for the handler.
     pub(super) fn new(request: Request<Incoming>) -> (Request<Body>, Self) {
         let (head, incoming) = request.into_parts();
         if incoming.is_end_stream() {
@@ -53,8 +53,9 @@ impl BodyWatch {
         (Request::from_parts(head, Body::new(body)), Self { rest: Some(receiver), on_demand })
     }
 
-    /// Reads what the handler left of the body. Returns `false` if the connection cannot be used for another request:
-    /// the rest is too long, does not come within `patience`, or was not asked for.
+    /// Reads the rest of the body after the handler. Returns `false` if the connection cannot carry another
+    /// request: the rest is too long, does not arrive within `patience`, was abandoned by the handler midway,
+    /// or was never demanded.
     pub(super) async fn drain(self, patience: Duration) -> bool {
         let Some(mut receiver) = self.rest else { return true };
         let Ok(rest) = receiver.try_recv() else { return true };
@@ -66,7 +67,7 @@ impl BodyWatch {
 }
 
 impl Remainder {
-    /// Reads to the end. Returns `false` if there is none within the longest body.
+    /// Reads to the end of the body. Returns `false` if the rest exceeds `BODY_BYTES_MAX`, or a read fails.
     async fn drain(mut self) -> bool {
         if self.incoming.size_hint().lower() > BODY_BYTES_MAX as u64 {
             return false;
@@ -110,13 +111,13 @@ impl HttpBody for RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         if let (Some(incoming), Some(rest)) = (self.incoming.take(), self.rest.take()) {
-            // A connection that has ended already waits for nothing.
+            // The receiver is gone if the connection has already ended.
             let _ = rest.send(Remainder { incoming, is_begun: self.is_begun });
         }
     }
 }
 
-/// An answer's body. Work on the request is over when it is written.
+/// A response's body. The drop, after the last byte is written, ends the work on the request.
 pub(super) struct ResponseBody {
     pub(super) body: Body,
     pub(super) _at_work: AtWork,

@@ -1,6 +1,9 @@
-//! The end of a connection whose client has been answered and still sends. Closed at once, it would be reset, which may
-//! destroy the answer on its way; and who means harm would connect anew at once. So it stays for a while, and what comes is taken
-//! in sips: enough for a client that reads its answer when it has sent all, and next to nothing for one that never ends.
+//! Lingering close of a connection whose client still sends after the response.
+//!
+//! An immediate close would reset the connection, and a reset may destroy the response in flight; an attacker
+//! would also reconnect at once. The connection therefore stays open for up to 2 s and discards input at a
+//! limited rate: fast enough for a client that reads the response after sending everything, and of little use
+//! to a client that never stops sending.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -10,17 +13,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long it stays at most.
+/// Longest time that a closing connection lingers.
 const LASTS_MAX: Duration = Duration::from_secs(2);
 
-/// How long it stays when nothing comes any more.
+/// Time without input after which a closing connection stops lingering.
 const QUIET_MAX: Duration = Duration::from_millis(500);
 
-/// What is taken at a time, in bytes, and the time until the next: 1.3 MB a second.
+/// Bytes discarded per read, and the pause between reads: 1.3 MB a second.
 const SIP: usize = 32 * 1024;
 const BETWEEN_SIPS: Duration = Duration::from_millis(25);
 
-/// One that has begun.
+/// A lingering close in progress.
 #[derive(Debug)]
 pub(super) struct Farewell {
     until: Instant,
@@ -34,7 +37,7 @@ impl Farewell {
         Self { until: now + LASTS_MAX, heard: now, pause: Box::pin(sleep_until(now)) }
     }
 
-    /// Ready when the connection may be closed.
+    /// Discards input until the connection may close.
     pub(super) fn poll<S: AsyncRead + Unpin>(&mut self, cx: &mut Context<'_>, stream: &mut S) -> Poll<()> {
         loop {
             ready!(self.pause.as_mut().poll(cx));
@@ -43,7 +46,7 @@ impl Farewell {
             let now = Instant::now();
             match Pin::new(&mut *stream).poll_read(cx, &mut sip) {
                 Poll::Ready(Ok(())) if !sip.filled().is_empty() => self.heard = now,
-                // The client has closed.
+                // The client has closed the connection, or the read failed.
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => {}
             }

@@ -1,4 +1,5 @@
-//! A connection that is not waited for without end: neither for what it says, nor for it to take what it is told.
+//! Timeouts of a connection. No wait for a client is unbounded: neither for the bytes of a request, nor for
+//! the client to take a response.
 
 use std::io;
 use std::pin::Pin;
@@ -12,18 +13,18 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::farewell::Farewell;
 
-/// How long is waited.
+/// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// For the whole head of a request, from its first byte on; and for that byte on a new connection.
+    /// For the whole head of a request, from its first byte or from the start of a new connection.
     pub(super) head: Duration,
-    /// For another request.
+    /// For the next request on an idle connection.
     pub(super) idle: Duration,
-    /// For the client to take some more of an answer.
+    /// For the client to take more bytes of a response.
     pub(super) write: Duration,
 }
 
-/// Until when a connection may be silent. What reads from it and what works on its requests share this.
+/// The deadline for a client's next bytes. The stream and the requests in progress share the deadline.
 #[derive(Clone, Debug)]
 pub(super) struct Silence(Arc<Inner>);
 
@@ -31,16 +32,17 @@ pub(super) struct Silence(Arc<Inner>);
 struct Inner {
     patience: Patience,
     since: Instant,
-    /// In milliseconds from then; [`FOR_EVER`] while a request is worked on. The lowest bit tells whether no request has begun.
+    /// Milliseconds from `since` to the deadline; [`FOR_EVER`] while a request is in progress. The lowest
+    /// bit, [`IDLE`], is set between requests.
     until: AtomicU64,
-    /// The last request's body was not read to its end, so that the client may still send.
+    /// Set if the last request's body was not read to its end, so that the client may still send.
     unread: AtomicBool,
 }
 
 const FOR_EVER: u64 = u64::MAX;
 const IDLE: u64 = 1;
 
-/// A request that is worked on, until its answer is written. Then the connection is idle.
+/// A guard for a request in progress, held until the response is written. The drop starts the idle timeout.
 #[derive(Debug)]
 pub(super) struct AtWork(Silence);
 
@@ -57,18 +59,20 @@ impl Silence {
         this
     }
 
-    /// Nobody has to say anything while a request is worked on.
+    /// Suspends the deadline while a request is in progress.
     pub(super) fn work(&self) -> AtWork {
         self.0.until.store(FOR_EVER, Ordering::Relaxed);
         AtWork(self.clone())
     }
 
-    /// Notes that the last request's body was not read to its end: the connection closes while the client may still send.
+    /// Notes that the last request's body was not read to its end: the connection closes while the client may
+    /// still send.
     pub(super) fn leave_unread(&self) {
         self.0.unread.store(true, Ordering::Relaxed);
     }
 
-    /// Some of a request has come.
+    /// Notes received bytes. The first bytes of a request on an idle connection start the timeout of the
+    /// head.
     fn heard(&self) {
         let until = self.0.until.load(Ordering::Relaxed);
         if until != FOR_EVER && until & IDLE == IDLE {
@@ -93,13 +97,13 @@ impl Drop for AtWork {
     }
 }
 
-/// A stream on which nothing is waited for too long.
+/// A stream whose reads and writes time out.
 #[derive(Debug)]
 pub(super) struct Patient<S> {
     stream: S,
     silence: Silence,
     reading: Alarm,
-    /// Since when nothing of what is written is taken.
+    /// Time since which writes have made no progress, `None` while writes advance.
     stalled_since: Option<Instant>,
     writing: Alarm,
     farewell: Option<Farewell>,
@@ -117,7 +121,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// What a write comes to: an error if none has got on for too long.
+    /// Returns the result of a write, or an error after writes have made no progress for the write timeout.
     fn unless_stalled<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -145,7 +149,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         match self.silence.until() {
             Some(until) => self.reading.poll(cx, until).map(Err),
             None => {
-                // Nobody reads again when the work is over. So it is looked then, at the latest.
+                // The end of the request wakes no reader, so a wake-up after the idle timeout checks the new
+                // deadline.
                 let again = Instant::now() + self.silence.0.patience.idle;
                 self.reading.look_again(cx, again);
                 Poll::Pending
@@ -188,22 +193,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 }
 
-/// Rings at a time that is moved all the while. Moving it costs nothing: it looks when it rings.
+/// A timer whose deadline moves often. A later deadline costs nothing, because the timer compares with the
+/// deadline when it fires.
 #[derive(Debug)]
 struct Alarm(Option<Pin<Box<Sleep>>>);
 
 impl Alarm {
-    /// Wakes the task by then, or before.
+    /// Wakes the task at `then` or earlier.
     fn look_again(&mut self, cx: &mut Context<'_>, then: Instant) {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(then)));
         if sleep.as_mut().poll(cx).is_ready() {
             sleep.as_mut().reset(then);
-            // It has just been set, so it is not over.
+            // A timer just reset is still pending; the poll registers the waker.
             let _ = sleep.as_mut().poll(cx);
         }
     }
 
-    /// Ready once it is `until`.
+    /// Returns `Ready` with a `TimedOut` error at `until`.
     fn poll(&mut self, cx: &mut Context<'_>, until: Instant) -> Poll<io::Error> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(until)));
         if sleep.deadline() > until {

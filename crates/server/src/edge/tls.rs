@@ -1,4 +1,5 @@
-//! TLS by a certificate and a key in files, which may be replaced while this runs.
+//! TLS with a certificate and a key from files. Replaced files take effect without a restart; while the new
+//! files are invalid, the previous certificate stays in use.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,56 +16,56 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::reload::{InFiles, Reload};
 
-/// The one protocol that is spoken within.
+/// The only protocol offered by ALPN.
 const ALPN_HTTP_1_1: &[u8] = b"http/1.1";
 
-/// Why a certificate cannot be shown.
+/// A failure to load the certificate or its key.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A file is not PEM, or has not in it what it must have.
+    /// A file is not PEM, or lacks the certificate or the key.
     #[error("{} has no certificate or key in PEM", path.display())]
     NotPem {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the PEM parser.
         #[source]
         source: pem::Error,
     },
-    /// They cannot be used, or not with one another.
+    /// The certificate or the key is unusable, or the key belongs to a different certificate.
     #[error("certificate and key do not fit")]
     Unfit(#[from] rustls::Error),
 }
 
-/// The files.
+/// Paths of the certificate and its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     cert: PathBuf,
     key: PathBuf,
 }
 
-/// What was in the files: the certificates, and the key.
+/// Contents of the files: the certificate chain, and the key.
 type Contents = (Vec<u8>, Vec<u8>);
 
-/// The certificate that new connections are shown.
+/// The certificate presented to new connections.
 #[derive(Debug)]
 struct Shown(RwLock<Arc<CertifiedKey>>);
 
-/// The certificate in the files, shown to whoever connects.
+/// The certificate files, with the certificate presented to clients.
 pub(crate) struct Certificate {
     files: Files,
     shown: Arc<Shown>,
 }
 
-/// What makes connections secure by these files, and what sees to it that it goes on with newer ones.
+/// Builds a TLS acceptor for `files`, with the worker that reloads replaced files.
 pub(crate) fn by(files: Files) -> Result<(TlsAcceptor, Reload<Certificate>), CertificateError> {
     let contents = files.read()?;
     let shown = Arc::new(Shown(RwLock::new(Arc::new(files.certified(&contents)?))));
@@ -78,7 +79,7 @@ pub(crate) fn by(files: Files) -> Result<(TlsAcceptor, Reload<Certificate>), Cer
 }
 
 impl Files {
-    /// The certificate's file, and its key's.
+    /// Creates `Files` from the paths of the certificate and the key.
     pub(crate) fn of((cert, key): (&Path, &Path)) -> Self {
         Self { cert: cert.to_owned(), key: key.to_owned() }
     }
@@ -90,7 +91,7 @@ impl Files {
         Ok((read(&self.cert)?, read(&self.key)?))
     }
 
-    /// The certificate with its key, if they belong together.
+    /// Parses the certificate chain and the key, and checks that the key belongs to the certificate.
     fn certified(&self, (cert, key): &Contents) -> Result<CertifiedKey, CertificateError> {
         let not_pem = |path: &PathBuf| {
             let path = path.clone();
