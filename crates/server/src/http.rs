@@ -1,4 +1,4 @@
-//! Extractors and answers that the handlers of every API share.
+//! Extractors, validators and responses shared by the handlers of every API.
 
 mod answers;
 mod body;

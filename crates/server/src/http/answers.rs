@@ -1,4 +1,4 @@
-//! What the answers of several APIs tell a client.
+//! Values shared by the responses of several APIs: heartbeat intervals, waits, and the end of a session.
 
 use seatkeeper_core::{EndReason, Span};
 
@@ -6,25 +6,25 @@ use crate::problem::{self, Problem};
 use crate::times::text_of;
 use seatkeeper_engine::EndedSession;
 
-/// The longest wait that a denial asks for, before it is spread by up to a quarter: a seat may be given
+/// Longest wait that a denial asks for, in seconds, before jitter of up to a quarter. A seat may be given
 /// back long before a TTL is over.
 const WAIT_SECONDS_MAX: u64 = 60;
 
-/// How often a client should heartbeat: after a third of the TTL, in whole seconds, at least 1.
+/// Returns the interval between a client's heartbeats: a third of the TTL in whole seconds, at least 1.
 pub(crate) fn heartbeat_interval_seconds(ttl: Span) -> u64 {
     (ttl.as_secs_floor() / 3).max(1)
 }
 
-/// How long the denied should wait before they ask again, in seconds, if a seat can come free in
-/// `free_in` at the earliest: 1 to 60, and up to a quarter more at random, so that they do not come back in
-/// one instant.
+/// Returns the seconds until a denied client should retry: the time `free_in` until a seat can become free,
+/// clamped to 1 to 60 s, plus random jitter. The jitter of up to a quarter spreads the retries of clients
+/// denied at the same time.
 pub(crate) fn wait_seconds(free_in: Option<Span>) -> u64 {
     let seconds = free_in.map_or(WAIT_SECONDS_MAX, Span::as_secs_ceil).clamp(1, WAIT_SECONDS_MAX);
     seconds + rand::random_range(0..=seconds.div_ceil(4))
 }
 
-/// The answer to a heartbeat of a session that has ended. Older clients compare the text of `expired`, and acquire anew: no
-/// other reason may have it.
+/// Builds the answer to a heartbeat of an ended session. Older clients compare the text of `expired` and
+/// acquire anew, so no other reason may have the text.
 pub(crate) fn session_ended(past: EndedSession) -> Problem {
     let kind = match past.reason {
         EndReason::Expired => &problem::SESSION_EXPIRED,

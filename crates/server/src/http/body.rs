@@ -1,4 +1,4 @@
-//! JSON bodies: parsed, checked, and refused with the field that is wrong.
+//! JSON bodies: parsed, validated, and refused with the name of the wrong field.
 
 mod whole;
 
@@ -12,10 +12,10 @@ use crate::app::App;
 use crate::error::{Error, FieldError};
 pub(crate) use whole::BODY_BYTES_MAX;
 
-/// A JSON body whose every field is as it must be.
+/// A parsed and validated JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// A body that is not read yet, for a handler that has something to see to first.
+/// A body not yet read, for a handler that first checks something else, such as a rate limit.
 pub(crate) struct Unread(Request);
 
 impl<S: Sync> FromRequest<S> for Unread {
@@ -33,7 +33,7 @@ impl<T: DeserializeOwned + Validate<Context = ()>> FromRequest<App> for Body<T> 
 }
 
 impl Unread {
-    /// Reads the body, and checks it as [`Body`] does.
+    /// Reads, parses and validates the body, as [`Body`] does.
     pub(crate) async fn read<T>(self, app: &App) -> Result<T, Error>
     where
         T: DeserializeOwned + Validate<Context = ()>,
@@ -50,7 +50,8 @@ impl Unread {
     }
 }
 
-/// An array would be taken for the fields in their order, which no client may rely on.
+/// Returns the error for a body that is not a JSON object. An array must be refused, because serde would read
+/// it as fields in the order of declaration, and no client may rely on the order.
 fn not_an_object(text: &str) -> Error {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Error::field("body", "must be a JSON object"),
@@ -58,7 +59,7 @@ fn not_an_object(text: &str) -> Error {
     }
 }
 
-/// Tells text that is not JSON from JSON that does not fit, and finds the field of the latter.
+/// Distinguishes invalid JSON from JSON of the wrong form, and names the wrong field of the latter.
 fn refused<T: DeserializeOwned>(error: serde_json::Error, text: &str) -> Error {
     if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
         return Error::NotJson(error);
@@ -73,8 +74,8 @@ fn refused<T: DeserializeOwned>(error: serde_json::Error, text: &str) -> Error {
     }
 }
 
-/// The field that an error is about. What is inside a client's own object is the object's matter; an
-/// error about a missing or repeated field names it in its message alone.
+/// Returns the name of the field behind an error. A path into a client's own object is cut to the object's
+/// field. An error about a missing or duplicate field names the field only in the message.
 pub(super) fn field_of(path: &serde_path_to_error::Path, message: &str) -> String {
     let named = ["missing field `", "duplicate field `"]
         .iter()

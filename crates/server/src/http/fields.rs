@@ -1,17 +1,17 @@
-//! Checks that fields of several APIs share.
+//! Validators of fields, shared by several APIs.
 
 use serde_json::{Map, Value};
 
-/// The longest name: of a machine, an instance, a license key.
+/// Longest name of a machine, an instance or a license key, in characters.
 pub(crate) const NAME_CHARS_MAX: usize = 255;
 
-/// The longest name of a program for itself.
+/// Longest user agent, in characters.
 pub(crate) const USER_AGENT_CHARS_MAX: usize = 500;
 
-/// The longest object of a client's own, as JSON text.
+/// Longest JSON object of a client's own content, in bytes of text.
 const OBJECT_BYTES_MAX: usize = 4 * 1024;
 
-/// A name: 1 to 255 characters, none of them a control character.
+/// Checks a name: 1 to 255 characters, without control characters.
 pub(crate) fn name_field(name: &str, _: &()) -> garde::Result {
     let length = name.chars().count();
     if length == 0 || length > NAME_CHARS_MAX {
@@ -27,12 +27,12 @@ fn no_control_characters(text: &str) -> garde::Result {
     Ok(())
 }
 
-/// A name, if it is there.
+/// Checks a name if present.
 pub(crate) fn optional_name_field(name: &Option<String>, context: &()) -> garde::Result {
     name.as_deref().map_or(Ok(()), |name| name_field(name, context))
 }
 
-/// A program's name for itself, if it is there: up to 500 characters, none of them a control character.
+/// Checks a user agent if present: up to 500 characters, without control characters.
 pub(crate) fn user_agent_field(name: &Option<String>, _: &()) -> garde::Result {
     let Some(name) = name else { return Ok(()) };
     if name.chars().count() > USER_AGENT_CHARS_MAX {
@@ -41,7 +41,7 @@ pub(crate) fn user_agent_field(name: &Option<String>, _: &()) -> garde::Result {
     no_control_characters(name)
 }
 
-/// A JSON object of at most 4 KiB without NUL characters, if it is there.
+/// Checks a JSON object if present: at most 4 KiB, without NUL characters.
 pub(crate) fn object_field(object: &Option<Map<String, Value>>, _: &()) -> garde::Result {
     let Some(object) = object else { return Ok(()) };
     let text = serde_json::to_string(object).map_err(|_| garde::Error::new("must be a JSON object"))?;
@@ -54,7 +54,7 @@ pub(crate) fn object_field(object: &Option<Map<String, Value>>, _: &()) -> garde
     Ok(())
 }
 
-/// Whether a text in it, however deep, holds a NUL: not every database can keep that.
+/// Returns `true` if a string at any depth holds a NUL, which not every database can store.
 fn holds_nul(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

@@ -1,4 +1,5 @@
-//! Problems that many operations can answer, as the API's description names them: each is described once, as a component.
+//! Sets of problems shared by many operations, for the description of the API. Each problem is described a
+//! single time, as a component.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +8,19 @@ use utoipa::openapi::{Ref, RefOr, Response};
 
 use crate::problem::{self, ProblemKind};
 
-/// The responses of a set, by status.
+/// Responses of a set, by status.
 type Described = BTreeMap<String, RefOr<Response>>;
 
-/// The problems of every operation of the API.
+/// Problems of every operation of the API.
 pub(crate) struct Problems;
 
-/// The problems of an operation with parameters, besides.
+/// Additional problems of an operation with parameters.
 pub(crate) struct ParameterProblems;
 
-/// The problems of an operation with a body, besides.
+/// Additional problems of an operation with a body.
 pub(crate) struct BodyProblems;
 
-/// The problems of an operation for admins, besides.
+/// Additional problems of an operation for admins.
 pub(crate) struct AdminProblems;
 
 impl IntoResponses for Problems {
@@ -46,7 +47,7 @@ impl IntoResponses for AdminProblems {
     }
 }
 
-/// A reference to the component of each of these kinds, whose statuses differ.
+/// Returns references to the components of `kinds`, whose statuses must differ.
 fn described(kinds: &[&ProblemKind]) -> Described {
     let reference =
         |kind: &&ProblemKind| (kind.status.to_string(), RefOr::from(Ref::from_response_name(kind.name)));

@@ -1,4 +1,4 @@
-//! Query strings and path ids, refused with the field that is wrong.
+//! Extractors of query strings and path ids. A refusal names the wrong parameter.
 
 use std::error::Error as _;
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::body::field_of;
 use crate::error::Error;
 
-/// A query string whose every parameter is as it must be. Unknown ones are ignored, but for a NUL in them.
+/// A parsed query string. Unknown parameters are ignored, unless they hold a NUL.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -27,7 +27,7 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The name of a parameter with a NUL: not every database can look for that.
+/// Returns the name of a parameter with a NUL, which not every database can search for.
 fn holds_nul(uri: &Uri) -> Option<String> {
     if !uri.query()?.contains("%00") {
         return None;
@@ -40,7 +40,8 @@ fn holds_nul(uri: &Uri) -> Option<String> {
         .map(|(name, _)| name)
 }
 
-/// The rejection's cause knows the parameter; without it the whole query string is blamed.
+/// Builds the error for a rejected query string. The rejection's cause names the parameter; without a cause
+/// the error names the whole query string.
 fn refused(rejection: &QueryRejection) -> Error {
     let mut cause = rejection.source();
     while let Some(error) = cause {
@@ -53,7 +54,7 @@ fn refused(rejection: &QueryRejection) -> Error {
     Error::field("query", rejection.body_text())
 }
 
-/// The UUID in a path.
+/// A UUID from the path.
 pub(crate) struct IdPath(pub(crate) Uuid);
 
 impl<S: Send + Sync> FromRequestParts<S> for IdPath {
@@ -65,7 +66,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdPath {
     }
 }
 
-/// The name of the id in the route that the request took.
+/// Returns the name of the id parameter in the matched route.
 fn parameter_of(parts: &Parts) -> &str {
     let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
     route.split(['{', '}']).nth(1).unwrap_or("id")

@@ -1,4 +1,4 @@
-//! The id of a request, in its answer, records and log lines.
+//! Facts about a request, foremost the id that appears in the response, audit records and log lines.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -13,14 +13,14 @@ use crate::limits::StandingNote;
 #[derive(Clone)]
 pub(crate) struct Meta {
     pub(crate) id: RequestId,
-    /// Where the client is.
+    /// Address of the client.
     pub(crate) ip: Option<IpAddr>,
-    /// How the caller stands, for the answer to tell, whatever that will be.
+    /// The caller's standing under the rate limits, for the headers of the response, successful or not.
     pub(crate) standing: StandingNote,
 }
 
 impl Meta {
-    /// The request, made by `actor`, as the cause of a change.
+    /// Returns the request, made by `actor`, as the origin of a change.
     pub(crate) fn origin(&self, actor: Actor) -> Origin {
         Origin { actor, request: Some(self.id.clone()) }
     }

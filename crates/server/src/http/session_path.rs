@@ -1,4 +1,4 @@
-//! The session id in a path.
+//! Extractor of the session id in a path.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -7,7 +7,7 @@ use seatkeeper_core::SessionId;
 use super::IdPath;
 use crate::error::Error;
 
-/// A session's id. A UUID that no session can have names a session that never was.
+/// A session id from the path. A UUID outside the format of session ids is refused with `SessionNotFound`.
 pub(crate) struct SessionPath(pub(crate) SessionId);
 
 impl<S: Send + Sync> FromRequestParts<S> for SessionPath {

@@ -1,4 +1,4 @@
-//! Who is calling, as an extractor.
+//! Extractors of the authenticated caller.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::auth::{Caller, bearer_of};
 use crate::error::Error;
 
-/// Any caller with a valid token.
+/// A caller with a valid token.
 pub(crate) struct Who(Arc<Caller>);
 
 /// A caller whose token has the admin scope.

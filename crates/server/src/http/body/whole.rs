@@ -1,4 +1,4 @@
-//! A body's bytes, up to the longest that is taken.
+//! Reads a body's bytes, up to a maximum length.
 
 use std::time::Duration;
 
@@ -9,10 +9,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::error::Error;
 
-/// The longest body.
+/// Longest accepted body, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Reads all of a request's body, unless it is too long or does not come within `patience`: then the rest is the connection's matter.
+/// Reads a request's whole body. Returns `Err(BodyTooLarge)` for a body over the maximum, and
+/// `Err(BodyTooSlow)` if the body does not arrive within `patience`. The connection deals with the unread
+/// rest.
 pub(super) async fn read(request: Request, patience: Duration) -> Result<Bytes, Error> {
     if told_length(&request).is_some_and(|length| length > BODY_BYTES_MAX) {
         return Err(Error::BodyTooLarge);
