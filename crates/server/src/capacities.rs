@@ -1,4 +1,5 @@
-//! The capacities of analytics users: one session per (user, capacity), in tiers. The pool is the pair.
+//! API of capacities for analytics users. A pool is a pair of user and capacity, with at most one session, in
+//! a tier.
 
 mod answer;
 mod list;

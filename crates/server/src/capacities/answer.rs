@@ -1,4 +1,4 @@
-//! A capacity's session, as clients see it.
+//! JSON form of a capacity's session.
 
 use seatkeeper_core::{PoolId, Session};
 use seatkeeper_ledger::sessions::SessionRecord;
@@ -19,24 +19,25 @@ pub(super) struct CapacitySession {
     user_object_id: Uuid,
     tenant_object_id: Uuid,
     capacity_id: Uuid,
-    /// The tier.
+    /// Tier of the session.
     session_kind: u8,
     session_start_utc: String,
-    /// When it ended, or will end by itself.
+    /// End of the session: the actual end, or the scheduled end of a live session.
     session_end_utc: String,
     is_active: bool,
-    /// Why it ended.
+    /// Reason for the recorded end.
     #[serde(skip_serializing_if = "Option::is_none")]
     end_reason: Option<&'static str>,
 }
 
 impl CapacitySession {
-    /// A live one.
+    /// Builds the answer for a live session.
     pub(super) fn live(capacity: Capacity, live: &Live) -> Self {
         Self::new(capacity, &live.session, text_of(live.expires))
     }
 
-    /// One that is on record, and the registry's later word on it if it is live.
+    /// Builds the answer for a recorded session. A live session's answer comes from the registry, which is
+    /// more current.
     pub(super) fn of(record: &SessionRecord, live: Option<&Live>) -> Result<Self, Error> {
         let capacity = capacity_of(&record.pool)?;
         if let Some(live) = live {
@@ -64,7 +65,7 @@ impl CapacitySession {
     }
 }
 
-/// A session of another kind is not found here.
+/// Returns the capacity of a pool, or `Err(SessionNotFound)` for a pool of a different kind.
 fn capacity_of(pool: &PoolId) -> Result<Capacity, Error> {
     Capacity::of(pool).ok_or(Error::SessionNotFound)
 }

@@ -1,4 +1,4 @@
-//! Look for a user's session on a capacity.
+//! Look-up of a user's session on a capacity.
 
 use axum::extract::State;
 use serde::Deserialize;
@@ -15,19 +15,19 @@ use crate::http::{Page, ParameterProblems, Problems, Query, Who};
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListQuery {
-    /// Whose session; not the nil UUID.
+    /// User who has the session; not the nil UUID.
     #[param(value_type = Uuid)]
     user_object_id: NonNilUuid,
-    /// On which capacity; not the nil UUID.
+    /// Capacity of the session; not the nil UUID.
     #[param(value_type = Uuid)]
     capacity_id: NonNilUuid,
-    /// The user's tenant; absent: the token's.
+    /// Tenant of the user; absent: the token's tenant.
     #[param(value_type = Option<Uuid>)]
     tenant_object_id: Option<NonNilUuid>,
 }
 
-/// `GET /sessions`: the live session that the caller, or any caller if it is an admin, took for this user
-/// on this capacity: one or none.
+/// `GET /sessions`: finds the live session of a user on a capacity, as a list of at most one. A caller
+/// without the admin scope finds only a session that the caller acquired.
 #[utoipa::path(
     get, path = "/sessions", tag = "capacities", operation_id = "find_capacity_session",
     security(("bearer" = [])), params(ListQuery),
@@ -61,7 +61,7 @@ async fn live_on(app: &App, who: &Who, capacity: Capacity) -> Result<Vec<Capacit
     let pool = capacity.pool();
     let who = authority(who);
     let view = app.engine.view(&pool, 1).await?;
-    // Nobody is told of a session that a crash could still undo.
+    // A crash could still undo a session without a record, so the answer waits for the record.
     app.engine.on_record(pool.kind, pool.bucket()).await?;
     let sessions = view.map(|view| view.sessions).unwrap_or_default();
     let seen = sessions.iter().filter(|live| who.covers(&pool, &live.session));

@@ -1,11 +1,11 @@
-//! How a capacity behaves as a pool of the engine.
+//! Admission policy of capacity pools.
 
 use seatkeeper_core::{Policy, WhenFull, WhenHeld, WhenNamed};
 
 use crate::entitlements::capacity_terms;
 use crate::settings::CapacitiesSettings;
 
-/// How claims on a capacity are decided: a higher tier replaces a lower one.
+/// Returns the policy of a capacity: a claim for a higher tier replaces the holder's session of a lower tier.
 pub(super) fn policy(settings: &CapacitiesSettings) -> Policy {
     let terms = capacity_terms(settings);
     Policy {

@@ -1,4 +1,4 @@
-//! The names that a capacity goes by, and who may ask for it.
+//! Names of a capacity's pool and holder, and the access of callers.
 
 use seatkeeper_core::{Authority, Holder, PoolId, PoolKind, TenantId, UserId};
 use uuid::Uuid;
@@ -15,25 +15,27 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    /// The pool: its tenant is the capacity's, whoever asks.
+    /// Returns the pool. The pool belongs to the capacity's tenant, even if the caller belongs to a different
+    /// tenant.
     pub(super) fn pool(&self) -> PoolId {
         let tenant = TenantId::new(self.tenant.to_string());
         PoolId::new(PoolKind::Capacity, tenant, joined(self.user, self.capacity))
     }
 
-    /// The holder: the user whom the capacity is for.
+    /// Returns the holder, the user of the capacity.
     pub(super) fn holder(&self) -> Holder {
         Holder::new(self.user.to_string())
     }
 
-    /// The capacity that a pool stands for; none if it is of another kind.
+    /// Returns the capacity behind a pool, or `None` for a pool of a different kind.
     pub(super) fn of(pool: &PoolId) -> Option<Self> {
         let (user, capacity) = parted(&pool.name)?;
         Some(Self { tenant: Uuid::try_parse(pool.tenant.as_str()).ok()?, user, capacity })
     }
 }
 
-/// The name of the pool that a text stands for, however the ids in it are spelt; none if it is no such text.
+/// Normalizes the name of a pool, because UUIDs have several spellings. Returns `None` for a text without a
+/// user and a capacity.
 pub(crate) fn pool_name(text: &str) -> Option<String> {
     parted(text).map(|(user, capacity)| joined(user, capacity))
 }
@@ -47,8 +49,8 @@ fn parted(name: &str) -> Option<(Uuid, Uuid)> {
     Some((Uuid::try_parse(user).ok()?, Uuid::try_parse(capacity).ok()?))
 }
 
-/// Refuses a caller that may not take this capacity. In its own tenant, the capacity's user may, and a service or an admin;
-/// in others only a service.
+/// Checks that the caller may take the capacity. A service may take capacities in every tenant. An admin, or
+/// the capacity's user, may do so in the own tenant only.
 pub(super) fn may_take(capacity: Capacity, caller: &Caller) -> Result<(), Error> {
     if caller.scopes.service {
         return Ok(());
@@ -56,12 +58,13 @@ pub(super) fn may_take(capacity: Capacity, caller: &Caller) -> Result<(), Error>
     if caller.tenant != capacity.pool().tenant {
         return Err(Error::NotService);
     }
-    // However the subject spells its id.
+    // The ids are compared as UUIDs, because the token may use a different spelling.
     let is_owner = Uuid::try_parse(caller.user.as_str()).is_ok_and(|user| user == capacity.user);
     if is_owner || caller.scopes.admin { Ok(()) } else { Err(Error::NotCapacityOwner) }
 }
 
-/// The name that the caller goes by in a tenant: in others than its own one that no user there can have.
+/// Returns the caller's name within `tenant`. In a foreign tenant the name includes the caller's tenant, so
+/// that no local user can have an equal name.
 pub(super) fn name_in(tenant: &TenantId, caller: &Caller) -> UserId {
     if caller.tenant == *tenant {
         caller.user.clone()
@@ -70,7 +73,8 @@ pub(super) fn name_in(tenant: &TenantId, caller: &Caller) -> UserId {
     }
 }
 
-/// What the caller may see and end: in its tenant as everywhere, in others what it acquired as a service.
+/// Returns the caller's authority over capacities: the usual authority in the own tenant, and in foreign
+/// tenants over the sessions that the caller acquired as a service.
 pub(super) fn authority(caller: &Caller) -> Authority {
     let abroad = caller.scopes.service.then(|| UserId::from_abroad(&caller.tenant, &caller.user));
     Authority { abroad, ..caller.authority().through(PoolKind::Capacity) }

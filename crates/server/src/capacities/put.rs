@@ -1,4 +1,4 @@
-//! Take a capacity.
+//! Acquisition of a capacity.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -23,13 +23,14 @@ use crate::problem::Problem;
 #[serde(rename_all = "camelCase")]
 #[garde(allow_unvalidated)]
 pub(super) struct PutSession {
-    /// Whom it is for; not the nil UUID. If it is not the token's subject, the token needs the `service` or `admin` scope.
+    /// User of the capacity; not the nil UUID. If the user is not the token's subject, the token needs the
+    /// `service` or `admin` scope.
     #[schema(value_type = Uuid)]
     user_object_id: NonNilUuid,
-    /// The user's tenant. If it is not the token's, the token needs the `service` scope.
+    /// Tenant of the user. If the tenant is not the token's, the token needs the `service` scope.
     #[schema(value_type = Uuid)]
     tenant_object_id: NonNilUuid,
-    /// Which capacity.
+    /// Id of the capacity.
     #[schema(value_type = Uuid)]
     capacity_id: NonNilUuid,
     /// The tier: 1, 2 or 3.
@@ -55,8 +56,8 @@ impl TryFrom<u8> for SessionKind {
 pub(super) struct PutAnswer {
     #[serde(flatten)]
     session: CapacitySession,
-    /// `created`; `existing`: it stood already, in this tier or a higher one; `upgraded`: it replaced one
-    /// of a lower tier.
+    /// `created`; `existing`: the session already existed, in this tier or a higher tier; `upgraded`: the
+    /// session replaced a session of a lower tier.
     status: PutStatus,
 }
 
@@ -68,8 +69,8 @@ enum PutStatus {
     Upgraded,
 }
 
-/// `PUT /sessions`: take a capacity for a user, in a tier. Asking again changes nothing; asking for a
-/// higher tier ends the session that stands and starts another in the same instant.
+/// `PUT /sessions`: takes a capacity for a user, in a tier. The request is idempotent. A request for a higher
+/// tier ends the current session and starts a new session in the same instant.
 #[utoipa::path(
     put, path = "/sessions", tag = "capacities", operation_id = "put_capacity_session",
     request_body = PutSession, security(("bearer" = [])),
@@ -87,7 +88,7 @@ pub(super) async fn put(
     meta: Meta,
     body: Unread,
 ) -> Result<Response, Error> {
-    // Before the body is read: who asks too often costs no more than this.
+    // The rate limit is checked before the body is read, so that a throttled request costs little.
     app.limits.acquire(PoolKind::Capacity, &who, &meta.standing).await?;
     let ask: PutSession = body.read(&app).await?;
     let capacity = ask.capacity();
@@ -111,7 +112,8 @@ pub(super) async fn put(
             let session = CapacitySession::live(capacity, &session);
             Ok((code_of(status), axum::Json(PutAnswer { session, status })).into_response())
         }
-        // The one seat of the pool is its holder's, who is never told "full", and nothing closes it.
+        // Cannot happen: the holder of the claim has the only seat of the pool, and terms of capacities never
+        // end.
         Answer::Denied(_) => Err(Error::CapacityDenied),
     }
 }

@@ -1,4 +1,4 @@
-//! Look at a session.
+//! Look-up of a session on a capacity.
 
 use axum::extract::State;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::http::{ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
-/// `GET /sessions/{session_id}`: a session, live or ended.
+/// `GET /sessions/{session_id}`: returns a session, live or ended.
 #[utoipa::path(
     get, path = "/sessions/{session_id}", tag = "capacities", operation_id = "read_capacity_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),

@@ -1,4 +1,4 @@
-//! Give a capacity back.
+//! Release of a capacity.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
-/// `DELETE /sessions/{session_id}`: end a session, and with it what is billed for it.
+/// `DELETE /sessions/{session_id}`: ends a session and its billing.
 #[utoipa::path(
     delete, path = "/sessions/{session_id}", tag = "capacities", operation_id = "release_capacity_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
