@@ -1,4 +1,8 @@
-//! What an operator may set. One struct a section; an unknown key is refused by name.
+//! The settings that an operator may set: a struct for each section.
+//!
+//! Unknown keys are refused by name. The doc comment of a field is the field's line in
+//! `docs/configuration.md`: meaning, unit, range and default. A new section goes into [`Settings`] and into
+//! the list of `reference`.
 
 mod auth;
 mod capacities;
@@ -44,37 +48,37 @@ pub use server::{ProxyHeader, ServerSettings};
 pub use tracing::TracingSettings;
 pub use usage::{SinkFormat, UsageSettings};
 
-/// All settings. Every one has a default: the server starts with none given.
+/// All settings. Every setting has a default, so the server starts without any configuration.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// How the server is reached.
+    /// The listeners of the server, and limits of connections and requests.
     pub server: ServerSettings,
-    /// Whose tokens are believed.
+    /// The keys and claims of accepted tokens.
     pub auth: AuthSettings,
     /// The system of record.
     pub ledger: LedgerSettings,
     /// The live sessions.
     pub registry: RegistrySettings,
-    /// Licenses that say nothing else.
+    /// Defaults for licenses.
     pub licenses: LicensesSettings,
     /// Subscribers and their plans.
     pub devices: DevicesSettings,
     /// Capacities.
     pub capacities: CapacitiesSettings,
-    /// How often one caller may ask.
+    /// Rate limits of callers.
     pub limits: LimitsSettings,
-    /// Who is told for how long capacities were held.
+    /// Metering of capacities, and the sink of usage records.
     pub usage: UsageSettings,
-    /// What is logged.
+    /// Level and format of the log.
     pub log: LogSettings,
-    /// What Prometheus is told.
+    /// Metrics for Prometheus.
     pub metrics: MetricsSettings,
-    /// Who is told how requests went.
+    /// Export of traces.
     pub tracing: TracingSettings,
 }
 
-/// A setting that cannot be: which, what it is, and what it may be.
+/// A setting with an invalid value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {got}: {want}")]
 pub struct Misfit {
@@ -82,20 +86,20 @@ pub struct Misfit {
     pub key: &'static str,
     /// The value.
     pub got: String,
-    /// What it may be.
+    /// The valid values.
     pub want: &'static str,
 }
 
-/// What came of one look at a setting, or at several that go together.
+/// The outcome of a check of a setting, or of several settings together.
 type Checked = Result<(), Misfit>;
 
 impl Settings {
-    /// Checks what the types cannot.
+    /// Checks constraints beyond the types. Returns the first invalid setting as an error.
     pub fn check(&self) -> Result<(), Misfit> {
         self.misfits().into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// All that does not fit.
+    /// Returns all invalid settings.
     pub fn misfits(&self) -> Vec<Misfit> {
         let sections = [
             self.server.checks(),
@@ -114,7 +118,7 @@ impl Settings {
     }
 }
 
-/// Demands that a number lies within bounds.
+/// Checks that a number lies within a range.
 fn within(
     key: &'static str,
     got: u64,
@@ -124,7 +128,7 @@ fn within(
     if range.contains(&got) { Ok(()) } else { Err(Misfit { key, got: got.to_string(), want }) }
 }
 
-/// Demands a token that a header can carry, and that stands in one place.
+/// Checks that a header can carry the token, and that the token is not given twice: as a value and as a file.
 fn check_token(
     [key, file_key]: [&'static str; 2],
     token: Option<&Secret>,
@@ -146,7 +150,7 @@ fn check_token(
     Err(Misfit { key, got: format!("{} bytes", token.len()), want })
 }
 
-/// Demands an address that may be asked.
+/// Checks that `text` is an address for outbound requests.
 fn web_address(key: &'static str, text: &str) -> Result<(), Misfit> {
     let (got, want) = match outbound::check_address(text) {
         Ok(()) => return Ok(()),

@@ -1,3 +1,5 @@
+//! The section `[auth]`: the algorithm, the keys and the claims of accepted tokens.
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -5,10 +7,10 @@ use utoipa::ToSchema;
 
 use super::{Checked, Misfit, Secret, web_address, within};
 
-/// How tokens are signed. It comes from here, never from the token.
+/// The algorithm of token signatures. The settings name the algorithm, never the token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Algorithm {
-    /// Ed25519, with a key in the data directory that is made at the first start, or with `key_file`.
+    /// Ed25519, with `key_file`, or with a key that the first start creates in the data directory.
     #[default]
     #[serde(rename = "EdDSA")]
     EdDsa,
@@ -23,35 +25,37 @@ pub enum Algorithm {
     Hs256,
 }
 
-/// `[auth]`: whose tokens are believed.
+/// `[auth]`: the keys and claims of accepted tokens.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthSettings {
-    /// How tokens are signed: `EdDSA` (default), `RS256`, `ES256` or `HS256`. It comes from here, never from the token.
+    /// The algorithm of token signatures: `EdDSA` (default), `RS256`, `ES256` or `HS256`. The `alg` of a
+    /// token never decides.
     #[schema(value_type = String)]
     pub algorithm: Algorithm,
-    /// The file of the public key, in PEM, that tokens are checked with, or of up to 4: a token that any of them signed is
-    /// believed. With EdDSA it may be absent (then the data directory's own key serves), or hold private keys
-    /// (then `seatkeeper token` signs with the first). It is read again within seconds when it changes; what cannot
-    /// be used is logged, and the old keys go on.
+    /// The file with up to 4 public keys, in PEM. A token signed by any of the keys is accepted. With EdDSA
+    /// the file is optional (the data directory has a key of its own), or it may hold private keys
+    /// (`seatkeeper token` signs with the first). A changed file is read again within seconds; an invalid
+    /// file is logged, and the old keys stay in use.
     #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
-    /// Where the issuer of tokens publishes its keys, as a JSON Web Key Set: an `http` or `https` URL without user and
-    /// password. Instead of `key_file`, and not with HS256.
+    /// The URL of the token issuer's keys, a JSON Web Key Set: `http` or `https`, without user and password.
+    /// An alternative to `key_file`; not for HS256.
     pub jwks_url: Option<String>,
-    /// How often those keys are looked at, in seconds: 1 to 86,400. Default 300. A token that names an unknown key
-    /// makes it happen at once, but not more than once in 30 s.
+    /// Interval at which the keys of `jwks_url` are fetched, in seconds: 1 to 86,400. Default 300. A token
+    /// with an unknown key triggers a fetch at once, but no more than one in 30 s.
     pub jwks_refresh_seconds: u64,
     /// The shared secret of HS256: at least 32 bytes.
     #[schema(value_type = Option<String>)]
     pub secret: Option<Secret>,
-    /// The file of such secrets, one a line, instead of `secret`: up to 4. A token that any of them signed is believed, and
-    /// `seatkeeper token` signs with the first. It is read again as `key_file` is.
+    /// The file with up to 4 shared secrets of HS256, one a line. An alternative to `secret`. A token signed
+    /// by any of the secrets is accepted; `seatkeeper token` signs with the first. A changed file is read
+    /// again, as `key_file` is.
     #[schema(value_type = Option<String>)]
     pub secret_file: Option<PathBuf>,
-    /// The `iss` that tokens must carry; absent: any.
+    /// The `iss` that tokens must carry. Absent: any `iss`.
     pub issuer: Option<String>,
-    /// The `aud` that tokens must carry; absent: tokens with any `aud`, or none.
+    /// The `aud` that tokens must carry. Absent: any `aud`, or none.
     pub audience: Option<String>,
     /// The claim that names the tenant. Default `tenant`.
     pub tenant_claim: String,
@@ -59,7 +63,7 @@ pub struct AuthSettings {
     pub user_claim: String,
     /// The claim that lists the scopes, separated by spaces. Default `scope`.
     pub scope_claim: String,
-    /// How far clocks may differ when `exp` and `nbf` are checked, in seconds: 0 to 300. Default 5.
+    /// Tolerated clock skew in checks of `exp` and `nbf`, in seconds: 0 to 300. Default 5.
     pub leeway_seconds: u64,
 }
 
@@ -82,7 +86,7 @@ impl Default for AuthSettings {
     }
 }
 
-/// The shortest secret of HS256: as long as its hash (RFC 7518, 3.2).
+/// The shortest secret of HS256: the length of the hash (RFC 7518, section 3.2).
 pub(crate) const SECRET_BYTES_MIN: usize = 32;
 
 impl AuthSettings {
@@ -99,7 +103,7 @@ impl AuthSettings {
         ]
     }
 
-    /// There is one thing that says whose tokens are believed.
+    /// Checks that a single source of keys is configured, and that the source fits the algorithm.
     fn check_keys(&self) -> Checked {
         if let Some(url) = &self.jwks_url {
             return self.check_jwks(url);

@@ -1,3 +1,5 @@
+//! The section `[capacities]`: the lifetime and durability of sessions of capacities.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -7,9 +9,11 @@ use super::{Checked, Durability, TTL_SECONDS_MAX, TTL_SECONDS_MIN, within};
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CapacitiesSettings {
-    /// How long a session lasts, which has no heartbeats, in seconds: 2 to 2,592,000. Default 2,592,000 (30 days).
+    /// Lifetime of a session, in seconds: 2 to 2,592,000. Sessions of capacities have no heartbeats. Default
+    /// 2,592,000 (30 days).
     pub ttl_seconds: u64,
-    /// `ledger` (default): an answer waits for its record to be on disk; `journal`: it does not.
+    /// `ledger` (default): an answer waits until its record is on disk. `journal`: an answer does not wait
+    /// for the record.
     #[schema(value_type = String)]
     pub durability: Durability,
 }

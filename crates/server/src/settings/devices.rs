@@ -1,3 +1,5 @@
+//! The section `[devices]`: subscribers, their plans and their streams of events.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -10,33 +12,33 @@ use super::{
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DevicesSettings {
-    /// How long a session lives after its last heartbeat where the plan says nothing, in seconds: 2 to
-    /// 2,592,000. Default 90.
+    /// Lifetime of a session after its last heartbeat, for plans without a TTL, in seconds: 2 to 2,592,000.
+    /// Default 90.
     pub ttl_seconds: u64,
-    /// How long a subscriber's plan is remembered, in seconds: 0 to 30. A change through the admin API
-    /// counts at once all the same. Default 30.
+    /// Maximum age of a cached plan of a subscriber, in seconds: 0 to 30. A change through the admin API
+    /// takes effect at once. Default 30.
     pub plan_cache_seconds: u64,
-    /// `journal` (default): an answer waits for the registry alone; `ledger`: it waits for its record to be
-    /// on disk.
+    /// `journal` (default): an answer waits for the registry alone. `ledger`: an answer waits until its
+    /// record is on disk.
     #[schema(value_type = String)]
     pub durability: Durability,
-    /// While most nodes do not reach the Redis that they share: `deny` (default) admits nobody and ends nobody; `allow` lets
-    /// each node admit within the plan's limit by itself, and puts each admission on record as such. `allow` goes with
-    /// `registry.when_down = "ledger"` and a ledger in PostgreSQL.
+    /// Admissions while most nodes do not reach their shared Redis: `deny` (default) admits no device and
+    /// ends no session; `allow` lets each node admit within the plan's limit by itself, and marks each such
+    /// admission on record. `allow` requires `registry.when_down = "ledger"` and a ledger in PostgreSQL.
     #[schema(value_type = String)]
     pub when_down: DevicesWhenDown,
-    /// How many streams of events may be open at once: 0 to 1,000,000. Default 10,000. One more is answered 503.
+    /// Maximum of open event streams: 0 to 1,000,000. Default 10,000. Further streams are answered 503.
     pub event_streams_max: usize,
 }
 
-/// What becomes of devices while most nodes do not reach the Redis that they share.
+/// The treatment of devices while most nodes do not reach their shared Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DevicesWhenDown {
-    /// Nobody is admitted and nobody ends; whoever is live stays so.
+    /// No device is admitted, and no session ends. Live sessions stay live.
     Deny,
-    /// Each node admits by its own memory, knowing of nobody else's: a subscriber may have as many devices as the plan
-    /// says on every node. Each admission is on record as such.
+    /// Each node admits by its own memory, without knowledge of sessions elsewhere, so a subscriber may have
+    /// the plan's number of devices on every node. Each such admission is marked on record.
     Allow,
 }
 

@@ -1,3 +1,5 @@
+//! The section `[ledger]`: the database of the system of record, retention and commit timeouts.
+
 use std::path::PathBuf;
 
 use seatkeeper_core::Span;
@@ -11,24 +13,24 @@ use super::{Checked, Misfit, Secret, within};
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerSettings {
-    /// The PostgreSQL database that holds the ledger: `postgres://user:password@host/database`. Absent: SQLite in
+    /// The PostgreSQL database of the ledger: `postgres://user:password@host/database`. Absent: SQLite in
     /// `data_dir`.
     #[schema(value_type = Option<String>)]
     pub url: Option<Secret>,
-    /// The file that holds the password of that database's user, which is read again when PostgreSQL refuses the one that is known. Absent: the one in
-    /// `url`.
+    /// The file with the password of the database user. The file is read again when PostgreSQL refuses the
+    /// known password. Absent: the password in `url`.
     #[schema(value_type = Option<String>)]
     pub password_file: Option<PathBuf>,
-    /// Where the token key is kept, and the ledger unless it is elsewhere. One process at a time. Default
-    /// `./seatkeeper-data`.
+    /// The directory of the token key, and of the ledger in SQLite. A single process at a time may use the
+    /// directory. Default `./seatkeeper-data`.
     #[schema(value_type = String)]
     pub data_dir: PathBuf,
-    /// How long ended sessions and audit records are kept, in days: 0 keeps them for ever. Default 0.
+    /// Retention of ended sessions and audit records, in days: 0 (for ever) to 36,500. Default 0.
     pub retention_days: u64,
-    /// How often the latest heartbeats are written down, in seconds: 1 to 3,600. Default 10.
+    /// Interval at which the latest heartbeats are recorded, in seconds: 1 to 3,600. Default 10.
     pub heartbeat_flush_seconds: u64,
-    /// How long an answer waits for its record to be on disk before it is a 503, in milliseconds:
-    /// 100 to 60,000. Default 5,000.
+    /// Longest wait of an answer for its record to be on disk, in milliseconds: 100 to 60,000. After the wait
+    /// the answer is 503. Default 5,000.
     pub commit_timeout_milliseconds: u64,
 }
 
@@ -46,19 +48,19 @@ impl Default for LedgerSettings {
 }
 
 impl LedgerSettings {
-    /// For how long history is kept; none: for ever.
+    /// Returns the retention of history; `None` for ever.
     pub(crate) fn keep(&self) -> Option<Span> {
         const DAY_SECONDS: u64 = 24 * 3_600;
         let seconds = self.retention_days.saturating_mul(DAY_SECONDS);
         (seconds > 0).then_some(Span::from_secs(seconds))
     }
 
-    /// The database.
+    /// Returns the location of the ledger's database.
     pub fn location(&self) -> Result<Location, Misfit> {
         Ok(self.postgres()?.map_or_else(|| Location::from(&self.data_dir), Location::from))
     }
 
-    /// The PostgreSQL; none if it is SQLite.
+    /// Returns the PostgreSQL URL; `None` for SQLite.
     pub(crate) fn postgres(&self) -> Result<Option<PostgresUrl>, Misfit> {
         let Some(url) = &self.url else {
             return match &self.password_file {

@@ -1,34 +1,39 @@
+//! The section `[licenses]`: defaults for licenses, and the ranges of TTLs and caches that other sections
+//! share.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Checked, Durability, within};
 
-/// The shortest TTL: its heartbeats, three to a TTL, are told in whole seconds.
+/// The shortest TTL. Heartbeats are due three times a TTL, and clients are told the interval in whole
+/// seconds.
 pub(crate) const TTL_SECONDS_MIN: u64 = 2;
 /// The longest TTL: 30 days.
 pub(crate) const TTL_SECONDS_MAX: u64 = 30 * 24 * 3_600;
 
-/// The longest that a change of what gives a limit may go unnoticed by a node that was not told.
+/// The longest lifetime of a cached entitlement. A node that misses an invalidation uses a stale limit for no
+/// longer.
 pub(crate) const CACHE_SECONDS_MAX: u64 = 30;
 
-/// `[licenses]`: licenses that say nothing else.
+/// `[licenses]`: defaults for licenses.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LicensesSettings {
-    /// How long a session lives after its last heartbeat, in seconds: 2 to 2,592,000. Default 360. Clients are told to
-    /// heartbeat every third of it, in whole seconds and at least 1.
+    /// Lifetime of a session after its last heartbeat, in seconds: 2 to 2,592,000. Default 360. Clients are
+    /// told to heartbeat at a third of the lifetime, in whole seconds and at least 1.
     pub ttl_seconds: u64,
-    /// How long a license is remembered, in seconds: 0 to 30. A change through the admin API counts at once all
-    /// the same. Default 30.
+    /// Maximum age of a cached license, in seconds: 0 to 30. A change through the admin API takes effect at
+    /// once. Default 30.
     pub cache_seconds: u64,
-    /// `ledger` (default): an answer waits for its record to be on disk; `journal`: it waits for the registry alone, and
-    /// for the ledger only while that is far behind; then what was answered in the last moments before a crash can be
-    /// lost.
+    /// `ledger` (default): an answer waits until its record is on disk. `journal`: an answer waits for the
+    /// registry alone, and for the ledger only while the ledger is far behind; a crash can lose the last
+    /// answered admissions.
     #[schema(value_type = String)]
     pub durability: Durability,
-    /// Whether a denial tells who holds the seats. Default true.
+    /// Shows the holders of seats in a denial. Default true.
     pub show_holders: bool,
-    /// Where users of an expired license are sent, if the license itself says nothing.
+    /// The contact shown to users of an expired license, unless the license has a contact of its own.
     pub contact_support: Option<String>,
 }
 

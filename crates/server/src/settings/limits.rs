@@ -1,44 +1,47 @@
+//! The section `[limits]`: rate limits of callers.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Checked, within};
 
-/// `[limits]`: how often one caller may ask. Each is a number a minute, of which so many may come at once:
-/// 0 (off) to 60,000,000.
+/// `[limits]`: rate limits of callers. Each limit is a number a minute, and the same number may come in a
+/// burst: 0 (off) to 60,000,000.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSettings {
-    /// Seats that one user of a tenant may ask for. Default 10.
+    /// Seats requested by a user of a tenant. Default 10.
     pub licenses_acquires_per_minute: u64,
-    /// Heartbeats of one license session. Default 20.
+    /// Heartbeats of a license session. Default 20.
     pub licenses_heartbeats_per_minute: u64,
-    /// Screens that one user may ask for. Default 10.
+    /// Screens requested by a user. Default 10.
     pub devices_acquires_per_minute: u64,
-    /// Heartbeats of one device's session. Default 20.
+    /// Heartbeats of a device's session. Default 20.
     pub devices_heartbeats_per_minute: u64,
-    /// Capacities that one user may ask for. Default 10.
+    /// Capacities requested by a user. Default 10.
     pub capacities_acquires_per_minute: u64,
-    /// What a token with the `service` scope may ask for instead, of each API. Default 60,000.
+    /// Seats, screens or capacities requested with a token of the `service` scope, for each API. Default
+    /// 60,000.
     pub service_acquires_per_minute: u64,
-    /// Heartbeats of one session by such a token. Default 1,200.
+    /// Heartbeats of a session sent with a token of the `service` scope. Default 1,200.
     pub service_heartbeats_per_minute: u64,
-    /// What counts while nodes that share a Redis do not reach it: `allow` (default), each node for itself; or `deny`, nobody
-    /// is let through, and the answer is 503.
+    /// Rate limits while nodes do not reach their shared Redis: with `allow` (default) each node counts for
+    /// itself; with `deny` each limited request is answered 503.
     #[schema(value_type = String)]
     pub when_redis_down: WhenRedisDown,
 }
 
-/// What counts while nodes that share a Redis do not reach it.
+/// Rate limits while nodes do not reach their shared Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WhenRedisDown {
     /// Each node counts for itself.
     Allow,
-    /// Nobody is let through: the answer is 503.
+    /// Each limited request is answered 503.
     Deny,
 }
 
-/// One a microsecond.
+/// The highest rate: a request a microsecond.
 const PER_MINUTE_MAX: u64 = 60_000_000;
 
 impl Default for LimitsSettings {

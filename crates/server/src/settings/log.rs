@@ -1,7 +1,9 @@
+//! The section `[log]`: level and format of the log.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// `[log]`: what is logged, and how.
+/// `[log]`: level and format of the log.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSettings {
@@ -12,7 +14,7 @@ pub struct LogSettings {
     pub format: LogFormat,
 }
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -21,7 +23,7 @@ pub enum LogFormat {
     Auto,
     /// Text.
     Text,
-    /// One JSON object a line.
+    /// A JSON object a line.
     Json,
 }
 

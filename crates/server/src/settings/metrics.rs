@@ -1,3 +1,5 @@
+//! The section `[metrics]`: the listener, the token and the series for Prometheus.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -6,28 +8,30 @@ use utoipa::ToSchema;
 
 use super::{Checked, Secret, check_token, within};
 
-/// The most licenses that have series of their own.
+/// Maximum of licenses with series of their own.
 const LICENSE_SERIES_MAX: u64 = 10_000;
 
-/// `[metrics]`: what Prometheus is told.
+/// `[metrics]`: metrics for Prometheus.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSettings {
-    /// The address for `/metrics` alone; port 0 takes a free one. Absent: it is served at `server.listen`.
+    /// The address of a listener for `/metrics` alone; port 0 takes a free port. Absent: `server.listen`
+    /// serves `/metrics`.
     #[schema(value_type = Option<String>)]
     pub listen: Option<SocketAddr>,
-    /// The bearer token that a scrape must show: at least one character, all of them visible ASCII. Absent: none is asked for.
+    /// The bearer token that a scrape must present: at least one character, visible ASCII only. Absent: no
+    /// token is required.
     #[schema(value_type = Option<String>)]
     pub token: Option<Secret>,
-    /// The file that holds that token, instead of `token`. It is read again within seconds when it changes; what cannot be used
-    /// is logged, and the old one goes on.
+    /// The file with the token. An alternative to `token`. A changed file is read again within seconds; an
+    /// invalid file is logged, and the old token stays in use.
     #[schema(value_type = Option<String>)]
     pub token_file: Option<PathBuf>,
-    /// How many licenses have series of their own, `license_seats_used` and `license_seats_total`: 0 turns them off,
-    /// at most 10,000. If there are more, those with the most seats in use have them. They are shown only where `listen` or a
-    /// token protects the scrape. Default 1,000.
+    /// Maximum of licenses with series of their own, `license_seats_used` and `license_seats_total`: 0 (off)
+    /// to 10,000. Beyond the maximum the licenses with most seats in use are shown. The series require
+    /// `listen` or a token. Default 1,000.
     pub license_series_max: u64,
-    /// How old figures may be that are looked up in the ledger and the registry, in seconds: 1 to 300. Default 10.
+    /// Maximum age of figures from the ledger and the registry, in seconds: 1 to 300. Default 10.
     pub refresh_seconds: u64,
 }
 

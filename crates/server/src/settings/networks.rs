@@ -1,36 +1,38 @@
+//! IP networks as a setting: a list in a file, or a text with commas in an environment variable.
+
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Networks: in a file a list of texts, in a variable one text with commas.
+/// A set of networks: a list of texts in a file, a text with commas in an environment variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Networks(Vec<Network>);
 
-/// Addresses that begin alike: `10.0.0.0/8`, `2001:db8::/32`, or one address. An IPv4 address that is written as an IPv6 one
-/// is the IPv4 address.
+/// A network: `10.0.0.0/8`, `2001:db8::/32` or a single address. An IPv4-mapped IPv6 address counts as the
+/// IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
     prefix: u32,
 }
 
-/// What is no network.
+/// A text that is not a network.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no network: want an address, or one with the length of a prefix, as in 10.0.0.0/8")]
 pub struct NoNetwork(String);
 
-/// Bits before the IPv4 address in one that is written as an IPv6 address.
+/// Bits before the IPv4 address in an IPv4-mapped IPv6 address.
 const MAPPED_PREFIX: u32 = 96;
 
 impl Networks {
-    /// Whether one of them has the address.
+    /// Returns whether a network of the set contains `address`.
     pub fn contain(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,12 +42,12 @@ impl Network {
     fn contains(self, address: IpAddr) -> bool {
         let (all, ours) = (bits(address.to_canonical()), bits(self.address));
         let differing = all.0 ^ ours.0;
-        // Both stand at the end of 128 bits.
+        // Both numbers are right-aligned in 128 bits.
         all.1 == ours.1 && differing.checked_shr(ours.1 - self.prefix).unwrap_or(0) == 0
     }
 }
 
-/// An address as a number, and of how many bits.
+/// Returns an address as a number, with the number of its bits.
 fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()), u32::BITS),

@@ -1,4 +1,4 @@
-//! What every setting means, in the words that stand beside it in the code.
+//! The reference of all settings, built from the doc comments of their structs.
 
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
@@ -11,16 +11,16 @@ use super::{
 /// A section of the settings.
 #[derive(Debug)]
 pub struct SectionReference {
-    /// Its name, as a file has it.
+    /// The name of the section in a file.
     pub name: &'static str,
-    /// What it is about.
+    /// The subject of the section.
     pub about: String,
-    /// Each key, and what it means: its unit, its range and its default.
+    /// Each key with its meaning, unit, range and default.
     pub keys: Vec<(String, String)>,
 }
 
 impl SectionReference {
-    /// Every section, in the order in which they are printed.
+    /// Returns every section, in the order of printing.
     pub fn all() -> Vec<Self> {
         vec![
             Self::of::<ServerSettings>("server"),
@@ -50,7 +50,7 @@ impl SectionReference {
     }
 }
 
-/// The comment on it, in one line.
+/// Returns the doc comment of a schema as a single line.
 fn about(schema: &RefOr<Schema>) -> String {
     let about = match schema {
         RefOr::T(Schema::Object(object)) => object.description.as_ref(),

@@ -1,3 +1,5 @@
+//! The section `[registry]`: the store of live sessions, and its fallback.
+
 use std::path::PathBuf;
 
 use seatkeeper_redis::{Deployment, Login, Password, ServerSettings, Tls};
@@ -8,64 +10,68 @@ use super::{Checked, LedgerSettings, Misfit, RegistryUrl, within};
 
 const MEMORY: &str = "memory";
 
-/// The most replicas that an admission waits for.
+/// Maximum of replicas that an admission waits for.
 const REPLICAS_MAX: u64 = 5;
 
 /// `[registry]`: the live sessions.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RegistrySettings {
-    /// Where live sessions are: `memory`, this process's own, or a Redis that any number of nodes share:
+    /// The store of live sessions: `memory`, in this process; or a Redis shared by any number of nodes,
     /// `redis://user:password@host:port`, `redis+sentinel://user:password@host:port,host:port/name` or
-    /// `redis+cluster://user:password@host:port,host:port`; with `rediss` for `redis` by TLS. Or the `postgres://…` of
-    /// `ledger.url`, for nodes without a Redis: then what a node remembers of licenses and plans counts for its time,
-    /// whatever another node changes. Default `memory`.
+    /// `redis+cluster://user:password@host:port,host:port`, with `rediss` in place of `redis` for TLS; or the
+    /// `postgres://…` of `ledger.url`, for nodes without a Redis. Default `memory`.
     #[schema(value_type = String)]
     pub url: RegistryUrl,
-    /// The file that holds Redis's password, which is read again for each connection. Absent: the one in `url`.
+    /// The file with the password of Redis, read again for each connection. Absent: the password in `url`.
     #[schema(value_type = Option<String>)]
     pub password_file: Option<PathBuf>,
-    /// The user of the Sentinels' ACL, where Sentinels have passwords of their own. Absent: the default one.
+    /// The ACL user of the Sentinels, if Sentinels have passwords of their own. Absent: the default user.
     pub sentinel_username: Option<String>,
-    /// The file that holds the Sentinels' own password, which is read again for each connection. Absent: they are told the user
-    /// and the password of Redis, unless they have none.
+    /// The file with the Sentinels' own password, read again for each connection. Absent: Sentinels get the
+    /// user and password of Redis, unless they require no password.
     #[schema(value_type = Option<String>)]
     pub sentinel_password_file: Option<PathBuf>,
-    /// The file of the certificates, in PEM, that vouch for Redis's. Absent: those that the system trusts.
+    /// The file with the certificates, in PEM, of the authorities that sign Redis's certificate. Absent: the
+    /// authorities trusted by the system.
     #[schema(value_type = Option<String>)]
     pub tls_ca_file: Option<PathBuf>,
-    /// The file of the certificate, in PEM, that is shown to Redis. Absent: none. Its key goes with it.
+    /// The file with the client certificate for Redis, in PEM. Absent: no client certificate. Requires
+    /// `tls_key_file`.
     #[schema(value_type = Option<String>)]
     pub tls_cert_file: Option<PathBuf>,
-    /// The file of that certificate's key, in PEM.
+    /// The file with the key of the client certificate, in PEM.
     #[schema(value_type = Option<String>)]
     pub tls_key_file: Option<PathBuf>,
-    /// While most nodes do not reach their Redis: `ledger` (default) serves licenses from the ledger's PostgreSQL, and
-    /// `devices.when_down` says what becomes of devices; `deny` denies both. To deny is to admit nobody and to end nobody: whoever is live stays so.
-    /// Without a PostgreSQL it is `deny`. Capacities need no Redis.
+    /// Service while most nodes do not reach their Redis: `ledger` (default) serves licenses from the
+    /// ledger's PostgreSQL, and devices by `devices.when_down`; `deny` admits no client of either kind and
+    /// ends no session, so live sessions stay live. Without a PostgreSQL ledger the setting is `deny`.
+    /// Capacities need no Redis.
     #[schema(value_type = String)]
     pub when_down: WhenDown,
-    /// How often seats of silent holders are put on record as expired, in milliseconds: 0 turns the sweeper
-    /// off, at most 60,000. Default 500. A seat is free the moment its TTL is over all the same.
+    /// Interval at which the expiry of silent holders is recorded, in milliseconds: 0 (sweeper off) to
+    /// 60,000. Default 500. A seat is free as soon as its TTL is over, with or without the sweeper.
     pub sweep_interval_milliseconds: u64,
-    /// How many events may wait for the ledger before admissions are answered 503, of about 600 bytes each: 1,000 to
-    /// 10,000,000. Default 400,000.
+    /// Maximum of events that wait for the ledger, of about 600 bytes each: 1,000 to 10,000,000. Beyond the
+    /// maximum admissions are answered 503. Default 400,000.
     pub journal_events_max: u64,
-    /// How many replicas of Redis must have an admission before it is answered, whatever its durability: 0 to 5. Where fewer have it within
-    /// a second the answer is 503, and the same claim asked again finds its session. Default 0.
+    /// Replicas of Redis that must have an admission before the answer, at any durability: 0 to 5. If fewer
+    /// replicas have the admission within a second, the answer is 503, and a retry of the claim finds the
+    /// admitted session. Default 0.
     pub wait_replicas: u32,
-    /// How many sessions a node remembers the pool of, of about 150 bytes each: 1,000 to 100,000,000. A heartbeat of a session that it
-    /// does not remember costs a query of the ledger. Default 2,000,000.
+    /// Maximum of sessions whose pool a node remembers, of about 150 bytes each: 1,000 to 100,000,000. A
+    /// heartbeat of a forgotten session costs a query of the ledger. Default 2,000,000.
     pub sessions_remembered_max: u64,
 }
 
-/// What becomes of sessions with heartbeats while most nodes do not reach the Redis that they share.
+/// The treatment of sessions with heartbeats while most nodes do not reach their shared Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WhenDown {
-    /// Licenses are served from the ledger's database, more slowly; devices are as with [`WhenDown::Deny`].
+    /// The ledger's database serves licenses, more slowly. [`DevicesWhenDown`](super::DevicesWhenDown)
+    /// decides on devices.
     Ledger,
-    /// Nobody is admitted and nobody ends; whoever is live stays so.
+    /// No client is admitted, and no session ends. Live sessions stay live.
     Deny,
 }
 
@@ -89,7 +95,7 @@ impl Default for RegistrySettings {
 }
 
 impl RegistrySettings {
-    /// How the Redis is reached that nodes share; none if there is none.
+    /// Returns the connection settings of the shared Redis; `None` without a Redis.
     pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, Misfit> {
         let url = self.url.reveal();
         if url == MEMORY || self.is_ledgers() {
@@ -126,7 +132,7 @@ impl RegistrySettings {
         Ok(Some(servers))
     }
 
-    /// As whom Sentinels know this node, if otherwise than Redis does.
+    /// Returns the login for Sentinels; `None` if Sentinels take the login of Redis.
     fn sentinel_login(&self, servers: &ServerSettings) -> Result<Option<Login>, Misfit> {
         let Some(path) = &self.sentinel_password_file else {
             return match &self.sentinel_username {
@@ -148,7 +154,7 @@ impl RegistrySettings {
         Ok(Some(Login { username: self.sentinel_username.clone(), password: Password::File(path.clone()) }))
     }
 
-    /// Whether the ledger's database holds the live sessions as well.
+    /// Returns whether the ledger's PostgreSQL holds the live sessions as well.
     pub(crate) fn is_ledgers(&self) -> bool {
         let url = self.url.reveal();
         url.starts_with("postgres://") || url.starts_with("postgresql://")
@@ -156,7 +162,7 @@ impl RegistrySettings {
 
     pub(super) fn checks(&self, ledger: &LedgerSettings) -> Vec<Checked> {
         let shared = self.shared();
-        // Without a Redis there are none; and where it is not known, nothing is said of them.
+        // Without a Redis the maximum is 0. An invalid `registry.url` is reported by `shared` alone.
         let replicas_max = if matches!(shared, Ok(None)) { 0 } else { REPLICAS_MAX };
         vec![
             shared.map(drop),
@@ -188,7 +194,7 @@ impl RegistrySettings {
         ]
     }
 
-    /// If live sessions are in a PostgreSQL, it is the ledger's.
+    /// Checks that live sessions in a PostgreSQL are in the ledger's database.
     fn check_ledgers(&self, ledger: &LedgerSettings) -> Checked {
         if !self.is_ledgers() || ledger.url.as_ref().is_some_and(|url| url.reveal() == self.url.reveal()) {
             return Ok(());

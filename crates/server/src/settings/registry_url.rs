@@ -1,10 +1,12 @@
+//! The URL of the store of live sessions, shown without its password.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::secret::MASK;
 
-/// Where live sessions are. Printed, logged or serialised, it shows no password.
+/// The URL of the store of live sessions. Displayed, logged or serialised, the URL shows no password.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct RegistryUrl(String);
@@ -15,7 +17,7 @@ impl RegistryUrl {
         Self(text.into())
     }
 
-    /// All of it, for the one who connects.
+    /// Returns the URL with its password, for a connection.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,8 +1,10 @@
+//! Secrets in settings, never shown.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A setting that is never shown: printed, logged or serialised, it is a mask.
+/// A secret setting. Displayed, logged or serialised, the secret is a mask.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -15,12 +17,12 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The secret itself, for the one who needs it.
+    /// Returns the secret in plain text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// A text that came from elsewhere, with the secret masked wherever it stands in it.
+    /// Returns `text`, of foreign origin, with each occurrence of the secret masked.
     pub(crate) fn masked_in(&self, text: &str) -> String {
         text.replace(&self.0, MASK)
     }

@@ -1,3 +1,5 @@
+//! The section `[server]`: listener, TLS, trusted proxies, and limits of connections and requests.
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,48 +9,51 @@ use utoipa::ToSchema;
 
 use super::{Checked, Misfit, Networks, within};
 
-/// `[server]`: how the server is reached.
+/// `[server]`: the listener, and limits of connections and requests.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
-    /// The address to listen on; port 0 takes a free one. Anything but loopback warns, unless there are
-    /// `tls_cert_file` or `trusted_proxies`, for tokens then travel unencrypted. Default `127.0.0.1:8080`.
+    /// The address to listen on; port 0 takes a free port. An address beyond loopback logs a warning, unless
+    /// `tls_cert_file` or `trusted_proxies` is set, because tokens then travel unencrypted. Default
+    /// `127.0.0.1:8080`.
     #[schema(value_type = String)]
     pub listen: SocketAddr,
-    /// The file of the certificate, in PEM, that clients are shown, those that vouch for it after it. Absent: connections are in
-    /// the clear. Its key goes with it. Both are read again within seconds when they change; what cannot be used
-    /// is logged, and the old one shown on.
+    /// The file with the server certificate, in PEM, followed by the intermediate certificates. Absent:
+    /// connections are unencrypted. Requires `tls_key_file`. Changed files are read again within seconds; an
+    /// invalid file is logged, and the old certificate stays in use.
     #[schema(value_type = Option<String>)]
     pub tls_cert_file: Option<PathBuf>,
-    /// The file of that certificate's key, in PEM.
+    /// The file with the key of the certificate, in PEM.
     #[schema(value_type = Option<String>)]
     pub tls_key_file: Option<PathBuf>,
-    /// The proxies in front whose word on a client's address is taken: addresses, and networks as in `10.0.0.0/8`; in a
+    /// The proxies trusted to name a client's address: addresses, and networks such as `10.0.0.0/8`; in a
     /// variable, separated by commas. Default: none.
     #[schema(value_type = String)]
     pub trusted_proxies: Networks,
-    /// The header that they say it in: `x-forwarded-for` (default) or `forwarded`; the other one counts for nothing.
+    /// The header in which trusted proxies name the client: `x-forwarded-for` (default) or `forwarded`. The
+    /// other header is ignored.
     #[schema(value_type = String)]
     pub proxy_header: ProxyHeader,
-    /// How long one request may take before it is answered 503, in seconds: 1 to 300. Default 30.
+    /// Time limit of a request, in seconds: 1 to 300. A slower request is answered 503. Default 30.
     pub request_timeout_seconds: u64,
-    /// How long the head of a request may take to come whole, or the first one to begin, in seconds: 1 to 300. Default 10.
+    /// Time limit for the whole head of a request, and for the first request of a connection to begin, in
+    /// seconds: 1 to 300. Default 10.
     pub header_timeout_seconds: u64,
-    /// How long a connection is kept for another request, in seconds: 1 to 3,600. Default 75.
+    /// Time that an idle connection is kept for a further request, in seconds: 1 to 3,600. Default 75.
     pub keep_alive_seconds: u64,
-    /// How long a client may take none of its answer, in seconds: 1 to 3,600. Default 30.
+    /// Time that a client may read no byte of its answer, in seconds: 1 to 3,600. Default 30.
     pub write_timeout_seconds: u64,
-    /// How long the head of a request may be, in bytes: 8,192 to 1,048,576. Default 32,768.
+    /// Maximum size of a request's head, in bytes: 8,192 to 1,048,576. Default 32,768.
     pub header_bytes_max: usize,
-    /// How many connections there may be; more wait: 1 to 1,000,000. Default 20,000.
+    /// Maximum of connections; further connections wait: 1 to 1,000,000. Default 20,000.
     pub connections_max: usize,
-    /// How many requests to the API may be under way; more are answered 503: 1 to 1,000,000. Default 4,096.
+    /// Maximum of concurrent API requests; further requests are answered 503: 1 to 1,000,000. Default 4,096.
     pub requests_max: usize,
-    /// How long a shutdown waits for requests under way, in seconds: 0 to 300. Default 20.
+    /// Longest wait of a shutdown for requests in progress, in seconds: 0 to 300. Default 20.
     pub shutdown_timeout_seconds: u64,
 }
 
-/// Where a proxy says whom it speaks for.
+/// The header in which a proxy names its client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProxyHeader {
@@ -80,13 +85,13 @@ impl Default for ServerSettings {
 }
 
 impl ServerSettings {
-    /// The files of certificate and key; none if connections are in the clear.
+    /// Returns the files of certificate and key; `None` if connections are unencrypted.
     pub(crate) fn tls_files(&self) -> Option<(&Path, &Path)> {
         Some((self.tls_cert_file.as_deref()?, self.tls_key_file.as_deref()?))
     }
 
-    /// How long a request's body may take: half of the request's time. The other half is for the answer, so that a slow client
-    /// does not look like a slow server.
+    /// Returns the time limit of a request's body: half of the request's time. The other half is for the
+    /// answer, so that a slow client does not look like a slow server.
     pub(crate) fn body_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_seconds) / 2
     }

@@ -1,15 +1,17 @@
+//! The section `[tracing]`: the export of traces.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Checked, web_address};
 
-/// `[tracing]`: who is told how requests went.
+/// `[tracing]`: the export of traces.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracingSettings {
-    /// Where traces are sent by OTLP over HTTP: the address of a collector, such as `http://127.0.0.1:4318`. Absent:
-    /// where `OTEL_EXPORTER_OTLP_ENDPOINT` says, and nowhere without that. A program that was built without the
-    /// feature `otlp` refuses this setting.
+    /// The collector for traces, by OTLP over HTTP, such as `http://127.0.0.1:4318`. Absent: the value of
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`; without the variable no traces are sent. A program built without the
+    /// feature `otlp` refuses the setting.
     pub otlp_endpoint: Option<String>,
 }
 

@@ -1,3 +1,5 @@
+//! The section `[usage]`: the interval of metering, and the sink of usage records.
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -5,36 +7,36 @@ use utoipa::ToSchema;
 
 use super::{Checked, Misfit, Secret, check_token, web_address, within};
 
-/// `[usage]`: who is told for how long capacities were held.
+/// `[usage]`: metering of capacities, and the sink of usage records.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageSettings {
-    /// Where usage records are sent, by `POST`. Absent: nowhere, and then none are made; the next window
-    /// starts where the last one ended; the first one, with the first session on record.
+    /// The URL that usage records are sent to, by `POST`. Absent: no records are made. The next window then
+    /// starts at the end of the last window, and the first window at the first session on record.
     pub sink_url: Option<String>,
-    /// The bearer token that the sink wants: at least one character, all of them visible ASCII.
+    /// The bearer token for the sink: at least one character, visible ASCII only.
     #[schema(value_type = Option<String>)]
     pub sink_token: Option<Secret>,
-    /// The file that holds that token, instead of `sink_token`. It is read again within seconds when it changes; what cannot
-    /// be used is logged, and the old one goes on.
+    /// The file with the token. An alternative to `sink_token`. A changed file is read again within seconds;
+    /// an invalid file is logged, and the old token stays in use.
     #[schema(value_type = Option<String>)]
     pub sink_token_file: Option<PathBuf>,
     /// `json` (default): an array of records; or `cloudevents`: a batch of CloudEvents.
     #[schema(value_type = String)]
     pub sink_format: SinkFormat,
-    /// How long one delivery may take, in seconds: 1 to 300. Default 10.
+    /// Time limit of a delivery, in seconds: 1 to 300. Default 10.
     pub sink_timeout_seconds: u64,
-    /// The statuses by which the sink says that it has a batch already: each 400 to 499. Default `[409]`.
+    /// The statuses by which the sink reports a batch as a duplicate: each 400 to 499. Default `[409]`.
     pub duplicate_statuses: Vec<u16>,
     /// The `source` of CloudEvents: 1 to 255 characters. Default `seatkeeper`.
     pub event_source: String,
-    /// How often usage is put on record, in seconds: 1 to 86,400. Default 60.
+    /// Interval at which usage is recorded, in seconds: 1 to 86,400. Default 60.
     pub emission_interval_seconds: u64,
-    /// How many records a delivery has at most: 1 to 10,000. Default 1,000.
+    /// Maximum of records in a delivery: 1 to 10,000. Default 1,000.
     pub batch_records: u64,
 }
 
-/// How usage records are written for the sink.
+/// The format of usage records for the sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SinkFormat {

@@ -1,3 +1,5 @@
+//! Tests of networks: membership, invalid texts, lists.
+
 use super::{Network, Networks};
 
 #[test]
