@@ -1,4 +1,4 @@
-//! Connections to a database that go on being made after the password was changed.
+//! A connection pool that survives a change of the password.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use sqlx::{Connection as _, Postgres};
 use crate::PostgresUrl;
 use crate::password::PasswordFile;
 
-/// What the server says to a wrong password.
+/// The server's error code for a wrong password.
 const INVALID_PASSWORD: &str = "28P01";
 
-/// A connection that was idle for longer is tried before it is used.
+/// A connection idle for longer is pinged before use.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
-/// Connections to a database. A clone is another handle on the same ones.
+/// A pool of connections to a database. Clones share the pool.
 ///
-/// One that the server refuses for its password is tried once more, by the password as the file has it then: nobody
-/// notices that it was changed, if the file is written before the server is told.
+/// If the server rejects the password, the connection is retried once with the password then in the file. A
+/// rotation goes unnoticed if the file is written before the server learns the new password.
 #[derive(Clone, Debug)]
 pub struct Connections {
     pool: PgPool,
@@ -26,8 +26,8 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Connections to the database that are made when they are needed, by these options of the pool and with these settings of the
-    /// server. An error if the password cannot be read.
+    /// Creates a pool that connects on demand, with the pool options `pool`, the application name `name` and
+    /// the server settings `settings`. Fails if the password file cannot be read.
     pub fn lazy(
         url: &PostgresUrl,
         pool: PgPoolOptions,
@@ -46,18 +46,19 @@ impl Connections {
         Ok(Self { pool: pool.connect_lazy_with(options), password: url.password.clone() })
     }
 
-    /// As many others, made likewise when they are needed.
+    /// Creates a second pool with equal options, separate from the first.
     pub fn apart(&self) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
         Self { pool: self.pool.options().clone().connect_lazy_with(options), password: self.password.clone() }
     }
 
-    /// How many there may be at a time.
+    /// Returns the maximum number of connections.
     pub fn max(&self) -> u32 {
         self.pool.options().get_max_connections()
     }
 
-    /// A connection that nobody else uses.
+    /// Acquires a connection for exclusive use. Retries once with a fresh password if the server rejects the
+    /// password.
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
         match (self.pool.acquire().await, &self.password) {
             (Err(error), Some(file)) if is_wrong_password(&error) => {
@@ -69,14 +70,14 @@ impl Connections {
         }
     }
 
-    /// The pool that they are in, for what can be done with a pool alone. It does not look at the file by itself, and so the
-    /// server has just let this user in when it is given.
+    /// Returns the sqlx pool, for calls that need a pool. A pool does not read the password file, so a
+    /// connection is acquired first: the server has just accepted the pool's password.
     pub async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
         drop(self.acquire().await?);
         Ok(&self.pool)
     }
 
-    /// Closes all of them; whoever asks for one from now on gets an error.
+    /// Closes every connection. Later calls of `acquire` fail.
     pub async fn close(&self) {
         self.pool.close().await;
     }

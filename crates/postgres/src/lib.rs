@@ -1,5 +1,5 @@
-//! The way to a PostgreSQL: where it is, the password of its user, connections that go on when that is changed, and transactions
-//! that may be given up.
+//! Access to PostgreSQL: URLs, passwords in files, connections that survive a change of the password,
+//! migrations, and transactions that are safe to drop.
 #![forbid(unsafe_code)]
 
 mod connections;

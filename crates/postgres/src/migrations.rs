@@ -1,12 +1,13 @@
-//! Migrations that are part of the program.
+//! Migrations compiled into the program.
 //!
-//! `sqlx::migrate!` does the same, but its crate builds every database driver a second time, for the compiler's host.
+//! `sqlx::migrate!` does the same, but its crate builds every database driver a second time, for the
+//! compiler's host.
 
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
-/// Returns a migrator of these files, each with its name and its text. A name begins with the version: `0001_tables.sql`.
-/// The order of `files` is the order of their versions, from 1 without a gap.
+/// Returns a migrator of `files`, pairs of a name and an SQL text. A name begins with the version:
+/// `0001_tables.sql`. Versions follow the order of `files`, from 1 without a gap.
 pub fn migrator(files: &[(&'static str, &'static str)]) -> Migrator {
     let migration = |(version, (name, text)): (i64, &(&'static str, &'static str))| {
         debug_assert!(name.starts_with(&format!("{version:04}_")), "{name} is migration {version}");
@@ -15,7 +16,7 @@ pub fn migrator(files: &[(&'static str, &'static str)]) -> Migrator {
     Migrator::with_migrations((1..).zip(files).map(migration).collect())
 }
 
-/// Names migration files and includes their texts, for [`migrator`].
+/// Lists migration files with their texts, for [`migrator`].
 #[macro_export]
 macro_rules! migration_files {
     ($folder:literal: $($name:literal),+ $(,)?) => {

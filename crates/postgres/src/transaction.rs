@@ -1,7 +1,7 @@
-//! A transaction that may be given up at any point.
+//! A transaction that is safe to drop at any await point.
 //!
-//! sqlx's own does not roll back what is given up while it begins: the connection would go on in an open transaction, and
-//! what others do there would hold locks, and be lost.
+//! The transaction of sqlx is not rolled back if dropped during `BEGIN`. Its connection returns to the pool
+//! inside an open transaction, and later work on the connection would hold locks and be lost.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Executor as _, PgConnection, Postgres};
 use tokio::time::timeout;
 
-/// How long the end of a transaction that was given up may take, before its connection is given up as well.
+/// Time limit of the rollback after a drop. Beyond the limit the connection is closed.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A transaction. Given up before it is committed, it changes nothing, and its connection goes on if that can be told
-/// to the server soon.
+/// A transaction. A drop before the commit rolls back. The connection then returns to the pool if the rollback
+/// takes at most 1 s, and is closed otherwise.
 #[derive(Debug)]
 pub struct Transaction {
-    /// Taken as it ends.
+    /// `None` after the end of the transaction.
     connection: Option<PoolConnection<Postgres>>,
 }
 
 impl Transaction {
-    /// Begins one by this statement.
+    /// Begins a transaction with `statement`.
     pub async fn begin(
         connection: PoolConnection<Postgres>,
         statement: &'static str,
@@ -32,12 +32,12 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Commits it. Given up meanwhile, or after an error, it may be committed or not.
+    /// Commits the transaction. After a drop or an error during the call, the outcome is unknown.
     pub async fn commit(self) -> Result<(), sqlx::Error> {
         self.end("COMMIT").await
     }
 
-    /// Undoes it, and waits until that is done.
+    /// Rolls the transaction back, and waits for the server's answer.
     pub async fn rollback(self) -> Result<(), sqlx::Error> {
         self.end("ROLLBACK").await
     }
@@ -49,19 +49,19 @@ impl Transaction {
     }
 }
 
-#[expect(clippy::expect_used, reason = "whoever takes it has the transaction to itself, and it is gone then")]
+#[expect(clippy::expect_used, reason = "only `end` and `drop` take the connection, and the transaction ends with either")]
 impl Deref for Transaction {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
-        self.connection.as_ref().expect("a transaction that goes on")
+        self.connection.as_ref().expect("the transaction is open")
     }
 }
 
-#[expect(clippy::expect_used, reason = "whoever takes it has the transaction to itself, and it is gone then")]
+#[expect(clippy::expect_used, reason = "only `end` and `drop` take the connection, and the transaction ends with either")]
 impl DerefMut for Transaction {
     fn deref_mut(&mut self) -> &mut PgConnection {
-        self.connection.as_mut().expect("a transaction that goes on")
+        self.connection.as_mut().expect("the transaction is open")
     }
 }
 

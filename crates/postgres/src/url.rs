@@ -1,4 +1,4 @@
-//! Where a database is.
+//! URLs of databases.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,26 +8,26 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::password::PasswordFile;
 
-/// A database of a PostgreSQL server: `postgres://user:password@host:port/database?sslmode=…`. What it leaves
-/// out comes from PostgreSQL's variables of the environment and `.pgpass`. It never shows the password.
+/// A PostgreSQL database: `postgres://user:password@host:port/database?sslmode=…`. Omitted parts come from
+/// PostgreSQL's environment variables and `.pgpass`. `Display` and `Debug` never show the password.
 #[derive(Clone)]
 pub struct PostgresUrl {
     options: Box<PgConnectOptions>,
     pub(crate) password: Option<PasswordFile>,
 }
 
-/// A text that is no URL of a PostgreSQL database, and why.
+/// Error: the text is not a URL of a PostgreSQL database. Contains the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("not a URL of a PostgreSQL database: {0}")]
 pub struct NotAPostgresUrl(String);
 
 impl PostgresUrl {
-    /// With the password in this file, as it is whenever it is needed.
+    /// Takes the password from the file at `path`, read again for every use.
     pub fn with_password_file(self, path: PathBuf) -> Self {
         Self { password: Some(PasswordFile(path)), ..self }
     }
 
-    /// How to connect, by the password as it is now.
+    /// Returns the connect options with the current password.
     pub(crate) fn options(&self) -> Result<PgConnectOptions, sqlx::Error> {
         let options = PgConnectOptions::clone(&self.options);
         match &self.password {

@@ -1,4 +1,4 @@
-//! Transactions that are given up, at every point.
+//! Transactions dropped at every await point.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,14 +9,14 @@ use seatkeeper_testbed::postgres::Postgres;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-/// How often a transaction is polled before it is given up: with the most it is committed.
+/// Most polls of a transaction before the drop. With the maximum the transaction commits.
 const POLLS_MAX: usize = 40;
 
-/// What the connection goes by, and what the server says of it: "idle" where no transaction is open.
+/// The application name of the connection, and the query for its state: `idle` without an open transaction.
 const NAME: &str = "given up";
 const STATE: &str = "SELECT state FROM pg_stat_activity WHERE application_name = $1";
 
-/// Polls so often, unless it is ready before, and drops what is left.
+/// Polls `future` at most `times` times, and drops the rest.
 async fn poll(future: impl Future, mut times: usize) {
     let mut future = pin!(future);
     poll_fn(|cx| match times.checked_sub(1) {
@@ -29,13 +29,14 @@ async fn poll(future: impl Future, mut times: usize) {
     .await;
 }
 
-/// What was given up at any point is over when somebody else has the connection, and done wholly or not at all.
+/// A transaction dropped at any point has ended before the connection's next use, completely done or not at
+/// all.
 #[tokio::test]
 async fn what_is_given_up_does_not_go_on_for_whoever_has_the_connection_next() {
     let postgres = Postgres::start_with(&[]);
     let address = postgres.url(&postgres.add_database());
     let url: PostgresUrl = address.parse().expect("a URL");
-    // One connection, so that who comes next has the same.
+    // A single connection, so that every use gets the same connection.
     let one = PgPoolOptions::new().max_connections(1);
     let connections = Connections::lazy(&url, one, NAME, &[]).expect("it is not connected yet");
     let mut watcher = PgConnection::connect(&address).await.expect("a server");
