@@ -1,11 +1,11 @@
-//! An authority for certificates, and what it signs: PEM files, made by `openssl`.
+//! A certificate authority for tests: PEM files made by `openssl`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// An authority whose certificate is `ca.pem`. All it made is gone when it is dropped.
+/// A certificate authority with its certificate in `ca.pem`. A drop deletes every file.
 #[derive(Debug)]
 pub struct Authority(TempDir);
 
@@ -16,19 +16,20 @@ impl Default for Authority {
 }
 
 impl Authority {
-    /// One that nobody knows yet.
+    /// Creates an authority with a new key.
     pub fn new() -> Self {
         let authority = Self(tempfile::tempdir().expect("a directory"));
         authority.certify("ca", &["-addext", "basicConstraints=critical,CA:TRUE", "-subj", "/CN=authority"]);
         authority
     }
 
-    /// Where a file of this name is, or may be put.
+    /// Returns the path of the file `name` in the authority's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Makes a certificate for 127.0.0.1, `NAME.pem`, and its key, `NAME.key`. Both last for two days.
+    /// Signs a certificate for 127.0.0.1, `NAME.pem`, with the key `NAME.key`. The certificates of the
+    /// authority last for two days.
     pub fn sign(&self, name: &str) {
         let (ca, key) = (self.path("ca.pem"), self.path("ca.key"));
         let signer = [Path::new("-CA"), &ca, Path::new("-CAkey"), &key];

@@ -1,8 +1,8 @@
-/* The wall clock of a server under test, shifted by as many nanoseconds as a file says.
+/* Shifts the wall clock of a server under test by a number of nanoseconds read from a file.
  *
- * Loaded before a server's own libraries (LD_PRELOAD). TESTBED_CLOCK names a file that holds the shift
- * as one 64-bit number; whoever writes it turns the clock at once. It asks the kernel itself and allocates
- * nothing, so that it also works while an allocator that reads the clock is still starting. */
+ * Loaded before the server's own libraries (LD_PRELOAD). TESTBED_CLOCK names a file with the shift as one
+ * 64-bit number; a write to the file changes the clock at once. The functions call the kernel directly and
+ * allocate no memory, so they also work while an allocator that reads the clock is still starting. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

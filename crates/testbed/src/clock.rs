@@ -1,4 +1,4 @@
-//! The wall clock of servers under test, which a test turns while they run.
+//! A wall clock for servers under test. A test sets the clock while the servers run.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -12,7 +12,7 @@ use crate::preload::Library;
 
 static LIBRARY: Library = Library::new("clock", include_str!("clock.c"));
 
-/// A wall clock for one or more servers. It runs like the machine's own, shifted by what it was turned.
+/// A wall clock shared by servers under test: the machine's clock plus an adjustable shift.
 #[derive(Debug)]
 pub struct Clock {
     file: NamedTempFile,
@@ -20,7 +20,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows the machine's time.
+    /// Creates a clock with the machine's time.
     pub fn new() -> Self {
         let file = NamedTempFile::new().expect("a temporary file");
         let everybody_reads = fs::Permissions::from_mode(0o644);
@@ -30,17 +30,17 @@ impl Clock {
         clock
     }
 
-    /// Turns it forward.
+    /// Sets the clock forward.
     pub fn advance(&self, by: Duration) {
         self.turn(nanos(by));
     }
 
-    /// Turns it back.
+    /// Sets the clock back.
     pub fn set_back(&self, by: Duration) {
         self.turn(-nanos(by));
     }
 
-    /// The environment in which a server reads this clock.
+    /// Returns the environment variables that make a server read the clock.
     pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("LD_PRELOAD", LIBRARY.path()), ("TESTBED_CLOCK", self.file.path().to_owned())]
     }

@@ -1,8 +1,8 @@
-/* The disk of a server under test, full for as long as a file says so.
+/* Makes the disk of a server under test appear full while a file says so.
  *
- * Loaded before a server's own libraries (LD_PRELOAD). TESTBED_DISK names a file whose first byte is 1 while the
- * disk is full; the device of that file is the disk. A write that would make a regular file on it longer fails then
- * with ENOSPC. Buffered writes of the C library (fwrite) do not come by here. */
+ * Loaded before the server's own libraries (LD_PRELOAD). The first byte of the file named by TESTBED_DISK is 1
+ * while the disk is full; the device of the file is the disk. A write that would lengthen a regular file on the
+ * device then fails with ENOSPC. Buffered writes of the C library (fwrite) bypass these functions. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ __attribute__((constructor)) static void begin(void) {
     close(file);
 }
 
-/* Says whether a write of `length` bytes at `offset` finds no room; a negative offset stands for the file's own. */
+/* Returns 1 if a write of `length` bytes at `offset` has no room. A negative offset means the file's own offset. */
 static int has_no_room(int file, off_t offset, size_t length) {
     struct stat state;
     int kept = errno;
@@ -89,7 +89,7 @@ int fallocate(int file, int mode, off_t offset, off_t length) {
     return fallocate64(file, mode, offset, length);
 }
 
-/* Returns the error instead of setting it. */
+/* Returns the error and leaves errno unchanged. */
 int posix_fallocate64(int file, off64_t offset, off64_t length) {
     int kept = errno, failed = fallocate64(file, 0, offset, length) ? errno : 0;
     errno = kept;

@@ -1,4 +1,4 @@
-//! The disk of servers under test, which a test fills while they run.
+//! A disk for servers under test. A test fills the disk while the servers run.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -10,35 +10,36 @@ use crate::preload::Library;
 
 static LIBRARY: Library = Library::new("disk", include_str!("disk.c"));
 
-/// A disk for one or more servers. On a full disk each file keeps its length: a write that would make a file longer
-/// fails with `ENOSPC`, and a write within its length succeeds.
+/// A disk shared by servers under test. On a full disk, a write that would lengthen a file fails with
+/// `ENOSPC`, and a write within the length of a file succeeds.
 #[derive(Debug)]
 pub struct Disk {
     file: NamedTempFile,
 }
 
 impl Disk {
-    /// A disk with room.
+    /// Creates a disk with free space.
     pub fn new() -> Self {
         let file = NamedTempFile::new().expect("a temporary file");
-        // A server may run as another user, which reads the state of the disk here.
+        // A server may run as a different user, and must be able to read the state file.
         fs::set_permissions(file.path(), Permissions::from_mode(0o644)).expect("it is ours");
         let disk = Self { file };
         disk.set(false);
         disk
     }
 
-    /// Leaves no room from now on.
+    /// Fills the disk.
     pub fn fill(&self) {
         self.set(true);
     }
 
-    /// Makes room again.
+    /// Frees space on the disk.
     pub fn make_room(&self) {
         self.set(false);
     }
 
-    /// The environment in which a server writes to this disk. Its files must be in the directory for temporary ones.
+    /// Returns the environment variables that put a server on the disk. The server's files must be in the
+    /// directory for temporary files.
     pub fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("LD_PRELOAD", LIBRARY.path()), ("TESTBED_DISK", self.file.path().to_owned())]
     }

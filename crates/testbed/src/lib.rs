@@ -1,8 +1,8 @@
-//! Real servers for tests: started from installed binaries on free ports, and ended by their owner.
+//! Real servers for tests: started from installed binaries on free ports, and stopped with their owner.
 //!
-//! A server that is not installed is a failure that says what to install.
+//! A missing server is a failure that names the package to install.
 
-// A harness has nobody to return an error to: what goes wrong here fails the test that asked for it.
+// A harness cannot return errors to a caller: a failure here fails the test.
 #![allow(clippy::expect_used, clippy::panic)]
 
 pub mod authority;

@@ -1,17 +1,17 @@
-//! Ports of 127.0.0.1 that nobody uses.
+//! Free ports of 127.0.0.1.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the ports that a system gives to connections, so that a server which is down for a while finds
-/// its own free again.
+/// First port. The range is below the system's ephemeral ports, so a server that is down for a while finds
+/// its port still free.
 const FIRST: u16 = 12_000;
 const COUNT: u16 = 18_000;
 
-/// A port that nobody listens on, and that no other call in this process has returned lately.
+/// Returns a port without a listener, not returned lately by a call in the same process.
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Each process starts at its own place.
+    // Processes start at different ports.
     let start = (std::process::id() % u32::from(COUNT)) as u16;
     for _ in 0..COUNT {
         let step = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! PostgreSQL: a cluster of its own, in a temporary directory, on a port of 127.0.0.1.
+//! PostgreSQL clusters owned by a test, in temporary directories, on ports of 127.0.0.1.
 
 mod frozen;
 mod standby;
@@ -19,10 +19,10 @@ use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::port;
 
-/// The superuser of every cluster here. It needs no password, and every other user one.
+/// The superuser of every cluster. Logs in without a password; every other user needs a password.
 const USER: &str = "seatkeeper";
 
-/// A cluster, stopped and deleted when this is dropped, and also when the process ends without that.
+/// A cluster, stopped and deleted on drop, and also if the process ends without a drop.
 #[derive(Debug)]
 pub struct Postgres {
     binaries: PathBuf,
@@ -30,47 +30,47 @@ pub struct Postgres {
     dir: TempDir,
     port: u16,
     guard: Child,
-    /// Environment variables of its processes.
+    /// Environment variables of the cluster's processes.
     environment: Vec<(&'static str, PathBuf)>,
 }
 
-/// How a cluster is stopped.
+/// The way to stop a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Sessions are cut off, and what they had not committed is rolled back.
+    /// Disconnects the sessions and rolls back their open transactions.
     Fast,
-    /// As in a crash: the next start recovers from the write-ahead log.
+    /// Stops as in a crash: the next start recovers from the write-ahead log.
     Immediate,
 }
 
-/// A database of a test: empty at first, dropped with this.
+/// A database of a test: empty at first, dropped on drop.
 #[derive(Debug)]
 pub struct Database {
     server: &'static Postgres,
     name: String,
 }
 
-/// Who runs the server where the tests run as root, which it refuses to run as.
+/// The account of the server if the tests run as root: PostgreSQL refuses to run as root.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     uid: u32,
     gid: u32,
 }
 
-/// A fresh, empty database on the server that all tests of this process share.
+/// Creates an empty database on the server shared by the tests of the process.
 pub fn database() -> Database {
     static SHARED: OnceLock<Postgres> = OnceLock::new();
     SHARED.get_or_init(Postgres::start).database()
 }
 
 impl Postgres {
-    /// Makes a cluster and starts it. It survives every crash but that of the whole machine: it does not
-    /// wait for the disk.
+    /// Creates and starts a cluster with `fsync` off: the data survives a crash of the server, but not of the
+    /// machine.
     pub fn start() -> Self {
         Self::start_with(&["fsync = off"])
     }
 
-    /// Makes and starts a cluster as [`start`](Self::start) does, on a host whose wall clock is `clock`.
+    /// Creates and starts a cluster like [`start`](Self::start), on a host with the wall clock `clock`.
     pub fn start_by(clock: &Clock) -> Self {
         let server = Self::prepare(clock.environment().into());
         server.initialise(&["fsync = off"]);
@@ -78,7 +78,7 @@ impl Postgres {
         server
     }
 
-    /// Likewise, with these lines of `postgresql.conf` and nothing said about the disk.
+    /// Creates and starts a cluster with the given lines of `postgresql.conf`, and the default for `fsync`.
     pub fn start_with(settings: &[&str]) -> Self {
         let server = Self::prepare(Vec::new());
         server.initialise(settings);
@@ -86,7 +86,7 @@ impl Postgres {
         server
     }
 
-    /// Makes a cluster on this disk, with `fsync` off, and starts it.
+    /// Creates and starts a cluster on `disk`, with `fsync` off.
     pub fn start_on(disk: &Disk) -> Self {
         let server = Self::prepare(disk.environment().into());
         server.initialise(&["fsync = off"]);
@@ -94,7 +94,7 @@ impl Postgres {
         server
     }
 
-    /// A directory and a port for a cluster.
+    /// Reserves a directory and a port for a cluster.
     fn prepare(environment: Vec<(&'static str, PathBuf)>) -> Self {
         let binaries = binaries();
         let account = rustix::process::geteuid().is_root().then(Account::of_postgres);
@@ -128,7 +128,7 @@ impl Postgres {
         fs::write(self.data().join("pg_hba.conf"), access).expect("the directory is writable");
     }
 
-    /// Starts a cluster that was stopped, or that was killed, on the same port, and waits until it answers.
+    /// Restarts a stopped or killed cluster on its old port, and waits for its first answer.
     pub fn start_again(&self) {
         let options = format!("-p {}", self.port);
         let log = self.dir.path().join("log");
@@ -138,7 +138,7 @@ impl Postgres {
         });
     }
 
-    /// Stops the cluster, and waits until it is down.
+    /// Stops the cluster, and waits until the cluster is down.
     pub fn stop(&self, how: Stop) {
         let mode = match how {
             Stop::Fast => "--mode=fast",
@@ -149,12 +149,12 @@ impl Postgres {
         });
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Changes a setting of the running server, for sessions that go on as well.
+    /// Changes a setting of the running server, also for open sessions.
     pub fn set(&self, name: &str, value: &str) {
         let change = format!("ALTER SYSTEM SET {name} = '{value}'");
         let args = ["--quiet", "--set=ON_ERROR_STOP=1", "--dbname=postgres"];
@@ -162,28 +162,28 @@ impl Postgres {
         self.on_server("psql", &[&args[..], &commands[..]].concat());
     }
 
-    /// The server's log so far.
+    /// Returns the server's log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).expect("the server logs from its start on")
     }
 
-    /// The process that all others of the cluster belong to, for tests that send it signals.
+    /// Returns the process id of the postmaster, for tests that send signals.
     pub fn pid(&self) -> u32 {
         let file = fs::read_to_string(self.data().join("postmaster.pid")).expect("the cluster runs");
         file.lines().next().and_then(|pid| pid.parse().ok()).expect("its first line is the process")
     }
 
-    /// Where the database of this name is.
+    /// Returns the URL of the database `database`.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// A fresh, empty database.
+    /// Creates an empty database, dropped with the returned value.
     pub fn database(&'static self) -> Database {
         Database { server: self, name: self.add_database() }
     }
 
-    /// Likewise, its name alone: it stays until the cluster is gone.
+    /// Creates an empty database that lives as long as the cluster, and returns its name.
     pub fn add_database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -191,7 +191,7 @@ impl Postgres {
         name
     }
 
-    /// Runs one of PostgreSQL's clients against the server.
+    /// Runs a client program of PostgreSQL against the server.
     fn on_server(&self, client: &str, args: &[&str]) {
         let port = self.port.to_string();
         self.run(client, |command| {
@@ -205,7 +205,8 @@ impl Postgres {
 
     fn run(&self, binary: &str, prepare: impl FnOnce(&mut Command) -> &mut Command) {
         let mut command = Command::new(self.binaries.join(binary));
-        // A server outlives the command that starts it, so it must not hold a pipe that is read to its end.
+        // The server outlives its start command and keeps stderr open, so stderr goes to a file instead of a
+        // pipe.
         let errors = tempfile::tempfile().expect("a temporary file");
         command.current_dir(self.dir.path()).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(errors.try_clone().expect("another handle on it"));
@@ -224,19 +225,19 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // What the guard cannot do, nobody can.
+        // An error leaves no further way to end the cluster.
         let _ = self.guard.wait();
     }
 }
 
 impl Database {
-    /// Where it is.
+    /// Returns the URL of the database.
     pub fn url(&self) -> String {
         self.server.url(&self.name)
     }
 
-    /// Makes a user whom it belongs to, and who gets in by this password alone. Gives where it is for him, without the
-    /// password. All tests of this process share the server: each needs another name.
+    /// Creates a user who owns the database and logs in by `password` only. Returns the user's URL without
+    /// the password. Tests share the server, so every test needs a distinct user name.
     pub fn for_user(&self, user: &str, password: &str) -> String {
         let make = format!("CREATE ROLE {user} LOGIN PASSWORD '{password}'");
         let give = format!("ALTER DATABASE {} OWNER TO {user}", self.name);
@@ -267,8 +268,9 @@ impl Account {
     }
 }
 
-/// A process that waits until this one is gone, or closes its input, and then ends the cluster and deletes
-/// it. Interrupts from a terminal go to this process as well, and must not end it first.
+/// Starts a guard process. The guard waits until the test process ends or closes the guard's input, then
+/// stops the cluster and deletes the directory. A terminal sends interrupts to the guard as well, so the
+/// guard ignores interrupts.
 fn guard(dir: &Path) -> Child {
     let script = r#"
         trap '' INT TERM HUP
@@ -283,11 +285,11 @@ fn guard(dir: &Path) -> Child {
     command.spawn().expect("every system has a shell")
 }
 
-/// The directory of the newest PostgreSQL that is installed.
+/// Returns the binary directory of the newest installed PostgreSQL.
 fn binaries() -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&path).find_map(|dir| {
-        // Its companions stand beside what a link points to.
+        // A link on the path is resolved, because the companion programs are beside its target.
         Some(dir.join("initdb").canonicalize().ok()?.parent()?.to_owned())
     });
     on_path.or_else(newest_of_debian).unwrap_or_else(|| not_installed())

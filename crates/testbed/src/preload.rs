@@ -1,4 +1,4 @@
-//! Libraries that servers under test load before their own, to see another world than the machine's.
+//! Libraries that servers under test load by `LD_PRELOAD`, to replace system calls for clocks and disks.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// A library in C, compiled once for all servers of this process.
+/// A library in C, compiled once per test process.
 #[derive(Debug)]
 pub(crate) struct Library {
     name: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// A library of this name and source, not compiled yet.
+    /// Declares a library. The first call of `path` compiles the source.
     pub(crate) const fn new(name: &'static str, source: &'static str) -> Self {
         Self { name, source, built: OnceLock::new() }
     }
@@ -43,7 +43,8 @@ impl Library {
     }
 }
 
-/// Lets servers that run as another user load the library: a temporary directory is its maker's alone.
+/// Lets servers under a different user load the library: a temporary directory is private to its creator by
+/// default.
 fn open_to_all(dir: &TempDir) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");

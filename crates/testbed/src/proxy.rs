@@ -1,4 +1,4 @@
-//! A TCP proxy between two parties of a test, whose network goes bad when it is told to.
+//! A TCP proxy with an adjustable network, placed between two parties of a test.
 
 mod late;
 
@@ -17,38 +17,38 @@ use tokio::time::Instant;
 
 use late::LateBytes;
 
-/// The delay of everything on a [`Network::Lossy`] network, each way.
+/// Delay of every byte on a [`Network::Lossy`] network, each way.
 const DELAY: Duration = Duration::from_millis(200);
 
-/// The first retransmission time-out of TCP, which doubles with each loss of the same segment.
+/// First retransmission time-out of TCP. Doubles with each loss of a segment.
 const RETRANSMISSION: Duration = Duration::from_millis(400);
 
-/// The part of the segments that a [`Network::Lossy`] network loses.
+/// Share of segments lost by a [`Network::Lossy`] network.
 const LOSS: f64 = 0.3;
 
-/// How the network behaves.
+/// The behaviour of the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Network {
-    /// Everything passes.
+    /// Every byte passes.
     Well,
-    /// Nothing passes, in either direction, and nobody is told: what is sent waits. Connections stay open and
-    /// new ones are taken.
+    /// No byte passes in either direction, and no party gets an error: bytes wait. Open connections stay
+    /// open, and new connections are accepted.
     Silent,
-    /// Connections are cut, and new ones are cut as they are made.
+    /// Open connections are cut, and new connections are cut at once.
     Cut,
-    /// What a client asks for arrives. This part of the answers, 0 to 1, is swallowed, and with it the
-    /// connection: the client never learns what became of its request.
+    /// Requests arrive. The given share of answers, 0 to 1, is lost together with the connection, so the
+    /// client never learns the fate of its request.
     SwallowsAnswers(f64),
     /// A cut in one direction: requests pass, and answers wait.
     AnswersWait,
-    /// A cut in the other direction: answers pass, and requests wait.
+    /// A cut in the opposite direction: answers pass, and requests wait.
     RequestsWait,
-    /// Everything passes 200 ms late, each way. TCP loses three of ten segments and sends them again: a lost segment, and
-    /// the segments behind it, are late by a retransmission time-out besides. The order stays.
+    /// Every byte passes 200 ms late, each way. TCP loses three of ten segments and retransmits: a lost
+    /// segment, and the segments behind it, are late by a retransmission time-out as well. The order is kept.
     Lossy,
 }
 
-/// A proxy on a port of its own, for as long as it lives.
+/// A proxy on its own port. A drop closes the port and cuts the connections.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -58,7 +58,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Stands in front of `upstream`, on a network that is well. `seed` decides which answers are swallowed.
+    /// Starts a proxy in front of `upstream`, on a healthy network. `seed` selects the lost answers.
     pub async fn start(upstream: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -74,17 +74,17 @@ impl Proxy {
         Self { address, network, upstream, listening }
     }
 
-    /// Where it listens.
+    /// Returns the proxy's address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes the network from now on, also for connections that are open.
+    /// Changes the network, also for open connections.
     pub fn set(&self, network: Network) {
         self.network.send_replace(network);
     }
 
-    /// Stands in front of another server from now on. Connections that are open are cut.
+    /// Redirects the proxy to another server, and cuts open connections.
     pub fn redirect(&self, upstream: SocketAddr) {
         self.upstream.send_replace(upstream);
     }
@@ -98,7 +98,7 @@ impl Drop for Proxy {
 }
 
 impl Network {
-    /// Says whether bytes of this direction wait until the network changes.
+    /// Returns `true` if bytes in `direction` wait until the network changes.
     fn holds_up(self, direction: Direction) -> bool {
         match self {
             Self::Silent => true,
@@ -109,14 +109,14 @@ impl Network {
     }
 }
 
-/// The way that bytes take through a proxy.
+/// The direction of bytes through the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Requests,
     Answers,
 }
 
-/// Joins a client with the server until either goes or the network cuts them off.
+/// Connects a client with the server until either side closes or the network cuts the connection.
 async fn relay(
     client: TcpStream,
     mut upstream: watch::Receiver<SocketAddr>,
@@ -125,7 +125,7 @@ async fn relay(
 ) {
     let to = *upstream.borrow_and_update();
     let Ok(server) = TcpStream::connect(to).await else { return };
-    // Without it small messages are slow, not wrong.
+    // An error is harmless: without `TCP_NODELAY` small messages are only slower.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let ((asked, answers), (answered, asks)) = (client.into_split(), server.into_split());
     let (there, back) = (network.clone(), network.clone());
@@ -138,7 +138,7 @@ async fn relay(
     }
 }
 
-/// Carries bytes one way.
+/// Carries bytes in one direction.
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -159,7 +159,7 @@ async fn carry(
         if length == 0 {
             return Ok(());
         }
-        // Bytes that were read while the network is silent wait here, and all that comes after them in the kernel.
+        // Bytes read during a silence wait here. Later bytes wait in the kernel.
         let now = *network.wait_for(|now| !now.holds_up(direction)).await.map_err(io::Error::other)?;
         let bytes = &buffer[..length];
         match now {
@@ -173,14 +173,14 @@ async fn carry(
             | Network::SwallowsAnswers(_)
             | Network::AnswersWait
             | Network::RequestsWait => {
-                // Bytes that were sent earlier may still be under way.
+                // Bytes sent earlier may still be in flight, so later bytes queue behind.
                 if late.is_empty() { to.write_all(bytes).await? } else { late.push(bytes, Instant::now()) }
             }
         }
     }
 }
 
-/// Returns the time that a segment takes on a [`Network::Lossy`] network.
+/// Returns the travel time of a segment on a [`Network::Lossy`] network.
 fn lossy_delay(dice: &mut StdRng) -> Duration {
     let (mut delay, mut time_out) = (DELAY, RETRANSMISSION);
     while dice.random_bool(LOSS) {

@@ -1,4 +1,4 @@
-//! Redis: servers of a test's own, in temporary directories, on ports of 127.0.0.1.
+//! Redis servers owned by a test, in temporary directories, on ports of 127.0.0.1.
 
 mod cluster;
 mod process;
@@ -21,13 +21,13 @@ use process::Process;
 pub use replay::{Call, Replay};
 pub use sentinel::Sentinel;
 
-/// How long a server may take to answer after its start, on a machine that does much else.
+/// Time limit for a server's first answer, generous for a busy machine.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// How often it is tried with another port: one that was free may be taken before the server takes it.
+/// Most attempts to start, each with a new port: a free port may be taken before the server binds the port.
 const STARTS_MAX: usize = 5;
 
-/// What a server is to be like.
+/// The configuration of a server under test.
 #[derive(Clone, Debug, Default)]
 pub struct RedisSetup {
     settings: Vec<String>,
@@ -36,7 +36,7 @@ pub struct RedisSetup {
     is_sentinel: bool,
 }
 
-/// A server, killed and deleted when this is dropped, and also when the process ends without that.
+/// A server, killed and deleted on drop, and also if the process ends without a drop.
 #[derive(Debug)]
 pub struct Redis {
     setup: RedisSetup,
@@ -46,35 +46,35 @@ pub struct Redis {
     process: Option<Process>,
 }
 
-/// What a server remembers when it starts again.
+/// The data of a server after a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// What it wrote to disk, which by default is nothing.
+    /// The data written to disk: by default no data.
     OnDisk,
-    /// Nothing.
+    /// No data.
     Lost,
-    /// What it held when this was taken.
+    /// The content of a snapshot.
     Snapshot(Snapshot),
 }
 
-/// All that a server held at one instant.
+/// The complete content of a server at an instant.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot(Vec<u8>);
 
 impl RedisSetup {
-    /// A line of `redis.conf`.
+    /// Adds a line of `redis.conf`.
     pub fn setting(mut self, line: &str) -> Self {
         self.settings.push(line.to_owned());
         self
     }
 
-    /// The wall clock that it reads.
+    /// Sets the wall clock of the server.
     pub fn clock(mut self, clock: &Arc<Clock>) -> Self {
         self.clock = Some(Arc::clone(clock));
         self
     }
 
-    /// The disk that it writes to; it then reads the machine's own clock.
+    /// Sets the disk of the server. The server then reads the machine's own clock.
     pub fn disk(mut self, disk: &Arc<Disk>) -> Self {
         self.disk = Some(Arc::clone(disk));
         self
@@ -85,7 +85,7 @@ impl RedisSetup {
         clock.chain(self.disk.iter().flat_map(|disk| disk.environment())).collect()
     }
 
-    /// Starts a server, and waits until it answers.
+    /// Starts a server, and waits for its first answer.
     pub fn start(self) -> Redis {
         let dir = tempfile::Builder::new().prefix("seatkeeper-redis-").tempdir().expect("a directory");
         let mut redis = Redis { setup: self, dir, port: 0, bus_port: 0, process: None };
@@ -101,14 +101,14 @@ impl RedisSetup {
 }
 
 impl Redis {
-    /// Starts an empty server that keeps everything in memory, and waits until it answers.
+    /// Starts an empty in-memory server, and waits for its first answer.
     pub fn start() -> Self {
         RedisSetup::default().start()
     }
 
-    /// Starts it again after it was stopped or killed, on the same port.
+    /// Restarts a stopped or killed server on its old port.
     pub fn start_again(&mut self, memory: Memory) {
-        assert!(self.process.is_none(), "it runs");
+        assert!(self.process.is_none(), "the server runs");
         match memory {
             Memory::OnDisk => {}
             Memory::Lost => self.forget(),
@@ -120,42 +120,43 @@ impl Redis {
         assert!(self.try_to_start(), "redis-server does not start again:\n{}", self.log());
     }
 
-    /// Stops it in order.
+    /// Stops the server gracefully.
     pub fn stop(&mut self) {
         if let Some(process) = self.process.take() {
             process.end("TERM");
         }
     }
 
-    /// Kills it with all that it had not written to disk.
+    /// Kills the server. Data not yet on disk is lost.
     pub fn kill(&mut self) {
         if let Some(process) = self.process.take() {
             process.end("KILL");
         }
     }
 
-    /// Freezes it where it stands, its connections open.
+    /// Freezes the server with its connections open.
     pub fn pause(&self) {
         self.running().signal(rustix::process::Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// Lets a frozen server run on.
     pub fn resume(&self) {
         self.running().signal(rustix::process::Signal::CONT);
     }
 
-    /// Takes down all that it holds.
+    /// Takes a snapshot of the server.
     pub fn snapshot(&self) -> Snapshot {
         self.ask::<()>(redis::cmd("SAVE"));
         Snapshot(fs::read(self.dump()).expect("it has just been written"))
     }
 
-    /// Lets each snapshot fail from now on, or no longer, and waits until one did: the server then refuses writes, or no longer.
+    /// Makes snapshots fail, or succeed again, and waits for the first result. A server whose snapshots fail
+    /// refuses writes.
     pub fn fail_snapshots(&self, fail: bool) {
         let target = self.dump();
         let blocker = target.join("in the way");
         if fail {
-            // Nothing can be renamed to a directory that is not empty.
+            // A rename onto a directory that is not empty fails.
             let _ = fs::remove_file(&target);
             fs::create_dir_all(&blocker).expect("the directory is writable");
         } else {
@@ -170,28 +171,28 @@ impl Redis {
         }
     }
 
-    /// The time that it tells, as the span since 1970.
+    /// Returns the server's time since the Unix epoch.
     pub fn time(&self) -> Duration {
         let (seconds, micros): (u64, u64) = self.ask(redis::cmd("TIME"));
         Duration::from_secs(seconds) + Duration::from_micros(micros)
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where it is.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// What its process is called by the kernel.
+    /// Returns the process id of the server.
     pub fn pid(&self) -> u32 {
         self.running().pid()
     }
 
-    /// The server's answer to a command that it must not refuse.
+    /// Returns the server's answer to a command that must succeed.
     #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
     pub fn ask<T: redis::FromRedisValue>(&self, command: redis::Cmd) -> T {
         command.query(&mut self.connection()).expect("a server answers")
@@ -202,7 +203,7 @@ impl Redis {
         client.get_connection_with_timeout(START_MAX).expect("a server takes connections")
     }
 
-    /// Starts the process and waits until it answers; false if it ends instead.
+    /// Starts the process and waits for its first answer. Returns `false` if the process ends instead.
     fn try_to_start(&mut self) -> bool {
         let conf = self.write_configuration();
         let mode = self.setup.is_sentinel.then_some("--sentinel");
@@ -243,7 +244,7 @@ impl Redis {
     }
 
     fn forget(&self) {
-        // What was never written is forgotten already.
+        // Errors are ignored: without a snapshot on disk the file is absent.
         let _ = fs::remove_file(self.dump());
         let _ = fs::remove_dir_all(self.dir.path().join("appendonlydir"));
     }
@@ -261,7 +262,7 @@ impl Redis {
     }
 
     fn running(&self) -> &Process {
-        self.process.as_ref().expect("it runs")
+        self.process.as_ref().expect("the server runs")
     }
 }
 

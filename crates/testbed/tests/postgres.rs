@@ -1,4 +1,4 @@
-//! The harness's own promises.
+//! Tests of the PostgreSQL harness.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use sqlx::{Connection as _, PgConnection};
 
-/// Long enough for a server that answers to have answered.
+/// Longer than a healthy server takes to answer.
 const A_WHILE: Duration = Duration::from_millis(500);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The proxy does to a connection what it is told to.
+//! Tests of the proxy's networks.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use tokio::time::{Instant, timeout};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Long enough for what would pass to have passed.
+/// Longer than a byte takes to pass.
 const A_WHILE: Duration = Duration::from_millis(200);
 
-/// A server that sends back each byte, and the bytes that reached it.
+/// Starts a server that echoes every byte, and returns a channel of the bytes received by the server.
 async fn echo() -> (SocketAddr, mpsc::UnboundedReceiver<u8>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -50,7 +50,7 @@ async fn a_proxy_that_is_redirected_cuts_what_is_open_and_leads_elsewhere() {
     );
 }
 
-/// What is answered to a byte, unless the connection is cut.
+/// Sends a byte and returns the answer, `None` if the connection is cut.
 async fn ask(stream: &mut TcpStream, byte: u8) -> Option<u8> {
     stream.write_u8(byte).await.ok()?;
     timeout(DEADLINE, stream.read_u8()).await.unwrap().ok()

@@ -1,4 +1,4 @@
-//! Redis servers for tests start, and end as they are told.
+//! Tests of the Redis harness.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Freezes all processes of a cluster.
+//! Freezes every process of a cluster.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Postgres;
 
 impl Postgres {
-    /// Freezes all processes of the cluster, their connections open. The postmaster is frozen first, so that no other
-    /// process is started meanwhile.
+    /// Freezes every process of the cluster, with the connections open. The postmaster is frozen first, so
+    /// that no process starts meanwhile.
     pub fn pause(&self) {
         let postmaster = self.pid();
         signal(postmaster, Signal::STOP);
@@ -25,7 +25,7 @@ impl Postgres {
 
 fn signal(pid: u32, signal: Signal) {
     let process = Pid::from_raw(pid.cast_signed()).expect("a process id");
-    // A process that has just ended needs no signal.
+    // Errors are ignored: the process may have ended.
     let _ = kill_process(process, signal);
 }
 
@@ -38,6 +38,6 @@ pub(super) fn children_of(parent: u32) -> Vec<u32> {
 
 fn parent_of(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold anything.
+    // The program name in parentheses may contain spaces and parentheses.
     stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()
 }

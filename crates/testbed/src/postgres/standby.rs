@@ -1,4 +1,4 @@
-//! A standby that streams from another cluster, and may be promoted.
+//! A standby that streams from a primary and can be promoted.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::{Postgres, USER};
 
-/// How long a standby may take to reach its primary.
+/// Time limit for a standby to reach its primary.
 const STREAMING_MAX: Duration = Duration::from_secs(30);
 
 impl Postgres {
-    /// Copies the cluster that is reached at `primary` and starts the copy as its hot standby, which replays the
-    /// primary's log as it arrives. Replication is asynchronous: no commit waits for the standby.
+    /// Copies the cluster at `primary` and starts the copy as a hot standby, which replays the primary's log
+    /// on arrival. Replication is asynchronous: a commit never waits for the standby.
     pub fn standby_of(primary: SocketAddr) -> Self {
         let standby = Self::prepare(Vec::new());
         let port = primary.port().to_string();
@@ -30,14 +30,14 @@ impl Postgres {
         standby
     }
 
-    /// Makes a standby a primary with all that it received, and waits until it takes writes.
+    /// Promotes the standby with the data received so far, and waits until the new primary takes writes.
     pub fn promote(&self) {
         self.run("pg_ctl", |command| {
             command.args(["promote", "--wait", "--timeout=60", "--pgdata"]).arg(self.data())
         });
     }
 
-    /// Says whether the process that receives the primary's log is connected.
+    /// Returns `true` if the WAL receiver is connected to the primary.
     fn is_streaming(&self) -> bool {
         let lines = super::frozen::children_of(self.pid());
         let titles = lines.iter().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/cmdline")).ok());

@@ -1,4 +1,4 @@
-//! A cluster of masters that share all slots, with replicas if a test adds them.
+//! A Redis Cluster: masters with equal shares of the slots, and replicas added by a test.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::{Redis, RedisSetup};
 
-/// How long the nodes may take to agree.
+/// Time limit for the agreement of the nodes.
 const AGREEMENT_MAX: Duration = Duration::from_secs(30);
 const SLOTS: usize = 16_384;
 
-/// How long the move of one key may take, in milliseconds.
+/// Time limit for the move of a key, in milliseconds.
 const MIGRATE_MILLIS_MAX: u32 = 5_000;
 
-/// Masters, each with an equal share of the slots, and the replicas that were added to them.
+/// Masters with equal shares of the slots, and the replicas added later.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
@@ -21,7 +21,7 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts as many masters, each with this setup, and waits until they serve.
+    /// Starts `masters` masters with the configuration `setup`, and waits until the cluster serves.
     pub fn start(masters: usize, setup: &RedisSetup) -> Self {
         let setup = setup.clone().setting("cluster-enabled yes").setting("cluster-node-timeout 2000");
         let nodes: Vec<_> = (0..masters).map(|_| setup.clone().start()).collect();
@@ -41,7 +41,8 @@ impl RedisCluster {
         cluster
     }
 
-    /// Gives a node a replica, and waits until the replica has caught up. Returns the replica's number among the nodes.
+    /// Adds a replica of the node `of`, and waits until the replica has caught up. Returns the replica's
+    /// index in `nodes`.
     pub fn add_replica(&mut self, of: usize) -> usize {
         let replica = self.setup.clone().setting("repl-diskless-sync-delay 0").start();
         let mut meet = redis::cmd("CLUSTER");
@@ -57,12 +58,12 @@ impl RedisCluster {
         replica
     }
 
-    /// Waits until a node serves as a master.
+    /// Waits until the node serves as a master.
     pub fn wait_until_master(&self, node: usize) {
         self.wait_until("the replica is promoted", node, "role:master");
     }
 
-    /// Waits until a node is a replica and has caught up.
+    /// Waits until the node is a replica and has caught up.
     pub fn wait_until_replica(&self, node: usize) {
         self.wait_until("it is a replica", node, "master_link_status:up");
     }
@@ -79,29 +80,29 @@ impl RedisCluster {
         }
     }
 
-    /// Its nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
     }
 
-    /// Its nodes, to be stopped and started.
+    /// Returns the nodes, to stop and restart them.
     pub fn nodes_mut(&mut self) -> &mut [Redis] {
         &mut self.nodes
     }
 
-    /// Where its nodes are.
+    /// Returns the URLs of the nodes.
     pub fn urls(&self) -> Vec<String> {
         self.nodes.iter().map(Redis::url).collect()
     }
 
-    /// Where it is, by all of its nodes.
+    /// Returns the URL of the cluster, with every node.
     pub fn url(&self) -> String {
         let nodes: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
         format!("redis+cluster://{}", nodes.join(","))
     }
 
-    /// Moves every slot with a key from one master to another, key by key, as an operator does who takes a master out of
-    /// service. Between two keys it waits for so long.
+    /// Moves every slot with a key from the master `from` to the master `to`, key by key, as for a master
+    /// leaving service. Waits for `pause` after each key.
     pub fn move_all(&self, from: usize, to: usize, pause: Duration) {
         let (source, target) = (&self.nodes[from], &self.nodes[to]);
         let (source_id, target_id) = (source.cluster::<String>("MYID"), target.cluster::<String>("MYID"));
@@ -126,7 +127,7 @@ impl RedisCluster {
         }
     }
 
-    /// Waits until every node knows all others and that no slot is missing.
+    /// Waits until every node knows every other node and every slot is served.
     pub fn wait_until_it_serves(&self) {
         let started = Instant::now();
         let known = format!("cluster_known_nodes:{}", self.nodes.len());
@@ -146,7 +147,7 @@ impl RedisCluster {
 }
 
 impl Redis {
-    /// What this node says of its cluster.
+    /// Returns the node's answer to the `CLUSTER` subcommand `what`.
     fn cluster<T: redis::FromRedisValue>(&self, what: &str) -> T {
         self.ask(redis::cmd("CLUSTER").arg(what).take())
     }

@@ -1,4 +1,4 @@
-//! One run of a server, which does not outlive this process.
+//! A single run of a server, never longer than the test process.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,15 +7,15 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A server and the process that guards it: it ends the server as it is told by a line, or kills it when its
-/// input is closed. Until then the server's id is nobody else's, for only its guard can wait for it.
+/// A server and its guard process. A line on the guard's input names the signal that ends the server; the end
+/// of input kills the server. Only the guard can reap the server, so the server's id is not reused before.
 #[derive(Debug)]
 pub(super) struct Process {
     guard: Child,
     pid: Pid,
 }
 
-/// Interrupts from a terminal go to the guard as well, and must not end it first.
+/// The guard's script. A terminal sends interrupts to the guard as well, so the guard ignores interrupts.
 const GUARD: &str = r#"
     trap '' INT TERM HUP
     command -v redis-server >&2 || { echo missing; exit; }
@@ -29,7 +29,7 @@ const GUARD: &str = r#"
 "#;
 
 impl Process {
-    /// Starts a server in this environment, or with `mode` what else the program can be.
+    /// Starts a server in `environment`. `mode` selects another role of the program, such as `--sentinel`.
     pub(super) fn start(
         conf: &Path,
         log: &Path,
@@ -43,7 +43,7 @@ impl Process {
         command.envs(environment);
         let mut guard = command.spawn().expect("every system has a shell");
         let mut told = String::new();
-        let out = guard.stdout.take().expect("it is piped");
+        let out = guard.stdout.take().expect("the guard's stream is piped");
         BufReader::new(out).read_line(&mut told).expect("the guard tells of the server");
         let pid = told.trim().parse().ok().and_then(Pid::from_raw);
         let Some(pid) = pid else {
@@ -56,7 +56,7 @@ impl Process {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Whether the server has ended by itself; its guard then still waits to be told.
+    /// Returns `true` if the server has ended by itself. The guard then still waits for a signal name.
     pub(super) fn has_ended(&mut self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
@@ -67,9 +67,9 @@ impl Process {
         kill_process(self.pid, signal).expect("the server runs");
     }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server with `signal`, and waits until the process is gone.
     pub(super) fn end(mut self, signal: &str) {
-        let input = self.guard.stdin.as_mut().expect("it is piped");
+        let input = self.guard.stdin.as_mut().expect("the guard's stream is piped");
         writeln!(input, "{signal}").expect("the guard waits");
     }
 }
@@ -77,7 +77,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // What the guard cannot do, nobody can.
+        // An error leaves no further way to end the server.
         let _ = self.guard.wait();
     }
 }

@@ -1,5 +1,6 @@
-//! The same calls without their caller: so many connections that send one command at a time, as `redis-benchmark -P 1`
-//! does, which cannot be given arguments that hold zeros.
+//! Records the script calls of a client and replays the calls without the client, to measure Redis alone.
+//! Many connections send a command at a time, like `redis-benchmark -P 1`, which cannot send arguments with
+//! zero bytes.
 
 use std::future::Future;
 use std::io;
@@ -9,32 +10,33 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// Scripts' calls as some client made them, and the port of the server that it made them to.
+/// Recorded script calls, and the port of their server.
 #[derive(Clone, Debug)]
 pub struct Replay {
     port: u16,
     calls: Vec<Vec<u8>>,
-    /// How many calls belong to what is counted.
+    /// Calls per counted operation.
     calls_each: usize,
 }
 
-/// A call of a script, as a server tells of it.
+/// A script call, as reported by the server.
 #[derive(Clone, Debug)]
 pub struct Call<'t> {
-    /// Its keys, which are plain text.
+    /// The keys of the call, as plain text.
     pub keys: Vec<&'t str>,
 }
 
 impl Call<'_> {
-    /// Whether it is about one pool, whose own key comes after the three of its bucket.
+    /// Returns `true` for a call on a single pool: the fourth key, after the three keys of the bucket, is the
+    /// pool's own key.
     pub fn is_on_pool(&self) -> bool {
         matches!(self.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"))
     }
 }
 
 impl Replay {
-    /// Takes down the next `count` calls of scripts that a server on 127.0.0.1 is sent, of those that `is_wanted`.
-    /// `sent` sends at least as many. Each `calls_each` of them are counted as one.
+    /// Records the next `count` script calls accepted by `is_wanted`, as received by the server on 127.0.0.1.
+    /// `sent` must send at least `count` calls. Every `calls_each` calls count as one operation.
     pub async fn of(
         port: u16,
         count: usize,
@@ -52,7 +54,7 @@ impl Replay {
             while calls.len() < count {
                 let mut line = String::new();
                 lines.read_line(&mut line).await?;
-                // What a script does is told as well.
+                // `MONITOR` also reports the commands run by scripts: skip these commands.
                 if !line.contains(" lua] ") && call_told(&line).is_some_and(|call| is_wanted(&call)) {
                     calls.push(command_of(&line));
                 }
@@ -64,8 +66,8 @@ impl Replay {
         Ok(Self { port, calls, calls_each })
     }
 
-    /// Sends them over and over from so many connections, each one call at a time, and says how many were answered a
-    /// second.
+    /// Replays the calls in a loop from `connections` connections, each with a single call in flight, and
+    /// returns the operations answered per second.
     pub async fn rate(&self, connections: usize, measured: Duration) -> io::Result<f64> {
         let started = Instant::now();
         let mut clients = JoinSet::new();
@@ -78,7 +80,7 @@ impl Replay {
                 let mut done = 0;
                 while started.elapsed() < measured {
                     stream.write_all(&calls[(client + done * connections) % calls.len()]).await?;
-                    // An answer is small and comes in one piece.
+                    // An answer is small and arrives in one piece.
                     let length = stream.read(&mut answer).await?;
                     if answer[..length].first() != Some(&b'*') {
                         return Err(io::Error::other(String::from_utf8_lossy(&answer[..length])));
@@ -96,14 +98,15 @@ impl Replay {
     }
 }
 
-/// The call of a script that this line tells of, if it does.
+/// Parses the script call in a line of `MONITOR`, if the line has a script call.
 fn call_told(line: &str) -> Option<Call<'_>> {
     let mut words = line.split_once("\"EVALSHA\" \"")?.1.split("\" \"");
     let (_digest, keys) = (words.next()?, words.next()?.parse().ok()?);
     Some(Call { keys: words.take(keys).collect() })
 }
 
-/// A command as a client sends it, from how the server tells of it: quoted words in which some bytes are escaped.
+/// Converts a line of `MONITOR`, made of quoted words with escaped bytes, back into the command sent by the
+/// client.
 fn command_of(line: &str) -> Vec<u8> {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut bytes = line.bytes().skip_while(|&byte| byte != b'"');

@@ -1,14 +1,14 @@
-//! A Sentinel that watches a primary and, when it is gone, promotes its replica.
+//! A Sentinel that monitors a primary and promotes its replica after a failure.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Redis, RedisSetup};
 
-/// How long it may take to know a replica.
+/// Time limit for the discovery of a replica.
 const KNOWN_MAX: Duration = Duration::from_secs(30);
 
-/// A Sentinel, which is of one mind with itself.
+/// A Sentinel with a quorum of 1.
 #[derive(Debug)]
 pub struct Sentinel {
     process: Redis,
@@ -16,8 +16,8 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Watches a primary under a name, and waits until it knows its replica. A primary that is silent for half a second
-    /// is gone.
+    /// Monitors `primary` under `name`, and waits until the Sentinel knows a replica. A primary silent for
+    /// half a second counts as down.
     pub fn watch(primary: &Redis, name: &str) -> Self {
         let mut setup = RedisSetup { is_sentinel: true, ..RedisSetup::default() };
         for line in [
@@ -41,12 +41,12 @@ impl Sentinel {
         }
     }
 
-    /// Where to ask for the primary.
+    /// Returns the URL for finding the primary through the Sentinel.
     pub fn url(&self) -> String {
         format!("redis+sentinel://127.0.0.1:{}/{}", self.process.port(), self.name)
     }
 
-    /// From now on it answers this user alone, and nobody without the password.
+    /// Restricts the Sentinel to the user `user` with `password`.
     pub fn answers_only(&self, user: &str, password: &str) {
         let acl = |user: &str, rules: &[&str]| {
             self.process.ask::<()>(redis::cmd("ACL").arg("SETUSER").arg(user).arg(rules).take());
@@ -55,7 +55,7 @@ impl Sentinel {
         acl("default", &["off"]);
     }
 
-    /// How many replicas it knows that it could promote.
+    /// Returns the number of replicas fit for promotion.
     fn replicas(&self) -> usize {
         let mut ask = redis::cmd("SENTINEL");
         ask.arg("REPLICAS").arg(&self.name);
@@ -69,7 +69,7 @@ impl Sentinel {
 }
 
 impl Redis {
-    /// Starts a replica of a server, and waits until it has what that one has.
+    /// Starts a replica of `primary`, and waits until the replica has caught up.
     pub fn replica_of(primary: &Self) -> Self {
         let line = format!("replicaof 127.0.0.1 {}", primary.port());
         let replica = RedisSetup::default().setting(&line).setting("repl-diskless-sync-delay 0").start();
