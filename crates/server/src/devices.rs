@@ -1,4 +1,5 @@
-//! The screens of a streaming subscriber. The pool is the subscriber: the token's user.
+//! API of the screens of a streaming subscriber. The pool is the subscriber, named by the token's user, and
+//! every device in use holds a seat.
 
 mod admit;
 mod events;
@@ -25,7 +26,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(events::events))
 }
 
-/// The pool of a subscriber.
+/// Returns the pool of a subscriber.
 fn pool_of(tenant: &TenantId, user: &UserId) -> PoolId {
     PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
 }

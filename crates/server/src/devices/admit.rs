@@ -1,4 +1,4 @@
-//! Take a screen.
+//! Admission of a device to a screen.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -27,27 +27,27 @@ use crate::times::text_of;
 /// A request for a screen.
 #[derive(Deserialize, Validate, ToSchema)]
 pub(super) struct Admit {
-    /// The device, by a name that stays the same.
+    /// Stable name of the device.
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     device_id: String,
-    /// What it is.
+    /// Type of the device.
     #[garde(skip)]
     device_type: DeviceType,
-    /// Its owner's name for it.
+    /// The owner's name for the device.
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
     device_name: Option<String>,
-    /// The session that the device believes to hold: it goes on if it is live and the device's own,
-    /// whatever the network.
+    /// Session that the device believes to hold. A live session of the device goes on, even if the network
+    /// has changed.
     #[garde(skip)]
     session_id: Option<Uuid>,
-    /// The subscriber's session that may end for this one if all screens are in use.
+    /// Session of the subscriber that may end to make room if all screens are in use.
     #[garde(skip)]
     replace_session_id: Option<Uuid>,
 }
 
-/// What a device is.
+/// The type of a device.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub(super) enum DeviceType {
@@ -66,18 +66,19 @@ impl TryFrom<String> for DeviceType {
     }
 }
 
-/// A screen.
+/// A screen held by a device.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Admitted {
     session_id: Uuid,
-    /// `admitted_with_eviction`: others had to end for it; `refreshed`: the device's session goes on.
+    /// `admitted_with_eviction`: sessions of other devices ended to make room; `refreshed`: the device's
+    /// session goes on.
     outcome: Admission,
     evicted_session_ids: Vec<Uuid>,
     device_limit: u32,
     devices_in_use: u32,
     started_at: String,
     expires_at: String,
-    /// How long the screen is kept without a heartbeat.
+    /// Time until the screen is lost without a heartbeat, in seconds.
     expires_in_seconds: u64,
     heartbeat_interval_seconds: u64,
 }
@@ -90,12 +91,12 @@ enum Admission {
     Refreshed,
 }
 
-/// How often a claim is made that finds its subscription over: the first time it may have ended since it was
-/// looked up, and then it counts for no more.
+/// Attempts of a claim whose subscription turns out to be over. A subscription may end between look-up and
+/// claim. The second look-up ignores the ended subscription.
 const CLAIMS_MAX: usize = 2;
 
-/// `POST /sessions`: take a screen for a device. On a plan that evicts, the stalest of the subscriber's
-/// devices makes room.
+/// `POST /sessions`: takes a screen for a device. On a plan that evicts, the subscriber's stalest device
+/// makes room.
 #[utoipa::path(
     post, path = "/sessions", tag = "devices", operation_id = "admit_device", request_body = Admit,
     security(("bearer" = [])),
@@ -114,7 +115,7 @@ pub(super) async fn admit(
     headers: HeaderMap,
     body: Unread,
 ) -> Result<Response, Error> {
-    // Before the body is read: who asks too often costs no more than this.
+    // The rate limit is checked before the body is read, so that a throttled request costs little.
     app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing).await?;
     let ask: Admit = body.read(&app).await?;
     let pool = pool_of(&who.tenant, &who.user);
@@ -137,13 +138,13 @@ pub(super) async fn admit(
             Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => {}
         }
     }
-    // Only what was known last can be over twice.
+    // Only the pool's last known terms, used while the plan cannot be looked up, can be over twice.
     Err(Error::LimitUnknown)
 }
 
 impl Admit {
     fn claim(&self, who: &Who, user_agent: &[u8], meta: &Meta) -> Claim {
-        // A UUID that no session can have names none.
+        // A UUID outside the format of session ids counts as absent.
         let session = |uuid: Option<Uuid>| uuid.and_then(|uuid| SessionId::try_from(uuid).ok());
         Claim {
             holder: fingerprint(&self.device_id, user_agent, meta.ip),
@@ -209,8 +210,8 @@ fn granted(
     (code, axum::Json(answer))
 }
 
-/// Tells what holds the screens, so that the user can choose which to replace. The denial stands even if
-/// that cannot be told.
+/// Builds the denial, with the sessions that hold the screens, so that the user can choose a session to
+/// replace. If the sessions cannot be listed, the denial is sent without a list.
 async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: u64) -> Problem {
     let too_many = claimed.live.saturating_sub(claimed.limit.0);
     let detail = match request.policy.terms {
@@ -226,7 +227,10 @@ async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: 
     match in_use(app, request.pool, None).await {
         Ok(sessions) => problem.with("sessions", sessions),
         Err(error) => {
-            tracing::warn!(causes = error.with_causes(), "a denial does not say what holds the screens");
+            tracing::warn!(
+                causes = error.with_causes(),
+                "listing the sessions in use failed; the denial is sent without the list"
+            );
             problem
         }
     }

@@ -1,4 +1,4 @@
-//! Hear at once that a screen is lost, as server-sent events.
+//! Server-sent events about a session, which tell a device at once that its screen is lost.
 
 mod cursor;
 mod news;
@@ -20,15 +20,17 @@ use crate::problem::Problem;
 use watch::Watch;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Tells a proxy in front to pass events on as they come.
+/// Disables response buffering in a reverse proxy, so that events arrive at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// How often a comment shows both sides that the other one is still there: more often than proxies give up.
+/// Interval of keep-alive comments, by which client and server detect a dead connection. The interval is
+/// shorter than the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// `GET /sessions/{session_id}/events`: what becomes of a session, as it happens: `evicted` and `superseded`
-/// (by which device), `revoked`, `expired`, and `plan_changed` meanwhile. The stream closes after the end of
-/// the session, and when the token expires; a client that comes back with the last `Last-Event-ID` misses nothing.
+/// `GET /sessions/{session_id}/events`: streams the events of a session: `evicted` and `superseded` (with the
+/// new device), `revoked`, `expired`, and `plan_changed` meanwhile. The stream closes after the end of the
+/// session, and when the token expires. A client that reconnects with the last `Last-Event-ID` misses
+/// nothing.
 #[utoipa::path(
     get, path = "/sessions/{session_id}/events", tag = "devices", operation_id = "device_events",
     security(("bearer" = [])),

@@ -1,4 +1,4 @@
-//! Keep a screen.
+//! Heartbeat of a device.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,14 +15,14 @@ use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
 use crate::problem::Problem;
 use seatkeeper_engine::HeartbeatOutcome;
 
-/// A device that is still there.
+/// A heartbeat of a device.
 #[derive(Deserialize, Validate, ToSchema)]
 #[garde(allow_unvalidated)]
 pub(super) struct HeartbeatAsk {
     session_id: Uuid,
 }
 
-/// `POST /sessions/heartbeat`: keep a screen.
+/// `POST /sessions/heartbeat`: keeps a screen.
 #[utoipa::path(
     post, path = "/sessions/heartbeat", tag = "devices", operation_id = "heartbeat_device",
     request_body = HeartbeatAsk, security(("bearer" = [])),

@@ -1,4 +1,4 @@
-//! What holds a subscriber's screens.
+//! The sessions that hold a subscriber's screens.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
 use crate::times::text_of;
 
-/// Sessions that are listed at most: no plan allows more.
+/// Longest list of sessions. No plan allows more devices.
 pub(super) const LISTED_MAX: usize = DEVICES_MAX as usize;
 
-/// The longest wait for the names of devices while the ledger is known to be away.
+/// Longest wait for the names of devices while the ledger is known to be away.
 const NAMES_WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// A live session of a subscriber's.
+/// A live session of a subscriber.
 #[derive(Serialize, ToSchema)]
 pub(super) struct DeviceSession {
     session_id: Uuid,
@@ -33,12 +33,12 @@ pub(super) struct DeviceSession {
     ip: Option<String>,
     started_at: String,
     last_heartbeat_at: String,
-    /// Whether it is the session that the caller named.
+    /// `true` for the session named by the caller.
     current: bool,
 }
 
-/// The live sessions, the one that heartbeat last first. What the ledger alone knows of them (type, name,
-/// address) is left out while it has no answer.
+/// Returns the live sessions, the most recent heartbeat first. Type, name and address of a device come from
+/// the ledger, and are absent while the ledger does not answer.
 pub(super) async fn in_use(
     app: &App,
     pool: &PoolId,
@@ -48,7 +48,10 @@ pub(super) async fn in_use(
         return Ok(Vec::new());
     };
     let records = records(app, pool).await.unwrap_or_else(|error| {
-        tracing::warn!(causes = error.with_causes(), "devices are listed without their names");
+        tracing::warn!(
+            causes = error.with_causes(),
+            "reading device records failed; devices are listed without names"
+        );
         Vec::new()
     });
     let records: HashMap<_, _> = records.iter().map(|record| (record.session.id, record)).collect();
@@ -58,7 +61,7 @@ pub(super) async fn in_use(
         .collect())
 }
 
-/// The sessions as they are on record. While the ledger is known to be away it is asked for a short time only.
+/// Reads the sessions' records. While the ledger is known to be away, the wait is short.
 async fn records(app: &App, pool: &PoolId) -> Result<Vec<SessionRecord>, Error> {
     let records = app.engine.live_records(pool, LISTED_MAX);
     let records = if app.engine.is_ledger_away() {

@@ -1,4 +1,4 @@
-//! Look at what holds one's screens.
+//! List of the caller's screens in use.
 
 use axum::extract::State;
 use seatkeeper_core::SessionId;
@@ -15,11 +15,11 @@ use crate::http::{Page, ParameterProblems, Problems, Query, Who};
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
-    /// The caller's session: it is marked as `current`.
+    /// Session of the caller, marked as `current` in the list.
     session_id: Option<Uuid>,
 }
 
-/// `GET /sessions`: the caller's live sessions, the one that heartbeat last first.
+/// `GET /sessions`: lists the caller's live sessions, the most recent heartbeat first.
 #[utoipa::path(
     get, path = "/sessions", tag = "devices", operation_id = "list_devices", security(("bearer" = [])),
     params(ListQuery),

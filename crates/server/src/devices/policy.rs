@@ -1,4 +1,4 @@
-//! How a subscriber behaves as a pool of the engine.
+//! Admission policy of subscriber pools.
 
 use seatkeeper_core::{Origin, Policy, Span, TenantId, UserId, WhenFull, WhenHeld, WhenNamed};
 use seatkeeper_ledger::subscriptions::Entitled;
@@ -7,8 +7,8 @@ use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 
-/// How claims of the user's devices are decided: by the plan that the user is subscribed to. Where that
-/// cannot be learnt, the pool goes by what it knew last, and nobody is evicted.
+/// Returns the policy for the user's devices, from the user's plan. If the plan cannot be looked up, the
+/// policy has no terms: the pool uses its last known terms, and no session is evicted.
 pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Policy {
     let unknown = Policy {
         terms: None,
@@ -20,21 +20,24 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
     match entitled(app, tenant, user).await {
         Ok(Entitled { terms, when_full, .. }) => Policy { terms: Some(terms), when_full, ..unknown },
         Err(error) => {
-            tracing::warn!(causes = error.with_causes(), "a subscriber's plan could not be learnt");
+            tracing::warn!(
+                causes = error.with_causes(),
+                "looking up a subscriber's plan failed: the pool's last known terms apply, and no session is evicted"
+            );
             unknown
         }
     }
 }
 
-/// What the user may have now.
+/// Returns the user's current entitlement.
 pub(super) async fn entitled(app: &App, tenant: &TenantId, user: &UserId) -> Result<Entitled, Error> {
     let subscriber = app.entitlements.subscribers.of(tenant, user).await?;
     let now = app.engine.time_for(&pool_of(tenant, user)).await?;
     Ok(subscriber.entitled(now, ttl_default(app)))
 }
 
-/// Lets the user's live sessions learn what the user may have now: a subscription that goes on for longer
-/// keeps them for longer. A lower limit ends none of them.
+/// Applies the user's current terms to the live sessions. A prolonged subscription extends the sessions, and
+/// a lower limit ends none of them.
 pub(crate) async fn learn_terms(
     app: &App,
     tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! End one's session on a device, from any device.
+//! Revocation of a device's session by its user, from any device.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
-/// `DELETE /sessions/{session_id}`: end a session; its heartbeats are told `revoked`.
+/// `DELETE /sessions/{session_id}`: ends a session. Heartbeats of the session are answered with `revoked`.
 #[utoipa::path(
     delete, path = "/sessions/{session_id}", tag = "devices", operation_id = "revoke_device",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),

@@ -1,4 +1,4 @@
-//! End one's sessions on all devices, or on all but one.
+//! Revocation of the caller's sessions on every device, or on every device but one.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,11 +17,11 @@ use crate::problem::Problem;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RevokeQuery {
-    /// The session that goes on: a live one of the caller's.
+    /// Session to keep: a live session of the caller.
     except: Option<Uuid>,
 }
 
-/// `DELETE /sessions`: end all of the caller's sessions, or all but one.
+/// `DELETE /sessions`: ends every session of the caller, except the session named by `except`.
 #[utoipa::path(
     delete, path = "/sessions", tag = "devices", operation_id = "revoke_devices",
     security(("bearer" = [])), params(RevokeQuery),

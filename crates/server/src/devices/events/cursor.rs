@@ -1,18 +1,18 @@
-//! How far a client has heard: the id of an event.
+//! Cursor of a client in the events of a session, sent as the id of an event.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a client knows once it has heard an event. It says enough for any node to go on from there.
+/// A client's knowledge after an event. The cursor suffices for any node to resume the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// The version of the subscriber's terms that it knows.
+    /// Version of the subscriber's terms known to the client.
     pub(super) version: u64,
-    /// Whether it knows that the session has ended.
+    /// `true` if the client knows of the session's end.
     pub(super) ended: bool,
 }
 
-/// What follows the version once the session has ended.
+/// Suffix of the version after the session's end.
 const ENDED: &str = "-ended";
 
 impl fmt::Display for Cursor {
@@ -21,7 +21,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// A text that is no event's id.
+/// A text that is not the id of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotACursor;
 

@@ -1,4 +1,4 @@
-//! What an event tells.
+//! Content of the events about a session.
 
 use axum::response::sse::Event;
 use seatkeeper_core::{Device, EndReason, RegistryTime, SessionId};
@@ -11,13 +11,13 @@ use super::cursor::Cursor;
 use crate::error::Error;
 use crate::times::text_of;
 
-/// The session has ended.
+/// The data of an event about a session's end.
 #[derive(Serialize)]
 struct EndTold<'a> {
     session_id: Uuid,
     reason: &'static str,
     ended_at: String,
-    /// What holds the screen now, if the session had to make room.
+    /// Session that took the screen, if the ended session had to make room.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<By<'a>>,
 }
@@ -31,15 +31,15 @@ struct By<'a> {
     device_name: Option<&'a str>,
 }
 
-/// What the subscriber may have has changed.
+/// The data of an event about a changed entitlement.
 #[derive(Serialize)]
 struct PlanTold<'a> {
-    /// The plan; none: there is no active subscription.
+    /// Plan of the active subscription. `None` without an active subscription.
     plan: Option<&'a str>,
     device_limit: u32,
 }
 
-/// The event of a session's end; its name is the reason.
+/// Builds the event of a session's end, named after the reason.
 pub(super) fn ended(
     id: SessionId,
     reason: EndReason,
@@ -60,13 +60,13 @@ pub(super) fn ended(
     event(reason.as_str(), &told, heard)
 }
 
-/// The event of a change of the plan or the subscription.
+/// Builds the event of a changed plan or subscription.
 pub(super) fn plan_changed(entitled: &Entitled, heard: Cursor) -> Result<Event, Error> {
     let plan = entitled.plan.as_ref().map(|plan| plan.as_str());
     event("plan_changed", &PlanTold { plan, device_limit: entitled.terms.limit.0 }, heard)
 }
 
-/// An id alone, which clients keep and do not show: what is heard from here on is new.
+/// Builds an event with an id alone. Clients keep the id without showing an event, and later resume after it.
 pub(super) fn begun(heard: Cursor) -> Event {
     Event::default().id(heard.to_string())
 }

@@ -1,4 +1,5 @@
-//! Watches one session until it ends.
+//! Watches a session until its end. Every wake-up only triggers a look at the session's current state, so
+//! late, repeated and spurious wake-ups are harmless.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,17 +19,18 @@ use crate::entitlements::Listening;
 use crate::error::Error;
 use seatkeeper_engine::Listener;
 
-/// How long to wait before looking again when there was no answer.
+/// Pause before the retry of a failed look.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How long between two looks for what is only rumoured: other sessions of the bucket end all the time.
+/// Throttle on looks caused by a possible end. Unrelated sessions of the bucket end all the time, and each
+/// end wakes the watch.
 const RUMOUR_PACE: Duration = Duration::from_millis(250);
 
-/// How long one stream lasts at most, whatever its token says: then the client comes back.
+/// Longest duration of a stream, even if the token is valid for longer. The client reconnects afterwards.
 const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
 
-/// A session being watched. It looks at the state as it is whenever that may have changed, so that a
-/// notice which comes twice, late or from another node changes nothing.
+/// A watched session. The watch looks at the session's current state after every notice, so a notice may
+/// arrive twice, late or from another node.
 pub(super) struct Watch {
     app: App,
     id: SessionId,
@@ -38,9 +40,9 @@ pub(super) struct Watch {
     changes: Listening,
     heard: Cursor,
     stage: Stage,
-    /// When to look even if nobody tells.
+    /// Time until the next look without a notice.
     look_again_in: Duration,
-    /// When its caller's token expires.
+    /// End of the stream: the expiry of the caller's token, or earlier by `LASTS_MAX`.
     until: Instant,
 }
 
@@ -52,8 +54,9 @@ enum Stage {
 }
 
 impl Watch {
-    /// Begins to watch a session of the caller's, live or ended, from what was heard of it on. Nothing that
-    /// happens from now on is missed, for as long as it lasts. None if all is heard: it has ended, and that was told.
+    /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on. While the watch
+    /// lasts, no event is missed. Returns `None` if the session has ended and the client has heard of the
+    /// end.
     pub(super) async fn begin(
         app: App,
         id: SessionId,
@@ -64,7 +67,8 @@ impl Watch {
         let ends = app.engine.listen(id, app.settings.devices.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
         let pool = match app.engine.live(id, &authority).await? {
-            // What a client heard of another session's end, it may show here by mistake.
+            // `heard.ended` is ignored for a live session, because the cursor may come from a different
+            // session by mistake.
             Some(live) => live.pool,
             None => {
                 let record = app.engine.record(id, &authority).await?.ok_or(Error::SessionNotFound)?;
@@ -85,7 +89,7 @@ impl Watch {
         Ok(Some(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in, until }))
     }
 
-    /// Its events, the last of which is its end.
+    /// Returns the stream of events, of which the session's end is the last.
     pub(super) fn into_events(self) -> impl Stream<Item = Result<Event, Infallible>> {
         stream::unfold(self, |mut watch| async move {
             let event = watch.next().await?;
@@ -108,7 +112,10 @@ impl Watch {
                 Ok(Seen::Nothing) => {}
                 Ok(Seen::Gone) => return None,
                 Err(error) => {
-                    tracing::debug!(causes = error.with_causes(), "a watched session could not be looked at");
+                    tracing::debug!(
+                        causes = error.with_causes(),
+                        "looking up a watched session failed; retrying"
+                    );
                     self.look_again_in = RETRY;
                 }
             }
@@ -127,7 +134,7 @@ impl Watch {
         let Some(live) = self.app.engine.live(self.id, &self.authority).await? else {
             return self.look_at_end().await;
         };
-        // It is over a moment later, unless it is renewed.
+        // Without a heartbeat, the session is over just before the next look.
         self.look_again_in = Duration::from_millis((live.expires_in.as_millis()).saturating_add(1));
         let entitled = entitled(&self.app, &self.pool.tenant, &user_of(&self.pool)).await?;
         if entitled.terms.version <= self.heard.version {
@@ -156,15 +163,15 @@ impl Watch {
     }
 }
 
-/// What a look brought.
+/// The result of a look.
 enum Seen {
     News(Event),
     Nothing,
-    /// The session is not on record any more.
+    /// The session has no record of an end, and is not live.
     Gone,
 }
 
-/// The subscriber that a pool stands for.
+/// Returns the subscriber behind a pool.
 fn user_of(pool: &PoolId) -> UserId {
     UserId::new(Arc::clone(&pool.name))
 }

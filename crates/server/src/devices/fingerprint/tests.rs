@@ -1,3 +1,5 @@
+//! Tests of fingerprints across networks, user agents and ids.
+
 use std::net::IpAddr;
 
 use super::fingerprint;
