@@ -1,5 +1,6 @@
-//! The operators' API: licenses, plans, subscriptions, sessions and the audit log of the caller's tenant, and
-//! the server's jobs.
+//! API of operators: licenses, plans, subscriptions, sessions, usage and the audit log of the caller's
+//! tenant, and the server's jobs. Every handler takes an `Admin`, so that a caller without the admin scope is
+//! refused.
 
 mod audit;
 mod fields;

@@ -1,4 +1,5 @@
-//! The audit log: who held what, when, and who changed it.
+//! Queries of the audit log: admissions, ends, denials and changes of entitlements, each with its time and
+//! actor.
 
 mod csv;
 mod record;
@@ -28,17 +29,17 @@ pub(crate) struct AuditQuery {
     action: Option<String>,
     /// The license's id, the subscriber's user, or the plan's name.
     pool: Option<String>,
-    /// The session that began or ended.
+    /// Session that began or ended.
     session: Option<Uuid>,
-    /// From this time on (RFC 3339).
+    /// Earliest time, inclusive (RFC 3339).
     from: Option<DateTime<Utc>>,
-    /// Before this time (RFC 3339).
+    /// Latest time, exclusive (RFC 3339).
     to: Option<DateTime<Utc>>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many records at most: 1 to 500, by default 50.
+    /// Highest number of records in a page: 1 to 500, by default 50.
     limit: Option<u32>,
-    /// `json` (default) or `csv`; the header `Accept: text/csv` asks for the latter, too.
+    /// `json` (default) or `csv`. The header `Accept: text/csv` also selects CSV.
     #[param(value_type = Option<String>)]
     #[serde(default)]
     format: Format,
@@ -52,7 +53,7 @@ enum Format {
     Csv,
 }
 
-/// `GET /audit`: records that match all that is given, the newest first.
+/// `GET /audit`: lists the records that match every filter, the newest first.
 #[utoipa::path(
     get, path = "/audit", tag = "admin", operation_id = "list_audit", security(("bearer" = [])),
     params(AuditQuery),
@@ -89,11 +90,11 @@ pub(crate) async fn list(
 }
 
 impl AuditQuery {
-    /// What to look for; none if no record can match.
+    /// Returns the filter for the ledger, or `None` if no record can match.
     fn filter(&self) -> Result<Option<AuditFilter>, Error> {
         let action = self.action.as_deref().map(str::parse::<Action>).transpose();
         let action = action.map_err(|_| Error::field("action", "is not an action of the log"))?;
-        // No record names a session that cannot be.
+        // No record names a session with an invalid id.
         let Ok(session) = self.session.map(SessionId::try_from).transpose() else { return Ok(None) };
         Ok(Some(AuditFilter {
             action,

@@ -1,4 +1,4 @@
-//! What the fields of licenses, plans and subscriptions may be.
+//! Validators and serde helpers for the fields of licenses, plans and subscriptions.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,12 +12,12 @@ use crate::http::name_field;
 use crate::settings::{TTL_SECONDS_MAX, TTL_SECONDS_MIN};
 use crate::times::registry_time_of;
 
-/// The most seats of one license.
+/// Highest number of seats of a license.
 pub(super) const SEATS_MAX: u32 = 1_000_000;
-/// The highest price of a plan.
+/// Highest price of a plan, in cents.
 pub(super) const PRICE_CENTS_MAX: u32 = 1_000_000_000;
 
-/// A TTL, if it is there.
+/// Checks a TTL if present.
 pub(super) fn ttl_field(ttl: &Option<u32>, _: &()) -> garde::Result {
     match ttl {
         Some(ttl) if !(TTL_SECONDS_MIN..=TTL_SECONDS_MAX).contains(&u64::from(*ttl)) => {
@@ -28,17 +28,17 @@ pub(super) fn ttl_field(ttl: &Option<u32>, _: &()) -> garde::Result {
     }
 }
 
-/// A TTL to set or take away, if it is there.
+/// Checks the change of a TTL if present. `null` removes the TTL.
 pub(super) fn ttl_change_field(ttl: &Option<Option<u32>>, context: &()) -> garde::Result {
     ttl_field(&ttl.flatten(), context)
 }
 
-/// A name to set or take away, if it is there.
+/// Checks the change of a name if present. `null` removes the name.
 pub(super) fn name_change_field(name: &Option<Option<String>>, context: &()) -> garde::Result {
     name.iter().flatten().try_for_each(|name| name_field(name, context))
 }
 
-/// A date between 1970 and the year 9999, if it is there.
+/// Checks a date if present: between the years 1970 and 9999.
 pub(super) fn date_field(date: &Option<DateTime<Utc>>, _: &()) -> garde::Result {
     const LATEST: i64 = 253_402_300_799;
     match date {
@@ -49,17 +49,17 @@ pub(super) fn date_field(date: &Option<DateTime<Utc>>, _: &()) -> garde::Result 
     }
 }
 
-/// A date to set or take away, if it is there.
+/// Checks the change of a date if present. `null` removes the date.
 pub(super) fn date_change_field(date: &Option<Option<DateTime<Utc>>>, context: &()) -> garde::Result {
     date_field(&date.flatten(), context)
 }
 
-/// The registry's time for a date.
+/// Converts a date to the registry's time.
 pub(super) fn time_of(date: Option<DateTime<Utc>>) -> Option<RegistryTime> {
     date.map(registry_time_of)
 }
 
-/// Tells a field that is `null` (`Some(None)`) from one that is absent (`None`, by `serde(default)`).
+/// Distinguishes a field that is `null` (`Some(None)`) from an absent field (`None`, by `serde(default)`).
 pub(super) fn present<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,
@@ -68,7 +68,8 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A value by its name, if it is there. What the type's own derivation takes besides a name is refused.
+/// Parses an optional value from its name. Any further form that the type's derived `Deserialize` accepts is
+/// refused.
 pub(super) fn named<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: FromStr<Err: Display>,
@@ -78,7 +79,7 @@ where
     name.map(|name| name.parse().map_err(D::Error::custom)).transpose()
 }
 
-/// What [`named`] reads of this type.
+/// Serializes a `WhenFull` as the name that [`named`] parses.
 pub(super) fn name_of<S: Serializer>(when_full: &Option<WhenFull>, serializer: S) -> Result<S::Ok, S::Error> {
     when_full.map(WhenFull::as_str).serialize(serializer)
 }

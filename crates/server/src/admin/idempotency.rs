@@ -1,4 +1,5 @@
-//! The `Idempotency-Key` header of a write.
+//! The `Idempotency-Key` header of a write. A key stands for a single request: the ledger refuses the key for
+//! a request with a different hash.
 
 use std::convert::Infallible;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::http::name_field;
 
-/// What the header says, if it is there.
+/// The value of the header, if present.
 pub(crate) struct IdempotencyKey(Option<HeaderValue>);
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
@@ -24,7 +25,7 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// The key together with what tells this request from another: who asks for what of which.
+    /// Returns the key with a hash of user, target and request content.
     pub(super) fn for_request(
         self,
         user: &UserId,

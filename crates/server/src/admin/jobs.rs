@@ -1,4 +1,4 @@
-//! Jobs: how they stand, how their runs went, and run at once. They are the server's, and no tenant's.
+//! Jobs: state, history of runs, and runs on request. Jobs belong to the server and not to a tenant.
 
 mod job_path;
 pub(super) mod list;

@@ -1,4 +1,4 @@
-//! Licenses: made, read, changed, ended. Every change binds the live sessions at once.
+//! Licenses: create, list, read, update, revoke. Every change binds the live sessions at once.
 
 pub(super) mod answer;
 mod apply;

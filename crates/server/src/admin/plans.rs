@@ -1,4 +1,5 @@
-//! Plans: made, read, changed, retired. A change counts from the next admission on, and ends nobody.
+//! Plans: create, list, read, update, retire. A change applies from the next admission on, and ends no
+//! session.
 
 pub(super) mod answer;
 mod apply;

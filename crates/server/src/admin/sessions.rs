@@ -1,4 +1,4 @@
-//! Sessions: searched, read and revoked.
+//! Sessions of the tenant: search, read, revoke.
 
 pub(super) mod read;
 pub(super) mod revoke;

@@ -1,5 +1,5 @@
-//! Subscriptions: made, read, changed, cancelled. A change counts from the user's next admission on, and
-//! ends nobody.
+//! Subscriptions: create, list, read, update, cancel. A change applies from the user's next admission on, and
+//! ends no session at once.
 
 pub(super) mod answer;
 pub(super) mod cancel;

@@ -1,4 +1,4 @@
-//! Usage of the tenant's capacities: what is on record, and what became of it at the sink.
+//! Usage of the tenant's capacities: recorded usage, and its delivery to the sink.
 
 mod answer;
 pub(super) mod batches;
@@ -12,7 +12,7 @@ use seatkeeper_core::{RegistryTime, Window};
 use crate::error::Error;
 use crate::times::registry_time_of;
 
-/// The span that `from` and `to` bound; without them, all time.
+/// Returns the span from `from` to `to`. An absent bound leaves the span open on its side.
 fn span_of(from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>) -> Result<Window, Error> {
     let from = from.map_or(RegistryTime::default(), registry_time_of);
     let to = to.map_or(RegistryTime::from_millis(u64::MAX), registry_time_of);

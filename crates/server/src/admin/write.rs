@@ -1,4 +1,4 @@
-//! The parts that the writes of licenses, plans and subscriptions share.
+//! Shared parts of the writes of licenses, plans and subscriptions.
 
 use seatkeeper_core::{Origin, RegistryTime, TenantId};
 use seatkeeper_ledger::{Idempotency, Write};
@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, Meta};
 
-/// A write by an admin: the tenant, the cause, and the idempotency key if the request has one.
+/// A write by an admin: the tenant, the origin, and the idempotency key if the request has one.
 pub(super) struct AdminWrite {
     pub(super) tenant: TenantId,
     pub(super) origin: Origin,
@@ -17,12 +17,13 @@ pub(super) struct AdminWrite {
 }
 
 impl AdminWrite {
-    /// A write without an idempotency key.
+    /// Creates a write without an idempotency key.
     pub(super) fn new(who: &Admin, meta: &Meta) -> Self {
         Self { tenant: who.tenant.clone(), origin: meta.origin(who.as_admin()), idempotency: None }
     }
 
-    /// A write that repeats of one request under `key` make once. `target` and `request` tell the request from others.
+    /// Creates an idempotent write: repeats of a request under `key` take effect a single time. `target` and
+    /// `request` distinguish the request from other requests.
     pub(super) fn with_key(
         who: &Admin,
         meta: &Meta,
@@ -34,13 +35,13 @@ impl AdminWrite {
         Ok(Self { idempotency, ..Self::new(who, meta) })
     }
 
-    /// The write at `at`, as the ledger takes it.
+    /// Returns the ledger's form of the write, at time `at`.
     pub(super) fn at(&self, at: RegistryTime) -> Write<'_> {
         Write { origin: &self.origin, at, idempotency: self.idempotency.as_ref() }
     }
 }
 
-/// Runs a write to its end, also if the client goes away meanwhile. A server that stops waits for the write.
+/// Runs a write to its end, even if the client disconnects meanwhile. A stopping server waits for the write.
 pub(super) async fn carried_through<T, F>(app: App, write: impl FnOnce(App) -> F) -> Result<T, Error>
 where
     T: Send + 'static,

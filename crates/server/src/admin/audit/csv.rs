@@ -39,7 +39,7 @@ const HEADER: [&str; 26] = [
     "expires_at",
 ];
 
-/// The page, with the next one's cursor in a header.
+/// Builds the response with a page of records. The cursor of the next page is in the header `x-next-cursor`.
 pub(super) fn answer(page: &Page<RecordAnswer>) -> Result<Response, Error> {
     let text = text(&page.items).map_err(|error| Error::Unwritable(error.into()))?;
     let mut response = ([(CONTENT_TYPE, "text/csv; charset=utf-8")], text).into_response();
@@ -90,7 +90,8 @@ fn row(record: &RecordAnswer) -> [String; HEADER.len()] {
     ]
 }
 
-/// A client's own text. A spreadsheet takes some first characters for a formula: a quote keeps it text.
+/// Returns a client's text as a cell. A text that a spreadsheet would take for a formula is prefixed with a
+/// quote.
 fn cell(text: Option<&str>) -> String {
     let text = text.unwrap_or_default();
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);

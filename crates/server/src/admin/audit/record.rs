@@ -1,3 +1,5 @@
+//! JSON form of an audit record.
+
 use seatkeeper_core::{Holder, PoolKind, UserId};
 use seatkeeper_ledger::audit::AuditRecord;
 use serde::Serialize;
@@ -7,43 +9,43 @@ use uuid::Uuid;
 
 use crate::times::text_of;
 
-/// One record. Which of the optional members it has depends on its action.
+/// An audit record. The optional members depend on the action.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RecordAnswer {
-    /// Its place in the log.
+    /// Position in the log.
     pub(super) id: u64,
-    /// The registry's time.
+    /// The registry's time of the event.
     pub(super) at: String,
     pub(super) pool_kind: &'static str,
     pub(super) pool: String,
-    /// `session` or `entitlement`, each numbered without a gap in its pool; or `plan`, numbered likewise
-    /// for each plan, whose name is then the pool's.
+    /// `session` or `entitlement`, each numbered without a gap per pool; or `plan`, numbered without a gap
+    /// per plan, with the plan's name as `pool`.
     pub(super) stream: &'static str,
     pub(super) seq: u64,
     pub(super) epoch: u64,
     pub(super) action: &'static str,
     pub(super) session_id: Option<Uuid>,
-    /// Who holds or asked for the seat: a machine, a user or a device's fingerprint.
+    /// Holder or requester of the seat: a machine, a user or a device's fingerprint.
     pub(super) holder: Option<String>,
-    /// The process on the machine; only if the license counts per process.
+    /// Process on the machine, only for a license counted per process.
     pub(super) instance_id: Option<String>,
     /// `user:` or `admin:` and a name, or `system`.
     pub(super) actor: String,
-    /// The actor's tenant, if it is a service of another one.
+    /// Tenant of the actor, for a service of a foreign tenant.
     pub(super) actor_tenant: Option<String>,
     pub(super) request_id: Option<String>,
-    /// Why a session ended or a claim was denied.
+    /// Reason for the end of a session or the denial of a claim.
     pub(super) reason: Option<String>,
-    /// The limit in force.
+    /// Limit in force.
     pub(super) limit: u32,
-    /// The version of the entitlement that gave it.
+    /// Version of the entitlement that set the limit.
     pub(super) version: u64,
-    /// Sessions live after it.
+    /// Number of live sessions after the event.
     pub(super) live: Option<u32>,
-    /// How many claims a denial counts.
+    /// Number of claims counted by a denial.
     pub(super) count: u64,
     pub(super) user: Option<String>,
-    /// The tier of a capacity.
+    /// Tier of a session on a capacity.
     pub(super) tier: Option<u8>,
     pub(super) ip: Option<String>,
     pub(super) user_agent: Option<String>,
@@ -53,7 +55,7 @@ pub(super) struct RecordAnswer {
     pub(super) metadata: Option<Value>,
     pub(super) last_heartbeat_at: Option<String>,
     pub(super) expires_at: Option<String>,
-    /// An entitlement or a plan after its change.
+    /// Entitlement or plan after its change.
     #[schema(value_type = Option<Object>)]
     pub(super) detail: Option<Value>,
 }
@@ -98,7 +100,7 @@ impl RecordAnswer {
     }
 }
 
-/// The actor by its role and name, and the tenant that it came from if that is another.
+/// Splits an actor into its role with name, and its tenant if the actor comes from a foreign tenant.
 fn actor_of(text: &str) -> (String, Option<String>) {
     let Some((role, name)) = text.split_once(':') else { return (text.into(), None) };
     let name = UserId::from(name);

@@ -1,4 +1,4 @@
-//! The name of a job in a path.
+//! Extractor of a job's name in a path.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -7,7 +7,7 @@ use seatkeeper_ledger::jobs::JobName;
 use crate::app::App;
 use crate::error::Error;
 
-/// A job that this server runs.
+/// The name of a job that this server runs. A different name is refused with `JobNotFound`.
 pub(crate) struct JobPath(pub(super) JobName);
 
 impl FromRequestParts<App> for JobPath {

@@ -1,3 +1,5 @@
+//! State of the jobs.
+
 use std::collections::BTreeMap;
 
 use axum::extract::State;
@@ -12,43 +14,44 @@ use crate::http::{Admin, AdminProblems, Problems};
 use crate::jobs::interval_of;
 use crate::times::text_of;
 
-/// The state of a job that this server's settings give no work.
+/// State of a job without work under this server's settings.
 const OFF: &str = "off";
 
-/// A job as it stands.
+/// The state of a job.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JobAnswer {
-    /// Its name.
+    /// Name of the job.
     job: &'static str,
-    /// `scheduled`, `running`, `retrying` after a failure, or `off`: this server's settings give it no work.
+    /// `scheduled`, `running`, `retrying` after a failure, or `off` if the settings of this server give the
+    /// job no work.
     state: &'static str,
-    /// How often it runs, or would run.
+    /// Interval between runs, in seconds.
     interval_seconds: u64,
-    /// The run on its grid that is due next, or under way; absent while the job is `off`.
+    /// Time on the job's grid of the next run, or of the run in progress; absent while the job is `off`.
     next_run_at: Option<String>,
-    /// When it is due instead: after a failure, or because someone asked.
+    /// Due time that replaces `next_run_at` after a failure or a request for a run.
     retry_at: Option<String>,
-    /// When its latest run began.
+    /// Start of the latest run.
     last_run_at: Option<String>,
-    /// The worker whose run is under way.
+    /// Worker of the run in progress.
     locked_by: Option<String>,
-    /// That worker's last heartbeat.
+    /// Last heartbeat of the worker.
     locked_at: Option<String>,
-    /// The number of its latest run; 0: there was none.
+    /// Number of the latest run; 0 before the first run.
     fencing_token: u64,
-    /// Runs in a row that did not succeed.
+    /// Number of consecutive runs without success.
     failures: u64,
-    /// What the latest run that ended said, if it failed.
+    /// Error of the latest finished run, if the run failed.
     last_error: Option<String>,
 }
 
-/// All jobs.
+/// The states of every job.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JobsAnswer {
     items: Vec<JobAnswer>,
 }
 
-/// `GET /jobs`: every job, by name, and how it stands, also where it has no work.
+/// `GET /jobs`: lists the state of every job by name, including jobs without work.
 #[utoipa::path(
     get, path = "/jobs", tag = "admin", operation_id = "list_jobs", security(("bearer" = [])),
     responses(
@@ -69,7 +72,8 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Result<axum::Json<
 }
 
 impl JobAnswer {
-    /// Shows a job on record. A job that only another node runs counts as on while the node holds the job's lock.
+    /// Builds the state of a job on record. A job run only by another node counts as on while the node holds
+    /// the job's lock.
     fn of(job: JobRecord, is_on: bool) -> Self {
         let is_on = is_on || job.lock.is_some();
         let state = if is_on { job.state().as_str() } else { OFF };
@@ -89,7 +93,7 @@ impl JobAnswer {
         }
     }
 
-    /// A job that no server has run yet.
+    /// Builds the state of a job that no server has run yet.
     fn never_run(name: JobName, interval: Span) -> Self {
         Self {
             job: name.as_str(),

@@ -1,3 +1,5 @@
+//! Requests for a run of a job at once.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -9,13 +11,13 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// A job that is due now.
+/// A job made due by a request.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DueAnswer {
     job: &'static str,
 }
 
-/// `POST /jobs/{job}/run`: make a job due at once. If it runs already, another run follows.
+/// `POST /jobs/{job}/run`: makes a job due at once. A run in progress is followed by another run.
 #[utoipa::path(
     post, path = "/jobs/{job}/run", tag = "admin", operation_id = "run_job", security(("bearer" = [])),
     params(("job" = String, Path)),
@@ -32,6 +34,6 @@ pub(crate) async fn run_now(
 ) -> Result<(StatusCode, axum::Json<DueAnswer>), Error> {
     app.ledger.run_job_now(job, app.engine.now().await?).await.map_err(Error::Ledger)?;
     app.jobs.wake(job);
-    tracing::info!(job = job.as_str(), tenant = %who.tenant, user = %who.user, "a run of a job was asked for");
+    tracing::info!(job = job.as_str(), tenant = %who.tenant, user = %who.user, "an operator requested a run of a job");
     Ok((StatusCode::ACCEPTED, axum::Json(DueAnswer { job: job.as_str() })))
 }

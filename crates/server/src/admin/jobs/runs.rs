@@ -1,3 +1,5 @@
+//! History of a job's runs.
+
 use axum::extract::State;
 use seatkeeper_ledger::jobs::JobRunRecord;
 use serde::{Deserialize, Serialize};
@@ -13,31 +15,31 @@ use crate::times::text_of;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RunsQuery {
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many runs at most: 1 to 500, by default 50.
+    /// Highest number of runs in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// One run of a job.
+/// A run of a job.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RunAnswer {
-    /// Its number in its job.
+    /// Number of the run within the job.
     fencing_token: u64,
-    /// Whose it was.
+    /// Worker of the run.
     worker: String,
-    /// The time on the job's grid that it ran for; of one that was asked for, when it began.
+    /// Time on the job's grid; for a requested run, the start of the run.
     scheduled_at: String,
     started_at: String,
-    /// Null while it is under way.
+    /// End of the run; `null` while in progress.
     finished_at: Option<String>,
-    /// `running`, `succeeded`, `failed`, or `lost`: its worker fell silent, and another took over.
+    /// `running`, `succeeded`, `failed`, or `lost`: the worker fell silent, and another worker took over.
     outcome: &'static str,
-    /// Why it failed.
+    /// Error of a failed run.
     error: Option<String>,
 }
 
-/// `GET /jobs/{job}/runs`: the runs of a job, the newest first.
+/// `GET /jobs/{job}/runs`: lists the runs of a job, the newest first.
 #[utoipa::path(
     get, path = "/jobs/{job}/runs", tag = "admin", operation_id = "list_job_runs",
     security(("bearer" = [])), params(("job" = String, Path), RunsQuery),

@@ -1,3 +1,5 @@
+//! JSON form of a license.
+
 use seatkeeper_ledger::licenses::{CountPer, License, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,26 +15,26 @@ pub(crate) struct LicenseAnswer {
     license_id: Uuid,
     license_key: String,
     max_seats: u32,
-    /// Seats that are held now.
+    /// Number of seats in use.
     seats_used: u32,
     #[schema(value_type = String, examples("active", "suspended", "revoked"))]
     status: Status,
-    /// When it ends; absent: never.
+    /// End of the license; absent: never.
     expires_at: Option<String>,
     #[schema(value_type = String, examples("machine", "user", "process"))]
     count_per: CountPer,
-    /// How long a session lives after its last heartbeat; absent: the server's setting.
+    /// Lifetime of a session after its last heartbeat, in seconds; absent: the server's setting.
     ttl_seconds: Option<u32>,
-    /// Whom to ask for more seats or time.
+    /// Contact for more seats or time.
     contact: Option<String>,
-    /// 1 at first, one more for each change.
+    /// Version: 1 at first, raised by 1 with each change.
     version: u64,
     created_at: String,
     updated_at: String,
 }
 
 impl LicenseAnswer {
-    /// The license, and how many of its seats are held.
+    /// Builds the answer, with the number of seats in use.
     pub(super) async fn of(app: &App, license: &License) -> Result<Self, Error> {
         let view = app.engine.view(&license.pool(), 0).await?;
         Ok(Self {

@@ -1,4 +1,5 @@
-//! Carries a change of a license through: ledger, what is remembered of it, live sessions.
+//! Carries out the change of a license: commits to the ledger, invalidates the cached license, and binds the
+//! live sessions to the new terms.
 
 use seatkeeper_ledger::licenses::{License, LicenseChange, LicenseId};
 use seatkeeper_ledger::{Effect, Written};
@@ -8,7 +9,7 @@ use crate::app::App;
 use crate::entitlements::{Changed, terms_of};
 use crate::error::Error;
 
-/// One change of one license.
+/// A change of a license.
 pub(super) struct Apply {
     pub(super) write: AdminWrite,
     pub(super) id: LicenseId,
@@ -16,7 +17,7 @@ pub(super) struct Apply {
 }
 
 impl Apply {
-    /// Carries the change through, also if the caller goes away meanwhile.
+    /// Applies the change, even if the client disconnects meanwhile.
     pub(super) async fn run(self, app: App) -> Result<Written<License>, Error> {
         carried_through(app, |app| async move { self.carry_through(&app).await }).await
     }
@@ -25,10 +26,12 @@ impl Apply {
         let AdminWrite { tenant, origin, .. } = &self.write;
         let write = self.write.at(app.engine.now().await?);
         let updated = app.ledger.update_license(tenant, self.id, &self.change, None, write).await;
-        // Also when it failed, for then it may have been written all the same.
+        // A failed write also invalidates the cache, because the ledger may have committed the change all the
+        // same.
         app.entitlements.changed(Changed::License(tenant.clone(), self.id)).await;
         let written = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?;
-        // A repeated request is told what it was told then; what binds is the license as it is now.
+        // A replayed request is answered as the first time, but the sessions are bound by the license's
+        // current terms.
         let current = match written.effect {
             Effect::Changed | Effect::Unchanged => Some(written.value.clone()),
             Effect::Replayed => app.ledger.license(tenant, self.id).await.map_err(Error::Ledger)?,

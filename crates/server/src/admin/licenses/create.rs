@@ -1,3 +1,5 @@
+//! Creation of a license.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -17,36 +19,37 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, optional_name_field};
 use crate::problem::Problem;
 
-/// A license to be made.
+/// A license to create.
 #[derive(Serialize, Deserialize, Validate, ToSchema)]
 pub(crate) struct Create {
-    /// What its clients will show; absent: one is made.
+    /// Key that clients of the license send; absent: the server generates a key.
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
     license_key: Option<String>,
-    /// How many may hold a seat at once: 0 to 1,000,000.
+    /// Number of seats: 0 to 1,000,000.
     #[garde(range(max = SEATS_MAX))]
     #[schema(maximum = 1_000_000)]
     max_seats: u32,
-    /// When it ends; absent: never.
+    /// End of the license; absent: never.
     #[garde(custom(date_field))]
     expires_at: Option<DateTime<Utc>>,
-    /// Who takes a seat: each `machine` (default), `user` or `process`.
+    /// Holder of a seat: each `machine` (default), `user` or `process`.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
-    /// How long a session lives after its last heartbeat: 2 to 2,592,000; absent: the server's setting.
+    /// Lifetime of a session after its last heartbeat, in seconds: 2 to 2,592,000; absent: the server's
+    /// setting.
     #[garde(custom(ttl_field))]
     #[schema(minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<u32>,
-    /// Whom to ask for more seats or time.
+    /// Contact for more seats or time.
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
     contact: Option<String>,
 }
 
-/// `POST /licenses`: make a license.
+/// `POST /licenses`: creates a license.
 #[utoipa::path(
     post, path = "/licenses", tag = "admin", operation_id = "create_license", security(("bearer" = [])),
     request_body = Create,
@@ -87,7 +90,7 @@ impl Create {
     }
 }
 
-/// Characters of a key that is made here: 25 of 62 make 148 random bits.
+/// Length of a generated key: 25 of 62 characters make 148 random bits.
 const KEY_CHARS: usize = 25;
 
 fn random_key() -> String {

@@ -1,3 +1,5 @@
+//! List of licenses.
+
 use axum::extract::State;
 use seatkeeper_ledger::licenses::Status;
 use serde::Deserialize;
@@ -11,16 +13,16 @@ use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Only licenses that are `active`, `suspended` or `revoked`.
+    /// Status of the licenses to list: `active`, `suspended` or `revoked`.
     #[param(value_type = Option<String>)]
     status: Option<Status>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many licenses at most: 1 to 500, by default 50.
+    /// Highest number of licenses in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /licenses`: the tenant's licenses, the oldest first.
+/// `GET /licenses`: lists the tenant's licenses, the oldest first.
 #[utoipa::path(
     get, path = "/licenses", tag = "admin", operation_id = "list_licenses", security(("bearer" = [])),
     params(ListQuery),

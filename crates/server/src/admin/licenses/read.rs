@@ -1,3 +1,5 @@
+//! Look-up of a license.
+
 use axum::extract::State;
 use seatkeeper_ledger::licenses::LicenseId;
 
@@ -7,7 +9,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `GET /licenses/{license_id}`: one license.
+/// `GET /licenses/{license_id}`: returns a license.
 #[utoipa::path(
     get, path = "/licenses/{license_id}", tag = "admin", operation_id = "read_license",
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),

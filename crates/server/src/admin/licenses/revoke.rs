@@ -1,3 +1,5 @@
+//! Revocation of a license.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use seatkeeper_ledger::licenses::{LicenseChange, LicenseId, Status};
@@ -9,7 +11,8 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, Meta, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `DELETE /licenses/{license_id}`: revoke a license for good. Its sessions end at once; its record stays.
+/// `DELETE /licenses/{license_id}`: revokes a license for good. The sessions of the license end at once; its
+/// record stays.
 #[utoipa::path(
     delete, path = "/licenses/{license_id}", tag = "admin", operation_id = "revoke_license",
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),

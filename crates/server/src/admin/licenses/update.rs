@@ -1,3 +1,5 @@
+//! Change of a license.
+
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
@@ -18,41 +20,42 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
 use crate::problem::Problem;
 
-/// What to change of a license. Fields that are absent stay as they are; `null` takes a value away.
+/// The changes of a license. Absent fields stay unchanged; `null` removes a value.
 #[derive(Serialize, Deserialize, Validate, ToSchema)]
 pub(crate) struct Update {
-    /// How many may hold a seat at once. Lowering it ends nobody; the next admission applies it.
+    /// Number of seats. A lower number ends no session; the next admission applies the limit.
     #[garde(range(max = SEATS_MAX))]
     #[schema(maximum = 1_000_000)]
     max_seats: Option<u32>,
-    /// `active`, `suspended` or `revoked`; the latter two end all sessions at once.
+    /// `active`, `suspended` or `revoked`. A suspended or revoked license ends every session at once.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("active", "suspended", "revoked"))]
     #[serde(default, deserialize_with = "named")]
     status: Option<Status>,
-    /// When it ends.
+    /// End of the license.
     #[garde(custom(date_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     expires_at: Option<Option<DateTime<Utc>>>,
-    /// Who takes a seat, from the next acquire on.
+    /// Holder of a seat, from the next acquire on.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
-    /// How long a session lives after its last heartbeat, from its next heartbeat on.
+    /// Lifetime of a session after its last heartbeat, in seconds, applied from the session's next heartbeat
+    /// on.
     #[garde(custom(ttl_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<Option<u32>>,
-    /// Whom to ask for more seats or time.
+    /// Contact for more seats or time.
     #[garde(custom(name_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     contact: Option<Option<String>>,
 }
 
-/// `PATCH /licenses/{license_id}`: change a license. It binds the live sessions at once.
+/// `PATCH /licenses/{license_id}`: changes a license. The change binds the live sessions at once.
 #[utoipa::path(
     patch, path = "/licenses/{license_id}", tag = "admin", operation_id = "update_license",
     security(("bearer" = [])), request_body = Update,

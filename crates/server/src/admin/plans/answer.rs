@@ -1,3 +1,5 @@
+//! JSON form of a plan.
+
 use seatkeeper_ledger::plans::{Plan, PlanName, PlanStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,16 +11,16 @@ use crate::times::text_of;
 pub(crate) struct PlanAnswer {
     #[schema(value_type = String)]
     name: PlanName,
-    /// How many devices of a subscriber may watch at once.
+    /// Number of a subscriber's devices that may watch at once.
     device_limit: u32,
     price_cents: u32,
-    /// What happens to a device too many: `evict` ends the stalest session, `deny` refuses the newcomer.
+    /// Rule for a device over the limit: `evict` ends the stalest session, `deny` refuses the newcomer.
     when_full: &'static str,
-    /// How long a session lives after its last heartbeat; absent: the server's setting.
+    /// Lifetime of a session after its last heartbeat, in seconds; absent: the server's setting.
     ttl_seconds: Option<u32>,
     #[schema(value_type = String, examples("active", "retired"))]
     status: PlanStatus,
-    /// Rises with every change; 0: the plan is as it was built in.
+    /// Version, raised by every change; 0 for an unchanged built-in plan.
     version: u64,
     created_at: String,
     updated_at: String,

@@ -1,4 +1,5 @@
-//! Carries a change of a plan through: the ledger, and what is remembered of subscribers.
+//! Carries out the change of a plan: commits to the ledger, and invalidates the cached entitlements of the
+//! tenant's subscribers.
 
 use seatkeeper_ledger::plans::{Plan, PlanChange, PlanName};
 
@@ -7,7 +8,7 @@ use crate::app::App;
 use crate::entitlements::Changed;
 use crate::error::Error;
 
-/// One change of one plan.
+/// A change of a plan.
 pub(super) struct Apply {
     pub(super) write: AdminWrite,
     pub(super) name: PlanName,
@@ -15,7 +16,7 @@ pub(super) struct Apply {
 }
 
 impl Apply {
-    /// Carries the change through, also if the caller goes away meanwhile.
+    /// Applies the change, even if the client disconnects meanwhile.
     pub(super) async fn run(self, app: App) -> Result<Plan, Error> {
         carried_through(app, |app| async move { self.carry_through(&app).await }).await
     }
@@ -24,7 +25,8 @@ impl Apply {
         let Self { write, name, change } = self;
         let now = app.engine.now().await?;
         let written = app.ledger.update_plan(&write.tenant, &name, change, write.at(now)).await;
-        // Also when it failed, for then it may have been written all the same.
+        // A failed write also invalidates the cache, because the ledger may have committed the change all the
+        // same.
         app.entitlements.changed(Changed::Tenant(write.tenant)).await;
         Ok(written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value)
     }

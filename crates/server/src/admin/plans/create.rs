@@ -1,3 +1,5 @@
+//! Creation of a plan.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use garde::Validate;
@@ -16,33 +18,34 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems};
 use crate::problem::Problem;
 
-/// A plan to be made.
+/// A plan to create.
 #[derive(Serialize, Deserialize, Validate, ToSchema)]
 pub(crate) struct CreatePlan {
-    /// Its name, which never changes: 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`.
+    /// Name of the plan, which never changes: 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`.
     #[garde(skip)]
     #[schema(value_type = String, min_length = 1, max_length = 64, pattern = "^[a-z0-9_-]+$")]
     name: PlanName,
-    /// How many devices of a subscriber may watch at once: 0 to 1,000.
+    /// Number of a subscriber's devices that may watch at once: 0 to 1,000.
     #[garde(range(max = DEVICES_MAX))]
     #[schema(maximum = 1_000)]
     device_limit: u32,
-    /// What it costs, by default nothing; kept for those who ask.
+    /// Price in cents, by default 0. The server stores the price and makes no use of it.
     #[garde(range(max = PRICE_CENTS_MAX))]
     #[schema(maximum = 1_000_000_000)]
     price_cents: Option<u32>,
-    /// What happens to a device too many: `evict` (default) or `deny`.
+    /// Rule for a device over the limit: `evict` (default) or `deny`.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("evict", "deny"))]
     #[serde(default, deserialize_with = "named", serialize_with = "name_of")]
     when_full: Option<WhenFull>,
-    /// How long a session lives after its last heartbeat: 2 to 2,592,000; absent: the server's setting.
+    /// Lifetime of a session after its last heartbeat, in seconds: 2 to 2,592,000; absent: the server's
+    /// setting.
     #[garde(custom(ttl_field))]
     #[schema(minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<u32>,
 }
 
-/// `POST /plans`: make a plan.
+/// `POST /plans`: creates a plan.
 #[utoipa::path(
     post, path = "/plans", tag = "admin", operation_id = "create_plan", security(("bearer" = [])),
     request_body = CreatePlan,

@@ -1,3 +1,5 @@
+//! List of plans.
+
 use axum::extract::State;
 use seatkeeper_ledger::plans::PlanStatus;
 use serde::Deserialize;
@@ -11,16 +13,16 @@ use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PlansQuery {
-    /// Only plans that are `active` or `retired`.
+    /// Status of the plans to list: `active` or `retired`.
     #[param(value_type = Option<String>)]
     status: Option<PlanStatus>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many plans at most: 1 to 500, by default 50.
+    /// Highest number of plans in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /plans`: the tenant's plans by name; `basic`, `standard` and `premium` are always there.
+/// `GET /plans`: lists the tenant's plans by name. `basic`, `standard` and `premium` always exist.
 #[utoipa::path(
     get, path = "/plans", tag = "admin", operation_id = "list_plans", security(("bearer" = [])),
     params(PlansQuery),

@@ -1,10 +1,12 @@
+//! Extractor of a plan's name in a path.
+
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use seatkeeper_ledger::plans::PlanName;
 
 use crate::error::Error;
 
-/// A plan's name in a path. What can name no plan names one that is not there.
+/// A plan's name from the path. An invalid name is refused with `PlanNotFound`, as an unknown plan is.
 pub(crate) struct PlanPath(pub(super) PlanName);
 
 impl<S: Send + Sync> FromRequestParts<S> for PlanPath {

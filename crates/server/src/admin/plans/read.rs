@@ -1,3 +1,5 @@
+//! Look-up of a plan.
+
 use axum::extract::State;
 
 use super::answer::PlanAnswer;
@@ -7,7 +9,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `GET /plans/{plan}`: one plan.
+/// `GET /plans/{plan}`: returns a plan.
 #[utoipa::path(
     get, path = "/plans/{plan}", tag = "admin", operation_id = "read_plan",
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),

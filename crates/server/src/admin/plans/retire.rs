@@ -1,3 +1,5 @@
+//! Retirement of a plan.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use seatkeeper_ledger::plans::{PlanChange, PlanStatus};
@@ -10,7 +12,8 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `DELETE /plans/{plan}`: retire a plan. It takes no new subscription; who has it keeps it.
+/// `DELETE /plans/{plan}`: retires a plan. A retired plan takes no new subscription; existing subscriptions
+/// keep the plan.
 #[utoipa::path(
     delete, path = "/plans/{plan}", tag = "admin", operation_id = "retire_plan",
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),

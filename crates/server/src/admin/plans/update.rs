@@ -1,3 +1,5 @@
+//! Change of a plan.
+
 use axum::extract::State;
 use garde::Validate;
 use seatkeeper_core::{Seats, WhenFull};
@@ -17,35 +19,35 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems};
 use crate::problem::Problem;
 
-/// What to change of a plan. Fields that are absent stay as they are; `null` takes the TTL away.
+/// The changes of a plan. Absent fields stay unchanged; `null` removes the TTL.
 #[derive(Serialize, Deserialize, Validate, ToSchema)]
 pub(crate) struct UpdatePlan {
-    /// How many devices of a subscriber may watch at once.
+    /// Number of a subscriber's devices that may watch at once.
     #[garde(range(max = DEVICES_MAX))]
     #[schema(maximum = 1_000)]
     device_limit: Option<u32>,
-    /// What it costs.
+    /// Price in cents.
     #[garde(range(max = PRICE_CENTS_MAX))]
     #[schema(maximum = 1_000_000_000)]
     price_cents: Option<u32>,
-    /// What happens to a device too many: `evict` or `deny`.
+    /// Rule for a device over the limit: `evict` or `deny`.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("evict", "deny"))]
     #[serde(default, deserialize_with = "named", serialize_with = "name_of")]
     when_full: Option<WhenFull>,
-    /// How long a session lives after its last heartbeat.
+    /// Lifetime of a session after its last heartbeat, in seconds.
     #[garde(custom(ttl_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<Option<u32>>,
-    /// `active`, or `retired`: then it takes no new subscription, and who has it keeps it.
+    /// `active` or `retired`. A retired plan takes no new subscription; existing subscriptions keep the plan.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("active", "retired"))]
     #[serde(default, deserialize_with = "named")]
     status: Option<PlanStatus>,
 }
 
-/// `PATCH /plans/{plan}`: change a plan. It counts from each subscriber's next admission on.
+/// `PATCH /plans/{plan}`: changes a plan. The change applies from each subscriber's next admission on.
 #[utoipa::path(
     patch, path = "/plans/{plan}", tag = "admin", operation_id = "update_plan",
     security(("bearer" = [])), request_body = UpdatePlan,

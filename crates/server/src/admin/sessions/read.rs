@@ -1,3 +1,5 @@
+//! Look-up of a session.
+
 use axum::extract::State;
 
 use super::search::now;
@@ -7,7 +9,7 @@ use crate::http::{Admin, AdminProblems, ParameterProblems, Problems, SessionPath
 use crate::problem::Problem;
 use crate::session_answer::SessionAnswer;
 
-/// `GET /sessions/{session_id}`: a session of any kind, live or ended, as the search shows it.
+/// `GET /sessions/{session_id}`: returns a session of any kind, live or ended, in the form of the search.
 #[utoipa::path(
     get, path = "/sessions/{session_id}", tag = "admin", operation_id = "read_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),

@@ -1,3 +1,5 @@
+//! Revocation of a session.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use seatkeeper_core::EndReason;
@@ -8,7 +10,7 @@ use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems, Sessi
 use crate::problem::Problem;
 use crate::settings::Durability;
 
-/// `DELETE /sessions/{session_id}`: end a session; its heartbeats are told `revoked`.
+/// `DELETE /sessions/{session_id}`: ends a session. Heartbeats of the session are answered with `revoked`.
 #[utoipa::path(
     delete, path = "/sessions/{session_id}", tag = "admin", operation_id = "revoke_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),

@@ -1,3 +1,5 @@
+//! Revocation of every session of a pool.
+
 use axum::extract::State;
 use seatkeeper_core::{EndReason, PoolId, PoolKind};
 use serde::{Deserialize, Serialize};
@@ -17,17 +19,17 @@ pub(crate) struct PoolQuery {
     /// `license`, `subscriber` or `capacity`.
     #[param(value_type = String)]
     pool_kind: PoolKindName,
-    /// The license's id, the subscriber, or the user and the capacity.
+    /// The license's id, the subscriber, or the user and the capacity with `/` between.
     pool: String,
 }
 
-/// How many sessions ended.
+/// The number of sessions ended.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct EndedAnswer {
     ended: usize,
 }
 
-/// `DELETE /sessions`: end all sessions of a pool.
+/// `DELETE /sessions`: ends every session of a pool.
 #[utoipa::path(
     delete, path = "/sessions", tag = "admin", operation_id = "revoke_sessions", security(("bearer" = [])),
     params(PoolQuery),
@@ -49,7 +51,7 @@ pub(crate) async fn revoke_all(
 }
 
 impl PoolQuery {
-    /// The pool's name, as pools are named however the ids in it were spelt.
+    /// Returns the pool's name in normal form, because UUIDs have several spellings.
     fn name(&self) -> Result<String, Error> {
         let wrong = |message| Error::field("pool", message);
         match self.pool_kind.0 {

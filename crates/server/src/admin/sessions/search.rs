@@ -1,3 +1,6 @@
+//! Search for sessions. The registry answers a search for the live sessions of a single pool, and the ledger
+//! the rest.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ use crate::held_sessions::held_sessions;
 use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 use crate::session_answer::SessionAnswer;
 
-/// The kind of a pool, by name.
+/// A kind of pool, parsed from its name.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct PoolKindName(pub(super) PoolKind);
@@ -31,26 +34,26 @@ pub(crate) struct SearchQuery {
     /// `license`, `subscriber` or `capacity`.
     #[param(value_type = Option<String>)]
     pool_kind: Option<PoolKindName>,
-    /// The license's id, the subscriber, or the user and the capacity.
+    /// The license's id, the subscriber, or the user and the capacity with `/` between.
     pool: Option<String>,
-    /// Who holds the seat: a machine, a user or a device's fingerprint.
+    /// Holder of the seat: a machine, a user or a device's fingerprint.
     holder: Option<String>,
-    /// Who acquired it.
+    /// User who acquired the session.
     user: Option<String>,
-    /// The user's tenant, if it is a service of another one; only beside `user`.
+    /// Tenant of the user, for a service of a foreign tenant; only together with `user`.
     user_tenant: Option<String>,
-    /// From which address.
+    /// Address of the client.
     #[param(value_type = Option<String>)]
     ip: Option<IpAddr>,
-    /// `true`: live ones; `false`: ended ones; absent: both.
+    /// `true`: live sessions; `false`: ended sessions; absent: both.
     live: Option<bool>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many sessions at most: 1 to 500, by default 50.
+    /// Highest number of sessions in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /sessions`: sessions that match all that is given, the newest first.
+/// `GET /sessions`: lists the sessions that match every filter, the newest first.
 #[utoipa::path(
     get, path = "/sessions", tag = "admin", operation_id = "search_sessions", security(("bearer" = [])),
     params(SearchQuery),
@@ -83,7 +86,7 @@ pub(crate) async fn search(
     Ok(axum::Json(Page { items, next_cursor }))
 }
 
-/// Returns the pool of a filter that asks for the live sessions of one pool alone. The registry has the list.
+/// Returns the pool of a filter for the live sessions of a single pool, which the registry can list.
 fn live_pool(tenant: &TenantId, filter: &SessionFilter) -> Option<PoolId> {
     match filter {
         SessionFilter {
@@ -98,8 +101,8 @@ fn live_pool(tenant: &TenantId, filter: &SessionFilter) -> Option<PoolId> {
     }
 }
 
-/// The session as it is now. What is live on record may be over, and nothing has looked for it until now;
-/// if live ones alone are wanted, it is left out.
+/// Returns the current state of a recorded session. A session that is live on record may be over and not yet
+/// swept; with `live_alone` the function then returns `None`.
 pub(super) async fn now(
     app: &App,
     record: SessionRecord,

@@ -1,3 +1,5 @@
+//! JSON form of a subscription.
+
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::plans::PlanName;
 use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionStatus};
@@ -11,24 +13,24 @@ use crate::times::text_of;
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SubscriptionAnswer {
     subscription_id: Uuid,
-    /// Who has it.
+    /// User who has the subscription.
     user: String,
     #[schema(value_type = String)]
     plan: PlanName,
     #[schema(value_type = String, examples("active", "cancelled", "expired"))]
     status: SubscriptionStatus,
-    /// From when on it counts.
+    /// Start of the subscription.
     starts_at: String,
-    /// Until when; absent: for ever.
+    /// End of the subscription; absent: never.
     ends_at: Option<String>,
-    /// Rises with every change.
+    /// Version, raised by every change.
     version: u64,
     created_at: String,
     updated_at: String,
 }
 
 impl SubscriptionAnswer {
-    /// The subscription as it is at `now`.
+    /// Builds the answer, with the status at `now`.
     pub(super) fn at(now: RegistryTime, subscription: &Subscription) -> Self {
         Self {
             subscription_id: subscription.id.0,

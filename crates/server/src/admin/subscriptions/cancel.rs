@@ -1,3 +1,5 @@
+//! Cancellation of a subscription.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use seatkeeper_ledger::subscriptions::{SubscriptionChange, SubscriptionId};
@@ -9,8 +11,8 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, Meta, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `DELETE /subscriptions/{subscription_id}`: cancel a subscription for good. It ends nobody; the user's
-/// next admission finds the limit of who has none.
+/// `DELETE /subscriptions/{subscription_id}`: cancels a subscription for good. No session ends at once; the
+/// user's next admission applies the limit of a user without a subscription.
 #[utoipa::path(
     delete, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "cancel_subscription",
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),

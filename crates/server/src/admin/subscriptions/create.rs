@@ -1,3 +1,5 @@
+//! Creation of a subscription.
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
@@ -18,10 +20,10 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, name_field};
 use crate::problem::Problem;
 
-/// A subscription to be made.
+/// A subscription to create.
 #[derive(Serialize, Deserialize, Validate, ToSchema)]
 pub(crate) struct CreateSubscription {
-    /// Who will have it: the user that tokens name.
+    /// User who will have the subscription, as named by tokens.
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     user: String,
@@ -29,15 +31,15 @@ pub(crate) struct CreateSubscription {
     #[garde(skip)]
     #[schema(value_type = String, min_length = 1, max_length = 64)]
     plan: PlanName,
-    /// From when on it counts; absent: from now on.
+    /// Start of the subscription; absent: the time of the request.
     #[garde(custom(date_field))]
     starts_at: Option<DateTime<Utc>>,
-    /// Until when, later than its start; absent: for ever.
+    /// End of the subscription, later than the start; absent: never.
     #[garde(custom(date_field))]
     ends_at: Option<DateTime<Utc>>,
 }
 
-/// `POST /subscriptions`: make a subscription. A user has at most one that is active.
+/// `POST /subscriptions`: creates a subscription. A user has at most one active subscription.
 #[utoipa::path(
     post, path = "/subscriptions", tag = "admin", operation_id = "create_subscription",
     security(("bearer" = [])), request_body = CreateSubscription,

@@ -1,3 +1,5 @@
+//! List of subscriptions.
+
 use axum::extract::State;
 use seatkeeper_core::UserId;
 use seatkeeper_ledger::plans::PlanName;
@@ -13,21 +15,21 @@ use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SubscriptionsQuery {
-    /// Only those of this user.
+    /// User whose subscriptions to list.
     user: Option<String>,
-    /// Only those to this plan.
+    /// Plan of the subscriptions to list.
     #[param(value_type = Option<String>)]
     plan: Option<PlanName>,
-    /// Only those that are `active`, `cancelled` or `expired`.
+    /// Status of the subscriptions to list: `active`, `cancelled` or `expired`.
     #[param(value_type = Option<String>)]
     status: Option<SubscriptionStatus>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many subscriptions at most: 1 to 500, by default 50.
+    /// Highest number of subscriptions in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /subscriptions`: the tenant's subscriptions that match all that is given, the oldest first.
+/// `GET /subscriptions`: lists the tenant's subscriptions that match every filter, the oldest first.
 #[utoipa::path(
     get, path = "/subscriptions", tag = "admin", operation_id = "list_subscriptions",
     security(("bearer" = [])), params(SubscriptionsQuery),

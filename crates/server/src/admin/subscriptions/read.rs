@@ -1,3 +1,5 @@
+//! Look-up of a subscription.
+
 use axum::extract::State;
 use seatkeeper_ledger::subscriptions::SubscriptionId;
 
@@ -7,7 +9,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `GET /subscriptions/{subscription_id}`: one subscription.
+/// `GET /subscriptions/{subscription_id}`: returns a subscription.
 #[utoipa::path(
     get, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "read_subscription",
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),

@@ -1,3 +1,5 @@
+//! Change of a subscription.
+
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
@@ -16,25 +18,25 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
 use crate::problem::Problem;
 
-/// What to change of a subscription. Fields that are absent stay as they are; `null` takes the end away.
+/// The changes of a subscription. Absent fields stay unchanged; `null` removes the end.
 #[derive(Serialize, Deserialize, Validate, ToSchema)]
 pub(crate) struct UpdateSubscription {
-    /// Another plan.
+    /// New plan.
     #[garde(skip)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 64)]
     plan: Option<PlanName>,
-    /// From when on it counts.
+    /// Start of the subscription.
     #[garde(custom(date_field))]
     starts_at: Option<DateTime<Utc>>,
-    /// Until when, later than its start.
+    /// End of the subscription, later than the start.
     #[garde(custom(date_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     ends_at: Option<Option<DateTime<Utc>>>,
 }
 
-/// `PATCH /subscriptions/{subscription_id}`: change a subscription. It counts from the user's next
-/// admission on, and ends nobody.
+/// `PATCH /subscriptions/{subscription_id}`: changes a subscription. The change applies from the user's next
+/// admission on, and ends no session at once.
 #[utoipa::path(
     patch, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "update_subscription",
     security(("bearer" = [])), request_body = UpdateSubscription,

@@ -1,5 +1,6 @@
-//! Carries a write of a subscription through: the ledger, what is remembered of its user, and the user's
-//! sessions, which end when the subscription does: a new end counts for those that are live.
+//! Carries out the write of a subscription: commits to the ledger, invalidates the user's cached entitlement,
+//! and applies the new terms to the user's live sessions. A session ends when its subscription does, so a new
+//! end of the subscription counts for live sessions.
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription, SubscriptionChange, SubscriptionId};
@@ -11,20 +12,20 @@ use crate::devices;
 use crate::entitlements::Changed;
 use crate::error::Error;
 
-/// What to write.
+/// The creation or change of a subscription.
 pub(super) enum Wanted {
     New(NewSubscription),
     Change(SubscriptionId, SubscriptionChange),
 }
 
-/// One write of one subscription.
+/// A write of a subscription.
 pub(super) struct WriteThrough {
     pub(super) write: AdminWrite,
     pub(super) wanted: Wanted,
 }
 
 impl WriteThrough {
-    /// Carries the write through, also if the caller goes away meanwhile.
+    /// Applies the write, even if the client disconnects meanwhile.
     pub(super) async fn run(self, app: App) -> Result<SubscriptionAnswer, Error> {
         carried_through(app, |app| async move { self.carry_through(&app).await }).await
     }
@@ -35,7 +36,8 @@ impl WriteThrough {
         let written = wanted.write(&write, app, at).await;
         let changed = match &written {
             Ok(subscription) => Changed::Subscriber(write.tenant.clone(), subscription.user.clone()),
-            // It may have been written all the same.
+            // The ledger may have committed the write all the same. The user is unknown, so the whole tenant
+            // is invalidated.
             Err(_) => Changed::Tenant(write.tenant.clone()),
         };
         app.entitlements.changed(changed).await;

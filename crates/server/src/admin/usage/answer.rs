@@ -1,3 +1,5 @@
+//! JSON forms of usage windows, batches and reconciliations.
+
 use seatkeeper_ledger::usage::{Recorded, UsageBatch, UsageBooks, UsageWindow, WindowBooks};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -6,74 +8,74 @@ use uuid::Uuid;
 use crate::times::text_of;
 use crate::usage::Amount;
 
-/// What is on record, in units: 30 days of tier 1.
+/// Recorded usage. A unit is 30 days of tier 1.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecordedAnswer {
-    /// All that is on record.
+    /// Total usage on record.
     recorded: Amount,
-    /// What of it the sink has,
+    /// Part of the usage that the sink has accepted.
     delivered: Amount,
-    /// what is on its way,
+    /// Part of the usage on its way to the sink.
     pending: Amount,
-    /// and what the sink refused; see the batches in state `dead`.
+    /// Part of the usage that the sink refused; see the batches in state `dead`.
     dead: Amount,
 }
 
-/// A window in which sessions of the tenant were metered.
+/// A window with metered sessions of the tenant.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct WindowAnswer {
     window_start: String,
-    /// The start of the next window.
+    /// End of the window, and start of the next window.
     window_end: String,
-    /// How many sessions were metered.
+    /// Number of metered sessions.
     records: u64,
     #[serde(flatten)]
     recorded: RecordedAnswer,
 }
 
-/// Records that go to the sink together.
+/// A batch of records sent to the sink together.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BatchAnswer {
-    /// What the sink is sent as the `Idempotency-Key`.
+    /// Id of the batch, sent to the sink as the `Idempotency-Key`.
     batch_id: Uuid,
     window_start: String,
     window_end: String,
-    /// Its place among the tenant's batches of the window.
+    /// Position among the tenant's batches of the window.
     number: u64,
     records: u64,
-    /// What the records sum to.
+    /// Sum of the records' usage.
     usage: Amount,
     /// `pending`, `delivered` or `dead`.
     state: &'static str,
-    /// How often it was tried since it was made or sent again.
+    /// Number of attempts since the batch was created or sent again.
     attempts: u64,
-    /// Of a pending batch.
+    /// Time of the next attempt, for a pending batch.
     next_attempt_at: Option<String>,
-    /// What the sink answered last.
+    /// Status of the sink's last response.
     last_status: Option<u16>,
     last_error: Option<String>,
     delivered_at: Option<String>,
 }
 
-/// What was held, recorded and delivered.
+/// A comparison of held, recorded and delivered usage.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ReconciliationAnswer {
-    /// Where the first window starts that lies in the span; absent if none does.
+    /// Start of the first window within the span; absent if the span contains no window.
     from: Option<String>,
-    /// Where the last one ends.
+    /// End of the last window within the span.
     to: Option<String>,
     windows: u64,
-    /// What the tenant's sessions used in these windows, computed anew from their history.
+    /// Usage of the tenant's sessions in the windows, computed anew from the sessions' history.
     held: Amount,
     #[serde(flatten)]
     recorded: RecordedAnswer,
-    /// Whether in each window all that was held is recorded and delivered.
+    /// `true` if the held usage of every window is recorded and delivered in full.
     agrees: bool,
-    /// The first window, or gap between windows, for which that is not so.
+    /// First window, or gap between windows, with a difference.
     first_difference: Option<DifferenceAnswer>,
 }
 
-/// One window in the books.
+/// A window, or gap between windows, with a difference.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DifferenceAnswer {
     window_start: String,

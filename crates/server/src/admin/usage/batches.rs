@@ -1,3 +1,5 @@
+//! List of usage batches.
+
 use axum::extract::State;
 use seatkeeper_ledger::usage::BatchState;
 use serde::Deserialize;
@@ -11,15 +13,15 @@ use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BatchesQuery {
-    /// `pending`, `delivered` or `dead`; absent: all.
+    /// State of the batches to list: `pending`, `delivered` or `dead`; absent: every state.
     state: Option<String>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many batches at most: 1 to 500, by default 50.
+    /// Highest number of batches in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /usage/batches`: batches of the tenant's records, the newest window's first.
+/// `GET /usage/batches`: lists the batches of the tenant's records, from the newest window to the oldest.
 #[utoipa::path(
     get, path = "/usage/batches", tag = "admin", operation_id = "list_usage_batches",
     security(("bearer" = [])), params(BatchesQuery),

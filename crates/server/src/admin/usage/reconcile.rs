@@ -1,3 +1,5 @@
+//! Reconciliation of held, recorded and delivered usage.
+
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Window};
@@ -20,7 +22,7 @@ pub(crate) struct SpanQuery {
     to: DateTime<Utc>,
 }
 
-/// `GET /usage/reconciliation`: what was held, what was recorded, what was delivered, and whether they agree.
+/// `GET /usage/reconciliation`: compares the tenant's held, recorded and delivered usage.
 #[utoipa::path(
     get, path = "/usage/reconciliation", tag = "admin", operation_id = "reconcile_usage",
     security(("bearer" = [])), params(SpanQuery),
@@ -51,7 +53,8 @@ fn too_much() -> String {
     )
 }
 
-/// The part of the span whose history retention has not touched.
+/// Returns the part of `span` with complete history, beyond the reach of retention. Returns `None` if no part
+/// remains.
 async fn kept(app: &App, span: Window) -> Result<Option<Window>, Error> {
     let from = match app.settings.ledger.keep() {
         Some(keep) => app.engine.now().await? - keep,

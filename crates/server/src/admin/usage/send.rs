@@ -1,3 +1,5 @@
+//! Repeated delivery of a dead batch.
+
 use axum::extract::State;
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::jobs::JobName;
@@ -8,7 +10,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// `POST /usage/batches/{batch_id}/send`: send a dead batch again, under the same ids.
+/// `POST /usage/batches/{batch_id}/send`: sends a dead batch again, under the same ids.
 #[utoipa::path(
     post, path = "/usage/batches/{batch_id}/send", tag = "admin", operation_id = "send_usage_batch",
     security(("bearer" = [])), params(("batch_id" = Uuid, Path)),
@@ -33,7 +35,7 @@ pub(crate) async fn send(
     }
     match app.ledger.run_job_now(JobName::UsageDelivery, now).await {
         Ok(()) => app.jobs.wake(JobName::UsageDelivery),
-        // Without a sink there is no such job, and the batch waits for one.
+        // Without a sink the job does not exist, and the batch waits until a sink is configured.
         Err(LedgerError::NotFound) => {}
         Err(error) => return Err(Error::Ledger(error)),
     }

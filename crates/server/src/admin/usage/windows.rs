@@ -1,3 +1,5 @@
+//! List of usage windows.
+
 use axum::extract::State;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -17,13 +19,13 @@ pub(crate) struct WindowsQuery {
     from: Option<DateTime<Utc>>,
     /// Windows that end at this time or earlier (RFC 3339).
     to: Option<DateTime<Utc>>,
-    /// From the page before.
+    /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
-    /// How many windows at most: 1 to 500, by default 50.
+    /// Highest number of windows in a page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /usage`: the windows in which sessions of the tenant were metered, the newest first.
+/// `GET /usage`: lists the windows with metered sessions of the tenant, the newest first.
 #[utoipa::path(
     get, path = "/usage", tag = "admin", operation_id = "list_usage", security(("bearer" = [])),
     params(WindowsQuery),
