@@ -1,7 +1,8 @@
-//! Usage of capacities: metered window by window, and brought to the operator's sink.
+//! Usage of capacities: metered in windows, and delivered to the operator's sink.
 //!
-//! Two jobs: `Emission` puts windows on record, `Delivery` sends their batches until the sink has them. What
-//! a sink is told and how it answers is `sink`; what an answer means, `verdict`.
+//! The job `Emission` records windows, and the job `Delivery` sends their batches until the sink accepts
+//! them. The module `sink` writes batches and reads replies; the module `verdict` decides from a reply if a
+//! batch is delivered, retried or dead.
 
 mod amount;
 mod delivery;
@@ -26,19 +27,19 @@ use seatkeeper_engine::Backend;
 use seatkeeper_engine::WorkerSet;
 use sink::Sink;
 
-/// What the two jobs work with. Without a sink there is no need of them, and nothing is lost: what was used
-/// follows from the sessions' history.
+/// The dependencies of the two jobs. Without a sink the jobs do not run. No usage is lost, because usage
+/// follows from the history of sessions.
 pub(crate) struct Metering<S> {
     pub(crate) sink: S,
     pub(crate) settings: UsageSettings,
-    /// What serves capacities.
+    /// The backend that serves capacities.
     pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
     pub(crate) metrics: UsageMetrics,
 }
 
 impl<S: Sink> Metering<S> {
-    /// Starts both jobs.
+    /// Starts the two jobs.
     pub(crate) async fn start(
         self,
         crew: &WorkerSet,
@@ -53,7 +54,7 @@ impl<S: Sink> Metering<S> {
             duplicate_statuses: settings.duplicate_statuses,
             metrics: metrics.clone(),
         };
-        // First, for an emission asks for a run of it.
+        // Delivery first, because an emission requests a run of the delivery job.
         jobs.start(delivery, crew, now).await?;
         let emission = Emission {
             clock: jobs.clock(),

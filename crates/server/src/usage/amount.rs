@@ -1,9 +1,11 @@
+//! Amounts of usage in answers.
+
 use seatkeeper_core::Usage;
 use serde::{Serialize, Serializer, ser};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// An amount of use in answers: a JSON number with all its six places, for a binary fraction would not be
+/// An amount of usage in answers: a JSON number with all six decimal places. A binary fraction would not be
 /// exact.
 #[derive(Clone, Copy, Debug, ToSchema)]
 #[schema(value_type = f64)]

@@ -1,4 +1,6 @@
-//! The job that brings usage to the sink.
+//! The job that delivers usage to the sink.
+//!
+//! Deliveries are at least once: a batch keeps its id as the idempotency key over all attempts.
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use crate::error::Error;
 use crate::jobs::{Job, USAGE_DELIVERY_INTERVAL};
 use crate::metrics::{Emitted, UsageMetrics};
 
-/// Batches that are on their way to the sink at the same time.
+/// Maximum of concurrent deliveries.
 const BATCHES_AT_ONCE_MAX: usize = 4;
 
 pub(crate) struct Delivery {
@@ -37,7 +39,7 @@ impl Job for Delivery {
         USAGE_DELIVERY_INTERVAL
     }
 
-    /// Tries each batch that is due now, once.
+    /// Tries each due batch once.
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let now = self.registry.now().await?;
         let tally = self
@@ -52,7 +54,7 @@ impl Job for Delivery {
 }
 
 impl Delivery {
-    /// All batches that are due at `now`, a few in memory at a time.
+    /// Streams all batches due at `now`. A page of a few batches is in memory at a time.
     fn due(&self, now: RegistryTime) -> impl Stream<Item = Result<DueBatch, Error>> + Send + '_ {
         let page = move |after| async move {
             let max = BATCHES_AT_ONCE_MAX as u32;
@@ -67,14 +69,14 @@ impl Delivery {
         let reply = self.sink.send(&batch).await;
         let now = self.registry.now().await?;
         let settled = settlement(reply, batch.attempts, &self.duplicate_statuses, now, rand::random());
-        tracing::debug!(batch = %batch.id, records = batch.records.len(), ?settled, "the sink was told usage");
+        tracing::debug!(batch = %batch.id, records = batch.records.len(), ?settled, "usage batch sent");
         self.ledger.settle_usage(batch.id, &settled, fence).await.map_err(Error::Ledger)?;
         self.metrics.came(Emitted::from(&settled));
         Ok(settled)
     }
 }
 
-/// What came of one run: a line in the log for many batches that all fail alike.
+/// The totals of a run: a single log line, even for many batches with the same failure.
 #[derive(Default)]
 struct Tally {
     delivered: u64,
@@ -106,7 +108,7 @@ impl Tally {
                 dead,
                 status = last_status,
                 error = last_error.as_deref(),
-                "the sink did not take all usage; what failed is tried again, what is dead waits for an operator"
+                "the sink did not accept all usage; failed batches are retried, dead ones wait for an operator"
             );
         }
     }

@@ -1,4 +1,6 @@
-//! The job that puts usage on record.
+//! The job that records usage windows.
+//!
+//! A window is recorded only once the ledger has every event before the end of the window.
 
 use std::sync::Arc;
 
@@ -59,9 +61,10 @@ impl Emission {
         Ok(())
     }
 
-    /// A time before which nothing will be recorded any more: all that happened until then is on record.
+    /// Returns a time up to which the ledger is complete: no event before that time can still be recorded.
     async fn caught_up(&self) -> Result<RegistryTime, Error> {
-        // The time first: whatever comes into a journal after its end was read happens at this time or later.
+        // The time comes first: an event that enters a journal after the read of its end happens at `now` or
+        // later.
         let now = self.clock.read_to_schedule().await?;
         for bucket in Bucket::all() {
             let end = self.backend.registry.journal_end(bucket).await?;

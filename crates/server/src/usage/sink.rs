@@ -1,4 +1,4 @@
-//! Where usage goes.
+//! The receiver of usage records.
 
 mod body;
 mod http;
@@ -11,24 +11,24 @@ use seatkeeper_ledger::usage::DueBatch;
 pub(crate) use http::HttpSink;
 pub use http::SinkError;
 
-/// Takes batches of usage records.
+/// A receiver of usage batches.
 #[async_trait]
 pub(crate) trait Sink: Send + Sync + 'static {
-    /// Sends a batch once, under its id as the `Idempotency-Key`.
+    /// Sends a batch a single time, with the batch id as the `Idempotency-Key`.
     async fn send(&self, batch: &DueBatch) -> Reply;
 }
 
-/// What came back.
+/// The reply of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// An answer.
+    /// An HTTP answer.
     Answered {
         status: u16,
-        /// How long the sink wants to be left alone.
+        /// The pause requested by `Retry-After`.
         retry_after: Option<Duration>,
-        /// The beginning of what it said.
+        /// The beginning of the body.
         said: String,
     },
-    /// No answer, or none in time: the sink may have the batch or not.
+    /// No answer within the time limit: the sink may or may not have the batch.
     Unanswered { why: String },
 }

@@ -1,3 +1,5 @@
+//! Tests of the start of metering: an emission job never exists without its delivery job.
+
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -27,7 +29,7 @@ impl Sink for NoSink {
     }
 }
 
-/// Lets the work go on for so many steps, and drops it.
+/// Polls `work` up to `steps` times, and drops it.
 async fn steps_of(mut steps: u32, work: impl Future) -> Option<()> {
     let mut work = pin!(work);
     std::future::poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! What a sink's answer means for a batch.
+//! The decision on a batch by the sink's reply: delivered, retried or dead.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use seatkeeper_ledger::usage::Settlement;
 
 use super::sink::Reply;
 
-/// The pause before the first retry; it doubles with each, up to [`RETRY_PAUSE_MAX`].
+/// The backoff before the first retry. The backoff doubles with each attempt, up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_MIN: Span = Span::from_secs(1);
 const RETRY_PAUSE_MAX: Span = Span::from_secs(300);
 
-/// Statuses besides 5xx that pass: too early, too many, or a token that an operator will put right.
+/// Transient statuses besides 5xx: too early, too many requests, or a token that an operator will replace.
 const PASSING: [u16; 5] = [401, 403, 408, 425, 429];
 
-/// What becomes of a batch that was tried `attempts` times before and now had this reply. `jitter`, from 0
-/// up to 1, spreads the retries of batches that failed together.
+/// Decides on a batch after `reply`, with `attempts` earlier attempts. `jitter`, from 0 up to 1, spreads the
+/// retries of batches that failed together.
 pub(super) fn settlement(
     reply: Reply,
     attempts: u32,
@@ -39,7 +39,7 @@ pub(super) fn settlement(
     }
 }
 
-/// Half of the pause, and up to the other half by chance.
+/// Returns the backoff: half of it fixed, the other half scaled by `jitter`.
 fn pause(attempts: u32, jitter: f64) -> Span {
     let doubled = RETRY_PAUSE_MIN.as_millis().saturating_mul(1_u64.checked_shl(attempts).unwrap_or(u64::MAX));
     let half = doubled.min(RETRY_PAUSE_MAX.as_millis()) / 2;

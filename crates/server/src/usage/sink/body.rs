@@ -1,4 +1,4 @@
-//! A batch as a sink reads it.
+//! The request body of a batch.
 
 use seatkeeper_ledger::usage::{DueBatch, UsageRecord};
 use serde::Serialize;
@@ -11,13 +11,13 @@ use crate::usage::Amount;
 /// The `type` of the CloudEvents.
 const EVENT_TYPE: &str = "seatkeeper.capacity.usage";
 
-/// A batch, written.
+/// A batch, serialised.
 pub(super) struct Body {
     pub(super) content_type: &'static str,
     pub(super) bytes: Vec<u8>,
 }
 
-/// What is the same in all records of a batch.
+/// The parts common to all records of a batch.
 struct Common<'a> {
     batch: &'a DueBatch,
     window_start: String,
@@ -36,7 +36,7 @@ struct Record<'a> {
     record_id: Uuid,
 }
 
-/// A CloudEvent 1.0.
+/// A CloudEvent (version 1.0).
 #[derive(Serialize)]
 struct Event<'a> {
     specversion: &'static str,
@@ -44,9 +44,9 @@ struct Event<'a> {
     source: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The session.
+    /// The session id.
     subject: Uuid,
-    /// When the use was complete.
+    /// The end of the window.
     time: &'a str,
     datacontenttype: &'static str,
     data: Record<'a>,

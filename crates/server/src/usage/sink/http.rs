@@ -1,4 +1,4 @@
-//! A sink that takes batches by `POST`.
+//! A sink that accepts batches by HTTP `POST`.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::outbound;
 use crate::settings::{Secret, SinkFormat, UsageSettings};
 use seatkeeper_engine::WorkerSet;
 
-/// How much of what went wrong is kept.
+/// Maximum of characters kept of an error text.
 const SAID_CHARS_MAX: usize = 300;
 
 pub(crate) struct HttpSink {
     client: Client,
     url: String,
-    /// The token that the sink is shown.
+    /// The bearer token for the sink.
     token: Option<BearerToken>,
     format: SinkFormat,
     event_source: String,
@@ -38,7 +38,8 @@ pub enum SinkError {
 }
 
 impl HttpSink {
-    /// The sink that the settings name, if they name one. `upkeep` sees to it that it goes on with a newer token.
+    /// Creates the sink of `settings`; `None` without `sink_url`. A worker in `upkeep` reloads the token's
+    /// file.
     pub(crate) fn of(settings: &UsageSettings, upkeep: &WorkerSet) -> Result<Option<Self>, SinkError> {
         let Some(url) = &settings.sink_url else { return Ok(None) };
         let (fixed, file) = (settings.sink_token.as_ref(), settings.sink_token_file.as_ref());
@@ -91,10 +92,10 @@ async fn answered(response: Response, token: Option<&Secret>) -> Reply {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
-    // The status is the answer; a text that breaks off changes nothing.
+    // The status decides. A body that breaks off changes no outcome.
     let said = outbound::beginning(response).await;
     let said = String::from_utf8_lossy(&said);
-    // It goes on record, where admins of tenants read it, and a sink may repeat what it was sent.
+    // Admins of tenants can read the recorded text, and a sink may echo the token.
     let said = match token {
         Some(token) => token.masked_in(&said),
         None => said.into_owned(),
@@ -102,7 +103,7 @@ async fn answered(response: Response, token: Option<&Secret>) -> Reply {
     Reply::Answered { status, retry_after: retry_after.map(Duration::from_secs), said: bounded(&said) }
 }
 
-/// The beginning of a text, fit for a record and a log line.
+/// Returns the beginning of a text, without control characters, for a record and a log line.
 fn bounded(text: &str) -> String {
     text.trim().chars().take(SAID_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

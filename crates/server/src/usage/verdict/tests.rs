@@ -1,3 +1,5 @@
+//! Tests of the verdict: the meaning of statuses, backoff and `Retry-After`.
+
 use std::time::Duration;
 
 use seatkeeper_core::{RegistryTime, Span};
@@ -51,7 +53,7 @@ fn what_was_not_answered_is_tried_again() {
     assert_eq!(settlement(reply, 0, &[409], NOW, 0.0), expected);
 }
 
-/// Milliseconds until the next attempt.
+/// Returns the milliseconds until the next attempt.
 fn pause(attempts: u32, retry_after: Option<u64>, jitter: f64) -> u64 {
     match settlement(answered(503, retry_after), attempts, &[], NOW, jitter) {
         Settlement::Retry { at, .. } => at.since(NOW).as_millis(),
