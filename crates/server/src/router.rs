@@ -1,4 +1,4 @@
-//! The router: every route of the product, behind what each request goes through.
+//! The router: every route of the server, behind the layer that every request passes (`front`).
 
 mod arrival;
 mod client_address;
@@ -35,12 +35,12 @@ fn routes() -> OpenApiRouter<App> {
     routes
 }
 
-/// The description of the whole API, as `/openapi.json` serves it.
+/// Returns the OpenAPI description of the whole API, as served at `/openapi.json`.
 pub fn openapi() -> OpenApi {
     routes().into_openapi()
 }
 
-/// The server's router, with `/metrics` unless `metrics.listen` is set.
+/// Returns the server's router, with `/metrics` unless `metrics.listen` is set.
 pub(crate) fn router(app: App) -> Router {
     let (routes, description) = routes().split_for_parts();
     let routes = routes.merge(operations::pages()).merge(docs(description));
@@ -50,17 +50,17 @@ pub(crate) fn router(app: App) -> Router {
     }
 }
 
-/// The browsable description of the API. It asks no validator on the network.
+/// Returns the browsable API description, without a request to an external validator.
 fn docs(description: OpenApi) -> SwaggerUi {
     SwaggerUi::new(DOCS).url("/openapi.json", description).config(Config::default().validator_url("none"))
 }
 
-/// The router of an address that serves metrics alone.
+/// Returns the router of a listener for metrics alone.
 pub(crate) fn metrics_router(app: App) -> Router {
     fronted(operations::metrics_page(), app)
 }
 
-/// These routes, behind what every request goes through.
+/// Puts `routes` behind the layer that every request passes.
 fn fronted(routes: Router<App>, app: App) -> Router {
     let server = &app.settings.server;
     let front = Front {
@@ -74,7 +74,8 @@ fn fronted(routes: Router<App>, app: App) -> Router {
     routes
         .fallback(async || Error::NoSuchRoute)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
-        // One layer for all of it: each is made anew, and moves the request, every time.
+        // A single layer for all steps, because axum builds a layer's service anew for every request and
+        // moves the request into it.
         .layer(middleware::from_fn_with_state(Arc::new(front), front::pass))
         .with_state(app)
 }

@@ -1,4 +1,4 @@
-//! Names each request, bounds the time of its answer, and logs how the request went.
+//! Gives each request an id, enforces the request timeout, and logs the outcome.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,14 +19,14 @@ use crate::problem::Causes;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The rules for every request that arrives.
+/// The rules for arriving requests.
 pub(super) struct Arrival {
     pub(super) timeout: Duration,
     pub(super) proxies: Proxies,
 }
 
 impl Arrival {
-    /// Names a request, bounds the time that `answer` has for it, and puts its name on the answer.
+    /// Gives `request` an id, limits the time of `answer`, and returns the answer with the id in a header.
     pub(super) async fn named(
         &self,
         mut request: Request,
@@ -40,7 +40,7 @@ impl Arrival {
         request.extensions_mut().insert(meta);
         let route = request.extensions().get::<MatchedPath>().cloned();
         let route = route.as_ref().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
-        // Whatever is logged on the way has it.
+        // Log lines within the span carry its fields.
         let span = tracing::info_span!(
             "request",
             request.id = text.as_str(),
@@ -62,11 +62,11 @@ impl Arrival {
     }
 }
 
-/// One answer, one line.
+/// Logs an answer in a single line.
 fn log(span: &Span, status: StatusCode, causes: Option<Causes>, took: Duration) {
     let (status, took_us) = (status.as_u16(), took.as_micros() as u64);
     if status >= 400 {
-        // The others are too many to note of each that it went well.
+        // Spans of successful answers get no status, for their number is too large.
         span.record("status", status);
     }
     let Some(Causes(causes)) = causes else {
@@ -77,7 +77,7 @@ fn log(span: &Span, status: StatusCode, causes: Option<Causes>, took: Duration) 
         span.record("otel.status_code", "ERROR");
     }
     if status == 503 {
-        // The caller will come again; if somebody should get up, whatever is in the way says so.
+        // The caller will retry. If an operator must act, the failing component logs the cause.
         tracing::warn!(status, took_us, causes, "a request could not be answered now");
     } else if status >= 500 {
         tracing::error!(status, took_us, causes, "a request failed");

@@ -1,4 +1,4 @@
-//! Where a client is: at the other end of the connection; or, if a trusted proxy is there, where the proxy says.
+//! The address of a client: the peer of the connection, or the address named by a trusted proxy.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use crate::settings::{Networks, ProxyHeader};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Whose word counts, and where it stands.
+/// The trusted proxies, and the header with their clients' addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxies {
     trusted: Networks,
@@ -20,8 +20,9 @@ impl Proxies {
         Self { trusted, header }
     }
 
-    /// The right-most address that is no trusted proxy's: each proxy adds who spoke to it, and what stands left of an
-    /// untrusted one is that one's own invention. Where a trusted proxy did not say whom it heard, it is the proxy.
+    /// Returns the right-most address that is not a trusted proxy. Each proxy appends the address of its
+    /// peer, so entries left of an untrusted address can be forged. If a trusted proxy names no client, the
+    /// proxy itself is the client.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         if !self.trusted.contain(client) {
@@ -46,15 +47,16 @@ impl Proxies {
     }
 }
 
-/// Cuts a header's line into addresses; none for each that is none.
+/// Splits a header line into addresses, with `None` for an invalid entry.
 type Split = fn(&str) -> Vec<Option<IpAddr>>;
 
-/// The addresses of `X-Forwarded-For`; none for each that is none.
+/// Returns the addresses of an `X-Forwarded-For` line, with `None` for an invalid entry.
 fn listed(line: &str) -> Vec<Option<IpAddr>> {
     line.split(',').map(|text| address(text.trim())).collect()
 }
 
-/// The addresses of `Forwarded` (RFC 7239); none for each element that does not tell exactly one.
+/// Returns the addresses of a `Forwarded` line (RFC 7239), with `None` for an element without exactly one
+/// valid `for`.
 fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
     let told = |element: &str| {
         let mut named = split_outside_quotes(element, ';').into_iter().filter_map(|pair| {
@@ -67,7 +69,7 @@ fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
     split_outside_quotes(line, ',').into_iter().map(told).collect()
 }
 
-/// An address, with or without a port, an IPv6 address with a port between brackets.
+/// Parses an address with or without a port. An IPv6 address with a port needs brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let whole = bare.parse::<IpAddr>().ok();
@@ -75,7 +77,7 @@ fn address(text: &str) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-/// The text within quotes, or the text; none if a quote is where it must not be.
+/// Returns the contents of a quoted string, or the unquoted text; `None` for a misplaced quote.
 fn unquoted(text: &str) -> Option<String> {
     let Some(inner) = text.strip_prefix('"') else { return (!text.contains('"')).then(|| text.to_owned()) };
     let (mut plain, mut chars) = (String::new(), inner.chars());
@@ -88,7 +90,7 @@ fn unquoted(text: &str) -> Option<String> {
     }
 }
 
-/// The parts between separators that are not within quotes.
+/// Splits at separators outside of quoted strings.
 fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(|char| {

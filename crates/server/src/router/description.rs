@@ -1,4 +1,4 @@
-//! The description of the API, but for what the routes say of themselves.
+//! The OpenAPI description, apart from the descriptions beside the routes.
 
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
@@ -6,7 +6,7 @@ use utoipa::{Modify, OpenApi as _, ToSchema as _};
 
 use crate::problem::{MEDIA_TYPE, PROBLEMS, Problem, ProblemKind};
 
-/// The description of the API, before its routes are added.
+/// The description of the API without routes.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
@@ -25,13 +25,13 @@ use crate::problem::{MEDIA_TYPE, PROBLEMS, Problem, ProblemKind};
 )]
 struct Description;
 
-/// The description before the routes are added.
+/// Returns the description without routes.
 pub(super) fn without_routes() -> OpenApi {
     Description::openapi()
 }
 
-/// Describes the problems of every operation. Its answers name their kinds of problems, separated by commas; the description of
-/// a kind is the same wherever it stands.
+/// Expands the problem names in the responses of every operation. A response lists problem names, separated
+/// by commas; a problem has a single description for the whole API.
 pub(super) fn name_problems(api: &mut OpenApi) {
     let operations = api.paths.paths.values_mut().flat_map(|path| {
         [&mut path.get, &mut path.put, &mut path.post, &mut path.delete, &mut path.patch]
@@ -49,7 +49,7 @@ pub(super) fn name_problems(api: &mut OpenApi) {
     }
 }
 
-/// The description of an answer that names kinds of problems; `None` if it names none.
+/// Returns the description of a response that lists problem names; `None` for any other response.
 fn described(answer: &RefOr<Response>) -> Option<RefOr<Response>> {
     let RefOr::T(answer) = answer else { return None };
     let kind = |name: &str| PROBLEMS.iter().find(|kind| kind.name == name).copied();
@@ -60,7 +60,7 @@ fn described(answer: &RefOr<Response>) -> Option<RefOr<Response>> {
     }
 }
 
-/// Builds the description of a response with a problem of one of `kinds`.
+/// Builds the description of a response with a problem of `kinds`.
 fn response_of(kinds: &[&ProblemKind]) -> Response {
     let told: Vec<_> = kinds.iter().map(|kind| format!("`{}`: {}.", kind.name, kind.title)).collect();
     let problem = Ref::from_schema_name(Problem::name());

@@ -1,4 +1,4 @@
-//! What every request goes through on its way in, and every answer on its way out.
+//! The layer that every request and every answer pass.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use super::room::Room;
 use crate::error::Error;
 use crate::metrics::HttpMetrics;
 
-/// What all requests share on their way.
+/// The state shared by all requests in the layer.
 pub(super) struct Front {
     pub(super) metrics: HttpMetrics,
     pub(super) arrival: Arrival,
     pub(super) room: Room,
 }
 
-/// Counts a request, names it, bounds its time, and lets it in if there is room. A panic costs no more than its own answer.
+/// Counts a request, gives it an id, limits its time, and runs the handler if there is room. A panic costs a
+/// single answer.
 pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next: Next) -> Response {
     let counted = front.metrics.begin(&request);
     let protection = Protection::for_request(&request);

@@ -1,4 +1,4 @@
-//! Headers that every answer has, for browsers and caches: an answer may carry a license key, which no cache may keep.
+//! Security headers of every answer. An answer may contain a license key, so no cache may store it.
 
 use axum::extract::Request;
 use axum::http::HeaderValue;
@@ -6,31 +6,31 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 
-/// The address of the browsable description of the API.
+/// The path of the browsable API description.
 pub(super) const DOCS: &str = "/docs";
 
-/// The policy of the browsable description: everything comes from this server, and no page may frame it. Swagger UI sets
-/// styles of elements, and its icons are `data:` images.
+/// The policy of the browsable description: content from this server only, and no framing. Swagger UI uses
+/// inline styles, and its icons are `data:` images.
 const DOCS_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
      img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'";
 
-/// The headers that the answer to a request gets.
+/// The set of headers for an answer.
 #[derive(Clone, Copy)]
 pub(super) enum Protection {
-    /// No cache keeps the answer.
+    /// Forbids caching.
     Answer,
-    /// Part of the browsable description, which a browser may keep.
+    /// Allows caching, for the browsable description.
     Docs,
 }
 
 impl Protection {
-    /// Tells by the address of a request which headers its answer gets.
+    /// Returns the set of headers for a request's path.
     pub(super) fn for_request(request: &Request) -> Self {
         if request.uri().path().starts_with(DOCS) { Self::Docs } else { Self::Answer }
     }
 
-    /// Puts the headers on an answer, in place of those of the same name.
+    /// Sets the headers of an answer, and replaces earlier values.
     pub(super) fn put_on(self, headers: &mut HeaderMap) {
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         match self {

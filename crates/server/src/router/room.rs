@@ -1,15 +1,16 @@
-//! Room for so many requests at once: a server that has too many answers none of them in time.
+//! The limit of concurrent API requests. An overloaded server without a limit would answer no request in
+//! time.
 
 use axum::extract::Request;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Where the API is. What is elsewhere says how the server is, and has room always.
+/// The path prefix of the API. Requests elsewhere report the server's state and are never limited.
 const API: &str = "/api/";
 
-/// Room for so many requests.
+/// Permits for concurrent API requests.
 pub(super) struct Room(Semaphore);
 
-/// A request that is let in. It has left when its answer begins, however long that is.
+/// A permit, held from the start of a request until the head of its answer, not for the body.
 pub(super) struct Inside<'r> {
     _takes: Option<SemaphorePermit<'r>>,
 }
@@ -19,7 +20,7 @@ impl Room {
         Self(Semaphore::new(max))
     }
 
-    /// Lets a request in, if there is room.
+    /// Takes a permit. Returns `None` if all permits are taken.
     pub(super) fn enter(&self, request: &Request) -> Option<Inside<'_>> {
         if !request.uri().path().starts_with(API) {
             return Some(Inside { _takes: None });

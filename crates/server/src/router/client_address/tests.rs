@@ -1,3 +1,5 @@
+//! Tests of client addresses: trusted chains, forged entries, invalid headers.
+
 use axum::http::{HeaderMap, HeaderValue};
 
 use super::Proxies;
@@ -5,7 +7,8 @@ use crate::settings::ProxyHeader::{self, Forwarded, XForwardedFor};
 
 const TRUSTED: &str = "10.0.0.0/8, 2001:db8:aaaa::/48, 127.0.0.1";
 
-/// Lines of one header, and of the other, which must not count.
+/// Returns the client's address for header lines `lines`. The header of the unused kind is present too, and
+/// must be ignored.
 fn client(peer: &str, header: ProxyHeader, lines: &[&str]) -> String {
     let proxies = Proxies::new(TRUSTED.parse().unwrap(), header);
     let (ours, other) = match header {
@@ -26,29 +29,29 @@ const ANN: &str = "203.0.113.7";
 #[test]
 fn of_x_forwarded_for_the_right_most_untrusted_address_counts() {
     for (peer, lines, expected) in [
-        // Nobody whose word counts: whatever is said.
+        // The peer is no trusted proxy: headers are ignored.
         (ANN, &[][..], ANN),
         (ANN, &["192.0.2.1"], ANN),
         (ANN, &["10.0.0.9"], ANN),
         ("::ffff:203.0.113.7", &["192.0.2.1"], ANN),
-        // A proxy that says nothing is the client.
+        // A proxy without a client counts as the client.
         (PROXY, &[], PROXY),
         (PROXY, &[""], PROXY),
-        // One proxy, and several.
+        // A single proxy, and chains.
         (PROXY, &[ANN], ANN),
         ("::ffff:10.0.0.1", &[ANN], ANN),
         (PROXY, &["203.0.113.7, 10.0.0.2"], ANN),
         (PROXY, &["203.0.113.7,10.0.0.2 ,\t127.0.0.1"], ANN),
         ("2001:db8:aaaa::1", &["2001:db8:1::7, 2001:db8:aaaa::2"], "2001:db8:1::7"),
         (PROXY, &["::ffff:203.0.113.7, ::ffff:10.0.0.2"], ANN),
-        // All of them are proxies: the farthest.
+        // Only proxies: the farthest proxy counts.
         (PROXY, &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
-        // What the client invented stands to the left.
+        // Forged entries are on the left.
         (PROXY, &["192.0.2.1, 203.0.113.7"], ANN),
         (PROXY, &["10.0.0.9, 203.0.113.7, 10.0.0.2"], ANN),
         (PROXY, &["garbage, 203.0.113.7"], ANN),
         (PROXY, &["\"192.0.2.1, 203.0.113.7"], ANN),
-        // Several lines are one list.
+        // Several lines form a single list.
         (PROXY, &["192.0.2.1", "203.0.113.7"], ANN),
         (PROXY, &["203.0.113.7", "10.0.0.2"], ANN),
         (PROXY, &["203.0.113.7", "10.0.0.2", "10.0.0.3"], ANN),
@@ -57,7 +60,7 @@ fn of_x_forwarded_for_the_right_most_untrusted_address_counts() {
         (PROXY, &["[2001:db8:1::7]:4711"], "2001:db8:1::7"),
         (PROXY, &["[2001:db8:1::7]"], "2001:db8:1::7"),
         (PROXY, &["2001:db8:1::7"], "2001:db8:1::7"),
-        // What is no address: whoever passed it on counts, never what is left of it.
+        // An invalid entry: the proxy that passed on the entry counts, never an entry further left.
         (PROXY, &["unknown"], PROXY),
         (PROXY, &["203.0.113.7, unknown"], PROXY),
         (PROXY, &["203.0.113.7, unknown, 10.0.0.2"], "10.0.0.2"),
@@ -86,21 +89,21 @@ fn of_forwarded_the_right_most_untrusted_address_counts() {
         (PROXY, &["for=\"[2001:db8:1::7]:4711\";by=x"], "2001:db8:1::7"),
         (PROXY, &["for=192.0.2.1, for=203.0.113.7, for=10.0.0.2"], ANN),
         (PROXY, &["for=192.0.2.1", "for=203.0.113.7", "for=\"10.0.0.2\""], ANN),
-        // A separator within quotes is none.
+        // A separator within quotes does not separate.
         (PROXY, &["for=192.0.2.1;x=\"a, for=192.0.2.2; b\\\", for=192.0.2.3\", for=203.0.113.7"], ANN),
-        // Who hides, or says nothing.
+        // Obfuscated or missing clients.
         (PROXY, &["for=unknown"], PROXY),
         (PROXY, &["for=_hidden, for=10.0.0.2"], "10.0.0.2"),
         (PROXY, &["for=203.0.113.7, proto=https"], PROXY),
         (PROXY, &["203.0.113.7"], PROXY),
         (PROXY, &["for="], PROXY),
-        // What cannot be read, or in two ways.
+        // Malformed or ambiguous elements.
         (PROXY, &["for=203.0.113.7;for=192.0.2.1"], PROXY),
         (PROXY, &["for=\"203.0.113.7"], PROXY),
         (PROXY, &["for=\"192.0.2.1, for=203.0.113.7"], PROXY),
         (PROXY, &["for=203.0.113.7\""], PROXY),
         (PROXY, &["for=\"203.0.113.7\"x"], PROXY),
-        // A line of the client's own cannot swallow the proxy's.
+        // An open quote in a client's line does not swallow the proxy's line.
         (PROXY, &["for=\"192.0.2.1", "for=203.0.113.7"], ANN),
     ] {
         assert_eq!(client(peer, Forwarded, lines), expected, "{peer} {lines:?}");

@@ -1,3 +1,5 @@
+//! Tests of the layer: panics are answered and free their room.
+
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,7 +12,7 @@ use super::*;
 use crate::router::client_address::Proxies;
 use crate::settings::{Networks, ProxyHeader};
 
-/// A server with room for so many requests, with one route that panics and two that answer.
+/// Returns a router with room for `requests_max` requests, a route that panics and two routes that answer.
 fn router(requests_max: usize) -> Router {
     let front = Front {
         metrics: HttpMetrics::default(),
