@@ -1,4 +1,4 @@
-//! Builds the server: the engine, what stands before it, and the work behind the requests.
+//! Builds and starts the server: the engine, the listeners, and the background workers.
 
 mod engine_settings;
 mod listeners;
@@ -33,10 +33,10 @@ use crate::usage::{HttpSink, Metering, SinkError};
 use engine_settings::engine_settings;
 use listeners::Listeners;
 
-/// Why a server did not start.
+/// The reason why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A setting cannot be.
+    /// A setting is invalid.
     #[error("a setting does not fit")]
     Settings(#[from] Misfit),
     /// The ledger cannot be used.
@@ -45,16 +45,16 @@ pub enum StartError {
     /// The engine did not start.
     #[error(transparent)]
     Engine(#[from] seatkeeper_engine::StartError),
-    /// There is no key to check tokens with.
+    /// No key for the verification of tokens is available.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
-    /// No client can be made that brings usage to the sink.
+    /// No client can be made for the sink of usage.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] SinkError),
-    /// There is no token that scrapes of metrics must show.
+    /// The file has no token for scrapes of metrics.
     #[error("the token of metrics.token_file cannot be used")]
     MetricsToken(#[from] TokenFileError),
-    /// The certificate that clients are to be shown cannot be.
+    /// The server certificate cannot be used.
     #[error("the certificate of server.tls_cert_file cannot be used")]
     Certificate(#[from] CertificateError),
     /// The address cannot be listened on.
@@ -62,38 +62,41 @@ pub enum StartError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// A server that takes requests.
+/// A running server.
 pub struct Running {
-    /// The address it listens on, with the port it got.
+    /// The address of the listener, with the port chosen by the system.
     pub addr: SocketAddr,
-    /// The address that metrics have for themselves, with the port it got.
+    /// The address of the listener for metrics alone, with the port chosen by the system.
     pub metrics_addr: Option<SocketAddr>,
     served: JoinHandle<()>,
 }
 
 impl Running {
-    /// Resolves when the server has stopped: requests answered, records written, ledger closed.
+    /// Waits until the server has stopped: requests answered, records written, ledger closed.
     pub async fn finished(self) {
         if let Err(error) = self.served.await {
-            tracing::error!(error = &error as &dyn std::error::Error, "the server stopped short");
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the server's task broke off; the shutdown is incomplete"
+            );
         }
     }
 }
 
-/// Starts a server: opens the ledger, puts back the sessions it knows as live, and listens. It stops
+/// Starts a server: opens the ledger, restores the live sessions on record, and listens. The server stops
 /// when `shutdown` is cancelled.
 pub async fn start(settings: Settings, shutdown: CancellationToken) -> Result<Running, StartError> {
     start_by(settings, shutdown, MonotonicClock::starting_at).await
 }
 
-/// Starts a server whose registry's time comes from `clock`, for tests that simulate months. The clock must
-/// not be behind what is on record.
+/// Starts a server whose registry takes the time from `clock`, for tests that simulate months. `clock` must
+/// not be behind the newest time on record.
 pub async fn start_with_clock(
     settings: Settings,
     shutdown: CancellationToken,
@@ -102,7 +105,7 @@ pub async fn start_with_clock(
     start_by(settings, shutdown, |_| clock).await
 }
 
-/// Starts a server; `clock` is told when its clock is to start.
+/// Starts a server. `clock` gets the time at which the registry's clock has to start.
 async fn start_by<C: TimeSource>(
     settings: Settings,
     shutdown: CancellationToken,
@@ -146,7 +149,8 @@ async fn start_by<C: TimeSource>(
     Ok(serve(app, running, listeners, edges))
 }
 
-/// Returns the inputs of the engine, and the worker that announces ends by PostgreSQL's notices where nodes share no Redis.
+/// Returns the inputs of the engine. If nodes share PostgreSQL and no Redis, also returns the worker that
+/// announces ends by `NOTIFY`.
 fn engine_inputs(
     settings: &Settings,
     ledger: &Ledger,
@@ -170,7 +174,7 @@ fn engine_inputs(
     (inputs, teller)
 }
 
-/// Starts all jobs, those of usage included if there is a sink.
+/// Starts all jobs, with the jobs of usage if a sink is configured.
 async fn all_jobs(
     settings: &Settings,
     running: &RunningEngine,
@@ -192,13 +196,13 @@ async fn all_jobs(
     Ok(jobs)
 }
 
-/// The edges of a server: for clients, and for metrics where these have an address of their own.
+/// The edges of a server: for clients, and for metrics if metrics have a listener of their own.
 struct Edges {
     clients: Edge,
     metrics: Edge,
 }
 
-/// Builds the edges, by TLS if there is a certificate.
+/// Builds the edges, with TLS if a certificate is configured.
 fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edges, StartError> {
     let server = &app.settings.server;
     let mut clients = Edge::new(router(app.clone()), server, shutdown);
@@ -211,7 +215,7 @@ fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edg
     Ok(Edges { clients, metrics })
 }
 
-/// Takes requests until the shutdown, and then stops the engine.
+/// Serves requests until the shutdown, and then stops the engine.
 fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -> Running {
     let (addr, metrics_addr) = (listeners.addr, listeners.metrics_addr);
     let drain_timeout = Duration::from_secs(app.settings.server.shutdown_timeout_seconds);
@@ -224,7 +228,7 @@ fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -
             }
         };
         tokio::join!(edges.clients.serve(listeners.clients, drain_timeout), metrics_served);
-        // What writes and workers still do must reach the ledger as well.
+        // Pending writes and workers must reach the ledger before the engine stops.
         writes.close();
         writes.wait().await;
         running.stop().await;
@@ -232,7 +236,7 @@ fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -
     Running { addr, metrics_addr, served }
 }
 
-/// The rule for scrapes of metrics.
+/// Builds the access rule for scrapes of metrics.
 fn metrics_access(settings: &MetricsSettings, upkeep: &WorkerSet) -> Result<MetricsAccess, TokenFileError> {
     let MetricsSettings { token, token_file, .. } = settings;
     let name = "token of metrics";
@@ -240,7 +244,7 @@ fn metrics_access(settings: &MetricsSettings, upkeep: &WorkerSet) -> Result<Metr
     Ok(MetricsAccess { token, is_apart: settings.listen.is_some() })
 }
 
-/// What is looked up for operators.
+/// Builds the cached probes for metrics and health.
 fn looks(
     settings: &MetricsSettings,
     running: &RunningEngine,
@@ -263,7 +267,8 @@ fn others(settings: &Settings, servers: Option<Servers>, ledger: &Ledger) -> Opt
     }
 }
 
-/// What is remembered of entitlements, and what nodes tell one another of them if there are several.
+/// Builds the caches of entitlements. If nodes share a store, also starts the worker that applies
+/// invalidations by other nodes.
 fn entitlements(
     settings: &Settings,
     others: Option<Others>,

@@ -1,4 +1,4 @@
-//! Reads the engine's settings out of the server's.
+//! Derives the engine's settings from the server's settings.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use seatkeeper_redis::Servers;
 
 use crate::settings::{DevicesWhenDown, Misfit, Settings, WhenDown};
 
-/// Returns the engine's settings; `servers` are the Redis that nodes share, if they do.
+/// Returns the engine's settings. `servers` is the Redis that nodes share, or `None`.
 pub(super) fn engine_settings(
     settings: &Settings,
     servers: Option<Servers>,
@@ -39,7 +39,7 @@ fn topology(settings: &Settings, servers: Option<Servers>) -> Result<Topology, M
     Ok(Topology::Shared(SharedSettings { node_name, store, when_down: when_down(settings) }))
 }
 
-/// The mode of buckets whose registry is out of reach.
+/// Returns the mode of buckets during an outage of the registry.
 fn when_down(settings: &Settings) -> BucketMode {
     match (settings.registry.when_down, settings.devices.when_down) {
         (WhenDown::Ledger, DevicesWhenDown::Deny) => BucketMode::Ledger,

@@ -1,4 +1,4 @@
-//! The addresses that a server listens on.
+//! The listeners of a server.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// Listens at the addresses of the settings.
+    /// Binds the listeners of `settings`.
     pub(super) fn bind(settings: &Settings) -> Result<Self, StartError> {
         let (clients, addr) = listening(settings.server.listen)?;
         let (metrics, metrics_addr) = settings.metrics.listen.map(listening).transpose()?.unzip();
@@ -27,7 +27,7 @@ impl Listeners {
     }
 }
 
-/// Listens at an address. Returns the listener, and the address with the port that the system chose.
+/// Binds a listener. Returns the listener, and the address with the port that the system chose.
 fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |source| StartError::Listen { address, source };
     let listener = edge::listen(address).map_err(failed)?;
