@@ -1,4 +1,4 @@
-//! Floating licenses: take, keep and give back a seat. The pool is the license.
+//! Floating licenses: acquire, keep and release a seat. The pool is the license.
 
 mod acquire;
 mod heartbeat;

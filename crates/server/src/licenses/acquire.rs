@@ -1,4 +1,4 @@
-//! Take a seat of a license.
+//! Acquires a seat of a license.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -28,29 +28,29 @@ use crate::times::text_of;
 /// A request for a seat.
 #[derive(Deserialize, Validate, ToSchema)]
 pub(super) struct Acquire {
-    /// The license's key.
+    /// The license key.
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     license_key: String,
-    /// The machine that asks, by a name that stays the same.
+    /// The requesting machine, by a stable name.
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     machine_id: String,
-    /// The process on it; a license that counts per process needs one.
+    /// The process on the machine. Required if the license counts per process.
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
     instance_id: Option<String>,
-    /// The program's name for itself.
+    /// The program's own name, for the record.
     #[garde(custom(user_agent_field))]
     #[schema(max_length = 500)]
     user_agent: Option<String>,
-    /// Anything of the client's own that should be on record: at most 4 KiB.
+    /// Custom data of the client for the record: at most 4 KiB.
     #[garde(custom(object_field))]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
 }
 
-/// A seat.
+/// A granted seat.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Acquired {
     session_id: Uuid,
@@ -61,10 +61,10 @@ pub(super) struct Acquired {
     seats_used: u32,
     seats_remaining: u32,
     seats_total: u32,
-    /// How long the seat is kept without a heartbeat.
+    /// Seconds until the seat is lost without a heartbeat.
     expires_in_seconds: u64,
     heartbeat_interval_seconds: u64,
-    /// `acquired`: a new session; `resumed`: the holder's own goes on.
+    /// `acquired`: a new session. `resumed`: the holder's existing session.
     status: AcquiredStatus,
 }
 
@@ -75,10 +75,10 @@ enum AcquiredStatus {
     Resumed,
 }
 
-/// Holders that a denial names at most: enough to know whom to ask.
+/// Maximum of holders in a denial: enough to know whom to ask.
 const HOLDERS_SHOWN_MAX: usize = 10;
 
-/// `POST /acquire`: take a seat of a license, or resume the one this holder has.
+/// `POST /acquire`: takes a seat of a license, or resumes the holder's session.
 #[utoipa::path(
     post, path = "/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
     responses(
@@ -96,7 +96,7 @@ pub(super) async fn acquire(
     meta: Meta,
     body: Unread,
 ) -> Result<Response, Error> {
-    // Before the body is read: who asks too often costs no more than this.
+    // Before the body is read, so that a throttled request costs no more.
     app.limits.acquire(PoolKind::License, &who, &meta.standing).await?;
     let ask: Acquire = body.read(&app).await?;
     let metrics = &app.metrics.acquires;
@@ -110,10 +110,10 @@ pub(super) async fn acquire(
     decided.map(|decided| decided.answer)
 }
 
-/// What became of a request.
+/// The outcome of a request.
 struct Decided {
     answer: Response,
-    /// Why it got no seat, if it got none.
+    /// The reason for a denial; `None` for a granted seat.
     failure: Option<AcquireFailure>,
 }
 
@@ -155,7 +155,7 @@ impl Acquire {
         })
     }
 
-    /// Who will hold the seat.
+    /// Returns the holder of the seat, by the license's `count_per`.
     fn holder(&self, count_per: CountPer, who: &Who) -> Result<Holder, Error> {
         match (count_per, &self.instance_id) {
             (CountPer::Machine, _) => Ok(Holder::new(self.machine_id.as_str())),
@@ -220,7 +220,7 @@ async fn full(app: &App, pool: &PoolId, limit: Seats, free_in: Option<Span>) -> 
     Ok(problem.with("holders", sessions.iter().map(HolderShown::of).collect::<Vec<_>>()).into_response())
 }
 
-/// Who holds a seat, as a denial tells it.
+/// The holder of a seat, as shown in a denial.
 #[derive(Serialize)]
 struct HolderShown<'a> {
     machine_id: &'a str,

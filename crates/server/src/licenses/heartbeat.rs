@@ -1,4 +1,4 @@
-//! Keep a seat.
+//! Keeps a seat by heartbeats.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -15,19 +15,19 @@ use crate::problem::Problem;
 use crate::times::text_of;
 use seatkeeper_engine::HeartbeatOutcome;
 
-/// A session that lives on.
+/// A renewed session.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Renewed {
     session_id: Uuid,
     last_heartbeat_at: String,
     expires_at: String,
-    /// How long the seat is kept without another heartbeat.
+    /// Seconds until the seat is lost without a further heartbeat.
     expires_in_seconds: u64,
     /// `active`.
     status: &'static str,
 }
 
-/// `PATCH /sessions/{session_id}/heartbeat`: keep a seat.
+/// `PATCH /sessions/{session_id}/heartbeat`: keeps a seat.
 #[utoipa::path(
     patch, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
@@ -58,7 +58,7 @@ pub(super) async fn heartbeat(
     }
 }
 
-/// `PUT /sessions/{session_id}/heartbeat`: the same, for clients that cannot send `PATCH`.
+/// `PUT /sessions/{session_id}/heartbeat`: keeps a seat, for clients that cannot send `PATCH`.
 #[utoipa::path(
     put, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),

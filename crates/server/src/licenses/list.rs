@@ -1,4 +1,4 @@
-//! Look at a license's live sessions.
+//! Lists a license's live sessions.
 
 use axum::extract::State;
 use seatkeeper_core::{PoolId, PoolKind, Reach};
@@ -17,13 +17,14 @@ use crate::session_answer::SessionAnswer;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
-    /// From the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// How many sessions at most: 1 to 500, by default 50.
+    /// Maximum of sessions in the page: 1 to 500, by default 50.
     limit: Option<u32>,
 }
 
-/// `GET /{license_id}/sessions`: the live sessions of a license: an admin sees all, a user the user's own.
+/// `GET /{license_id}/sessions`: the live sessions of a license. An admin sees all sessions, a user the
+/// user's own.
 #[utoipa::path(
     get, path = "/{license_id}/sessions", tag = "licenses", security(("bearer" = [])),
     params(("license_id" = Uuid, Path), ListQuery),
@@ -59,12 +60,12 @@ pub(super) async fn list(
         live: Some(true),
         ..SessionFilter::default()
     };
-    // Of a large pool, page by page what is on record.
+    // A pool too large for the registry's view is listed from the ledger, page by page.
     let page =
         app.ledger.search_sessions(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
     let mut items = Vec::with_capacity(page.items.len());
     for record in &page.items {
-        // The registry's word is later than the record's: what is over by now is left out.
+        // The registry is ahead of the ledger: sessions that are over in the registry are left out.
         if let Some(live) = app.engine.live(record.session.id, &who).await? {
             items.push(SessionAnswer::of(record, Some(&live)));
         }

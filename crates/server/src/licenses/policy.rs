@@ -1,4 +1,4 @@
-//! How a license behaves as a pool of the engine.
+//! The policy of a license's pool.
 
 use seatkeeper_core::{Policy, Span, WhenFull, WhenHeld, WhenNamed};
 use seatkeeper_ledger::licenses::License;
@@ -6,7 +6,7 @@ use seatkeeper_ledger::licenses::License;
 use crate::entitlements::terms_of;
 use crate::settings::LicensesSettings;
 
-/// How claims on a license are decided: the newcomer is denied, the holder resumes.
+/// Returns the policy of a license: a full pool denies a new holder, and a holder resumes its session.
 pub(super) fn policy_of(license: &License, defaults: &LicensesSettings) -> Policy {
     Policy {
         terms: Some(terms_of(license, defaults)),

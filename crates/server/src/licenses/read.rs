@@ -1,4 +1,4 @@
-//! Look at a session.
+//! Reads a session.
 
 use axum::extract::State;
 
@@ -28,7 +28,8 @@ pub(super) async fn read(
     let mut who = who.authority().through(PoolKind::License);
     let live = app.engine.live(id, &who).await?;
     if live.is_some() {
-        // Of the users who share a session only the first is on record; the registry knows them all.
+        // A shared session has only its first user on record, but the registry knows all users of the
+        // session.
         who.reach = Reach::Tenant;
     }
     let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;

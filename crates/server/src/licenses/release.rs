@@ -1,4 +1,4 @@
-//! Give a seat back.
+//! Releases a seat.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
 
-/// `DELETE /sessions/{session_id}`: give a seat back. A client can take a 404 as done.
+/// `DELETE /sessions/{session_id}`: gives a seat back. A client can treat a 404 as success.
 #[utoipa::path(
     delete, path = "/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
