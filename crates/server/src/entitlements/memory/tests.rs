@@ -29,7 +29,7 @@ fn nothing_is_remembered_for_longer_than_it_may_be() {
     let memory = memory(Duration::ZERO);
     remember(&memory, "ann", 1);
     assert_eq!(memory.get(&"ann"), None);
-    assert!(memory.remembered.is_empty(), "it takes no place either");
+    assert!(memory.remembered.is_empty(), "nothing is stored either");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_read_that_a_change_overtook_is_not_remembered() {
     let overtaken = memory.reading();
     memory.forget_one(&"ann");
     memory.remember(overtaken, "ann", &Arc::new(1));
-    assert_eq!(memory.get(&"ann"), None, "it may tell what was before the change");
+    assert_eq!(memory.get(&"ann"), None, "a value read before the change must not be stored");
     remember(&memory, "ann", 4);
     assert_eq!(memory.get(&"ann").as_deref(), Some(&4));
 }

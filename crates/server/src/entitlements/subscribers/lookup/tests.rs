@@ -41,7 +41,7 @@ async fn a_ledger_that_does_not_answer_is_probed_by_one_look_up_at_a_time() {
 
     proxy.set(Network::Well);
     while !look_up(&lookup).await.0 {
-        assert!(asked.elapsed() < DEADLINE, "the ledger is back, and nobody asks it");
+        assert!(asked.elapsed() < DEADLINE, "the ledger is back, but the circuit stays open");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let all = join_all((0..10).map(|_| look_up(&lookup))).await;

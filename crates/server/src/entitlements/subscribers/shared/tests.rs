@@ -48,7 +48,7 @@ async fn what_one_node_read_another_need_not() {
     assert!(scene.has("ann").await);
     assert!(!scene.has("bob").await);
     let left: u64 = scene.redis.ask(redis::cmd("TTL").arg(entry_key(&tenant(), &"ann".into())).take());
-    assert!((1..=KEPT_SECONDS).contains(&left), "it is kept for {left} s");
+    assert!((1..=KEPT_SECONDS).contains(&left), "the entry lives for {left} s");
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_change_of_a_subscription_makes_what_was_read_of_it_count_no_more() {
     assert!(!scene.has("ann").await);
     assert!(scene.has("bob").await);
     scene.put("ann", generation).await;
-    assert!(!scene.has("ann").await, "it may have been read before the change");
+    assert!(!scene.has("ann").await, "a value read before the change must not be stored");
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_change_of_a_plan_makes_what_was_read_of_the_tenant_count_no_more() {
     scene.shared.forget(&Changed::Tenant(tenant())).await;
     assert!(!scene.has("ann").await);
     scene.put("ann", before).await;
-    assert!(!scene.has("ann").await, "it may have been read before the change");
+    assert!(!scene.has("ann").await, "a value read before the change must not be stored");
     let after = scene.generation("ann").await;
     scene.put("ann", after).await;
     assert!(scene.has("ann").await);
