@@ -1,26 +1,28 @@
-//! Batches: calls that wait at the same time go together in one command.
+//! Batches concurrent calls of a script into a single command.
 //!
-//! A script costs Redis about as much to call as to run, and a node as much to send. A [`Batcher`] therefore has few
-//! commands under way, and calls that arrive meanwhile go with the next: the busier a node is, the less a call costs.
+//! A script costs Redis about as much to call as to run, and a node about as much to send. A [`Batcher`]
+//! therefore keeps few commands in flight, and calls that arrive meanwhile join the next command: the busier
+//! a node is, the less a call costs.
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{Mutex, oneshot};
 
-/// Sends calls in one command.
+/// A sender of batches.
 pub trait SendBatch: Send + 'static {
     /// A call.
     type Call: Send + Sync + 'static;
     /// The reply to a call.
     type Reply: Send + 'static;
 
-    /// Sends at least one call, and returns the replies in the order of the calls. Calls past the end of the replies have no
-    /// reply.
+    /// Sends a batch of at least one call, and returns the replies in the order of the calls. Calls past the
+    /// end of the returned replies get no reply.
     fn send(&mut self, calls: &[Self::Call]) -> impl Future<Output = Vec<Self::Reply>> + Send;
 }
 
-/// A queue of calls, and tasks that send them in batches. The tasks end once the batcher is dropped and the queue is empty.
+/// A queue of calls, and tasks that send the calls in batches. The tasks end after the batcher is dropped and
+/// the queue is empty.
 #[derive(Debug)]
 pub struct Batcher<C, R> {
     queue: mpsc::Sender<Waiting<C, R>>,
@@ -34,8 +36,9 @@ struct Waiting<C, R> {
 }
 
 impl<C: Send + Sync + 'static, R: Send + 'static> Batcher<C, R> {
-    /// Starts a task for each of `senders`, hence as many commands at a time. A command takes at most `calls_max` calls, and at
-    /// most `waiting_max` calls wait. Must be called in a runtime: the tasks run in it.
+    /// Starts a task for each of `senders`, so the number of senders bounds the commands in flight. A command
+    /// takes at most `calls_max` calls, and at most `waiting_max` calls wait. Must be called in the runtime
+    /// of the tasks.
     pub fn new<S: SendBatch<Call = C, Reply = R>>(
         calls_max: usize,
         waiting_max: usize,
@@ -49,8 +52,8 @@ impl<C: Send + Sync + 'static, R: Send + 'static> Batcher<C, R> {
         Self { queue }
     }
 
-    /// Sends a call with others, and returns the reply. A full queue exerts backpressure: the caller waits. `None` if the call
-    /// has no reply.
+    /// Sends a call in a batch, and returns the reply, or `None` for a call without a reply. A full queue
+    /// exerts backpressure: the caller waits.
     pub async fn call(&self, call: C) -> Option<R> {
         let (reply, replied) = oneshot::channel();
         self.queue.send(Waiting { call, reply }).await.ok()?;
@@ -65,7 +68,7 @@ impl<C: Send + Sync + 'static, R: Send + 'static> Batcher<C, R> {
     }
 }
 
-/// The queue, of which one task at a time takes a batch.
+/// The queue, shared by the tasks: one task at a time takes a batch.
 type SharedQueue<C, R> = Arc<Mutex<Receiver<Waiting<C, R>>>>;
 
 /// Sends the calls of a queue until the queue is closed.
@@ -78,7 +81,7 @@ async fn send_batches<S: SendBatch>(mut sender: S, calls_max: usize, queue: Shar
             replies.push(reply);
         }
         for (value, reply) in sender.send(&calls).await.into_iter().zip(replies.drain(..)) {
-            // The caller may have gone.
+            // The caller may have gone: ignore the error.
             let _ = reply.send(value);
         }
         calls.clear();

@@ -1,4 +1,4 @@
-//! A cluster: its masters, and the slots of each master.
+//! A cluster: its masters, and the hash slots of each master.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::settings::{Address, ServerSettings};
 use crate::slot::Slot;
 use crate::target::Target;
 
-/// Interval at which the masters are asked for the layout, unless a call was sent to the wrong master.
+/// Interval of asking the masters for the layout. A call to the wrong master shortens the interval.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The shortest time between two such questions.
+/// Minimum interval of asking for the layout.
 const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
-/// Time limit for a node's view of the cluster.
+/// Time limit for reading a node's view of the cluster.
 const LOOK_MAX: Duration = Duration::from_secs(2);
 
-/// The masters and their slots, kept up to date.
+/// The masters and their slots, kept up to date by a background task.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     layout: watch::Sender<Layout>,
@@ -34,7 +34,7 @@ pub(crate) struct Cluster {
     watcher: JoinHandle<()>,
 }
 
-/// The layout: which master has which slots.
+/// The layout of a cluster: the slots of every master.
 #[derive(Clone, Debug, Default)]
 struct Layout {
     /// Sorted and disjoint.
@@ -49,26 +49,26 @@ struct Range {
     link: Arc<Link>,
 }
 
-/// A node's view of the cluster: its epoch, and the master of each range of slots.
+/// The cluster as seen by a node: the epoch, and the master of each range of slots.
 struct View {
     epoch: u64,
     ranges: Vec<(Slot, Slot, Address)>,
 }
 
 impl Cluster {
-    /// Follows the cluster that the seeds belong to. Must be called in a runtime.
+    /// Follows the cluster of the seeds. Must be called in a runtime.
     pub(crate) fn new(settings: Arc<ServerSettings>, seeds: Vec<Address>) -> Self {
         let (layout, look) = (watch::Sender::new(Layout::default()), Arc::new(Notify::new()));
         let watcher = tokio::spawn(watch_over(settings, seeds, layout.clone(), Arc::clone(&look)));
         Self { layout, look, watcher }
     }
 
-    /// Returns the link to the master that has a slot, if that master is known by now.
+    /// Returns the link to the master of a slot, `None` while the master is unknown.
     pub(crate) fn link_now(&self, slot: Slot) -> Option<Arc<Link>> {
         self.layout.borrow().link(slot)
     }
 
-    /// Waits up to a second for the link to the master that has a slot.
+    /// Waits up to a second for the link to the master of a slot.
     pub(crate) async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
         if let Some(link) = self.link_now(slot) {
             return Ok(link);
@@ -82,15 +82,15 @@ impl Cluster {
         .ok_or_else(|| not_reached("nobody says which master has the slot"))
     }
 
-    /// Has the masters asked for the layout at once, and waits up to a second for it.
+    /// Requests the layout from the masters at once, and waits up to a second for a new layout.
     pub(crate) async fn look_again(&self) {
         let mut layout = self.layout.subscribe();
         self.look.notify_one();
-        // Without a new layout the caller tries the old one once more.
+        // Without a new layout the caller retries with the old layout.
         let _ = tokio::time::timeout(CONNECTION_WAIT_MAX, layout.changed()).await;
     }
 
-    /// Returns the link to every master, once one is known.
+    /// Returns the link to every master, after at least one master is known. Empty after `patience`.
     pub(crate) async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
         let mut layout = self.layout.subscribe();
         let known = layout.wait_for(|layout| !layout.links.is_empty());
@@ -100,7 +100,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the address of a master, if possible one that is connected.
+    /// Returns the address of a master, preferably a connected master.
     pub(crate) async fn any_address(&self) -> RedisResult<Address> {
         let links = self.links(CONNECTION_WAIT_MAX).await;
         let reached = links.iter().find(|link| link.up_now().is_some()).or(links.first());
@@ -124,7 +124,7 @@ impl Layout {
         (slot <= range.last).then(|| Arc::clone(&range.link))
     }
 
-    /// Returns the layout of a view. Masters that stay keep their links.
+    /// Returns the layout of a view. Masters present before and after keep their links.
     fn updated(&self, settings: &Arc<ServerSettings>, mut view: View) -> Self {
         view.ranges.sort_unstable_by_key(|&(first, ..)| first);
         let mut links = HashMap::new();
@@ -140,7 +140,7 @@ impl Layout {
     }
 }
 
-/// Asks the masters for the layout for ever, and the seeds while no master answers.
+/// Asks the masters for the layout for ever, and asks the seeds while no master answers.
 async fn watch_over(
     settings: Arc<ServerSettings>,
     seeds: Vec<Address>,
@@ -157,12 +157,12 @@ async fn watch_over(
             layout.send_replace(known.updated(&settings, view));
         }
         tokio::time::sleep(LOOK_INTERVAL_MIN).await;
-        // The interval is over, or `look_again` was called.
+        // Wakes after the interval, or early by `look_again`.
         let _ = tokio::time::timeout(LOOK_INTERVAL, look.notified()).await;
     }
 }
 
-/// Returns the view of the highest epoch, where nodes disagree.
+/// Returns the view of the highest epoch, as nodes may disagree.
 fn newest(views: Vec<RedisResult<View>>) -> Option<View> {
     let views = views.into_iter().filter_map(|view| {
         view.inspect_err(|error| {
@@ -194,8 +194,8 @@ async fn view_of(mut connection: MultiplexedConnection, at: &Address) -> RedisRe
     Ok(View { epoch, ranges: slots.into_iter().filter_map(|range| range_of(range, at)).collect() })
 }
 
-/// Reads an entry of `CLUSTER SLOTS`: first slot, last slot, master, replicas; a node is host, port, and more. A missing host
-/// is the host that was asked.
+/// Parses an entry of `CLUSTER SLOTS`: first slot, last slot, master, replicas. A node is host, port, and
+/// further fields. An empty host means the queried host.
 fn range_of(told: Value, asked: &Address) -> Option<(Slot, Slot, Address)> {
     let Value::Array(range) = told else { return None };
     let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = &range[..] else { return None };

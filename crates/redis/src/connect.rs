@@ -18,13 +18,15 @@ use crate::settings::{Address, Password, ServerSettings, Tls};
 /// Time limit for a new connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// Characters of each of the two names that make a server's identity.
+/// Characters taken from each of the two ids in a server's identity.
 const IDENTITY_PART_CHARS: usize = 20;
 
-/// The `maxmemory-policy` of a server that is fit for seats: full memory refuses writes and evicts no session.
+/// The `maxmemory-policy` of a server fit for seats: a server with full memory refuses writes and never
+/// evicts a session.
 const POLICY_FIT: &str = "noeviction";
 
-/// Connects to a server. Reads the password and the certificates anew, so that they can be changed while the node runs.
+/// Connects to a server. Reads the password and the certificates anew, so that a rotation needs no restart of
+/// the node.
 pub(crate) async fn connect(
     settings: &ServerSettings,
     address: &Address,
@@ -35,7 +37,7 @@ pub(crate) async fn connect(
     client(settings, address)?.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Connects to a server to hear published messages.
+/// Connects to a server for published messages.
 pub(crate) async fn pubsub(settings: &ServerSettings, address: &Address) -> RedisResult<PubSub> {
     client(settings, address)?.get_async_pubsub().await
 }
@@ -86,24 +88,27 @@ fn unreadable(path: &Path, error: &io::Error) -> RedisError {
     (ErrorKind::InvalidClientConfig, "a file cannot be read", format!("{}: {error}", path.display())).into()
 }
 
-/// Returns the reason why a server would evict sessions; `None` if it never evicts.
+/// Returns the reason why the server would evict sessions, `None` if the server never evicts.
 pub(crate) async fn unfit(connection: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
     Ok(unfit_by(&info(connection, &["memory"]).await?))
 }
 
-/// Returns the same from the server's `INFO memory`.
+/// Returns the reason why the server would evict sessions, from the text of `INFO memory`.
 pub(crate) fn unfit_by(info: &str) -> Option<String> {
     let policy = field(info, "maxmemory_policy").unwrap_or(POLICY_FIT);
     (policy != POLICY_FIT).then(|| format!("its maxmemory-policy is {policy}, and must be {POLICY_FIT}"))
 }
 
-/// Reads the identity of the server's memory: `run_id` and `master_replid2`. `Err` if the server is a replica.
+/// Reads the identity of the server's memory: `run_id` and `master_replid2`. `Err` if the server is a
+/// replica.
 ///
-/// `run_id` changes when a process starts, hence with an empty or an old memory. `master_replid2` changes when a server
-/// becomes a primary, hence when its memory may be a copy of another server's that lagged: a primary that was demoted, copied
-/// from its successor, and was promoted again has the same `run_id` and another `master_replid2`. `master_replid` is no
-/// part: it also changes on a primary that keeps its memory, when its first replica attaches and `repl-backlog-ttl` after
-/// the last one has left.
+/// `run_id` changes at every start of the process, so after a restart with an empty or an old memory.
+/// `master_replid2` changes when a server becomes a primary, so when its memory may be the copy of a replica
+/// that lagged. For example, a primary that was demoted, synchronised from its successor and promoted again
+/// keeps its `run_id` and gets a new `master_replid2`.
+///
+/// `master_replid` is not a part: it also changes on a primary with unchanged memory, when the first replica
+/// attaches and `repl-backlog-ttl` after the last replica has left.
 pub(crate) async fn identity(connection: &mut MultiplexedConnection) -> RedisResult<Arc<str>> {
     let text = info(connection, &["server", "replication"]).await?;
     let part = |name| {

@@ -1,13 +1,13 @@
-//! Kinds of errors of a call, by what they say of the call and of its connection.
+//! Classifies the errors of a call by their consequence for the call and for the connection.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// Returns the error of a call that had no server to go to, for this reason.
+/// Returns the error of a call without a reachable server, for the reason `why`.
 pub fn not_reached(why: &str) -> RedisError {
     (ErrorKind::Io, "Redis cannot be reached", why.to_owned()).into()
 }
 
-/// Returns whether a connection is of no more use: a broken connection, a server that hangs, or a server that became a replica.
+/// Returns `true` if the connection is unusable: broken, or to a server that hangs or became a replica.
 pub(crate) fn is_end_of_connection(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_connection_dropped()
@@ -15,17 +15,18 @@ pub(crate) fn is_end_of_connection(error: &RedisError) -> bool {
         || is(error, ServerErrorKind::ReadOnly)
 }
 
-/// Returns whether another server has the slot, or will have it soon. The call changed nothing.
+/// Returns `true` if the slot has moved, or is about to move, to a different server. The call changed
+/// nothing.
 pub(crate) fn is_moved(error: &RedisError) -> bool {
     is(error, ServerErrorKind::Moved)
 }
 
-/// Returns whether the connection was lost before the reply, by whichever side. The call may have been carried out.
+/// Returns `true` if either side lost the connection before the reply. The call may have been carried out.
 pub(crate) fn is_cut_off(error: &RedisError) -> bool {
     error.is_connection_dropped() && !error.is_timeout()
 }
 
-/// Returns whether the server has not loaded the script that was called.
+/// Returns `true` if the server has not loaded the called script.
 pub(crate) fn is_not_loaded(error: &RedisError) -> bool {
     is(error, ServerErrorKind::NoScript)
 }

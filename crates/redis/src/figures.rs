@@ -10,29 +10,30 @@ use crate::error::not_reached;
 use crate::link::Link;
 use crate::servers::Servers;
 
-/// The figures of one server.
+/// The figures of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFigures {
     /// The server's `run_id`, new at each start of the server.
     pub run: String,
-    /// Commands carried out a second at present.
+    /// Commands per second, at present.
     pub ops_per_sec: u64,
     /// Bytes of memory in use.
     pub memory_used: u64,
-    /// Bytes of memory that the server may use; `None` without a limit.
+    /// Memory limit in bytes, `None` without a limit.
     pub memory_max: Option<u64>,
     /// Connections of clients.
     pub clients: u64,
-    /// Keys evicted for lack of memory since the server started.
+    /// Keys evicted for lack of memory since the start of the server.
     pub evicted_keys: u64,
-    /// Commands in the slow log since the server started; `None` if the user may not read the log.
+    /// Commands in the slow log since the start of the server, `None` if the user may not read the log.
     pub slow_commands: Option<u64>,
-    /// The reason for which the server is not fit for seats: it would evict sessions, or it refuses writes.
+    /// The reason why the server is unfit for seats: evicts sessions, or refuses writes.
     pub unfit: Option<String>,
 }
 
 impl Servers {
-    /// Reads the figures of each server within `patience`; of a cluster, of each master. Empty if no master is known.
+    /// Reads the figures of the server, or of every master of a cluster, within `patience`. Empty if no
+    /// master is known.
     pub async fn figures(&self, patience: Duration) -> Vec<RedisResult<ServerFigures>> {
         let links = self.links(patience).await;
         join_all(links.iter().map(|link| async move {
@@ -46,7 +47,7 @@ impl Servers {
 async fn figures_of(link: &Link) -> RedisResult<ServerFigures> {
     let mut connection = link.up().await?.multiplexed();
     let told = info(&mut connection, &["server", "clients", "memory", "stats"]).await?;
-    // A user may be allowed `INFO` and not `SLOWLOG`.
+    // The ACL of a user may allow `INFO` and forbid `SLOWLOG`.
     let newest =
         redis::cmd("SLOWLOG").arg("GET").arg(1).query_async::<Vec<Vec<Value>>>(&mut connection).await;
     Ok(ServerFigures {
@@ -69,7 +70,8 @@ fn number(told: &str, name: &'static str) -> RedisResult<u64> {
     })
 }
 
-/// Returns how many entries the slow log has had, from its newest entry: entries are numbered from 0 on.
+/// Returns the number of commands ever logged. Entries of the slow log are numbered from 0, so the newest
+/// entry has the count.
 fn slow_commands(newest: &[Vec<Value>]) -> u64 {
     match newest.first().and_then(|entry| entry.first()) {
         Some(Value::Int(number)) => number.unsigned_abs() + 1,

@@ -1,8 +1,8 @@
 //! The client of Redis and Valkey: a standalone server, the primary behind Sentinels, or a cluster.
 //!
-//! [`Servers`] keeps one multiplexed connection to each server and reconnects for ever. A [`Script`] is loaded on a server
-//! at its first call. A [`Batcher`] puts calls that wait at the same time into one command. [`Connection::identity`] tells
-//! whether a server's memory is still the one that was filled.
+//! [`Servers`] keeps one multiplexed connection to each server and reconnects for ever. A [`Script`] is
+//! loaded on a server at its first call. A [`Batcher`] puts concurrent calls into one command.
+//! [`Connection::identity`] detects that a server's memory was replaced.
 #![forbid(unsafe_code)]
 
 mod batch;

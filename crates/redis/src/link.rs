@@ -1,4 +1,5 @@
-//! The link to one server: one connection that all calls share and that a background task makes again for ever (`keeper.rs`).
+//! The link to a server: a single connection shared by every call, and a background task that reconnects for
+//! ever (`keeper.rs`).
 
 mod keeper;
 
@@ -18,10 +19,10 @@ use crate::script::Script;
 use crate::settings::{Address, ServerSettings};
 use crate::target::Target;
 
-/// How long a call waits for a connection that is being made.
+/// Time limit for a call to wait for a connection in the making.
 pub(crate) const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The link to one server. Dropping the link ends its connection.
+/// The link to a server. A drop closes the connection.
 #[derive(Debug)]
 pub struct Link {
     settings: Arc<ServerSettings>,
@@ -35,11 +36,11 @@ pub struct Link {
 #[derive(Clone, Debug)]
 enum State {
     Up(Arc<Connection>),
-    /// There is no connection, for this reason.
+    /// No connection, with the reason.
     Down(Arc<str>),
 }
 
-/// A connection to a server, and the identity of the memory at its other end.
+/// A connection to a server, and the identity of the server's memory.
 #[derive(Debug)]
 pub struct Connection {
     connection: MultiplexedConnection,
@@ -59,8 +60,8 @@ impl Connection {
         Self { connection, identity, replicas, identity_doubted: Notify::new() }
     }
 
-    /// Returns the identity of the server's memory: it changes when the server restarts, and when a replica that may lag is
-    /// promoted.
+    /// Returns the identity of the server's memory. The identity changes when the server restarts, and at the
+    /// promotion of a replica, whose memory may lag.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -70,12 +71,13 @@ impl Connection {
         &self.replicas
     }
 
-    /// Has the identity read again at once, after the server refused a call that named it.
+    /// Requests a new reading of the identity at once, after the server refused a call with the present
+    /// identity.
     pub fn doubt_identity(&self) {
         self.identity_doubted.notify_one();
     }
 
-    /// Returns a handle of the connection, which many may use at once.
+    /// Returns a handle of the connection. Handles may be used concurrently.
     pub(crate) fn multiplexed(&self) -> MultiplexedConnection {
         self.connection.clone()
     }
@@ -88,7 +90,7 @@ impl Link {
         Arc::new(Self { settings, target, state, refusal: Mutex::default(), keeper })
     }
 
-    /// Reads the identity of the server's memory anew. Later calls carry the identity that was read.
+    /// Reads the identity of the server's memory anew. Later calls carry the new identity.
     pub async fn identity_now(&self) -> RedisResult<Arc<str>> {
         let up = self.up().await?;
         match identity(&mut up.multiplexed()).await {
@@ -103,7 +105,7 @@ impl Link {
         }
     }
 
-    /// Notes the outcome of a write on the server, and logs when it differs from the outcome before.
+    /// Records the outcome of a write on the server, and logs every change from success to refusal and back.
     pub fn note_write(&self, written: &RedisResult<Value>) {
         let refusal = written.as_ref().err().map(|error| Arc::from(error.to_string()));
         let mut latest = self.refusal.lock();
@@ -118,17 +120,17 @@ impl Link {
         *latest = refusal;
     }
 
-    /// Returns the server's reason for a refusal of the latest write; `None` if the write succeeded.
+    /// Returns the server's reason for refusing the latest write, `None` after a successful write.
     pub(crate) fn refusal(&self) -> Option<Arc<str>> {
         self.refusal.lock().clone()
     }
 
-    /// Returns the address of the server at present.
+    /// Returns the current address of the server.
     pub(crate) async fn address(&self) -> RedisResult<Address> {
         self.target.address(&self.settings).await
     }
 
-    /// Returns the connection, if there is one.
+    /// Returns the connection, `None` while disconnected.
     pub(crate) fn up_now(&self) -> Option<Arc<Connection>> {
         match &*self.state.borrow() {
             State::Up(up) => Some(Arc::clone(up)),
@@ -150,7 +152,8 @@ impl Link {
         }
     }
 
-    /// Sends a command over a connection of this link, and again once `script` is loaded if the server lacks it.
+    /// Sends a command over a connection of the link. If the server lacks `script`, loads the script and
+    /// retries.
     pub async fn send(
         &self,
         up: &Arc<Connection>,
@@ -193,7 +196,7 @@ impl Drop for Link {
     }
 }
 
-/// Gives up a connection, so that the keeper makes another.
+/// Drops the connection `up`, so that the keeper reconnects.
 fn lose(state: &watch::Sender<State>, up: &Arc<Connection>, why: &dyn std::fmt::Display) {
     state.send_if_modified(|state| {
         let is_current = matches!(state, State::Up(current) if Arc::ptr_eq(current, up));

@@ -1,8 +1,8 @@
-//! Waits until replicas have what their primary was told.
+//! Waits until replicas have received the writes of their primary.
 //!
-//! `WAIT` blocks its connection, so it has a connection of its own, and concurrent callers share a `WAIT`. `WAIT` covers the
-//! latest write of its own connection, so a key is written there first. A replica applies its primary's writes in order:
-//! with the key it has every earlier write.
+//! `WAIT` blocks its connection, so it has a dedicated connection, and concurrent callers share a `WAIT`.
+//! `WAIT` covers the latest write of its own connection, so a key is written first. A replica applies writes
+//! in the order of its primary: a replica with the key has every earlier write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::connect::{connect, identity};
 use crate::settings::{Address, ServerSettings};
 
-/// Time limit for the replicas of one `WAIT`.
+/// Time limit of a `WAIT`.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Callers that share one `WAIT`; further callers share the next.
+/// Most callers of a shared `WAIT`. Further callers share the next `WAIT`.
 const CALLERS_MAX: usize = 1_024;
 
-/// The replicas of one server.
+/// The replicas of a server.
 #[derive(Debug)]
 pub struct Replicas {
     settings: Arc<ServerSettings>,
@@ -31,10 +31,10 @@ pub struct Replicas {
     queue: Mutex<Option<mpsc::Sender<Waiting>>>,
 }
 
-/// A caller that waits for replicas.
+/// A caller waiting for replicas.
 struct Waiting {
     wanted: u32,
-    /// A key that may be written on this server.
+    /// A key in a slot of the server, free to be written.
     key: String,
     have_all: oneshot::Sender<()>,
 }
@@ -44,15 +44,16 @@ impl Replicas {
         Self { settings, address, identity, queue: Mutex::default() }
     }
 
-    /// Waits up to a second, and returns whether `wanted` replicas have all that the server was told before. Writes `key`, which
-    /// must be on this server. Returns false as well if the server cannot be asked.
+    /// Waits up to a second, and returns `true` if `wanted` replicas have every write made before the call.
+    /// Writes `key`, which must be in a slot of the server. Returns `false` also if the server is
+    /// unreachable.
     pub async fn have_all(&self, wanted: u32, key: String) -> bool {
         let (have_all, told) = oneshot::channel();
         let queue = self.queue();
         queue.send(Waiting { wanted, key, have_all }).await.is_ok() && told.await.is_ok()
     }
 
-    /// Returns the queue of the next `WAIT`. A task serves the queue until a failure, or until `self` is dropped.
+    /// Returns the queue of the next `WAIT`. A task serves the queue until a failure or the drop of `self`.
     fn queue(&self) -> mpsc::Sender<Waiting> {
         let mut queue = self.queue.lock();
         match &*queue {
@@ -73,7 +74,7 @@ impl Replicas {
     }
 }
 
-/// Answers callers until none is left. A caller whose replicas lag is dropped without an answer.
+/// Answers callers until the queue is closed. A caller with lagging replicas is dropped without an answer.
 async fn serve(
     settings: &ServerSettings,
     address: &Address,
@@ -94,7 +95,7 @@ async fn serve(
         }
         for Waiting { wanted, have_all, .. } in waiting.drain(..) {
             if wanted <= have {
-                // The caller may have gone.
+                // The caller may have gone: ignore the error.
                 let _ = have_all.send(());
             }
         }
@@ -102,7 +103,7 @@ async fn serve(
     Ok(())
 }
 
-/// Returns after at most [`WAIT_MAX`] how many replicas have all that was written so far.
+/// Returns the number of replicas with every write so far, after at most [`WAIT_MAX`].
 async fn wait(connection: &mut MultiplexedConnection, key: &str, wanted: u32) -> RedisResult<u32> {
     let millis = u64::try_from(WAIT_MAX.as_millis()).unwrap_or(u64::MAX);
     let mut both = redis::pipe();

@@ -3,11 +3,12 @@
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use redis::{Cmd, ToRedisArgs};
 
-/// Arguments and bytes that a call has room for before it allocates again.
+/// Initial capacity of a call, in arguments and in bytes.
 const CALL_ARGS: usize = 32;
 const CALL_BYTES: usize = 1_024;
 
-/// A script that runs on the server. Its source is sent once to each server; calls name the source's SHA-1 digest.
+/// A Lua script for the server. The source is sent once to each server; calls name the SHA-1 digest of the
+/// source.
 #[derive(Debug)]
 pub struct Script {
     pub(crate) source: String,
@@ -15,7 +16,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Creates the script with this source.
+    /// Creates a script from its source.
     pub fn new(source: impl Into<String>) -> Self {
         let source = source.into();
         let digest = digest(&SHA1_FOR_LEGACY_USE_ONLY, source.as_bytes());
@@ -23,7 +24,8 @@ impl Script {
         Self { source, digest }
     }
 
-    /// Returns the `EVALSHA` command on these keys, which must be in one slot. The caller appends the arguments.
+    /// Returns the `EVALSHA` command for `keys`, which must be in a single slot. The caller appends the
+    /// arguments.
     pub fn call<K: ToRedisArgs>(&self, keys: impl ExactSizeIterator<Item = K>) -> Cmd {
         let mut call = Cmd::with_capacity(CALL_ARGS, CALL_BYTES);
         call.arg("EVALSHA").arg(&self.digest).arg(keys.len());

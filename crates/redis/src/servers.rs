@@ -1,4 +1,4 @@
-//! The servers, and this node's links to them.
+//! The Redis servers, and the node's links to them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,30 +16,31 @@ use crate::settings::{Deployment, ServerSettings};
 use crate::slot::Slot;
 use crate::target::Target;
 
-/// Redirections that a call follows when its slot moves.
+/// Most redirections of a call whose slot moves.
 const MOVES_MAX: usize = 3;
 
-/// Whether a call is sent again after its connection was lost before the reply.
+/// The retry policy of a call after the loss of the connection before the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// The call is sent once.
     Never,
-    /// The call is sent once more. For calls that are idempotent.
+    /// The call is sent once more. For idempotent calls only.
     WhenCutOff,
 }
 
 /// The reply to a call.
 #[derive(Debug)]
 pub struct Answer {
-    /// The reply itself.
+    /// The value of the reply.
     pub value: Value,
-    /// The connection that the reply came over.
+    /// The connection of the reply.
     pub connection: Arc<Connection>,
-    /// The call was sent more than once, so it may have met the effect of its own first try.
+    /// `true` if the call was sent more than once, so the reply may reflect the effect of an earlier attempt.
     pub is_repeated: bool,
 }
 
-/// The servers, and this node's links to them. Clones share the links: a single connection to each server carries all calls.
+/// The Redis servers, and the node's links to them. Clones share the links: a single connection to each
+/// server carries every call.
 #[derive(Clone, Debug)]
 pub struct Servers {
     settings: Arc<ServerSettings>,
@@ -53,12 +54,12 @@ enum Links {
 }
 
 impl Servers {
-    /// Starts to connect to these servers. Must be called in a runtime.
+    /// Starts to connect to the servers. Must be called in a runtime.
     pub fn new(settings: ServerSettings) -> Self {
         Self::over(Arc::new(settings))
     }
 
-    /// Returns other connections to the same servers. Must be called in the runtime that is to use them.
+    /// Returns a separate set of connections to the servers. Must be called in the runtime that uses them.
     #[must_use]
     pub fn anew(&self) -> Self {
         Self::over(Arc::clone(&self.settings))
@@ -78,26 +79,26 @@ impl Servers {
         Self { settings, links }
     }
 
-    /// Returns whether one server has all keys.
+    /// Returns `true` if a single server has every key.
     pub fn is_one(&self) -> bool {
         matches!(self.links, Links::One(_))
     }
 
-    /// Sends a command to the server that has `key`, once.
+    /// Sends a command to the server of `key`, without a retry.
     pub async fn query<T: FromRedisValue>(&self, key: &str, command: &Cmd) -> RedisResult<T> {
         let command = |_: &Connection| Cow::Borrowed(command);
         let answer = self.call(Slot::from_key(key), None, Retry::Never, command).await?;
         Ok(T::from_redis_value(answer.value)?)
     }
 
-    /// Sends a [call](Script::call) of a script to the server that has `key`, once.
+    /// Sends a [call](Script::call) of a script to the server of `key`, without a retry.
     pub async fn run<T: FromRedisValue>(&self, key: &str, script: &Script, call: &Cmd) -> RedisResult<T> {
         let command = |_: &Connection| Cow::Borrowed(call);
         let answer = self.call(Slot::from_key(key), Some(script), Retry::Never, command).await?;
         Ok(T::from_redis_value(answer.value)?)
     }
 
-    /// Connects to one of the servers to hear published messages. Each server of a cluster passes on the messages of all.
+    /// Connects to a server for published messages. In a cluster, every server receives every message.
     pub async fn pubsub(&self) -> RedisResult<PubSub> {
         let address = match &self.links {
             Links::One(link) => link.address().await?,
@@ -106,8 +107,8 @@ impl Servers {
         connect::pubsub(&self.settings, &address).await
     }
 
-    /// Returns the reasons why servers are not fit for seats: a server that evicts keys would end sessions by itself. Servers
-    /// that are not reached within `patience` are left out.
+    /// Returns the reasons why servers are unfit for seats: a server that evicts keys would end sessions on
+    /// its own. Servers not reached within `patience` are left out.
     pub async fn unfit(&self, patience: Duration) -> Vec<String> {
         let mut unfit = Vec::new();
         for link in self.links(patience).await {
@@ -120,8 +121,8 @@ impl Servers {
         unfit
     }
 
-    /// Sends a command to the server that has `slot`, loads `script` there if need be, and follows the slot when it moves.
-    /// `command` is asked for the command at each try, for it may depend on the server.
+    /// Sends a command to the server of `slot`, loads `script` on demand, and follows the slot when the slot
+    /// moves. `command` builds the command for each attempt, as it may depend on the server.
     pub async fn call<'c>(
         &self,
         slot: Slot,
@@ -147,7 +148,7 @@ impl Servers {
         }
     }
 
-    /// Returns the link to every server. Of a cluster, waits up to `patience` until a master is known.
+    /// Returns the link to every server. In a cluster, waits up to `patience` for a known master.
     pub(crate) async fn links(&self, patience: Duration) -> Vec<Arc<Link>> {
         match &self.links {
             Links::One(link) => vec![Arc::clone(link)],
@@ -155,7 +156,7 @@ impl Servers {
         }
     }
 
-    /// Returns the link to the server that has a slot, if that server is known by now.
+    /// Returns the link to the server of a slot, `None` while the server is unknown.
     pub fn link_now(&self, slot: Slot) -> Option<Arc<Link>> {
         match &self.links {
             Links::One(link) => Some(Arc::clone(link)),
@@ -163,7 +164,7 @@ impl Servers {
         }
     }
 
-    /// Waits up to a second for the link to the server that has a slot.
+    /// Waits up to a second for the link to the server of a slot.
     pub async fn link(&self, slot: Slot) -> RedisResult<Arc<Link>> {
         match &self.links {
             Links::One(link) => Ok(Arc::clone(link)),

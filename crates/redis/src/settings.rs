@@ -3,41 +3,42 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How Redis is reached.
+/// The settings of the connections to Redis.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// The servers and their topology.
     pub deployment: Deployment,
     /// The login on the servers.
     pub login: Login,
-    /// The login on the Sentinels; `None`: the servers' login, or no login where a Sentinel has no passwords.
+    /// The login on the Sentinels. `None` tries the servers' login, then no login for Sentinels without
+    /// passwords.
     pub sentinel_login: Option<Login>,
-    /// TLS of the connections; `None`: plain text.
+    /// TLS of the connections. `None` means plain text.
     pub tls: Option<Tls>,
-    /// Time limit for a reply. Past the limit the outcome of the call is unknown.
+    /// Time limit for a reply. Beyond the limit the outcome of the call is unknown.
     pub response_timeout: Duration,
 }
 
 /// The servers and their topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deployment {
-    /// One server.
+    /// A standalone server.
     Standalone(Address),
-    /// A primary and its replicas, watched by Sentinels.
+    /// A primary and its replicas, monitored by Sentinels.
     Sentinel {
         /// Addresses of the Sentinels.
         sentinels: Vec<Address>,
         /// The name of the primary in the Sentinels' configuration.
         primary: String,
     },
-    /// A cluster, by some of its nodes.
+    /// A cluster, with the addresses of some nodes.
     Cluster(Vec<Address>),
 }
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The host's name or IP address.
+    /// The host name or IP address.
     pub host: String,
     /// The port.
     pub port: u16,
@@ -46,30 +47,31 @@ pub struct Address {
 /// The user and the password of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
-    /// The user of the server's ACL; `None`: the default user.
+    /// The user of the server's ACL. `None` means the default user.
     pub username: Option<String>,
-    /// The password, read again for each connection so that it can be changed while the node runs.
+    /// The password, read again for each connection, so that a rotation needs no restart of the node.
     pub password: Password,
 }
 
-/// A password, or the place of one.
+/// A password, or the file with a password.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Password {
     /// No password.
     #[default]
     None,
-    /// This password.
+    /// The password as text.
     Text(String),
-    /// The content of a file, without the end of its line.
+    /// The content of a file, without the line ending.
     File(PathBuf),
 }
 
-/// TLS of the connections, by PEM files that are read again for each connection.
+/// TLS settings: PEM files, read again for each connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// The file of the certificate authorities that the servers' certificates need; `None`: the system's authorities.
+    /// The file of the certificate authorities for the servers' certificates. `None` means the system's
+    /// authorities.
     pub ca: Option<PathBuf>,
-    /// The files of the client certificate and of its key.
+    /// The files of the client certificate and its key.
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
@@ -85,7 +87,7 @@ impl ServerSettings {
         }
     }
 
-    /// Returns the same settings with another login.
+    /// Returns the settings with a different login.
     pub(crate) fn with_login(&self, login: Login) -> Self {
         Self { login, ..self.clone() }
     }

@@ -8,7 +8,7 @@ pub const SLOTS: u16 = 16_384;
 pub struct Slot(pub u16);
 
 impl Slot {
-    /// Returns the slot of a key: by the hash tag between its first braces, if that is not empty.
+    /// Returns the slot of a key, by the hash tag between the first braces unless the tag is empty.
     pub fn from_key(key: &str) -> Self {
         let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
         Self(crc16(tag.filter(|tag| !tag.is_empty()).unwrap_or(key).as_bytes()) % SLOTS)
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_that_redis_gives() {
-        // By `CLUSTER KEYSLOT`.
+        // Expected slots by `CLUSTER KEYSLOT`.
         for (key, slot) in [("foo", 12_182), ("{foo}:x", 12_182), ("a{}b", 13_694), ("123456789", 12_739)] {
             assert_eq!(Slot::from_key(key), Slot(slot), "{key}");
         }

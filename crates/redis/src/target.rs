@@ -1,4 +1,4 @@
-//! The target of a link: a fixed address, or the primary that Sentinels name.
+//! The target of a link: a fixed address, or a primary found through Sentinels.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,14 +17,14 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// The target of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// One server.
+    /// A server at a fixed address.
     Fixed(Address),
-    /// The server that the Sentinels call the primary of this name.
+    /// The server named by the Sentinels as the primary `name`.
     Primary { sentinels: Vec<Address>, name: String },
 }
 
 impl Target {
-    /// Returns the target's address at present.
+    /// Returns the current address of the target.
     pub(crate) async fn address(&self, settings: &ServerSettings) -> RedisResult<Address> {
         match self {
             Self::Fixed(address) => Ok(address.clone()),
@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// Returns the primary's address, by a majority of the Sentinels that answer.
+/// Returns the primary's address, as named by most of the answering Sentinels.
 async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -> RedisResult<Address> {
     let mut votes = HashMap::<Address, usize>::new();
     let mut failed = (ErrorKind::EmptySentinelList, "no Sentinel is known").into();
@@ -49,7 +49,7 @@ async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -
     votes.into_iter().max_by_key(|&(_, votes)| votes).map(|(address, _)| address).ok_or(failed)
 }
 
-/// Asks one Sentinel for the primary's address; `None` if the Sentinel knows no primary of this name.
+/// Asks a Sentinel for the primary's address. `None` if the Sentinel knows no primary `name`.
 async fn ask(
     settings: &ServerSettings,
     sentinel: &Address,
@@ -63,7 +63,8 @@ async fn ask(
     asked.map_err(|_| not_reached("a Sentinel does not answer"))?
 }
 
-/// Connects to a Sentinel by its own login, or by the servers' login, or without one where Sentinels have no passwords.
+/// Connects to a Sentinel by the Sentinels' own login if set. Otherwise tries the servers' login, then no
+/// login for a Sentinel without passwords.
 async fn connect_to_sentinel(
     settings: &ServerSettings,
     sentinel: &Address,

@@ -1,4 +1,4 @@
-//! Server settings from a URL.
+//! Parses server settings from a URL.
 
 use std::str::FromStr;
 
@@ -10,13 +10,14 @@ use crate::settings::{Address, Deployment, Login, Password, ServerSettings, Tls}
 const PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
-/// Reads one of
+/// Parses a URL of the form
 ///
 /// - `redis://user:password@host:port`, a server
-/// - `redis+sentinel://user:password@host:port,host:port/name`, the primary of this name, by its Sentinels
-/// - `redis+cluster://user:password@host:port,host:port`, a cluster, by some of its nodes
+/// - `redis+sentinel://user:password@host:port,host:port/name`, the primary `name` behind Sentinels
+/// - `redis+cluster://user:password@host:port,host:port`, a cluster, with some of its nodes
 ///
-/// User, password and ports may be left out. With `rediss` for `redis` the connections are secured.
+/// User, password and ports may be omitted. The scheme `rediss` instead of `redis` secures the connections by
+/// TLS.
 impl FromStr for ServerSettings {
     type Err = RedisError;
 
@@ -55,9 +56,9 @@ impl FromStr for ServerSettings {
     }
 }
 
-/// Reads one host, with the user.
+/// Parses a host, with the user.
 fn info(user: &str, host: &str, port_usual: u16) -> RedisResult<ConnectionInfo> {
-    // An IPv6 address in brackets has colons of its own.
+    // An IPv6 address in brackets contains colons as well.
     let has_port = host.rsplit_once(']').map_or(host, |(_, rest)| rest).contains(':');
     let port = if has_port { String::new() } else { format!(":{port_usual}") };
     format!("redis://{user}{host}{port}").into_connection_info()

@@ -1,9 +1,12 @@
+//! Tests of batching and of backpressure.
+
 use futures_util::future::join_all;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{Batcher, SendBatch};
 
-/// Replies with the double of each call below 100, once it may. Reports the size of each batch.
+/// Replies with the double of each call below 100, after a permit from `may_send`. Reports the size of each
+/// batch.
 struct Doubler {
     may_send: UnboundedReceiver<()>,
     sizes: UnboundedSender<usize>,
@@ -34,7 +37,7 @@ async fn calls_that_arrive_while_a_command_is_under_way_go_together_with_the_nex
         assert_eq!(sizes.recv().await, Some(1));
         let rest = join_all((2..8).map(|call| batcher.call(call)));
         let allow = async {
-            // The six calls are in the queue once each was polled.
+            // Each of the six calls was polled once and is in the queue.
             tokio::task::yield_now().await;
             (0..3).for_each(|_| allow.send(()).expect("the sender waits"));
         };
@@ -62,7 +65,7 @@ async fn a_full_queue_refuses_who_does_not_wait() {
     let others = async {
         sizes.recv().await;
         let refused = async {
-            // The other future was polled, so the queue is full.
+            // The competing future was polled, so the queue is full.
             tokio::task::yield_now().await;
             let refused = batcher.try_call(3).await;
             (0..2).for_each(|_| allow.send(()).expect("the sender waits"));

@@ -1,4 +1,4 @@
-//! The background task of a link: connects, checks the server's identity, and gives up connections that are of no more use.
+//! The background task of a link: connects, checks the server's identity, and drops unusable connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,29 @@ use crate::connect::{connect, identity, unfit};
 use crate::settings::{Address, ServerSettings};
 use crate::target::Target;
 
-/// The shortest and the longest backoff between two tries to connect: a server that is back serves within seconds.
+/// The shortest and the longest backoff between attempts to connect: a node is connected within seconds of
+/// the server's return.
 const RETRY_MIN: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
-/// Interval at which the target's address is looked up again.
+/// Interval of looking up the target's address.
 const ADDRESS_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Interval at which the identity of the server is read again: see [`identity`].
+/// Interval of reading the server's identity: see [`identity`].
 const IDENTITY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The shortest time between two readings of the identity, however many calls are refused.
+/// Minimum time between two readings of the identity, for any number of refused calls.
 const IDENTITY_CHECK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Interval at which the server's fitness for seats is checked again.
+/// Interval of checking the server's fitness for seats.
 const FITNESS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Gives up the present connection.
+/// Drops the present connection.
 fn lose_any(state: &watch::Sender<State>, why: &str) {
     state.send_replace(State::Down(why.into()));
 }
 
-/// Replaces the identity of a connection by the identity that was read over it, if the two differ.
+/// Sets the identity of a connection to the identity just read, if different.
 pub(crate) async fn replace_identity(
     settings: &Arc<ServerSettings>,
     target: &Target,
@@ -61,7 +62,7 @@ pub(crate) async fn replace_identity(
     });
 }
 
-/// Keeps the identity up to date. Returns the reason once the server is no primary, or gone.
+/// Keeps the identity up to date. Returns the reason after the server was demoted or lost.
 async fn until_no_primary(
     settings: &Arc<ServerSettings>,
     target: &Target,
@@ -69,7 +70,7 @@ async fn until_no_primary(
 ) -> String {
     loop {
         let State::Up(up) = state.borrow().clone() else { return "it is gone".to_owned() };
-        // The check runs after the interval, or earlier after a refused call.
+        // Wakes after the interval, or early after a refused call.
         let _ = tokio::time::timeout(IDENTITY_CHECK_INTERVAL, up.identity_doubted.notified()).await;
         tokio::time::sleep(IDENTITY_CHECK_PAUSE).await;
         match identity(&mut up.multiplexed()).await {
@@ -79,7 +80,7 @@ async fn until_no_primary(
     }
 }
 
-/// Connects, and connects again whenever the connection is lost.
+/// Connects, and reconnects after every loss of the connection.
 pub(crate) async fn keep(
     settings: Arc<ServerSettings>,
     target: Target,
@@ -95,7 +96,7 @@ pub(crate) async fn keep(
                 let up = Arc::new(up);
                 state.send_replace(State::Up(Arc::clone(&up)));
                 tokio::select! {
-                    // The channel never closes: `state` is a sender of it.
+                    // The channel never closes, because `state` is a sender.
                     _ = seen.wait_for(|state| matches!(state, State::Down(_))) => {}
                     () = until_elsewhere(&settings, &target, &address) => {
                         lose_any(&state, "another server is the primary now");
@@ -122,7 +123,7 @@ async fn reach(settings: &Arc<ServerSettings>, target: &Target) -> RedisResult<(
     Ok((address, up))
 }
 
-/// Returns once the target has another address. A failed look-up of the address changes nothing.
+/// Returns after the target has a new address. A failed look-up is ignored.
 async fn until_elsewhere(settings: &ServerSettings, target: &Target, address: &Address) {
     loop {
         tokio::time::sleep(ADDRESS_CHECK_INTERVAL).await;
@@ -132,7 +133,7 @@ async fn until_elsewhere(settings: &ServerSettings, target: &Target, address: &A
     }
 }
 
-/// Logs for ever that the server would evict sessions, while that is so.
+/// Logs repeatedly while the server would evict sessions. Never returns.
 async fn warn_while_unfit(up: &Connection) {
     loop {
         if let Ok(Some(why)) = unfit(&mut up.multiplexed()).await {
@@ -142,7 +143,7 @@ async fn warn_while_unfit(up: &Connection) {
     }
 }
 
-/// Returns half of a backoff or more, at random, so that nodes do not reconnect in one instant.
+/// Returns a random backoff from half to full length (jitter), so that nodes do not reconnect simultaneously.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(rand::random_range(0.5..1.0))
 }
