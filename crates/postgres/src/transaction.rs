@@ -13,8 +13,8 @@ use tokio::time::timeout;
 /// Time limit of the rollback after a drop. Beyond the limit the connection is closed.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A transaction. A drop before the commit rolls back. The connection then returns to the pool if the rollback
-/// takes at most 1 s, and is closed otherwise.
+/// A transaction. A drop before the commit rolls back. The connection then returns to the pool if the
+/// rollback takes at most 1 s, and is closed otherwise.
 #[derive(Debug)]
 pub struct Transaction {
     /// `None` after the end of the transaction.
@@ -49,7 +49,7 @@ impl Transaction {
     }
 }
 
-#[expect(clippy::expect_used, reason = "only `end` and `drop` take the connection, and the transaction ends with either")]
+#[expect(clippy::expect_used, reason = "`end` and `drop` alone take the connection, as the last step")]
 impl Deref for Transaction {
     type Target = PgConnection;
 
@@ -58,7 +58,7 @@ impl Deref for Transaction {
     }
 }
 
-#[expect(clippy::expect_used, reason = "only `end` and `drop` take the connection, and the transaction ends with either")]
+#[expect(clippy::expect_used, reason = "`end` and `drop` alone take the connection, as the last step")]
 impl DerefMut for Transaction {
     fn deref_mut(&mut self) -> &mut PgConnection {
         self.connection.as_mut().expect("the transaction is open")
