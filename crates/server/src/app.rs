@@ -1,4 +1,4 @@
-//! What every handler may use.
+//! The state shared by all handlers.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ pub(crate) struct Parts {
     pub(crate) metrics_page: MetricsPage,
     pub(crate) metrics_access: MetricsAccess,
     pub(crate) looks: Arc<Looks>,
-    /// One reconciliation of usage at a time: each may take seconds of a processor.
+    /// Permits a single reconciliation of usage, which may take seconds of a CPU.
     pub(crate) reconciliation: Semaphore,
-    /// Cancelled when the server is about to stop: what would never end by itself ends then.
+    /// Cancelled at the start of a shutdown, so that endless answers, such as event streams, end.
     pub(crate) stopping: CancellationToken,
-    /// Writes that go on when their request is cut off; the server waits for them when it stops.
+    /// Writes that outlive a cut-off request. A shutdown waits for them.
     pub(crate) writes: TaskTracker,
 }
 

@@ -1,4 +1,4 @@
-//! Bearer tokens that the settings give: in the settings themselves, or in a file that is read again.
+//! Bearer tokens from the settings: given as a value, or in a file that is reloaded.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::reload::{InFiles, Reload};
 use crate::settings::{Secret, is_token};
 use seatkeeper_engine::WorkerSet;
 
-/// A file that gives no token.
+/// The reason why a file gives no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
     /// The file cannot be read.
@@ -19,11 +19,11 @@ pub enum TokenFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The file holds something else.
+    /// The file holds no valid token.
     #[error("{path} does not hold a token: visible ASCII characters in one line, and not nothing")]
     NotAToken {
         /// The file.
@@ -31,7 +31,7 @@ pub enum TokenFileError {
     },
 }
 
-/// A token as it counts now. A clone shares it.
+/// A token, replaced on reload. Clones share the token.
 #[derive(Clone, Debug)]
 pub(crate) struct BearerToken(Arc<RwLock<Secret>>);
 
@@ -44,8 +44,8 @@ struct TokenFile {
 }
 
 impl BearerToken {
-    /// Returns the token in `file`, or else `fixed`; `None` without either. `upkeep` sees to it that a newer token in the file
-    /// counts.
+    /// Returns the token in `file`, or `fixed` without a file; `None` without either. A worker in `upkeep`
+    /// reloads the file.
     pub(crate) fn from_settings(
         name: &'static str,
         fixed: Option<&Secret>,
@@ -65,7 +65,7 @@ impl BearerToken {
         Self(Arc::new(RwLock::new(token)))
     }
 
-    /// Returns the token that counts now.
+    /// Returns the current token.
     pub(crate) fn now(&self) -> Secret {
         self.0.read().clone()
     }

@@ -1,19 +1,19 @@
-//! Why a request has no good answer. `problem` maps each of these to its status, once.
+//! The errors of request handling. `problem` maps each error to a status, in a single place.
 
 use seatkeeper_engine::Unready;
 
 use crate::auth::{self, Refusal};
 
-/// One field of a request that cannot be taken as it is.
+/// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct FieldError {
     /// The field's path in the request.
     pub(crate) field: String,
-    /// What is wrong with it.
+    /// The fault of the field.
     pub(crate) message: String,
 }
 
-/// Why there is no good answer.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the caller is not known")]
@@ -109,13 +109,13 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The error and the chain of its causes, for the log.
+    /// Returns the error with the chain of its causes, for the log.
     pub(crate) fn with_causes(&self) -> String {
         seatkeeper_engine::with_causes(self)
     }
 
-    /// What a write to a license, plan or subscription can be refused for; `missing` is what it is when
-    /// that is not there.
+    /// Maps an error of a write to a license, plan or subscription. `missing` is the error for a missing
+    /// record.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other errors of the ledger stay what they are")]
     pub(crate) fn of_write(error: seatkeeper_ledger::Error, missing: Self) -> Self {
         use seatkeeper_ledger::Error as Ledger;
@@ -137,7 +137,7 @@ impl Error {
         }
     }
 
-    /// One field that is not as it must be.
+    /// Returns `Invalid` with a single field.
     pub(crate) fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])
     }

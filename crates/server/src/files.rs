@@ -1,4 +1,4 @@
-//! The files that settings name.
+//! Checks of the files named by settings. A new setting for a file gets a line in [`Settings::file_faults`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::auth;
 use crate::settings::{Settings, is_token};
 
-/// A file that is not what a setting takes it for.
+/// A file that does not fit its setting.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {}: {why}", path.display())]
 pub struct FileFault {
@@ -14,15 +14,16 @@ pub struct FileFault {
     pub key: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault of the file.
     pub why: String,
 }
 
-/// What is wrong with a file.
+/// A check of a file. The error names the fault.
 type Check<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
 
 impl Settings {
-    /// Looks at every file that the settings name, as a start does, and makes none.
+    /// Checks every file named by the settings, as a start would, without creating a file. Returns all
+    /// faults.
     pub fn file_faults(&self) -> Vec<FileFault> {
         let registry = &self.registry;
         let checks: [(_, _, Check<'_>); _] = [

@@ -1,8 +1,9 @@
-//! One hash over several things.
+//! A hash over several parts.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-/// The first bytes of a hash over the parts, each told by its length.
+/// Returns the first `BYTES` bytes of SHA-256 over the parts. Each part follows its length, so that no two
+/// lists of parts hash alike by concatenation.
 pub(crate) fn of<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
     let mut context = Context::new(&SHA256);
     for part in parts {

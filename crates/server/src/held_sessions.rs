@@ -1,4 +1,4 @@
-//! A pool's live sessions as they are held now, whether they are on record yet or not.
+//! The live sessions of a pool by the registry, recorded in the ledger or not.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::http::Page;
 use crate::session_answer::SessionAnswer;
 
-/// The largest pool whose sessions are listed by the registry's view.
+/// Maximum of sessions in a pool listed by the registry's view.
 const VIEWED_MAX: usize = 1_000;
 
-/// Returns a page of the sessions of a pool that hold a seat and that the caller may see, the newest first. The registry
-/// tells which those are. A session whose admission is not on record yet, as after an outage of the ledger, lacks only
-/// what its client told. Returns `None` for a pool that is too large to be viewed.
+/// Returns a cursor page of the pool's seat-holding sessions visible to the caller, the newest first. The
+/// registry decides on membership. A session without a record, as after an outage of the ledger, lacks only
+/// the particulars sent by its client. Returns `None` for a pool too large for the view.
 pub(crate) async fn held_sessions(
     app: &App,
     pool: &PoolId,

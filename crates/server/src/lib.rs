@@ -1,8 +1,8 @@
-//! The server: the HTTP APIs, who may use them, and the work that goes on behind them.
+//! The server: the HTTP APIs, authorisation, entitlements, and background jobs.
 //!
-//! [`start`] builds it from [`Settings`]. A request goes through the `router` to one API (`licenses`, `devices`,
-//! `capacities`, `admin`), and from there to `seatkeeper-engine`, which joins the registry that decides with the ledger that
-//! remembers. `http` holds what the handlers of every API share.
+//! [`start`] builds the server from [`Settings`]. A request passes the `router` to an API (`licenses`,
+//! `devices`, `capacities`, `admin`) and from there to `seatkeeper-engine`, which joins the registry
+//! (decisions) with the ledger (the record). `http` holds the parts that handlers of all APIs share.
 
 mod admin;
 mod app;

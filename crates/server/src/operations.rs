@@ -1,4 +1,4 @@
-//! What operators and newcomers ask of a server: is it well, and what is this problem?
+//! Endpoints for operators: liveness, readiness, health of Redis and the ledger, pages of problems, metrics.
 
 use std::time::Duration;
 
@@ -17,26 +17,26 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::error::Error;
 
-/// The format of [`metrics`].
+/// The content type of [`metrics`].
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How a server is.
+/// The state of a server.
 #[derive(Serialize, ToSchema)]
 struct Health {
     /// `ok`.
     status: &'static str,
 }
 
-/// How something is that the server needs.
+/// The state of a dependency of the server.
 #[derive(Serialize, ToSchema)]
 struct PartHealth {
-    /// `ok`; `down`: it does not answer; `unfit`: it answers, and must not be used as it is; `none`: this server
-    /// needs none.
+    /// `ok`: answers and is usable. `down`: does not answer. `unfit`: answers, but must not be used in its
+    /// present state. `none`: not configured.
     status: PartStatus,
-    /// How long the answer took, in milliseconds; absent if there was none.
+    /// Latency of the answer in milliseconds; absent without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency_ms: Option<f64>,
-    /// What is wrong; absent if nothing is.
+    /// The faults of the dependency; absent if the dependency is healthy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
 }
@@ -58,12 +58,12 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(health_ledger))
 }
 
-/// Pages that are not part of the API's description.
+/// Returns the routes outside the API description.
 pub(crate) fn pages() -> Router<App> {
     Router::new().route("/problems/{name}", get(problem_page))
 }
 
-/// The page of metrics.
+/// Returns the route of the metrics page.
 pub(crate) fn metrics_page() -> Router<App> {
     Router::new().route("/metrics", get(metrics))
 }
@@ -74,7 +74,8 @@ async fn healthz() -> axum::Json<Health> {
     axum::Json(Health { status: "ok" })
 }
 
-/// `GET /readyz`: the server may take traffic, for it can check tokens, and its ledger answers and takes records.
+/// `GET /readyz`: the server may take traffic. The server can check tokens, and reaches its registry or, as a
+/// single server, can write to its ledger.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
     responses((status = 200, body = Health), (status = 503, body = crate::problem::Problem, description = "unavailable"))
@@ -85,7 +86,7 @@ async fn readyz(State(app): State<App>) -> Result<axum::Json<Health>, Error> {
     Ok(axum::Json(Health { status: "ok" }))
 }
 
-/// `GET /health/redis`: how the Redis is that nodes share, as this node sees it.
+/// `GET /health/redis`: the state of the shared Redis, as seen by this node.
 #[utoipa::path(
     get, path = "/health/redis", tag = "operations",
     responses(
@@ -113,7 +114,7 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
     PartHealth::of(is_up, latency, problems)
 }
 
-/// `GET /health/ledger`: how the system of record is, as this node sees it.
+/// `GET /health/ledger`: the state of the system of record, as seen by this node.
 #[utoipa::path(
     get, path = "/health/ledger", tag = "operations",
     responses(
@@ -134,7 +135,7 @@ async fn health_ledger(State(app): State<App>) -> PartHealth {
 }
 
 impl PartHealth {
-    /// `latency`: how long it took to find out.
+    /// Builds the state from a probe. `latency` is the duration of the probe.
     fn of(is_up: bool, latency: Option<Duration>, problems: Vec<String>) -> Self {
         let status = match (is_up, problems.is_empty()) {
             (true, true) => PartStatus::Ok,
@@ -156,13 +157,13 @@ impl IntoResponse for PartHealth {
     }
 }
 
-/// `GET /problems/{name}`: what a problem's `type` points at.
+/// `GET /problems/{name}`: the page that a problem's `type` links to.
 async fn problem_page(name: Result<Path<String>, PathRejection>) -> Result<impl IntoResponse, Error> {
     let page = name.ok().and_then(|Path(name)| crate::problem::page(&name)).ok_or(Error::NoSuchRoute)?;
     Ok(([(CONTENT_TYPE, "text/markdown; charset=utf-8")], page))
 }
 
-/// `GET /metrics`: what Prometheus reads.
+/// `GET /metrics`: the page for Prometheus.
 async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<impl IntoResponse, Error> {
     let series = app.metrics_access.check(&headers)?;
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], app.metrics_page.text(series).await?))

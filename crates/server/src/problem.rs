@@ -1,4 +1,5 @@
-//! Every problem that a client can be told (RFC 9457), and the one place that maps errors to them.
+//! The problems of answers (RFC 9457), and the single mapping from errors to problems. Each kind has a page
+//! in `docs/problems/`.
 
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -9,23 +10,23 @@ use utoipa::ToSchema;
 
 use crate::error::Error;
 
-/// A kind of problem: its name, status, title and what the caller is told.
+/// A kind of problem: name, status, title and page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProblemKind {
-    /// The last part of its `type`, and the name of its page in `docs/problems/`.
+    /// The last segment of the `type`, and the name of the page in `docs/problems/`.
     pub name: &'static str,
     /// The HTTP status.
     pub status: u16,
-    /// One short sentence, also given as `error`.
+    /// A short sentence, also sent as `error`.
     pub title: &'static str,
-    /// What happened and what to try, in Markdown: what its `type` points at.
+    /// The page in Markdown, linked by `type`: the cause and the remedy.
     pub page: &'static str,
 }
 
-/// What an answer that is a problem is.
+/// The content type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// The page of the kind of this name.
+/// Returns the page of the kind `name`.
 pub(crate) fn page(name: &str) -> Option<&'static str> {
     PROBLEMS.iter().find(|kind| kind.name == name).map(|kind| kind.page)
 }
@@ -82,18 +83,18 @@ problems! {
 /// The body of an answer that is not a success.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
-    /// Names the kind of problem, and where its page is on this server.
+    /// The kind of problem, as the path of its page on this server.
     #[serde(rename = "type")]
     kind: String,
-    /// One short sentence: the same for every problem of the kind.
+    /// A short sentence, equal for all problems of the kind.
     title: &'static str,
     /// The HTTP status.
     status: u16,
-    /// What happened here, for the caller.
+    /// An explanation of this occurrence, for the caller.
     detail: String,
-    /// The title again, for older clients.
+    /// The title, for older clients.
     error: &'static str,
-    /// More that a program can read, by kind.
+    /// Further members for programs, by kind.
     #[serde(flatten)]
     #[schema(value_type = Object, additional_properties)]
     members: Members,
@@ -101,7 +102,7 @@ pub(crate) struct Problem {
     retry_after_seconds: Option<u64>,
 }
 
-/// Members of one kind of problem, written already: a denial names many holders, many times a second.
+/// Members of a problem, serialised early. A denial lists many holders, many times a second.
 #[derive(Debug, Default)]
 struct Members(Vec<(&'static str, Box<RawValue>)>);
 
@@ -111,7 +112,7 @@ impl Serialize for Members {
     }
 }
 
-/// How long a caller should wait before it asks an unavailable server again.
+/// The pause that a caller of an unavailable server is asked for.
 const UNAVAILABLE_RETRY_AFTER_SECONDS: u64 = 1;
 
 impl Problem {
@@ -127,14 +128,14 @@ impl Problem {
         }
     }
 
-    /// Adds a member that a program can read.
+    /// Adds a member for programs.
     pub(crate) fn with(mut self, name: &'static str, value: impl Serialize) -> Self {
-        // Texts, numbers and lists of them can always be written.
+        // Serialisation of texts, numbers and lists of them cannot fail.
         self.members.0.extend(to_raw_value(&value).map(|value| (name, value)));
         self
     }
 
-    /// Tells when to ask again, in the body and in the header.
+    /// Sets the time of a retry, in the body and in the header.
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_seconds = Some(seconds);
         self.with("retry_after_seconds", seconds)
@@ -242,7 +243,7 @@ impl From<Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        // A problem is made of texts and numbers alone, which can always be written.
+        // A problem consists of texts and numbers, so serialisation cannot fail.
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
@@ -254,22 +255,22 @@ impl IntoResponse for Problem {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-            // The rest of the body is in the way of another request.
+            // The unread rest of the body would precede the next request on the connection.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
 }
 
-/// Why an answer is a problem, for the log alone.
+/// The causes of a problem, for the log alone.
 #[derive(Clone)]
 pub(crate) struct Causes(pub(crate) String);
 
 impl IntoResponse for Error {
-    /// The caller is told the problem; the chain of causes goes along, for the log.
+    /// Returns the problem to the caller, and attaches the chain of causes for the log.
     fn into_response(self) -> Response {
         if matches!(self, Self::ReconciliationUnderWay) {
-            // The server does as it should: nothing for an operator to look into.
+            // An expected refusal, not a fault: no causes for the log.
             return Problem::from(self).into_response();
         }
         let causes = self.with_causes();

@@ -1,4 +1,6 @@
-//! What stands in files that may be replaced while this runs: a certificate, keys, a secret.
+//! Reloads files that may be replaced while the server runs: certificates, keys, secrets.
+//!
+//! Invalid contents never replace valid contents.
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
@@ -9,47 +11,48 @@ use parking_lot::Mutex;
 
 use seatkeeper_engine::{Progress, Worker};
 
-/// How often it is looked whether the files are other ones.
+/// Interval at which files are read again.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Two files are not replaced in one instant: so many looks must find what cannot be, before it is said.
+/// Consecutive failed reads until an error is logged. Two files are not replaced in a single instant, so a
+/// first failure may pass.
 const BAD_LOOKS_MIN: u32 = 2;
 
-/// It is said again after so many.
+/// Failed reads between two log lines.
 const BAD_LOOKS_TOLD: u32 = 15;
 
-/// Files, and who goes by what is in them.
+/// Files whose contents are in use.
 pub(crate) trait InFiles: Send + Sync + 'static {
-    /// What is in the files.
+    /// The parsed contents.
     type Contents: PartialEq + Send + 'static;
-    /// Why that cannot be gone by.
+    /// The reason why contents are invalid.
     type Fault: StdError + 'static;
 
-    /// What this is, for the log.
+    /// Returns the name of the files in the log.
     fn name(&self) -> &'static str;
 
-    /// Reads them.
+    /// Reads the files.
     fn read(&self) -> Result<Self::Contents, Self::Fault>;
 
-    /// Goes by this from now on; or by what was there before, if this cannot be.
+    /// Puts `contents` into use. On an error the previous contents stay in use.
     fn adopt(&self, contents: &Self::Contents) -> Result<(), Self::Fault>;
 }
 
-/// Has whoever goes by files go by newer ones when there are such.
+/// A worker that puts new contents of files into use.
 pub(crate) struct Reload<F: InFiles> {
     files: F,
     seen: Mutex<Seen<F::Contents>>,
 }
 
 struct Seen<C> {
-    /// What is gone by.
+    /// The contents in use.
     good: C,
-    /// Looks since then that found nothing that can be.
+    /// Consecutive failed reads.
     bad: u32,
 }
 
 impl<F: InFiles> Reload<F> {
-    /// `good` is what is gone by already.
+    /// Creates the worker. `good` is the contents already in use.
     pub(crate) fn new(files: F, good: F::Contents) -> Self {
         Self { files, seen: Mutex::new(Seen { good, bad: 0 }) }
     }
@@ -60,7 +63,7 @@ impl<F: InFiles> Reload<F> {
             Ok(None) => seen.bad = 0,
             Ok(Some(contents)) => {
                 *seen = Seen { good: contents, bad: 0 };
-                tracing::info!(what, "a file was replaced: what it says now counts from now on");
+                tracing::info!(what, "a file was replaced: the new contents are in use");
             }
             Err(fault) => {
                 seen.bad += 1;

@@ -1,4 +1,4 @@
-//! A session of any kind, as license clients and operators see it.
+//! A session of any kind, as shown to license clients and operators.
 
 use seatkeeper_core::PoolKind;
 use seatkeeper_ledger::sessions::SessionRecord;
@@ -15,7 +15,7 @@ pub(crate) struct SessionAnswer {
     session_id: Uuid,
     /// `license`, `subscriber` or `capacity`.
     pool_kind: &'static str,
-    /// The license's id, the subscriber, or the user and the capacity.
+    /// The license id, the subscriber, or the user and the capacity.
     pool: String,
     /// The process on the machine; absent unless the license counts per process.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,12 +23,12 @@ pub(crate) struct SessionAnswer {
     /// The machine that holds the seat of a license, or the user where the license counts per user.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_id: Option<String>,
-    /// The holder of any other seat: a user, or a device's fingerprint.
+    /// The holder of a seat outside licenses: a user, or a device's fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
-    /// Who acquired it.
+    /// The user who acquired the session.
     user: String,
-    /// The user's tenant, if it is a service of another one.
+    /// The tenant of the user; present for a service of a foreign tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_tenant: Option<String>,
     /// The tier of a capacity.
@@ -41,7 +41,7 @@ pub(crate) struct SessionAnswer {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
-    /// Why it ended.
+    /// The reason of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,8 @@ pub(crate) struct SessionAnswer {
 }
 
 impl SessionAnswer {
-    /// What the record says, and the registry's later word on a session that is live.
+    /// Builds the answer from the record. For a live session the heartbeat and the expiry come from the
+    /// registry, which is newer than the record.
     pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
         let (holder, instance_id) = record.session.holder.parts();
         let (machine_id, holder) = match record.pool.kind {
