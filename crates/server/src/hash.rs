@@ -2,8 +2,8 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-/// Returns the first `BYTES` bytes of SHA-256 over the parts. Each part follows its length, so that no two
-/// lists of parts hash alike by concatenation.
+/// Returns the first `BYTES` bytes of SHA-256 over the parts. Each part is preceded by its length, so that
+/// different lists of parts never give the same input.
 pub(crate) fn of<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
     let mut context = Context::new(&SHA256);
     for part in parts {

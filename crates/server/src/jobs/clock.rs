@@ -115,8 +115,9 @@ impl Watched {
             self.logged = Some(now);
             tracing::warn!(
                 by_millis,
-                "the clock of the registry's server was set: jobs wait, and no records are deleted by age, until the \
-                 clock has been steady for a minute; synchronise the time of the PostgreSQL or Redis server"
+                "the clock of the registry's server was set: jobs wait, and no records are deleted by age, \
+                 until the clock has been steady for a minute; synchronise the time of the PostgreSQL or \
+                 Redis server"
             );
         }
     }
