@@ -1,4 +1,4 @@
-//! The live sessions of a pool by the registry, recorded in the ledger or not.
+//! The live sessions of a pool as the registry holds them, with or without a record in the ledger.
 
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// Age up to which runs and idempotency keys are kept.
 const KEEP: Span = Span::from_secs(7 * 24 * 3_600);
-/// Newest runs of each job, kept at any age.
+/// Number of newest runs of each job that are kept at any age.
 const RUNS_KEPT_MIN: u32 = 100;
 /// Maximum of kept runs of each job: a run per minute for a week.
 const RUNS_KEPT_MAX: u32 = 10_080;

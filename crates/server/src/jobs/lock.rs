@@ -1,6 +1,7 @@
 //! Heartbeats that keep a run's lock while the work goes on.
 //!
-//! The heartbeats must give up before the lock is stale, so that two runs never work at the same time.
+//! The heartbeats must give up before the lock is stale, so that a run stops before another run can take the
+//! lock. A frozen worker is stopped by its stale fencing token instead.
 
 use std::time::Duration;
 

@@ -41,7 +41,8 @@ impl Job for Retention {
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let now = self.clock.read_to_delete().await?;
-        // A clock that was wrong from the start may be ahead of the newest event on record.
+        // A clock that was wrong from the start may be far ahead of the newest event, so ages count from the
+        // earlier time.
         let Some(newest) = self.ledger.newest_event().await.map_err(Error::Ledger)? else { return Ok(()) };
         let before = now.min(newest) - self.keep;
         let (ledger, keep, batch) = (&self.ledger, self.in_any_case, PURGE_RECORDS_MAX);

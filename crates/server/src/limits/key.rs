@@ -5,7 +5,7 @@ use seatkeeper_core::{PoolKind, SessionId};
 use crate::auth::Caller;
 use crate::hash;
 
-/// Long enough for a hash without collisions.
+/// Length of a key in bytes: enough to make collisions negligible.
 const KEY_BYTES: usize = 16;
 
 /// The key of a rate: a hash, so that names of any length and kind take the same space.
