@@ -29,6 +29,6 @@ pub(crate) enum Reply {
         /// The beginning of the body.
         said: String,
     },
-    /// No answer within the time limit: the sink may or may not have the batch.
+    /// No answer, for example after a timeout: the sink may or may not have the batch.
     Unanswered { why: String },
 }
