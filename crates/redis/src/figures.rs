@@ -70,8 +70,7 @@ fn number(told: &str, name: &'static str) -> RedisResult<u64> {
     })
 }
 
-/// Returns the number of commands ever logged. Entries of the slow log are numbered from 0, so the newest
-/// entry has the count.
+/// Returns the number of commands ever logged: the number of the newest entry + 1, as entries count from 0.
 fn slow_commands(newest: &[Vec<Value>]) -> u64 {
     match newest.first().and_then(|entry| entry.first()) {
         Some(Value::Int(number)) => number.unsigned_abs() + 1,
