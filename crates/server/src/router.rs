@@ -74,8 +74,8 @@ fn fronted(routes: Router<App>, app: App) -> Router {
     routes
         .fallback(async || Error::NoSuchRoute)
         .method_not_allowed_fallback(async || Error::NoSuchMethod)
-        // A single layer for all steps, because axum builds a layer's service anew for every request and
-        // moves the request into it.
+        // A single layer for all steps, because axum clones a layer's service for every request and moves the
+        // request into the clone.
         .layer(middleware::from_fn_with_state(Arc::new(front), front::pass))
         .with_state(app)
 }
