@@ -1,14 +1,14 @@
--- The ledger's tables, with the columns, keys and checks of SQLite's. Texts are compared byte by byte. Whole numbers have 64
--- bits; JSON is text, kept as received.
+-- The ledger's tables, with the columns, keys and checks of SQLite's tables. Texts are compared byte by byte.
+-- Integers have 64 bits. JSON is text, kept as received.
 
 CREATE TABLE tenants (
     id                  TEXT        COLLATE "C" NOT NULL PRIMARY KEY CHECK (id <> ''),
     created_at          TIMESTAMPTZ NOT NULL,
-    -- Numbers the changes of the tenant's plans and subscriptions, in the order of their commits.
+    -- The version of the last change of the tenant's plans and subscriptions, in commit order.
     entitlement_version BIGINT      NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0)
 );
 
--- What gives a license pool its limit. Never deleted.
+-- Licenses: the seat limits of license pools. Never deleted.
 CREATE TABLE licenses (
     id          UUID        NOT NULL PRIMARY KEY,
     tenant_id   TEXT        COLLATE "C" NOT NULL REFERENCES tenants (id),
@@ -27,9 +27,9 @@ CREATE TABLE licenses (
 
 CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
 
--- The record: one row for each change of a pool's sessions (stream 'session', numbered by the registry), of its entitlement
--- (stream 'entitlement') or of a plan (stream 'plan', under the plan's name). Decisions of a node alone, while the registry
--- of a bucket is out of reach, form the stream 'node'.
+-- The audit log: a row for each change of a pool's sessions (stream 'session', numbered by the registry), of
+-- the pool's entitlement (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
+-- Decisions of a node alone, while the registry of a bucket is unreachable, form stream 'node'.
 CREATE TABLE audit_log (
     id                BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at                TIMESTAMPTZ NOT NULL,
@@ -68,18 +68,19 @@ CREATE TABLE audit_log (
 );
 
 CREATE INDEX audit_log_by_session ON audit_log (session_id) WHERE session_id IS NOT NULL;
--- `id > 0` holds for every row. The condition hides the index of tenants from statements that do not repeat it: without
--- statistics of a young table, the planner would look up places of a pool's record by tenant, and read the whole tenant.
+-- `id > 0` is true of every row. The condition hides the index from statements without the condition.
+-- Otherwise, without statistics of a young table, the planner would look up a pool's records by tenant and
+-- read the whole tenant.
 CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id) WHERE id > 0;
--- Most records begin or end a session, so the other actions of a tenant are found at once.
+-- Most records begin or end a session, so a small index finds the other actions of a tenant.
 CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id) WHERE action NOT IN ('admitted', 'ended');
 -- For retention, and for the latest time on record.
 CREATE INDEX audit_log_by_time ON audit_log (at);
--- What plans granted when, for the proof.
+-- For verification: the limits granted by plans at each version.
 CREATE INDEX audit_log_of_plans ON audit_log (tenant_id, pool_id, seq) WHERE stream = 'plan';
--- Changes of entitlements by time. The reconciler reads the newest, and applies each to its live sessions.
+-- Changes of entitlements by time. The reconciler reads the newest changes and applies them to live sessions.
 CREATE INDEX audit_log_of_entitlements ON audit_log (at) WHERE stream = 'entitlement';
--- Sessions that ended after the start of a window of usage.
+-- Sessions that ended after the start of a usage window.
 CREATE INDEX audit_log_metered_ends ON audit_log (at) WHERE pool_kind = 'capacity' AND action = 'ended';
 
 CREATE FUNCTION refuse_change() RETURNS TRIGGER LANGUAGE plpgsql AS $$
@@ -91,8 +92,8 @@ $$;
 CREATE TRIGGER audit_log_is_append_only BEFORE UPDATE ON audit_log
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- The end of the part of a pool's session stream that retention deleted. Of the records up to `seq`, the admissions of the
--- `live` sessions that were live at that point are kept.
+-- The cut of a pool's session stream: retention deleted the records up to `seq`, except for the admissions of
+-- the `live` sessions live at the cut.
 CREATE TABLE audit_cuts (
     tenant_id TEXT   COLLATE "C" NOT NULL,
     pool_kind TEXT   COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
@@ -102,9 +103,10 @@ CREATE TABLE audit_cuts (
     PRIMARY KEY (tenant_id, pool_kind, pool_id)
 );
 
--- The last sequence number of each stream of the audit log, but for the stream 'node'. Records that are missing at the end
--- of a stream are found by it. A trigger moves the heads in the transaction that appends, one row for each pool of a batch.
--- The fill factor leaves room on each page, so that a head's new row lies beside the old one and no index is touched.
+-- The head of each stream of the audit log, except for stream 'node': the last sequence number. Heads reveal
+-- records missing at the end of a stream. A trigger moves the heads in the appending transaction, a row for
+-- each pool of a batch. The fill factor leaves room on each page for a head's new row beside the old row, so
+-- no index is touched.
 CREATE TABLE audit_heads (
     tenant_id TEXT   COLLATE "C" NOT NULL,
     pool_kind TEXT   COLLATE "C" NOT NULL,
@@ -121,7 +123,7 @@ BEGIN
     FROM appended
     WHERE stream <> 'node'
     GROUP BY tenant_id, pool_kind, pool_id, stream
-    -- In one order, whoever appends: nobody waits in a circle.
+    -- A fixed order of rows prevents deadlocks between appending transactions.
     ORDER BY tenant_id, pool_kind, pool_id, stream
     ON CONFLICT (tenant_id, pool_kind, pool_id, stream) DO UPDATE SET seq = excluded.seq
     WHERE excluded.seq > audit_heads.seq;
@@ -132,12 +134,12 @@ $$;
 CREATE TRIGGER audit_log_moves_heads AFTER INSERT ON audit_log REFERENCING NEW TABLE AS appended
 FOR EACH STATEMENT EXECUTE FUNCTION move_audit_heads();
 
--- Bytes of a UUID, as SQLite gives them, where it is 16 bytes.
+-- Bytes of a UUID, for SQL shared with SQLite, whose UUIDs are 16 bytes.
 CREATE FUNCTION substr(UUID, INTEGER, INTEGER) RETURNS BYTEA LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
     'SELECT pg_catalog.substr(pg_catalog.uuid_send($1), $2, $3)';
 
--- A projection of the audit log, but for last_heartbeat_at: heartbeats are not events. There is room on each
--- page, so that a heartbeat's new row lies beside the old one and no index is touched.
+-- A projection of the audit log, except for `last_heartbeat_at`: heartbeats are not events. The fill factor
+-- leaves room on each page for a heartbeat's new row beside the old row, so no index is touched.
 CREATE TABLE sessions (
     id                UUID        NOT NULL PRIMARY KEY,
     tenant_id         TEXT        COLLATE "C" NOT NULL,
@@ -162,7 +164,7 @@ CREATE TABLE sessions (
     CHECK (device_name IS NULL OR device_type IS NOT NULL)
 ) WITH (fillfactor = 70);
 
--- The column that tells sessions apart comes first, for it is compared first.
+-- The most selective column comes first, because columns are compared in order.
 CREATE INDEX sessions_by_tenant ON sessions (tenant_id, id);
 CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
 CREATE INDEX sessions_by_holder ON sessions (holder, tenant_id, id);
@@ -174,15 +176,17 @@ CREATE TABLE buckets (
     epoch             BIGINT NOT NULL CHECK (epoch >= 0),
     mode              TEXT   NOT NULL CHECK (mode IN ('registry', 'deny', 'ledger', 'allow')),
     registry_identity TEXT,
-    -- The ledger in which the epoch was raised (`this_ledger`). A promoted standby and a restored backup have the rows of
-    -- another ledger, which may have gone on without them: every bucket is raised anew there.
+    -- The ledger in which the epoch was raised (`this_ledger`). A promoted standby or a restored backup has
+    -- rows from a different ledger, which may have gone on without the copy: the copy must raise every
+    -- bucket.
     ledger_identity   TEXT
 ) WITH (fillfactor = 50);
 
 INSERT INTO buckets (id, epoch, mode) SELECT number, 0, 'registry' FROM generate_series(0, 255) AS number;
 
--- The identity of this ledger: the cluster of databases, its timeline, which a promotion and a recovery to a point in
--- time change, and the table itself, which a restore makes anew. A service that hides its timeline is told apart by the rest.
+-- The identity of the ledger: the database cluster, its timeline, and the object id of the table. A promotion
+-- and a recovery to a point in time change the timeline; a restore creates a new table. If a service hides
+-- its timeline, the other two parts identify the ledger.
 CREATE FUNCTION ledger_timeline() RETURNS TEXT LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN left(pg_walfile_name(pg_current_wal_lsn()), 8);
@@ -194,16 +198,17 @@ $$;
 CREATE VIEW this_ledger AS
 SELECT format('%s/%s/%s', (pg_control_system()).system_identifier, ledger_timeline(), 'buckets'::regclass::oid) AS identity;
 
--- The nodes that serve.
+-- The serving nodes.
 CREATE TABLE nodes (
     id          UUID        NOT NULL PRIMARY KEY,
     name        TEXT        NOT NULL,
     seen_at     TIMESTAMPTZ NOT NULL,
-    -- The buckets whose registry it cannot reach: a bit each, the lowest of the first byte is bucket 0.
+    -- The buckets whose registry the node cannot reach, a bit per bucket. The lowest bit of the first byte is
+    -- bucket 0.
     unreachable BYTEA       NOT NULL CHECK (length(unreachable) = 32)
 ) WITH (fillfactor = 50);
 
--- Which node rebuilds a bucket. Saves double work, and nothing more: a lock that is over is anybody's.
+-- The node rebuilding a bucket. A lock only saves double work: any node may take an expired lock.
 CREATE TABLE bucket_locks (
     bucket       BIGINT      NOT NULL PRIMARY KEY CHECK (bucket BETWEEN 0 AND 255),
     locked_by    UUID        NOT NULL,
@@ -211,7 +216,7 @@ CREATE TABLE bucket_locks (
     locked_until TIMESTAMPTZ NOT NULL
 );
 
--- What a write with an Idempotency-Key was answered.
+-- The answer to each write with an `Idempotency-Key`.
 CREATE TABLE idempotency_keys (
     tenant_id       TEXT        COLLATE "C" NOT NULL,
     idempotency_key TEXT        COLLATE "C" NOT NULL,
@@ -225,7 +230,7 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (at);
 
--- Never deleted. Version 0: as it was made with its tenant.
+-- Plans. Never deleted. A built-in plan has version 0 until its first change.
 CREATE TABLE plans (
     tenant_id    TEXT        COLLATE "C" NOT NULL REFERENCES tenants (id),
     name         TEXT        COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
@@ -240,7 +245,7 @@ CREATE TABLE plans (
     PRIMARY KEY (tenant_id, name)
 );
 
--- Every tenant has these from its beginning.
+-- Every tenant has the built-in plans from the start.
 CREATE FUNCTION add_built_in_plans() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO plans (tenant_id, name, device_limit, price_cents, when_full, status, version, created_at, updated_at)
@@ -255,7 +260,7 @@ $$;
 CREATE TRIGGER tenants_have_plans AFTER INSERT ON tenants
 FOR EACH ROW EXECUTE FUNCTION add_built_in_plans();
 
--- Never deleted. Of one user's, the newest has the greatest version.
+-- Subscriptions. Never deleted. A user's newest subscription has the greatest version.
 CREATE TABLE subscriptions (
     id         UUID        NOT NULL PRIMARY KEY,
     tenant_id  TEXT        COLLATE "C" NOT NULL,
@@ -275,24 +280,24 @@ CREATE INDEX subscriptions_by_user ON subscriptions (tenant_id, user_id, version
 CREATE INDEX subscriptions_by_tenant ON subscriptions (tenant_id, id);
 CREATE INDEX subscriptions_by_plan ON subscriptions (tenant_id, plan, id);
 
--- Periodic work that one worker at a time does.
+-- Periodic jobs, each run by one worker at a time.
 CREATE TABLE jobs (
     name          TEXT        COLLATE "C" NOT NULL PRIMARY KEY CHECK (name <> ''),
     interval_ms   BIGINT      NOT NULL CHECK (interval_ms >= 1),
-    -- The scheduled time of the run that is due next, or under way: next_run_at + k * interval_ms is
-    -- the grid of all that follow.
+    -- The scheduled time of the due run or the current run. Later runs follow on the grid `next_run_at` + k *
+    -- `interval_ms`.
     next_run_at   TIMESTAMPTZ NOT NULL,
-    -- When it is due instead: after a failure, or because someone asked.
+    -- The due time overriding `next_run_at`, after a failure or an operator's request.
     retry_at      TIMESTAMPTZ,
     last_run_at   TIMESTAMPTZ,
     locked_by     TEXT        CHECK (locked_by <> ''),
     -- The lock's last heartbeat.
     locked_at     TIMESTAMPTZ,
-    -- From then on the lock is stale, and another may take it.
+    -- The time when the lock becomes stale, and a different worker may take the job.
     locked_until  TIMESTAMPTZ,
-    -- The number of the latest run: one more with each.
+    -- The number of the latest run, one more for each run.
     fencing_token BIGINT      NOT NULL CHECK (fencing_token >= 0),
-    -- Runs in a row that did not succeed, and what the last of them said.
+    -- Consecutive failed or lost runs, and the error of the last failed run.
     failures      BIGINT      NOT NULL CHECK (failures >= 0),
     last_error    TEXT,
     CHECK ((locked_by IS NULL) = (locked_at IS NULL)),
@@ -300,7 +305,7 @@ CREATE TABLE jobs (
     CHECK (locked_by IS NULL OR fencing_token >= 1)
 ) WITH (fillfactor = 50);
 
--- The history: one row for each run.
+-- The run history, a row per run.
 CREATE TABLE job_runs (
     job           TEXT        COLLATE "C" NOT NULL REFERENCES jobs (name),
     fencing_token BIGINT      NOT NULL CHECK (fencing_token >= 1),
@@ -315,8 +320,8 @@ CREATE TABLE job_runs (
     CHECK ((outcome = 'failed') = (error IS NOT NULL))
 );
 
--- Time whose usage is on record, without a gap: a window starts where the one before it ended. What a
--- session used in one is computed from `sessions`, at any time again.
+-- The usage windows on record, without a gap: a window starts at the end of the previous window. Usage in a
+-- window can be recomputed from `sessions` at any time.
 CREATE TABLE usage_windows (
     starts_at   TIMESTAMPTZ NOT NULL PRIMARY KEY,
     ends_at     TIMESTAMPTZ NOT NULL UNIQUE,
@@ -325,8 +330,8 @@ CREATE TABLE usage_windows (
     CHECK (starts_at < ends_at)
 );
 
--- Batches of usage records on their way to the sink; each is one tenant's. A batch counts only once its
--- window stands in usage_windows: before that it is staged, by an emission that may not come to its end.
+-- Usage batches on their way to the sink, each of one tenant. A batch counts once its window is in
+-- `usage_windows`. Until then the batch is staged, and the emission may still be interrupted.
 CREATE TABLE usage_outbox (
     id               UUID        NOT NULL PRIMARY KEY,
     window_starts_at TIMESTAMPTZ NOT NULL,
@@ -348,15 +353,15 @@ CREATE INDEX usage_outbox_due ON usage_outbox (next_attempt_at, id) WHERE state 
 CREATE INDEX usage_outbox_by_tenant ON usage_outbox (tenant_id, window_starts_at, batch);
 CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_starts_at, batch);
 
--- What a batch says, for as long as the sink has not acknowledged it. Apart from the batch, so that a
--- failed attempt does not write it anew.
+-- The payload of a batch, until the sink acknowledges the batch. A separate table saves rewriting the payload
+-- at each failed attempt.
 CREATE TABLE usage_payloads (
     batch_id UUID NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
 );
 
--- Each time that an operator set registry time right on record. Records of the audit log up to `audit_head` may be
--- dated up to `wrong_until`; later records are dated from `repaired_at` on.
+-- Repairs of registry time by an operator. Audit records up to `audit_head` may be dated up to `wrong_until`;
+-- later records are dated from `repaired_at` on.
 CREATE TABLE clock_repairs (
     id          BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     repaired_at TIMESTAMPTZ NOT NULL,

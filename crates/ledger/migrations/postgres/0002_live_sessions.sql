@@ -1,6 +1,8 @@
--- The live sessions on record, one for each holder of a pool. They stand apart from `sessions`, none of whose indexes names
--- a column that an end changes. So PostgreSQL writes an ended session beside the live row, and touches none of the indexes
--- of `sessions` (a heap-only tuple update).
+-- The live sessions on record, at most one per holder of a pool.
+--
+-- The table is separate from `sessions`, so no index of `sessions` has a column changed by the end of a
+-- session. PostgreSQL then writes the ended row beside the live row without touching the indexes of
+-- `sessions` (a heap-only tuple update).
 CREATE TABLE live_sessions (
     -- The eighth byte of the session's id.
     bucket     BYTEA NOT NULL,
@@ -31,14 +33,15 @@ $$;
 CREATE TRIGGER sessions_begin AFTER INSERT ON sessions REFERENCING NEW TABLE AS begun
 FOR EACH STATEMENT EXECUTE FUNCTION add_live_sessions();
 
--- By row: most changes of sessions note heartbeats alone, and a trigger by row costs these nothing.
+-- A row trigger with a condition costs nothing for heartbeats, the most frequent updates of sessions.
 CREATE TRIGGER sessions_end AFTER UPDATE OF ended_at ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION drop_live_session();
 
 CREATE TRIGGER sessions_gone AFTER DELETE ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NULL) EXECUTE FUNCTION drop_live_session();
 
--- No statement changes these columns. The check runs after the change: a trigger before it would lock row by row.
+-- No statement changes these columns. The check is an AFTER trigger, because a BEFORE trigger would lock row
+-- by row.
 CREATE FUNCTION refuse_change_of_session() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'the owner of a session never changes, and an ended session stays ended';
@@ -51,5 +54,5 @@ FOR EACH ROW EXECUTE FUNCTION refuse_change_of_session();
 CREATE TRIGGER sessions_stay_over AFTER UPDATE OF ended_at ON sessions
 FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL AND NEW.ended_at IS NULL) EXECUTE FUNCTION refuse_change_of_session();
 
--- Live sessions in the order of the batches of a window of usage.
+-- Live sessions in the order of the batches of a usage window.
 CREATE INDEX live_sessions_metered ON live_sessions (tenant_id, session_id) WHERE pool_kind = 'capacity';

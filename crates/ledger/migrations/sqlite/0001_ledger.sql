@@ -1,14 +1,14 @@
--- The ledger's tables. Times are registry times as RFC 3339 text in UTC with the offset "+00:00",
--- which sorts as the times do; UUIDs are 16 bytes; JSON is text.
+-- The ledger's tables. Times are registry times as RFC 3339 text in UTC with the offset "+00:00", so the text
+-- sorts by time. UUIDs are 16 bytes, and JSON is text.
 
 CREATE TABLE tenants (
     id                  TEXT    NOT NULL PRIMARY KEY CHECK (id <> ''),
     created_at          TEXT    NOT NULL,
-    -- Numbers the changes of the tenant's plans and subscriptions, in the order of their commits.
+    -- The version of the last change of the tenant's plans and subscriptions, in commit order.
     entitlement_version INTEGER NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0)
 ) STRICT;
 
--- What gives a license pool its limit. Never deleted.
+-- Licenses: the seat limits of license pools. Never deleted.
 CREATE TABLE licenses (
     id          BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
@@ -27,8 +27,8 @@ CREATE TABLE licenses (
 
 CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
 
--- The record: one row for each change of a pool's sessions (stream 'session', numbered by the registry), of its entitlement
--- (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
+-- The audit log: a row for each change of a pool's sessions (stream 'session', numbered by the registry), of
+-- the pool's entitlement (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
 CREATE TABLE audit_log (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
     at                TEXT    NOT NULL,
@@ -71,11 +71,11 @@ CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
 CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id);
 -- For retention, and for the latest time on record.
 CREATE INDEX audit_log_by_time ON audit_log (at);
--- What plans granted when, for the proof.
+-- For verification: the limits granted by plans at each version.
 CREATE INDEX audit_log_of_plans ON audit_log (tenant_id, pool_id, seq) WHERE stream = 'plan';
--- Changes of entitlements by time. The reconciler reads the newest, and applies each to its live sessions.
+-- Changes of entitlements by time. The reconciler reads the newest changes and applies them to live sessions.
 CREATE INDEX audit_log_of_entitlements ON audit_log (at) WHERE stream = 'entitlement';
--- Sessions that ended after the start of a window of usage.
+-- Sessions that ended after the start of a usage window.
 CREATE INDEX audit_log_metered_ends ON audit_log (at) WHERE pool_kind = 'capacity' AND action = 'ended';
 
 CREATE TRIGGER audit_log_is_append_only BEFORE UPDATE ON audit_log
@@ -83,8 +83,8 @@ BEGIN
     SELECT raise(ABORT, 'the audit log is append-only');
 END;
 
--- The end of the part of a pool's session stream that retention deleted. Of the records up to `seq`, the admissions of the
--- `live` sessions that were live at that point are kept.
+-- The cut of a pool's session stream: retention deleted the records up to `seq`, except for the admissions of
+-- the `live` sessions live at the cut.
 CREATE TABLE audit_cuts (
     tenant_id TEXT    NOT NULL,
     pool_kind TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
@@ -94,8 +94,8 @@ CREATE TABLE audit_cuts (
     PRIMARY KEY (tenant_id, pool_kind, pool_id)
 ) STRICT;
 
--- The last sequence number of each stream of the audit log, but for the stream 'node'. Records that are missing at the end
--- of a stream are found by it. A trigger moves the head in the transaction that appends.
+-- The head of each stream of the audit log, except for stream 'node': the last sequence number. Heads reveal
+-- records missing at the end of a stream. A trigger moves the head in the appending transaction.
 CREATE TABLE audit_heads (
     tenant_id TEXT    NOT NULL,
     pool_kind TEXT    NOT NULL,
@@ -113,7 +113,7 @@ BEGIN
     WHERE excluded.seq > audit_heads.seq;
 END;
 
--- A projection of the audit log, but for last_heartbeat_at: heartbeats are not events.
+-- A projection of the audit log, except for `last_heartbeat_at`: heartbeats are not events.
 CREATE TABLE sessions (
     id                BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     tenant_id         TEXT    NOT NULL,
@@ -145,11 +145,11 @@ CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
 CREATE INDEX sessions_by_holder ON sessions (tenant_id, holder, id);
 CREATE INDEX sessions_by_user ON sessions (tenant_id, user_id, id);
 CREATE INDEX sessions_by_ip ON sessions (tenant_id, ip, id) WHERE ip IS NOT NULL;
--- Live sessions in the order of the batches of a window of usage.
+-- Live sessions in the order of the batches of a usage window.
 CREATE INDEX sessions_metered_live ON sessions (tenant_id, id) WHERE pool_kind = 'capacity' AND ended_at IS NULL;
 
--- The live sessions on record, one for each holder of a pool. SQLite writes only those index entries of a changed row that
--- change, so that a view is enough; PostgreSQL has a table.
+-- The live sessions on record, at most one per holder of a pool. SQLite updates only the index entries
+-- changed by an update, so a view suffices; PostgreSQL has a table.
 CREATE VIEW live_sessions AS
 SELECT substr(id, 8, 1) AS bucket, id AS session_id, tenant_id, pool_kind, pool_id, holder
 FROM sessions
@@ -170,19 +170,20 @@ WITH RECURSIVE numbers (number) AS (
 )
 SELECT number, 0, 'registry' FROM numbers;
 
--- The identity of this ledger. A file is one ledger wherever it is copied to.
+-- The identity of the ledger. A file stays the same ledger wherever the file is copied.
 CREATE VIEW this_ledger AS SELECT 'file' AS identity;
 
--- The nodes that serve.
+-- The serving nodes.
 CREATE TABLE nodes (
     id          BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     name        TEXT NOT NULL,
     seen_at     TEXT NOT NULL,
-    -- The buckets whose registry it cannot reach: a bit each, the lowest of the first byte is bucket 0.
+    -- The buckets whose registry the node cannot reach, a bit per bucket. The lowest bit of the first byte is
+    -- bucket 0.
     unreachable BLOB NOT NULL CHECK (length(unreachable) = 32)
 ) STRICT;
 
--- The node that rebuilds a bucket. Saves double work, and nothing more: any node may take a lock that is over.
+-- The node rebuilding a bucket. A lock only saves double work: any node may take an expired lock.
 CREATE TABLE bucket_locks (
     bucket       INTEGER NOT NULL PRIMARY KEY CHECK (bucket BETWEEN 0 AND 255),
     locked_by    BLOB    NOT NULL CHECK (length(locked_by) = 16),
@@ -204,7 +205,7 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (at);
 
--- Never deleted. Version 0: as it was made with its tenant.
+-- Plans. Never deleted. A built-in plan has version 0 until its first change.
 CREATE TABLE plans (
     tenant_id    TEXT    NOT NULL REFERENCES tenants (id),
     name         TEXT    NOT NULL CHECK (length(name) BETWEEN 1 AND 64),
@@ -219,7 +220,7 @@ CREATE TABLE plans (
     PRIMARY KEY (tenant_id, name)
 ) STRICT;
 
--- Every tenant has these from its beginning.
+-- Every tenant has the built-in plans from the start.
 CREATE TRIGGER tenants_have_plans AFTER INSERT ON tenants
 BEGIN
     INSERT INTO plans (tenant_id, name, device_limit, price_cents, when_full, status, version, created_at, updated_at)
@@ -229,7 +230,7 @@ BEGIN
         (NEW.id, 'premium', 4, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at);
 END;
 
--- Never deleted. Of one user's, the newest has the greatest version.
+-- Subscriptions. Never deleted. A user's newest subscription has the greatest version.
 CREATE TABLE subscriptions (
     id         BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     tenant_id  TEXT    NOT NULL,
@@ -249,25 +250,25 @@ CREATE INDEX subscriptions_by_user ON subscriptions (tenant_id, user_id, version
 CREATE INDEX subscriptions_by_tenant ON subscriptions (tenant_id, id);
 CREATE INDEX subscriptions_by_plan ON subscriptions (tenant_id, plan, id);
 
--- Periodic work that one worker at a time does.
+-- Periodic jobs, each run by one worker at a time.
 
 CREATE TABLE jobs (
     name          TEXT    NOT NULL PRIMARY KEY CHECK (name <> ''),
     interval_ms   INTEGER NOT NULL CHECK (interval_ms >= 1),
-    -- The scheduled time of the run that is due next, or under way: next_run_at + k * interval_ms is
-    -- the grid of all that follow.
+    -- The scheduled time of the due run or the current run. Later runs follow on the grid `next_run_at` + k *
+    -- `interval_ms`.
     next_run_at   TEXT    NOT NULL,
-    -- When it is due instead: after a failure, or because someone asked.
+    -- The due time overriding `next_run_at`, after a failure or an operator's request.
     retry_at      TEXT,
     last_run_at   TEXT,
     locked_by     TEXT    CHECK (locked_by <> ''),
     -- The lock's last heartbeat.
     locked_at     TEXT,
-    -- From then on the lock is stale, and another may take it.
+    -- The time when the lock becomes stale, and a different worker may take the job.
     locked_until  TEXT,
-    -- The number of the latest run: one more with each.
+    -- The number of the latest run, one more for each run.
     fencing_token INTEGER NOT NULL CHECK (fencing_token >= 0),
-    -- Runs in a row that did not succeed, and what the last of them said.
+    -- Consecutive failed or lost runs, and the error of the last failed run.
     failures      INTEGER NOT NULL CHECK (failures >= 0),
     last_error    TEXT,
     CHECK ((locked_by IS NULL) = (locked_at IS NULL)),
@@ -275,7 +276,7 @@ CREATE TABLE jobs (
     CHECK (locked_by IS NULL OR fencing_token >= 1)
 ) STRICT;
 
--- The history: one row for each run.
+-- The run history, a row per run.
 CREATE TABLE job_runs (
     job           TEXT    NOT NULL REFERENCES jobs (name),
     fencing_token INTEGER NOT NULL CHECK (fencing_token >= 1),
@@ -290,8 +291,8 @@ CREATE TABLE job_runs (
     CHECK ((outcome = 'failed') = (error IS NOT NULL))
 ) STRICT;
 
--- Time whose usage is on record, without a gap: a window starts where the one before it ended. What a
--- session used in one is computed from `sessions`, at any time again.
+-- The usage windows on record, without a gap: a window starts at the end of the previous window. Usage in a
+-- window can be recomputed from `sessions` at any time.
 CREATE TABLE usage_windows (
     starts_at   TEXT    NOT NULL PRIMARY KEY,
     ends_at     TEXT    NOT NULL UNIQUE,
@@ -300,8 +301,8 @@ CREATE TABLE usage_windows (
     CHECK (starts_at < ends_at)
 ) STRICT;
 
--- Batches of usage records on their way to the sink; each is one tenant's. A batch counts only once its
--- window stands in usage_windows: before that it is staged, by an emission that may not come to its end.
+-- Usage batches on their way to the sink, each of one tenant. A batch counts once its window is in
+-- `usage_windows`. Until then the batch is staged, and the emission may still be interrupted.
 CREATE TABLE usage_outbox (
     id               BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     window_starts_at TEXT    NOT NULL,
@@ -323,15 +324,15 @@ CREATE INDEX usage_outbox_due ON usage_outbox (next_attempt_at, id) WHERE state 
 CREATE INDEX usage_outbox_by_tenant ON usage_outbox (tenant_id, window_starts_at, batch);
 CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_starts_at, batch);
 
--- What a batch says, for as long as the sink has not acknowledged it. Apart from the batch, so that a
--- failed attempt does not write it anew.
+-- The payload of a batch, until the sink acknowledges the batch. A separate table saves rewriting the payload
+-- at each failed attempt.
 CREATE TABLE usage_payloads (
     batch_id BLOB NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
 ) STRICT;
 
--- Each time that an operator set registry time right on record. Records of the audit log up to `audit_head` may be
--- dated up to `wrong_until`; later records are dated from `repaired_at` on.
+-- Repairs of registry time by an operator. Audit records up to `audit_head` may be dated up to `wrong_until`;
+-- later records are dated from `repaired_at` on.
 CREATE TABLE clock_repairs (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     repaired_at TEXT    NOT NULL,
