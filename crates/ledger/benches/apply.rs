@@ -1,8 +1,8 @@
-//! How many events a second the ledger puts on record, durably, and how fast it gives them back.
+//! Measures durable events per second, and reading a large ledger back.
 //!
-//! `cargo bench -p seatkeeper-ledger --bench apply` writes a ledger into a temporary directory (`TMPDIR`); with
-//! `-- postgres` the ledger is on a PostgreSQL of its own there, which waits for the disk, and then also on one that
-//! several nodes share.
+//! `cargo bench -p seatkeeper-ledger --bench apply` writes a ledger to a temporary directory (`TMPDIR`). With
+//! `-- postgres` the ledger is on a temporary PostgreSQL with durable commits, first used by one node and
+//! then shared by several nodes.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
 use std::time::Instant;
@@ -35,7 +35,7 @@ fn main() {
     });
 }
 
-/// Where ledgers are made.
+/// The location of ledgers.
 struct Place {
     postgres: Option<Postgres>,
 }
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// Sessions that begin in one batch and end in the next, of nodes that have pools of their own.
+/// Runs several nodes with separate pools. Sessions begin in one batch and end in the next.
 async fn shared(place: &Place, nodes: u64, batch: u64, events: u64) {
     let (_dir, ledger) = place.fresh().await;
     let started = Instant::now();
@@ -75,7 +75,7 @@ async fn shared(place: &Place, nodes: u64, batch: u64, events: u64) {
     println!("{nodes} nodes, batches of {batch:>5} events: {rate:>8.0} events/s");
 }
 
-/// Sessions that begin in one batch and end in the next.
+/// Runs one node. Sessions begin in one batch and end in the next.
 async fn commits(place: &Place, batch: u64, events: u64) {
     let (_dir, ledger) = place.fresh().await;
     let started = Instant::now();
@@ -97,7 +97,7 @@ async fn cycles(ledger: &Ledger, pools: &mut Pools, batch: u64, events: u64) -> 
     done
 }
 
-/// A large ledger: filled, its heartbeats flushed, read back for a restart, and verified.
+/// Fills a large ledger, flushes its heartbeats, reads it back for a restart and verifies it.
 async fn live_sessions(place: &Place, sessions: u64) {
     let (_dir, ledger) = place.fresh().await;
     let mut pools = Pools::default();
@@ -124,10 +124,10 @@ async fn live_sessions(place: &Place, sessions: u64) {
     println!("verified in {:.2} s: {verdict:?}", started.elapsed().as_secs_f64());
 }
 
-/// Pools that take turns; every session has a holder of its own.
+/// Pools used in turn. Every session has a holder of its own.
 #[derive(Default)]
 struct Pools {
-    /// The number of the first.
+    /// The number of the first pool.
     first: u64,
     now: RegistryTime,
     ids: u64,
@@ -140,7 +140,7 @@ impl Pools {
         self.now = RegistryTime::from_millis(1_800_000_000_000 + self.ids);
         let name = self.first + self.ids % POOLS;
         let pool = PoolId::new(PoolKind::Subscriber, TenantId::from("acme"), name.to_string());
-        // Holders in no order, as machines have none.
+        // Random holder names, like the names of machines.
         let holder = Holder::new(format!(
             "{:016x}",
             (self.first << 32 | self.ids).wrapping_mul(0x9e37_79b9_7f4a_7c15)

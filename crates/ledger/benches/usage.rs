@@ -1,7 +1,6 @@
-//! How long it takes to put the usage of many live capacities on record, how much memory that takes, and
-//! how long admissions wait meanwhile.
+//! Measures the emission of many live capacity sessions: time, memory, and the wait of concurrent admissions.
 //!
-//! `cargo bench -p seatkeeper-ledger --bench usage` writes ledgers into temporary directories (`TMPDIR`).
+//! `cargo bench -p seatkeeper-ledger --bench usage` writes ledgers to temporary directories (`TMPDIR`).
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "a benchmark")]
 
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use uuid::Uuid;
 const TERM: Span = Span::from_secs(30 * 24 * 3_600);
 const MINUTE: Span = Span::from_secs(60);
 const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
-/// Tenants, so that batches of several are mixed in the order of the sessions.
+/// The number of tenants, so that batches of several tenants alternate in the order of sessions.
 const TENANTS: u64 = 10;
 const BATCH_RECORDS: usize = 1_000;
 
@@ -31,7 +30,7 @@ fn main() {
     });
 }
 
-/// Two windows over the same sessions, the second while others are admitted, and one delivery of all.
+/// Emits two windows over the same sessions, the second during admissions, and delivers all batches.
 async fn emissions(sessions: u64) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
@@ -65,7 +64,7 @@ async fn emit(ledger: &Ledger, how: &str, until: RegistryTime) {
     );
 }
 
-/// One admission after the other, each on disk, until aborted; tells every second how long the longest took.
+/// Admits one session after another until aborted, and prints the longest wait each second.
 async fn admit(ledger: Ledger, first: u64) {
     let (mut number, mut told) = (first, Instant::now());
     let (mut longest, mut count) = (Duration::ZERO, 0);
@@ -81,7 +80,7 @@ async fn admit(ledger: Ledger, first: u64) {
     }
 }
 
-/// Reads every batch and settles it, without a sink.
+/// Reads every batch and settles the batch, without a sink.
 async fn deliver(ledger: &Ledger, now: RegistryTime) {
     ledger.ensure_job(JobName::UsageDelivery, MINUTE, START).await.unwrap();
     let run = ledger.take_job(JobName::UsageDelivery, "bench", now).await.unwrap().unwrap();
@@ -100,10 +99,10 @@ async fn deliver(ledger: &Ledger, now: RegistryTime) {
     println!("  {batches} batches read and settled in {:.2} s", started.elapsed().as_secs_f64());
 }
 
-/// A user takes a capacity.
+/// Returns the admission of a user to a capacity.
 fn held(number: u64, at: RegistryTime) -> Event {
     let tenant = TenantId::new(Uuid::from_u128(u128::from(number % TENANTS)).to_string());
-    // Users in no order.
+    // Random user ids.
     let user = Uuid::from_u128(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
     let pool = PoolId::new(PoolKind::Capacity, tenant, format!("{user}/{}", Uuid::from_u128(0xca)));
     let at = at + Span::from_millis(number / 1_000);

@@ -1,4 +1,5 @@
--- The first admission to its pool after a session's end: where that end made room, the one it was for.
+-- Reads the first admission to a session's pool after the session's end. If the end made room for a claim,
+-- the row is the admission of the claim.
 -- $1 session id
 SELECT a.session_id, a.device_type, a.device_name
 FROM audit_log AS e

@@ -1,5 +1,5 @@
--- Appends records. A record that is there already is left as it is, so that applying is idempotent.
--- `/* rows */` stands for one group of 29 values a record, in the order of the columns.
+-- Appends records. A record whose number is taken is skipped, so appending is idempotent.
+-- `/* rows */` stands for a group of 29 values per record, in the order of the columns.
 INSERT INTO audit_log (
     at, tenant_id, pool_kind, pool_id, stream, seq, epoch, action, session_id, holder, actor,
     request_id, reason, limit_seats, limit_version, live, count, folded, user_id, tier, ip,

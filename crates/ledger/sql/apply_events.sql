@@ -1,4 +1,4 @@
--- Puts events on record: sql/define_apply_events.sql.
+-- Applies a batch of events in one call. `define_apply_events.sql` documents the arguments and the result.
 SELECT apply_events(
     $1, $2,
     $3, $4, $5, $6,

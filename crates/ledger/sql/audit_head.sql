@@ -1,2 +1,2 @@
--- The id of the newest record; records appended after this have greater ones.
+-- Reads the id of the newest record. Records appended later have greater ids.
 SELECT COALESCE(MAX(id), 0) FROM audit_log

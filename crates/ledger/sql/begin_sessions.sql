@@ -1,9 +1,9 @@
--- Adds the sessions that began in this batch, the records after $1. One that also ended in it is
--- added as ended, so that its holder may be back in the same batch.
+-- Adds the sessions begun in a batch: the records after $1. A session begun and ended in one batch is added
+-- as ended, so the holder may return in the same batch.
 --
--- Two conditions that are always true are there for PostgreSQL's planner: without `e.session_id IS NOT NULL` it does not
--- see that the index of sessions will do, and the upper bound tells it, as it often has no statistics of a young
--- table, that few records are meant.
+-- Two conditions are always true and help PostgreSQL's planner. `e.session_id IS NOT NULL` lets the planner
+-- use the partial index by session. The upper bound of `a.id` lets the planner expect few records while a
+-- young table has no statistics.
 INSERT INTO sessions (
     id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms,
     expires_at, ended_at, end_reason, ip, user_agent, metadata, device_type, device_name

@@ -1,5 +1,6 @@
--- Puts a window on record and with it its staged batches, if it follows on the last one.
--- $1 its start, $2 its end
+-- Adds a window for its staged batches, if the window follows the last window. The batches count from then
+-- on.
+-- $1 start of the window, $2 end of the window
 INSERT INTO usage_windows (starts_at, ends_at, records, micro_units)
 SELECT $1, $2, SUM(records), SUM(micro_units)
 FROM usage_outbox

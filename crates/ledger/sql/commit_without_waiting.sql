@@ -1,2 +1,2 @@
--- Lets this transaction commit without a wait for the disk: a crash of the server may lose it.
+-- Lets the transaction commit without waiting for the disk. A crash of the server may lose the transaction.
 SET LOCAL synchronous_commit TO off

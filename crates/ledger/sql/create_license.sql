@@ -1,5 +1,5 @@
--- Adds a license at version 1. $1 id, $2 tenant, $3 key, $4 seats, $5 status, $6 expires at,
--- $7 counted per, $8 TTL in seconds, $9 contact, $10 time
+-- Adds a license at version 1. $1 id, $2 tenant, $3 key, $4 seats, $5 status, $6 expires at, $7 counted per,
+-- $8 TTL in seconds, $9 contact, $10 time
 INSERT INTO licenses (
     id, tenant_id, license_key, max_seats, status, expires_at, count_per, ttl_seconds, contact,
     version, created_at, updated_at

@@ -1,5 +1,5 @@
--- Notes how far a pool's session stream goes, and how many sessions were live there.
--- $1 tenant, $2 pool kind, $3 pool, $4 seq
+-- Records the cut of a pool's session stream, and the number of sessions live at the cut.
+-- $1 tenant, $2 pool kind, $3 pool, $4 seq of the cut
 INSERT INTO audit_cuts (tenant_id, pool_kind, pool_id, seq, live)
 SELECT tenant_id, pool_kind, pool_id, seq, live
 FROM audit_log

@@ -1,21 +1,22 @@
--- Puts events of a registry's journal on record, all of them or none, in one statement: the caller waits for one answer
--- instead of nine. The function does the same as the statements that its comments name, in their order. Each statement sees
--- all that was committed before it began.
+-- Applies a batch of events atomically, in one call: the caller waits for one answer instead of nine. The
+-- function runs the statements named in its comments, in the same order. Each statement sees everything
+-- committed before the statement began.
 --
--- `Ledger::open` runs this file after the migrations, so the newest definition stands here alone. A change of the arguments
--- needs a migration that drops the old function.
+-- `Ledger::open` runs the file after the migrations, so the file holds the only definition. A change of the
+-- arguments needs a migration dropping the old function.
 --
--- Plans are generic, and kept by the connection. A generic plan expects ten elements of an array, and a fraction of the
--- whole log for the newest records; so ends and beginnings are taken from the arrays. The connection forces look-ups by
--- index: it must be one that writes (`WRITING` in src/database/postgres.rs).
+-- Plans are generic and cached by the connection. A generic plan expects ten elements in an array, but a
+-- fraction of the whole log for the newest records, so ends and beginnings of sessions are read from the
+-- arrays. Index lookups are forced by the connection, which must be a write connection (`WRITING` in
+-- `src/database/postgres.rs`).
 --
--- The arrays are, in turn:
--- 1. buckets, and the epoch of the events of each;
--- 2. the places that events follow on, but for those of the batch itself;
--- 3. the events, a column an array.
+-- The arrays, in order:
+-- 1. the buckets, and the epoch of the events in each bucket;
+-- 2. the numbers preceding the events, except for numbers inside the batch;
+-- 3. the events, an array per column.
 --
--- Returns the numbers, from 1, of those events that were on record before. Refuses all with SQLSTATE SK001 if one is of
--- another epoch than its bucket, or does not continue what is on record.
+-- Returns the positions, from 1, of the events already on record. Refuses the batch with SQLSTATE SK001 if
+-- the epoch of an event is not its bucket's, or an event does not continue the pool's record.
 CREATE OR REPLACE FUNCTION apply_events(
     bucket_ids         BIGINT[],
     bucket_epochs      BIGINT[],
@@ -114,7 +115,7 @@ BEGIN
     GET DIAGNOSTICS appended = ROW_COUNT;
 
     IF appended < cardinality(ats) THEN
-        -- recorded_event.sql; something is on record at each place by now.
+        -- recorded_event.sql; every event has a record by now.
         FOR place IN
             SELECT
                 event.number, recorded.id <= head AS was_recorded,
@@ -136,7 +137,7 @@ BEGIN
         END LOOP;
     END IF;
 
-    -- end_sessions.sql, for the events that are new
+    -- end_sessions.sql, for new events
     IF 'ended' = ANY (actions) THEN
         UPDATE sessions
         SET ended_at = e.at,
@@ -150,7 +151,7 @@ BEGIN
           AND CASE WHEN sessions.end_reason IS NULL THEN TRUE ELSE FALSE END;
     END IF;
 
-    -- begin_sessions.sql, likewise
+    -- begin_sessions.sql, for new events
     IF 'admitted' = ANY (actions) THEN
         INSERT INTO sessions (
             id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms,

@@ -1,2 +1,2 @@
--- Forgets what a batch says. $1 batch
+-- Deletes the payload of a batch. $1 batch
 DELETE FROM usage_payloads WHERE batch_id = $1

@@ -1,5 +1,5 @@
--- Batches that are to be delivered by $1, the longest due first, after a place in this order, with what
--- they say. $1 now, $2 due after, $3 batch after, $4 how many
+-- Reads the batches due at $1 with their payloads, longest due first, after a position in the order.
+-- $1 now, $2 due time of the position, $3 batch of the position, $4 maximum number of batches
 SELECT o.id, o.tenant_id, o.window_starts_at, w.ends_at AS window_ends_at, o.attempts, o.next_attempt_at,
     p.payload
 FROM usage_outbox AS o

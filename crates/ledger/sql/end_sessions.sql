@@ -1,5 +1,5 @@
--- Ends the sessions of earlier batches that end in this one: the records after $1. Whether a session is
--- live is asked by its reason, as in `flush_heartbeats.sql`; the upper bound is there as in `begin_sessions.sql`.
+-- Ends the sessions of earlier batches that end in the records after $1. The `CASE` is explained in
+-- `flush_heartbeats.sql`, the upper bound in `begin_sessions.sql`.
 UPDATE sessions
 SET ended_at = e.at,
     end_reason = e.reason,

@@ -1,2 +1,2 @@
--- The epoch of one bucket. $1 bucket
+-- Reads the epoch of a bucket. $1 bucket
 SELECT epoch FROM buckets WHERE id = $1

@@ -1,4 +1,4 @@
--- One session, live or ended, and 1 if a node admitted it alone. $1 session id
+-- Reads a session, live or ended, with 1 in `is_alone` if a node admitted the session alone. $1 session id
 SELECT
     id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms,
     expires_at, ended_at, end_reason, ip, user_agent, metadata, device_type, device_name, CAST(0 AS BIGINT) AS is_alone

@@ -1,9 +1,9 @@
--- Notes the latest heartbeats of live sessions; an older one never replaces a newer.
--- `/* rows */` stands for one group (session id, time) a heartbeat.
+-- Updates the last heartbeats of live sessions. An older heartbeat never replaces a newer heartbeat.
+-- `/* rows */` stands for a group (session id, time) per heartbeat.
 --
--- Whether a session is live is asked by its reason: asked by its time, SQLite would walk the index of all live
--- sessions. It is asked in a CASE, because PostgreSQL takes `IS NULL` for true of almost none while it has no
--- statistics, and would walk all sessions to find those few.
+-- Liveness is tested by `end_reason`: for `ended_at`, SQLite would scan the index of all live sessions. The
+-- test is in a `CASE`, because PostgreSQL without statistics expects `IS NULL` to match almost no row, and
+-- would scan all sessions.
 UPDATE sessions
 SET last_heartbeat_at = beat.column2
 FROM (VALUES /* rows */) AS beat

@@ -1,7 +1,9 @@
--- The epochs of some buckets, whose rows stay locked until the transaction ends: the epochs stay as they are,
--- and nobody else puts events of these buckets on record meanwhile. Who only relies on an epoch locks a row
--- FOR KEY SHARE, and does not wait for this. Locked in the order of the buckets, so that of two who want the
--- same ones none waits for ever. `/* rows */` stands for one group (bucket) a bucket.
+-- Reads the epochs of buckets and locks the rows until the transaction ends. Meanwhile the epochs cannot
+-- change, and no concurrent transaction records events of the buckets.
+--
+-- A reader relying only on an epoch locks `FOR KEY SHARE` and does not wait for the lock. Rows are locked in
+-- bucket order to prevent deadlocks.
+-- `/* rows */` stands for a group (bucket) per bucket.
 SELECT id, epoch
 FROM buckets
 WHERE id IN (VALUES /* rows */)

@@ -1,5 +1,5 @@
--- Touches the job's row if the run with this token still has its lock, and changes nothing of it: where
--- writers are many, the row is then this transaction's, and nobody takes the job before it commits.
+-- Locks the job's row if the run with the fencing token holds the job's lock. The update changes no value:
+-- the row lock keeps concurrent workers from taking the job before the transaction commits.
 -- $1 name, $2 fencing token
 UPDATE jobs
 SET fencing_token = fencing_token

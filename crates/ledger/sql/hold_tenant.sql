@@ -1,4 +1,4 @@
--- Keeps every other write to what a tenant owns waiting until the transaction ends. $1 tenant
+-- Locks a tenant's row until the transaction ends, so writes to a tenant run one after another. $1 tenant
 SELECT id
 FROM tenants
 WHERE id = $1

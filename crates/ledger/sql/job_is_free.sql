@@ -1,4 +1,4 @@
--- Whether a job could be taken: it is due and nobody's, or its lock is stale. $1 name, $2 now
+-- Returns 1 if a job can be taken: due and unlocked, or locked with a stale lock. $1 name, $2 now
 SELECT COUNT(*)
 FROM jobs
 WHERE name = $1

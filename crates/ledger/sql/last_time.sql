@@ -1,6 +1,8 @@
--- The latest registry time on record: of a change, of a live session's heartbeat, of a job, of a repair of registry
--- time, or until when usage is metered. A node that decides alone dates its decisions by its own clock. Records from
--- before a repair may be dated too late.
+-- Reads the latest registry time on record, from audit records, heartbeats of live sessions, jobs, usage
+-- windows and repairs of registry time.
+--
+-- Records of stream 'node' do not count, because a node deciding alone uses its own clock. Records from
+-- before a repair do not count, because the wrong clock may have dated them too late.
 SELECT MAX(at) AS at
 FROM (
     SELECT MAX(at) AS at
@@ -9,7 +11,7 @@ FROM (
     UNION ALL
     SELECT MAX(repaired_at) AS at FROM clock_repairs
     UNION ALL
-    -- Each by its id: a join might read through all sessions that there ever were.
+    -- A lookup per session id. A join could scan every session on record.
     SELECT MAX((SELECT s.last_heartbeat_at FROM sessions AS s WHERE s.id = l.session_id)) AS at FROM live_sessions AS l
     UNION ALL
     SELECT MAX(COALESCE(locked_at, last_run_at)) AS at FROM jobs

@@ -1,4 +1,4 @@
--- A tenant's license. $1 tenant, $2 id
+-- Reads a tenant's license by id. $1 tenant, $2 id
 SELECT
     id, tenant_id, license_key, max_seats, status, expires_at, count_per, ttl_seconds, contact,
     version, created_at, updated_at

@@ -1,4 +1,4 @@
--- The seats of some licenses. `/* rows */` stands for one group (license) a license.
+-- Reads the seats of licenses. `/* rows */` stands for a group (license) per license.
 SELECT id, max_seats
 FROM licenses
 WHERE id IN (/* rows */)

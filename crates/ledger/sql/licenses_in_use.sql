@@ -1,4 +1,5 @@
--- The licenses with the most live sessions on record, and how many those are. $1 how many licenses at most
+-- Reads the licenses with the most live sessions on record, and the number of the sessions.
+-- $1 maximum number of licenses
 SELECT pool_id, COUNT(*) AS live
 FROM live_sessions
 WHERE pool_kind = 'license'

@@ -1,5 +1,5 @@
--- Every live session, pool by pool, beside the number of its pool's last event on record and of the
--- last that retention deleted.
+-- Reads every live session, grouped by pool, with the number of the pool's last event on record (`seq`) and
+-- of the last event deleted by retention (`cut_seq`).
 SELECT
     s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at,
     s.last_heartbeat_at, s.ttl_ms,

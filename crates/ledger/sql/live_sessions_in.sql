@@ -1,4 +1,5 @@
--- The live sessions of one bucket, pool by pool, as in `live_sessions.sql`. $1 bucket, as the one byte of its sessions' ids
+-- Reads the live sessions of a bucket, grouped by pool; columns as in `live_sessions.sql`.
+-- $1 bucket, as the byte in its sessions' ids
 SELECT
     s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at,
     s.last_heartbeat_at, s.ttl_ms,

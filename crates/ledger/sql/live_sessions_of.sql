@@ -1,4 +1,4 @@
--- A pool's live sessions, at most $4 of them. $1 tenant, $2 pool kind, $3 pool
+-- Reads at most $4 live sessions of a pool. $1 tenant, $2 pool kind, $3 pool
 SELECT
     s.id, s.tenant_id, s.pool_kind, s.pool_id, s.holder, s.user_id, s.tier, s.started_at, s.last_heartbeat_at, s.ttl_ms,
     s.expires_at, s.ended_at, s.end_reason, s.ip, s.user_agent, s.metadata, s.device_type, s.device_name

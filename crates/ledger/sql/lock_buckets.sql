@@ -1,5 +1,5 @@
--- Takes the locks of buckets that are nobody's, over, or one's own.
--- `/* rows */` stands for one group (bucket, who, now, until) a bucket.
+-- Takes the locks of buckets without a lock, with an expired lock, or with a lock of the same node.
+-- `/* rows */` stands for a group (bucket, node, now, locked until) per bucket.
 INSERT INTO bucket_locks (bucket, locked_by, locked_at, locked_until)
 VALUES /* rows */
 ON CONFLICT (bucket) DO UPDATE

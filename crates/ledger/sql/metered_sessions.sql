@@ -1,8 +1,11 @@
--- The sessions of capacities that were not over at $1 and started before $2, by tenant, after a place in that
--- order. Two sorted halves, merged: the live ones come from their index as they are; the ended ones are found
--- by their end's record and sorted, which the expression in their tenant's place demands, or else all sessions
--- there ever were would be walked in their order.
--- $1 and $2 the times, $3 after this tenant and $4 session, $5 how many at most
+-- Reads the capacity sessions not over at $1 and started before $2, ordered by tenant and id, after a
+-- position.
+--
+-- The query merges two sorted halves. Live sessions come sorted from their index. Ended sessions are found by
+-- the records of their ends and sorted afterwards: `COALESCE(e.tenant_id, '')` keeps the planner from
+-- scanning every session on record in index order.
+-- $1 start of the window, $2 end of the window, $3 tenant and $4 session of the position, $5 maximum number
+-- of sessions
 SELECT l.session_id AS id, l.tenant_id AS tenant_id, s.pool_id, s.tier, s.started_at, s.expires_at, NULL AS ended_at
 FROM live_sessions AS l
 JOIN sessions AS s ON s.id = l.session_id

@@ -1,7 +1,8 @@
--- The sessions of a tenant's capacities that a span may need, in no order: started before its end, and not
--- over at its start. The tenant is a range for the live ones and an expression for the ended ones: a plain
--- comparison leads to other indexes, and through all that the tenant ever had.
--- $1 tenant, $2 the span's start, $3 its end
+-- Reads a tenant's capacity sessions started before the end of a span and not over at its start, in no order.
+--
+-- For live sessions the tenant is a range, and for ended sessions an expression. A plain comparison would
+-- make the planner choose indexes by tenant and scan the tenant's whole history.
+-- $1 tenant, $2 start of the span, $3 end of the span
 SELECT s.id, s.tenant_id, s.pool_id, s.tier, s.started_at, s.expires_at, NULL AS ended_at
 FROM live_sessions AS l
 JOIN sessions AS s ON s.id = l.session_id

@@ -1,5 +1,6 @@
--- One of the given places of session streams that is neither on record nor deleted by retention, if there is
--- one. `/* rows */` stands for one group (tenant, pool kind, pool, seq) a place.
+-- Returns at most one of the given records of session streams that is neither on record nor deleted by
+-- retention.
+-- `/* rows */` stands for a group (tenant, pool kind, pool, seq) per record.
 SELECT place.column1 AS tenant_id, place.column2 AS pool_kind, place.column3 AS pool_id, place.column4 AS seq
 FROM (VALUES /* rows */) AS place
 WHERE NOT EXISTS (

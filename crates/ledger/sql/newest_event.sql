@@ -1,2 +1,2 @@
--- The registry time of the newest event of a session on record.
+-- Reads the registry time of the newest session event on record.
 SELECT at FROM audit_log WHERE stream = 'session' ORDER BY at DESC LIMIT 1

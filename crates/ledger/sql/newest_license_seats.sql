@@ -1,4 +1,4 @@
--- The seats of the newest active licenses. $1 how many at most
+-- Reads the seats of the newest active licenses. $1 maximum number of licenses
 SELECT id, max_seats
 FROM licenses
 WHERE status = 'active'

@@ -1,4 +1,4 @@
--- The first start of a capacity's session at $1 or later.
+-- Reads the earliest start of a capacity session at $1 or later.
 SELECT MIN(started_at) AS starts_at
 FROM (
     SELECT s.started_at

@@ -1,5 +1,6 @@
--- The first pool after another one, its cut, and how many sessions stand among the live ones for it.
--- $1 tenant, $2 pool kind, $3 pool of the other one
+-- Reads the first pool after a pool in the order of names, with its cut and its number of rows in
+-- `live_sessions`.
+-- $1 tenant, $2 pool kind, $3 pool
 SELECT p.tenant_id, p.pool_kind, p.pool_id, c.seq AS cut_seq, c.live AS cut_live,
     (SELECT COUNT(*) FROM live_sessions AS l
      WHERE l.tenant_id = p.tenant_id AND l.pool_kind = p.pool_kind AND l.pool_id = p.pool_id) AS live

@@ -1,4 +1,4 @@
--- The number of the next record of a stream that is never cut.
+-- Reads the next number of a stream that retention never cuts.
 -- $1 tenant, $2 pool kind, $3 pool, $4 stream
 SELECT COALESCE(MAX(seq), 0) + 1
 FROM audit_log

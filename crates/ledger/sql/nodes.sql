@@ -1,2 +1,2 @@
--- All nodes, those included that have not been seen for a while.
+-- Reads all nodes, including nodes silent for a while.
 SELECT id, name, seen_at, unreachable FROM nodes ORDER BY id

@@ -1,2 +1,2 @@
--- Wakes who listens to a channel, in whatever process. $1 channel, $2 payload
+-- Notifies the listeners of a channel in all processes. $1 channel, $2 payload
 SELECT pg_notify($1, $2)

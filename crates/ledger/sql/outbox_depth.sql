@@ -1,4 +1,4 @@
--- How many batches of usage wait for their receiver.
+-- Counts the usage batches waiting for delivery.
 SELECT COUNT(*)
 FROM usage_outbox
 WHERE state = 'pending'

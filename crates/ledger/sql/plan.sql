@@ -1,4 +1,4 @@
--- A tenant's plan. $1 tenant, $2 name
+-- Reads a tenant's plan. $1 tenant, $2 name
 SELECT
     tenant_id, name, device_limit, price_cents, when_full, ttl_seconds, status, version, created_at, updated_at
 FROM plans

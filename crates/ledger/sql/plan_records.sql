@@ -1,4 +1,4 @@
--- What the plans of a tenant granted, plan by plan, in order. $1 tenant
+-- Reads the limits granted by a tenant's plans at each version, plan by plan, in order. $1 tenant
 SELECT pool_id, limit_seats, limit_version
 FROM audit_log
 WHERE tenant_id = $1 AND stream = 'plan'

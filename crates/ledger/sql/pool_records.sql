@@ -1,4 +1,4 @@
--- A pool's records: first its entitlement's, then what nodes decided alone, its plan's, its sessions', each in order.
+-- Reads a pool's records in order, stream by stream: entitlement, node, plan, session.
 -- $1 tenant, $2 pool kind, $3 pool
 SELECT *
 FROM audit_log

@@ -1,4 +1,4 @@
--- The number of a pool's last event, also where retention has deleted it.
+-- Reads the number of a pool's last event, even if retention has deleted the event's record.
 -- $1 tenant, $2 pool kind, $3 pool
 SELECT COALESCE(MAX(seq), 0)
 FROM (

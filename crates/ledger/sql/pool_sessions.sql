@@ -1,4 +1,5 @@
--- A pool's sessions, live and ended, and whether each stands among the live ones as what it is.
+-- Reads a pool's sessions, live and ended. `is_live` tells that the session is in `live_sessions` with the
+-- same pool and holder.
 -- $1 tenant, $2 pool kind, $3 pool
 SELECT s.*, l.session_id IS NOT NULL AS is_live
 FROM sessions AS s

@@ -1,4 +1,4 @@
--- Deletes delivered batches of windows that ended before $1, at most $2.
+-- Deletes at most $2 delivered batches of windows that ended before $1.
 DELETE FROM usage_outbox
 WHERE id IN (
     SELECT o.id

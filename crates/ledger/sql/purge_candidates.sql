@@ -1,6 +1,6 @@
--- The oldest records of sessions that may go, at most $2 of them, as the new cut of each of their
--- pools. Records up to a pool's cut are either gone or kept on purpose. $1 the time before which; $3
--- besides, for capacities
+-- Finds at most $2 of the oldest records of session streams to purge, and returns the new cut of each of
+-- their pools. Records up to a pool's old cut are gone or kept on purpose.
+-- $1 time limit of the records, $3 additional time limit for capacities
 SELECT tenant_id, pool_kind, pool_id, MAX(seq) AS seq, COUNT(*) AS records
 FROM (
     SELECT a.tenant_id, a.pool_kind, a.pool_id, a.seq

@@ -1,5 +1,5 @@
--- Deletes at most $4 of the oldest runs that have finished: those from before $1, but none of the last
--- $2 of their job, and all that are not among its last $3.
+-- Deletes at most $4 finished runs, oldest first per job. The last $2 runs of a job always stay. Of the
+-- earlier runs, runs finished before $1 and runs outside the last $3 go.
 DELETE FROM job_runs
 WHERE (job, fencing_token) IN (
     SELECT r.job, r.fencing_token

@@ -1,5 +1,5 @@
--- Deletes the sessions of a pool that ended up to its cut.
--- $1 tenant, $2 pool kind, $3 pool, $4 seq
+-- Deletes a pool's sessions that ended up to its cut.
+-- $1 tenant, $2 pool kind, $3 pool, $4 seq of the cut
 DELETE FROM sessions
 WHERE id IN (
     SELECT session_id

@@ -1,5 +1,5 @@
--- Deletes windows that ended before $1 and have no batches left, at most $2. The last one stays: the next
--- starts where it ended.
+-- Deletes at most $2 windows that ended before $1 and have no batches left. The last window stays, because
+-- the next window starts at its end.
 DELETE FROM usage_windows
 WHERE starts_at IN (
     SELECT w.starts_at

@@ -1,5 +1,6 @@
--- Raises the epochs of buckets that are at the one given, with the mode and the registry that are theirs from
--- then on. `/* rows */` stands for one group (bucket, epoch, next epoch, mode, registry identity) a bucket.
+-- Raises the epochs of buckets still at an expected epoch, and sets their mode and registry (a
+-- compare-and-swap).
+-- `/* rows */` stands for a group (bucket, expected epoch, next epoch, mode, registry identity) per bucket.
 UPDATE buckets
 SET epoch = seen.column3, mode = seen.column4, registry_identity = seen.column5,
     ledger_identity = (SELECT identity FROM this_ledger)

@@ -1,4 +1,5 @@
--- Raises the epoch of every bucket to one that none had, and notes which registry serves them.
+-- Raises the epochs of all buckets to a common epoch greater than every epoch before, and sets their
+-- registry.
 -- $1 registry identity
 UPDATE buckets
 SET epoch = (SELECT MAX(epoch) FROM buckets) + 1, mode = 'registry', registry_identity = $1,

@@ -1,4 +1,4 @@
--- The places of the records of sessions that were appended after $1.
+-- Reads the pools and numbers of the session records with an id after $1.
 SELECT tenant_id, pool_kind, pool_id, seq
 FROM audit_log
 WHERE id > $1 AND stream = 'session'

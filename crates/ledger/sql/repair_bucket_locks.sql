@@ -1,2 +1,2 @@
--- Gives the locks of all buckets back: no node is live.
+-- Releases the locks of all buckets. No node is live during a repair of registry time.
 DELETE FROM bucket_locks

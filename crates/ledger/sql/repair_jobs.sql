@@ -1,4 +1,4 @@
--- Lets every job that is due after $1 be due at $1, and no lock last longer.
+-- Makes every job due at $1 at the latest, and lets every lock end at $1 at the latest.
 UPDATE jobs
 SET next_run_at = CASE WHEN next_run_at > $1 THEN $1 ELSE next_run_at END,
     retry_at = CASE WHEN retry_at > $1 THEN $1 ELSE retry_at END,

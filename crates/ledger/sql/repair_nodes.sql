@@ -1,2 +1,2 @@
--- Forgets all nodes: none of them is live.
+-- Deletes all nodes. No node is live during a repair of registry time.
 DELETE FROM nodes

@@ -1,2 +1,2 @@
--- Lets every batch of usage that is due after $1 be due at $1.
+-- Makes every pending usage batch due at $1 at the latest.
 UPDATE usage_outbox SET next_attempt_at = $1 WHERE state = 'pending' AND next_attempt_at > $1

@@ -1,4 +1,5 @@
--- Notes that a node lives. $1 node, $2 name, $3 now, $4 the buckets that it cannot reach: a bit each
+-- Inserts or updates the row of a live node (an upsert).
+-- $1 node, $2 name, $3 now, $4 unreachable buckets, a bit per bucket
 INSERT INTO nodes (id, name, seen_at, unreachable)
 VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO UPDATE

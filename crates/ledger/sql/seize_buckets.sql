@@ -1,5 +1,6 @@
--- Locks the rows of some buckets against everybody, those included who only rely on an epoch, in the order of
--- the buckets. `/* rows */` stands for one group (bucket) a bucket.
+-- Locks the rows of buckets exclusively, even against readers relying only on an epoch. Rows are locked in
+-- bucket order to prevent deadlocks.
+-- `/* rows */` stands for a group (bucket) per bucket.
 SELECT id
 FROM buckets
 WHERE id IN (VALUES /* rows */)

@@ -1,4 +1,4 @@
--- Notes what became of an attempt to deliver a batch.
+-- Records the result of an attempt to deliver a batch. Only a pending batch changes.
 -- $1 batch, $2 state, $3 next attempt, $4 status, $5 error, $6 delivered at
 UPDATE usage_outbox
 SET state = $2, attempts = attempts + 1, next_attempt_at = $3, last_status = $4, last_error = $5,

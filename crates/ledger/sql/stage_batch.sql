@@ -1,5 +1,6 @@
--- Adds a batch of a window that is not on record yet, due at once.
--- $1 batch, $2 window's start, $3 tenant, $4 number, $5 records, $6 millionths of a unit, $7 window's end
+-- Stages a batch of a window not yet on record, due at once.
+-- $1 batch, $2 start of the window, $3 tenant, $4 number, $5 records, $6 millionths of a unit, $7 end of the
+-- window
 INSERT INTO usage_outbox (
     id, window_starts_at, tenant_id, batch, records, micro_units, state, attempts, next_attempt_at
 )

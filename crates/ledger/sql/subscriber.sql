@@ -1,4 +1,4 @@
--- A user's newest subscription and its plan, both of one instant. $1 tenant, $2 user
+-- Reads a user's newest subscription and its plan in one statement. $1 tenant, $2 user
 SELECT
     s.status, s.starts_at, s.ends_at, s.version, s.plan,
     plans.device_limit, plans.when_full, plans.ttl_seconds, plans.version AS plan_version

@@ -1,5 +1,6 @@
--- Takes a job that is due and nobody's, or whose lock is stale: of any number of workers, one. A run
--- that lost its lock counts as a failure. Who asks for a run from now on asks for another one.
+-- Takes a job that is due and unlocked, or locked with a stale lock. Of concurrent workers, exactly one
+-- succeeds. A run losing its lock counts as a failure. `retry_at` is cleared, so a later request leads to a
+-- further run.
 -- $1 name, $2 now, $3 worker, $4 locked until
 UPDATE jobs
 SET fencing_token = fencing_token + 1,

@@ -1,6 +1,7 @@
--- The windows within a span in which a tenant used something, newest first, with what its batches say, by
--- state. A window has one end; the smallest of one leaves the groups in their index's order, so that no more
--- batches are read than the page needs. $1 tenant, $2 from, $3 to, $4 starting before, $5 how many at most
+-- Reads the windows within a span with usage of a tenant, newest first, with the usage summed by state of the
+-- batches. `MIN(w.ends_at)` is the window's only end: the aggregate keeps the groups in index order, so the
+-- query reads no more batches than the page needs.
+-- $1 tenant, $2 start of the span, $3 end of the span, $4 starting before, $5 maximum number of windows
 SELECT o.window_starts_at, MIN(w.ends_at) AS window_ends_at,
     CAST(SUM(o.records) AS BIGINT) AS records,
     CAST(COALESCE(SUM(CASE WHEN o.state = 'pending' THEN o.micro_units END), 0) AS BIGINT) AS pending,

@@ -1,5 +1,5 @@
--- Where the next window starts: where the last one ended; the first one at the earliest start of a
--- capacity's session on record.
+-- Reads the start of the next usage window: the end of the last window, or without a window the earliest
+-- start of a capacity session on record.
 SELECT COALESCE(
     (SELECT MAX(ends_at) FROM usage_windows),
     (

@@ -1,6 +1,6 @@
--- Each window that lies within a span, oldest first, with what a tenant's batches in it say, by state.
--- A window has one end; the smallest of one leaves the groups in their index's order.
--- $1 tenant, $2 from, $3 to, $4 how many at most
+-- Reads each window within a span, oldest first, with a tenant's usage summed by state of the batches.
+-- `MIN(w.ends_at)` is the window's only end: the aggregate keeps the groups in index order.
+-- $1 tenant, $2 start of the span, $3 end of the span, $4 maximum number of windows
 SELECT w.starts_at AS window_starts_at, MIN(w.ends_at) AS window_ends_at,
     CAST(COALESCE(SUM(CASE WHEN o.state = 'pending' THEN o.micro_units END), 0) AS BIGINT) AS pending,
     CAST(COALESCE(SUM(CASE WHEN o.state = 'delivered' THEN o.micro_units END), 0) AS BIGINT) AS delivered,

@@ -1,7 +1,7 @@
-//! What nodes decided alone, each by its own memory, while the registry of a bucket was out of reach.
+//! Records of sessions that nodes began and ended alone, while a bucket's registry was unreachable.
 //!
-//! Its records are a stream of their own: several nodes may have given away the same seats, so they are no part of the
-//! chain of a pool's sessions, and no row of `sessions` tells of them.
+//! The records form a separate stream, [`Stream::Node`]. Several nodes may have given away the same seats, so
+//! the records are not part of a pool's session chain, and table `sessions` has no rows for them.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,9 @@ use crate::audit::{self, Action, Entry, Stream};
 use crate::{Error, Ledger, buckets};
 
 impl Ledger {
-    /// Puts on record which sessions a node began and ended alone, durably so when it returns. Any of them may be on
-    /// record already: each has one record. Denials have none. Events of one pool must come in their order.
+    /// Records the sessions that a node began and ended alone, durably. The call is idempotent: each
+    /// session's begin and end have one record. Denials are not recorded. Events of one pool must come in
+    /// order.
     pub async fn record_alone(&self, node: Uuid, events: &[Event]) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, events.iter().map(|event| event.pool.bucket())).await?;

@@ -1,4 +1,7 @@
-//! Events from the registry's journal, put on record.
+//! Applies events of the registry's journal to the ledger.
+//!
+//! Applying is idempotent and atomic: each event has exactly one audit record, and a batch is recorded whole
+//! or not at all.
 
 mod at_once;
 
@@ -14,14 +17,15 @@ use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, buckets, chain, times};
 
 impl Ledger {
-    /// Puts events on record, all of them or none, and durably so when it returns.
+    /// Records a batch of events atomically. The batch is durable when the call returns.
     ///
-    /// Events of one pool must come in their order. Any of them may have been applied before, or may be applied
-    /// by others at the same time: each has exactly one record in the end. Nothing of the batch is recorded if
-    /// an event is of another epoch than its bucket ([`Error::StaleEpoch`]), or does not continue what is on
-    /// record of its pool ([`Error::Contradiction`]).
+    /// Events of one pool must come in order. An event may have been applied before, or by a concurrent call:
+    /// the ledger keeps exactly one record per event. An event whose epoch is not its bucket's gives
+    /// [`Error::StaleEpoch`], and an event not continuing the pool's record gives [`Error::Contradiction`].
+    /// After an error nothing of the batch is recorded.
     ///
-    /// Tells of each event whether it was put on record now: of all calls that apply it, at most one is told so.
+    /// Returns a flag for each event: `true` if the call recorded the event. At most one of all calls
+    /// applying an event returns `true`.
     pub async fn apply(&self, events: &[Event]) -> Result<Vec<bool>, Error> {
         if events.is_empty() {
             return Ok(Vec::new());
@@ -35,8 +39,8 @@ impl Ledger {
         self.apply_in_steps(events, &entries).await
     }
 
-    /// Likewise, by one statement after another, which tells why events are refused. What these statements do,
-    /// PostgreSQL's `apply_events` does as well: whoever changes one changes both.
+    /// Applies the events by several statements, to find the reason of a refusal. PostgreSQL's function
+    /// `apply_events` does the same in one call; a change of either must be made in both.
     async fn apply_in_steps(&self, events: &[Event], entries: &[Entry<'_>]) -> Result<Vec<bool>, Error> {
         let mut tx = self.write().await?;
         buckets::hold_current(&mut tx, events).await?;
@@ -57,7 +61,8 @@ impl Ledger {
     }
 }
 
-/// The places of the records after `head`: nobody but this transaction appends to the buckets that it holds.
+/// Returns the pools and numbers of the records after `head`. The transaction holds the buckets, so no
+/// concurrent transaction appended them.
 async fn appended_after(tx: &mut Tx, head: i64) -> Result<HashSet<(PoolId, u64)>, Error> {
     let rows = tx.query(include_str!("../sql/records_after.sql")).bind(head).fetch_all().await?;
     let place = |row| {
@@ -67,8 +72,8 @@ async fn appended_after(tx: &mut Tx, head: i64) -> Result<HashSet<(PoolId, u64)>
     rows.iter().map(place).collect()
 }
 
-/// Brings `sessions` up to date with the records after `head`. First the sessions of earlier batches
-/// that end, so that a holder who is back finds its place free.
+/// Projects the records after `head` into `sessions`. Ends of sessions from earlier batches come first, to
+/// free the place of a returning holder.
 async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Error> {
     for (action, statement) in [
         (Action::Ended, include_str!("../sql/end_sessions.sql")),
@@ -81,7 +86,7 @@ async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Er
     Ok(())
 }
 
-/// Makes sure that what stands at the event's place is the event.
+/// Checks that the record with the event's number is the event.
 async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
     let row = tx
         .query(include_str!("../sql/recorded_event.sql"))
@@ -100,7 +105,7 @@ async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
     Err(Error::Contradiction { pool: Box::new(event.pool.clone()), seq: event.seq })
 }
 
-/// The session that an event begins or ends; none: it denies one.
+/// Returns the session begun or ended by an event; `None` for a denial.
 pub(crate) fn subject(event: &Event) -> Option<SessionId> {
     match &event.change {
         Change::Admitted { session, .. } => Some(session.id),

@@ -1,4 +1,7 @@
-//! The audit log: what a record holds, how it is appended, and how it is read.
+//! The audit log: entries to append, records to read.
+//!
+//! Records are immutable, and each stream numbers its records from 1 without a gap. A new [`Action`] also
+//! needs its check in `verify/`.
 
 mod append;
 mod change;

@@ -1,4 +1,4 @@
-//! Buckets: the epoch and the mode of each, and who rebuilds it. `docs/failover.md` tells what for.
+//! Buckets: epoch, mode and rebuild lock of each bucket. `docs/failover.md` explains the protocol.
 
 mod epochs;
 mod locks;

@@ -1,4 +1,4 @@
-//! The record of a pool is a chain: number n + 1 follows on n, and on nothing else.
+//! Checks that events continue their pool's chain: event n + 1 follows event n, without a gap.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const ROWS_MAX: usize = 256;
 static MISSING: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../sql/missing_place.sql"), 4, ROWS_MAX));
 
-/// Makes sure that no event would leave a gap: that the one before it is in this batch or on record. Else
+/// Checks that the event before each event is in the batch or on record. A gap gives
 /// [`Error::Contradiction`].
 pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     for (statement, chunk) in MISSING.cut_filled(tx.dialect(), &places_before(events)) {
@@ -36,7 +36,7 @@ pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error
     Ok(())
 }
 
-/// The places that the events follow on, but for those of the batch itself.
+/// Returns the numbers preceding the events, except for numbers inside the batch.
 pub(crate) fn places_before(events: &[Event]) -> Vec<(&PoolId, u64)> {
     let mut latest = HashMap::new();
     let mut places = Vec::new();

@@ -1,4 +1,4 @@
-//! Entitlements that have changed.
+//! Pools whose entitlement changed in a time range.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
 
 impl Ledger {
-    /// Returns pools whose entitlement changed in a time, at most `max` of them in the order of their names, from behind
-    /// `after` on.
+    /// Returns pools whose entitlement changed in `time`: at most `max` pools, ordered by name, after pool
+    /// `after`.
     pub async fn entitlements_changed(
         &self,
         time: Range<RegistryTime>,

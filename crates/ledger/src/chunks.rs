@@ -1,28 +1,30 @@
-//! Statements of many rows, in few sizes.
+//! Multi-row statements with prepared texts for 1, 2, 4, … rows.
+//!
+//! A statement per power of two keeps the number of prepared statements small for batches of any size.
 
 use std::iter::repeat;
 use std::sync::LazyLock;
 
 use crate::database::Dialect;
 
-/// One statement's text for each size of 1, 2, 4, … rows, so that each is prepared once.
+/// The text of a statement for each power of two of rows, prepared once per size.
 pub(crate) struct ChunkedStatement {
     texts: LazyLock<SizedTexts, fn() -> SizedTexts>,
 }
 
-/// The texts for each of the databases, the smallest first.
+/// The texts for each database, in ascending size.
 pub(crate) struct SizedTexts {
     sqlite: Vec<String>,
     postgres: Vec<String>,
 }
 
 impl ChunkedStatement {
-    /// Texts made by [`sized_texts`].
+    /// Creates the statement. `texts` calls [`sized_texts`] on first use.
     pub(crate) const fn new(texts: fn() -> SizedTexts) -> Self {
         Self { texts: LazyLock::new(texts) }
     }
 
-    /// Cuts `items` into chunks that the statement takes, each with its text.
+    /// Splits `items` into chunks of a power of two, each with the text for its size.
     pub(crate) fn cut<'a, T>(
         &'static self,
         dialect: Dialect,
@@ -37,8 +39,8 @@ impl ChunkedStatement {
         })
     }
 
-    /// Likewise, for a statement to which an item may be given twice: into fewer chunks, for a last one that lacks
-    /// little gives its last item again.
+    /// Splits `items` into fewer chunks by padding the last chunk with copies of its last item. Only for
+    /// statements accepting duplicate items.
     pub(crate) fn cut_filled<'a, T>(
         &'static self,
         dialect: Dialect,
@@ -63,7 +65,8 @@ impl ChunkedStatement {
     }
 }
 
-/// Whether it costs less to give items again than to ask once more: of another process it is more that is asked.
+/// Checks that padding a chunk costs less than an extra statement. PostgreSQL is a separate process, so a
+/// statement costs more than over SQLite.
 fn is_filled(dialect: Dialect, items: usize, rows: usize) -> bool {
     let rows_for_an_asking = match dialect {
         Dialect::Sqlite => 4,
@@ -72,8 +75,8 @@ fn is_filled(dialect: Dialect, items: usize, rows: usize) -> bool {
     !items.is_power_of_two() && rows - items <= rows_for_an_asking.max(rows / 4)
 }
 
-/// The statement for 1, 2, 4, … up to `rows_max` rows: the last `/* rows */` gives way to as many groups, for the one
-/// before is in the comment.
+/// Builds the texts of a statement for 1, 2, 4, … up to `rows_max` rows. Placeholder groups replace the last
+/// `/* rows */`, because an earlier one is in the statement's comment.
 pub(crate) fn sized_texts(statement: &str, columns: usize, rows_max: usize) -> SizedTexts {
     let (before, after) = statement.rsplit_once("/* rows */").unwrap_or((statement, ""));
     let texts = |dialect: Dialect| {

@@ -1,4 +1,4 @@
-//! Sets registry time right on record, after a wrong time got there.
+//! Repairs registry time on record after a wrong clock has moved the record ahead of the true time.
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Span};
@@ -7,36 +7,38 @@ use crate::database::{Row, Tx};
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, audit, times};
 
-/// The record may be ahead of the true time by this much without being wrong: clocks of healthy hosts differ.
+/// The record may be ahead of the true time by 60 s without being wrong, because the clocks of healthy hosts
+/// differ.
 const AHEAD_TOLERATED: Span = Span::from_secs(60);
 
-/// A node counts as live for this time after it was last seen.
+/// A node counts as live for 5 s after being seen.
 const NODE_LIVE_MILLIS: u64 = 5_000;
 
 /// A repair of registry time on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockRepair {
-    /// The true time of the repair: registry time goes on from here.
+    /// The true time of the repair. Registry time goes on from here.
     pub repaired_at: RegistryTime,
     /// The latest time on record before the repair.
     pub wrong_until: RegistryTime,
-    /// The newest record of the audit log before the repair. Records up to this one may be dated up to `wrong_until`.
+    /// The id of the newest audit record before the repair. Records up to this id may be dated up to
+    /// `wrong_until`.
     pub audit_head: u64,
-    /// The operator who repaired it.
+    /// The operator repairing the time.
     pub actor: String,
-    /// Live sessions, each of which got a full TTL.
+    /// The number of live sessions. Each live session got a full TTL.
     pub sessions: u64,
 }
 
-/// A repair that can be carried out or given up. Dropped, it changes nothing.
+/// A prepared repair. A dropped plan changes nothing.
 pub struct PlannedRepair {
     tx: Tx,
-    /// The repair as it goes on record.
+    /// The repair as recorded.
     pub repair: ClockRepair,
 }
 
 impl PlannedRepair {
-    /// Puts the repair on record.
+    /// Commits the repair.
     pub async fn apply(self) -> Result<ClockRepair, Error> {
         self.tx.commit().await?;
         Ok(self.repair)
@@ -44,8 +46,9 @@ impl PlannedRepair {
 }
 
 impl Ledger {
-    /// Prepares to set registry time back to `to`, the true time. `Ok(None)` if the record is not ahead of `to` by more
-    /// than a minute. `Err(NodesLive)` while nodes serve; `Err(UsageMetered)` if usage is metered past `to`.
+    /// Prepares to set registry time back to `to`, the true time. Returns `Ok(None)` if the record is not
+    /// ahead of `to` by more than a minute, `Err(NodesLive)` while nodes serve, and `Err(UsageMetered)` if
+    /// usage is metered past `to`.
     pub async fn plan_clock_repair(
         &self,
         to: RegistryTime,
@@ -113,7 +116,8 @@ impl ClockRepair {
     }
 }
 
-/// A node that was seen at a time still to come died while the clock was wrong.
+/// Returns `Err(NodesLive)` if a node was seen within 5 s. A node seen in the future died while the clock was
+/// wrong and does not count.
 async fn refuse_while_nodes_live(tx: &mut Tx) -> Result<(), Error> {
     let now = tx.now().await?;
     let mut live = 0;

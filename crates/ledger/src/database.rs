@@ -1,7 +1,7 @@
-//! The two databases that a ledger can be on, as one.
+//! One interface to the two databases of a ledger, SQLite and PostgreSQL.
 //!
-//! What differs is chosen here and nowhere else: how a database is opened, how a write begins, the few words
-//! of a statement's text ([`Dialect`]), and how an error reads.
+//! Differences belong in this module alone: opening a database, beginning a write, the few differing words of
+//! SQL ([`Dialect`]), and classifying errors.
 
 mod dialect;
 mod postgres;
@@ -33,21 +33,21 @@ pub(crate) enum Pool {
     Postgres(Connections),
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     Write,
 }
 
-/// A transaction. Dropped before it is committed, it changes nothing.
+/// A transaction. A dropped transaction is rolled back.
 pub(crate) enum Tx {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(PgTx),
 }
 
 impl Pool {
-    /// A statement on any of the connections.
+    /// Prepares a statement to run on any connection of the pool.
     pub(crate) fn query(&self, statement: &'static str) -> Query<'_> {
         match self {
             Self::Sqlite(pool) => Query::of_sqlite(statement, On::Pool(pool)),
@@ -55,7 +55,7 @@ impl Pool {
         }
     }
 
-    /// Likewise, one that was composed.
+    /// Prepares a composed `SELECT` to run on any connection of the pool.
     pub(crate) fn select(&self, statement: &SelectStatement) -> Query<'_> {
         match self {
             Self::Sqlite(pool) => Query::select_of_sqlite(statement, On::Pool(pool)),
@@ -63,7 +63,7 @@ impl Pool {
         }
     }
 
-    /// Begins a transaction that may write.
+    /// Begins a write transaction.
     pub(crate) async fn begin(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pool) => Tx::Sqlite(Box::pin(sqlite::begin_write(pool)).await?),
@@ -71,7 +71,7 @@ impl Pool {
         })
     }
 
-    /// Begins a transaction that only reads, and reads all as of one instant.
+    /// Begins a read transaction on one snapshot.
     pub(crate) async fn begin_snapshot(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin().await?),
@@ -79,7 +79,7 @@ impl Pool {
         })
     }
 
-    /// The version of this program's tables.
+    /// Returns the newest schema version known to the program.
     pub(crate) fn newest_version(&self) -> i64 {
         newest(match self {
             Self::Sqlite(_) => &sqlite::MIGRATIONS,
@@ -87,7 +87,7 @@ impl Pool {
         })
     }
 
-    /// The version of the tables that are there; 0: there are none.
+    /// Returns the schema version of the database; 0 without tables.
     pub(crate) async fn schema_version(&self) -> Result<i64, Error> {
         let tables = match self {
             Self::Sqlite(_) => "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'",
@@ -99,8 +99,8 @@ impl Pool {
         Ok(self.query("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations").scalar().await?)
     }
 
-    /// As many connections to the same database that are made when they are needed; where there may be but one that writes,
-    /// the same.
+    /// Returns a separate pool of lazily opened connections to the same PostgreSQL. Over SQLite, returns the
+    /// same pool, because only one connection may write.
     pub(crate) fn apart(&self) -> Self {
         match self {
             Self::Sqlite(_) => self.clone(),
@@ -108,7 +108,7 @@ impl Pool {
         }
     }
 
-    /// How many transactions can write at the same time.
+    /// Returns the maximum number of concurrent write transactions.
     pub(crate) fn writes_at_once(&self) -> u32 {
         match self {
             Self::Sqlite(_) => 1,
@@ -125,7 +125,7 @@ impl Pool {
 }
 
 impl Tx {
-    /// A statement in this transaction.
+    /// Prepares a statement to run in the transaction.
     pub(crate) fn query(&mut self, statement: &'static str) -> Query<'_> {
         match self {
             Self::Sqlite(tx) => Query::of_sqlite(statement, On::Transaction(&mut **tx)),
@@ -140,7 +140,7 @@ impl Tx {
         }
     }
 
-    /// The database's own clock.
+    /// Reads the database's clock.
     pub(crate) async fn now(&mut self) -> Result<DateTime<Utc>, Error> {
         let clock = match self {
             Self::Sqlite(_) => "SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')",
@@ -162,7 +162,7 @@ fn newest(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
-/// Whether the database may answer later what it did not answer now.
+/// Checks that a later retry may succeed: the database was unreachable, busy or out of resources.
 pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     let Some(refused) = error.as_database_error() else {
         return matches!(
@@ -179,7 +179,7 @@ pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the write would have made something twice that must be there once.
+/// Checks that the write violated a uniqueness constraint.
 pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|refused| refused.is_unique_violation())
 }

@@ -1,4 +1,4 @@
-//! Why the ledger has no answer.
+//! Errors of the ledger.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,17 +7,17 @@ use seatkeeper_core::PoolId;
 
 use crate::buckets::StaleBucket;
 
-/// There is no answer, and nothing changed, but for [`Error::Unavailable`] in a write: its outcome is
-/// unknown, and the write may be asked for again.
+/// An error of the ledger. Nothing changed, except after [`Error::Unavailable`] in a write: the write's
+/// outcome is unknown, and a retry is safe.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The data directory cannot be used.
     #[error("the data directory {} cannot be used", path.display())]
     DataDir {
-        /// The directory, or the file in it.
+        /// The data directory, or a file in the directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -27,74 +27,74 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// The tables cannot be brought to this program's version.
+    /// The tables cannot be migrated to the program's version.
     #[error("the ledger's tables cannot be migrated")]
     Migrate(#[source] sqlx::migrate::MigrateError),
-    /// The tables are of another version than this program's: run `migrate`.
+    /// The tables' version differs from the program's. The remedy is `migrate`.
     #[error("the ledger's tables have version {found}, this program needs {wanted}")]
     SchemaVersion {
-        /// The version in the file; 0: none.
+        /// The tables' version in the database; 0 without tables.
         found: i64,
-        /// The version that this program knows.
+        /// The version known to the program.
         wanted: i64,
     },
-    /// The database is busy, full or out of reach: ask again later.
+    /// The database is busy, full or unreachable. A later retry may succeed.
     #[error("the ledger is unavailable")]
     Unavailable(#[source] sqlx::Error),
-    /// The database refused a statement: a fault of this program.
+    /// The database refused a statement, because of a bug in the program.
     #[error("the ledger's database refused a statement")]
     Database(#[source] sqlx::Error),
-    /// The tenant has a license with this key already.
+    /// The tenant already has a license with the key.
     #[error("a license with this key exists")]
     DuplicateKey,
     /// The idempotency key was used for a different request.
     #[error("the idempotency key was used for a different request")]
     IdempotencyMismatch,
-    /// A revoked license stays as it is.
+    /// A revoked license is immutable.
     #[error("the license is revoked")]
     Revoked,
-    /// The tenant has no such license, plan or subscription.
+    /// The tenant has no license, plan or subscription of the name, or the job does not exist.
     #[error("there is none of this name")]
     NotFound,
-    /// The tenant has a plan of this name already.
+    /// The tenant already has a plan of the name.
     #[error("a plan of this name exists")]
     DuplicatePlan,
-    /// The tenant has no plan of the name that a subscription asks for.
+    /// A subscription names a plan unknown to the tenant.
     #[error("the subscription's plan does not exist")]
     UnknownPlan,
-    /// A retired plan takes no new subscription.
+    /// A retired plan accepts no new subscription.
     #[error("the plan is retired")]
     PlanRetired,
-    /// The user has a subscription that is not over.
+    /// The user already has an active subscription.
     #[error("the user has a subscription")]
     SubscriptionExists,
-    /// A subscription that is cancelled or expired stays as it is.
+    /// A cancelled or expired subscription is immutable.
     #[error("the subscription is over")]
     SubscriptionOver,
     /// A subscription would end before it starts.
     #[error("the subscription would not end after it starts")]
     EndsBeforeStart,
-    /// A subscription would have ended already.
+    /// A subscription would end before the time of the change.
     #[error("the subscription would have ended before it is changed")]
     EndsInThePast,
-    /// The license is not at the version that the change was meant for.
+    /// The license's version is not the version expected by the caller.
     #[error("the license is at version {current}")]
     VersionConflict {
-        /// The version it is at.
+        /// The license's version.
         current: u64,
     },
-    /// The job's lock is no longer this run's: nothing that it does may be kept.
+    /// The run lost the job's lock to a later run, so the run's writes are rolled back (fencing token).
     #[error("the run has lost its job's lock")]
     StaleRun,
-    /// Events are of another epoch than their buckets: the registry that decided them serves these buckets
-    /// no more, or lost its memory meanwhile.
+    /// The epoch of an event is not its bucket's epoch. The registry that decided the event was replaced, or
+    /// lost its memory.
     #[error("events are of another epoch than their {} buckets", buckets.len())]
     StaleEpoch {
-        /// Those buckets, in order.
+        /// The stale buckets, in order.
         buckets: Vec<StaleBucket>,
     },
-    /// An event does not continue what is on record: another stands at its place, or nothing at the place
-    /// before it. Two registries numbered the same pool.
+    /// An event does not continue the pool's record: a different event has its number, or the preceding
+    /// number is missing. Two registries numbered one pool (split brain).
     #[error("event {seq} of pool {pool:?} does not continue what is on record")]
     Contradiction {
         /// The pool.
@@ -102,26 +102,26 @@ pub enum Error {
         /// The event's number.
         seq: u64,
     },
-    /// Nodes serve by this ledger: what was asked for waits until they have stopped.
+    /// Live nodes use the ledger. The operation requires all nodes to be stopped.
     #[error("{count} nodes are live: stop all of them, and ask again after 5 seconds")]
     NodesLive {
-        /// How many.
+        /// The number of live nodes.
         count: u64,
     },
-    /// Usage is on record up to a time that has not come yet.
+    /// Usage is on record up to a time in the future.
     #[error(
         "usage is metered up to {until}, which is still to come: registry time cannot be set back before that"
     )]
     UsageMetered {
-        /// The end of the last window.
+        /// The end of the last usage window.
         until: String,
     },
-    /// A stored value cannot be what it should: something else wrote to the file.
+    /// A stored value is invalid: a different program wrote to the database.
     #[error("the ledger holds a value that cannot be, in column {column}")]
     Corrupt {
         /// The column.
         column: &'static str,
-        /// What is wrong with it.
+        /// The reason why the value is invalid.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

@@ -1,4 +1,4 @@
-//! Figures that an operator watches: how much is in use, and how much waits.
+//! Figures for operators: seats in use and queue depths.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use crate::licenses::LicenseId;
 use crate::row::Fields;
 use crate::{Error, Ledger};
 
-/// Licenses whose seats are looked up at once.
+/// Licenses in one lookup statement.
 const ROWS_MAX: usize = 256;
 
 static SEATS: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../sql/license_seats.sql"), 1, ROWS_MAX));
 
-/// How much of a license is in use.
+/// The used and total seats of a license.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LicenseSeats {
     /// The license.
     pub license: LicenseId,
-    /// Sessions that are live on record.
+    /// Live sessions on record.
     pub used: u64,
-    /// Its seats.
+    /// The license's seats.
     pub total: u32,
 }
 
 impl Ledger {
-    /// How many sessions are live on record, for each kind of pool. Those that are over count until that is on
-    /// record as well.
+    /// Returns the number of live sessions on record for each kind of pool. An expired session counts until
+    /// its end is on record.
     pub async fn live_by_kind(&self) -> Result<BTreeMap<PoolKind, u64>, Error> {
         let rows = self.readers().query(include_str!("../sql/live_by_kind.sql")).fetch_all().await?;
         let count = |row| {
@@ -40,8 +40,8 @@ impl Ledger {
         rows.iter().map(count).collect()
     }
 
-    /// How much of at most `max` licenses is in use, as of one instant: those with the most live sessions and, if there
-    /// is room for more, the newest active ones.
+    /// Returns the used and total seats of at most `max` licenses, read in one snapshot: first the licenses
+    /// with the most live sessions, then the newest active licenses.
     pub async fn license_seats(&self, max: u32) -> Result<Vec<LicenseSeats>, Error> {
         let mut tx = self.readers().begin_snapshot().await?;
         let used = in_use(&mut tx, max).await?;
@@ -60,7 +60,7 @@ impl Ledger {
         Ok(totals.into_iter().map(of).collect())
     }
 
-    /// How many batches of usage wait for their receiver.
+    /// Returns the number of usage batches waiting for delivery.
     pub async fn usage_outbox_depth(&self) -> Result<u64, Error> {
         let depth: i64 = self.readers().query(include_str!("../sql/outbox_depth.sql")).scalar().await?;
         Ok(depth.unsigned_abs())

@@ -1,4 +1,4 @@
-//! Heartbeats: not events, and noted from time to time.
+//! Batched flushes of heartbeats. Heartbeats are not events and have no audit record.
 
 use seatkeeper_core::{RegistryTime, SessionId};
 
@@ -7,17 +7,17 @@ use crate::{Error, Ledger, buckets, times};
 
 /// Rows in one statement.
 const ROWS_MAX: usize = 1_024;
-/// Heartbeats in one transaction: an admission that waits for its own does not wait long.
+/// Heartbeats in one transaction. The limit keeps short the wait of an admission behind the transaction.
 const HEARTBEATS_PER_COMMIT_MAX: usize = 4_096;
 
 static FLUSH: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../sql/flush_heartbeats.sql"), 2, ROWS_MAX));
 
 impl Ledger {
-    /// Notes the latest heartbeats of live sessions. An older one never replaces a newer, and those of
-    /// sessions that have ended are left out. If it fails, some may have been noted.
+    /// Records the latest heartbeats of live sessions. An older heartbeat never replaces a newer heartbeat,
+    /// and ended sessions are skipped. After an error, a part of the heartbeats may be recorded.
     pub async fn flush_heartbeats(&self, latest: &[(SessionId, RegistryTime)]) -> Result<(), Error> {
-        // Bucket by bucket, so that a transaction is in the way of few others.
+        // Sorting by bucket lets a transaction block few other transactions.
         let mut latest = latest.to_vec();
         latest.sort_unstable_by_key(|(id, _)| (id.bucket(), *id));
         for part in latest.chunks(HEARTBEATS_PER_COMMIT_MAX) {

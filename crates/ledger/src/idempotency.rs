@@ -1,4 +1,4 @@
-//! Writes that are asked for again under the same key.
+//! Idempotent writes: a retry under the same key gets the first answer.
 
 use seatkeeper_core::TenantId;
 use serde::Serialize;
@@ -8,16 +8,16 @@ use crate::database::Tx;
 use crate::row::{Fields, stored_json};
 use crate::{Error, Write, times};
 
-/// A caller's idempotency key, and what tells its request from another.
+/// A caller's idempotency key and the hash of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// The key, unique in the tenant.
     pub key: String,
-    /// A hash of all that the request asks for.
+    /// The hash of the whole request.
     pub request_hash: Vec<u8>,
 }
 
-/// What a write was about.
+/// The kind of a written entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entity {
     License,
@@ -35,16 +35,16 @@ impl Entity {
     }
 }
 
-/// What a request was answered before.
+/// The kept answer of an earlier request.
 pub(crate) struct Answered<S> {
-    /// The id of what was written.
+    /// The id of the written entity.
     pub(crate) id: String,
-    /// Its state then.
+    /// The entity's state at the answer.
     pub(crate) state: S,
 }
 
-/// What this request was answered before, if it was. Another request under its key is
-/// [`Error::IdempotencyMismatch`].
+/// Returns the kept answer of an earlier request under the write's key, if any. A different request under the
+/// key gives [`Error::IdempotencyMismatch`].
 pub(crate) async fn answered<S: DeserializeOwned>(
     tx: &mut Tx,
     tenant: &TenantId,

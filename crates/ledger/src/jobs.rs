@@ -1,8 +1,8 @@
-//! Jobs: periodic work that one worker at a time does, wherever workers are.
+//! Periodic jobs, each run by one worker at a time across all processes.
 //!
-//! Who takes a job gets a [`Fence`], and every effect of the run commits in a transaction that holds
-//! it. A worker that was presumed dead, and whose job another has taken since, can change nothing.
-//! All times are registry times that the caller passes in.
+//! A worker taking a job gets a [`Fence`], and every write of the run commits in a transaction holding the
+//! fence. So a worker presumed dead, whose job was taken over, can change nothing. All times are registry
+//! times passed in by the caller. A new job starts with a [`JobName`].
 
 pub(crate) mod fence;
 mod finish;

@@ -1,4 +1,4 @@
-//! The ledger as a whole: opened, closed, and in one process's hands where it is a file.
+//! Opens and closes the ledger. Over SQLite one process owns the data directory, by a file lock.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -6,36 +6,39 @@ use std::sync::Arc;
 use crate::database::{self, Access, Pool, Tx};
 use crate::{Error, Location};
 
-/// Where the ledger is and what it may use.
+/// The database of a ledger and the number of connections.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The database.
     pub location: Location,
-    /// How many statements may read at the same time, at least 1. As many transactions may write at the same
-    /// time in PostgreSQL; in SQLite it is one.
+    /// The number of statements reading at the same time, at least 1. PostgreSQL also allows as many
+    /// concurrent write transactions; SQLite allows 1.
     pub connections_max: u32,
 }
 
 impl Settings {
-    /// The usual settings for this database.
+    /// Returns the usual settings for a database: four connections.
     pub fn new(location: impl Into<Location>) -> Self {
         Self { location: location.into(), connections_max: 4 }
     }
 }
 
-/// The system of record. A clone is another handle on the same one.
+/// The system of record. Clones are handles to one ledger.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     writer: Pool,
     readers: Pool,
-    // Held for as long as any handle lives; only where a process may write to a file.
+    // The lock on the data directory, held while any handle lives. `None` over PostgreSQL and for read-only
+    // handles.
     _lock: Option<Arc<File>>,
 }
 
 impl Ledger {
-    /// Opens the ledger for reading and writing, and brings the tables to this program's version. In a
-    /// directory it is made (mode 0700) unless it is there, and taken for this process. In PostgreSQL any
-    /// number of processes share it; one of them at a time changes the tables.
+    /// Opens the ledger for reading and writing, and migrates the tables to the program's version.
+    ///
+    /// A missing data directory is created with mode 0700, and the process takes the directory's lock. Over
+    /// PostgreSQL any number of processes share the ledger, and the migrations of concurrent processes run
+    /// one after another.
     pub async fn open(settings: Settings) -> Result<Self, Error> {
         let connections_max = settings.connections_max.max(1);
         match &settings.location {
@@ -54,8 +57,8 @@ impl Ledger {
         }
     }
 
-    /// Opens the ledger for reading alone, also beside processes that write to it. Every write on this
-    /// handle fails.
+    /// Opens the ledger for reading, even beside processes writing to the ledger. Every write on the handle
+    /// fails.
     pub async fn open_read_only(location: impl Into<Location>) -> Result<Self, Error> {
         let readers = match &location.into() {
             Location::Directory(dir) => database::open_sqlite_readers(dir, 1).await?,
@@ -66,31 +69,32 @@ impl Ledger {
         if found == wanted { Ok(ledger) } else { Err(Error::SchemaVersion { found, wanted }) }
     }
 
-    /// Brings the tables to this program's version, and returns that.
+    /// Migrates the tables to the program's version and returns the version.
     pub async fn migrate(location: impl Into<Location>) -> Result<i64, Error> {
         let ledger = Self::open(Settings::new(location)).await?;
         ledger.close().await;
         Ok(ledger.writer.newest_version())
     }
 
-    /// Another handle on it. What is written through it goes, in PostgreSQL, over connections that no other handle uses:
-    /// they serve best in the runtime that first asks for them.
+    /// Returns a handle with a separate pool of write connections over PostgreSQL, and the shared writer over
+    /// SQLite. Connections serve best in the runtime opening them, so a second runtime takes a handle of its
+    /// own.
     pub fn apart(&self) -> Self {
         Self { writer: self.writer.apart(), ..self.clone() }
     }
 
-    /// How many transactions can write at the same time.
+    /// Returns the maximum number of concurrent write transactions.
     pub fn commits_at_once(&self) -> usize {
         self.writer.writes_at_once() as usize
     }
 
-    /// Closes all connections; every call that follows, on any handle, fails.
+    /// Closes all connections. Later calls on any handle fail.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
     }
 
-    /// Whether the ledger answers.
+    /// Checks that the ledger answers a query.
     pub async fn ping(&self) -> Result<(), Error> {
         self.readers.query("SELECT 1").execute().await?;
         Ok(())
@@ -104,7 +108,7 @@ impl Ledger {
         &self.writer
     }
 
-    /// Begins the only kind of transaction that may write.
+    /// Begins a write transaction. Every write of the ledger begins here.
     pub(crate) async fn write(&self) -> Result<Tx, Error> {
         self.writer.begin().await
     }

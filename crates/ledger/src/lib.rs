@@ -1,13 +1,13 @@
-//! The system of record: licenses, plans, subscriptions, session history, the audit log, jobs
-//! and usage.
+//! The system of record: licenses, plans, subscriptions, session history, the audit log, jobs and usage.
 //!
-//! The audit log is the record; `sessions` is a projection that is computed from it in the
-//! transaction that appends to it, so folding the log always gives the table. Each change has exactly
-//! one record, however often it is applied. [`Replay`](verify::Replay) proves from the log alone that no pool was ever
-//! above its limit.
+//! Two invariants hold. Each change has exactly one audit record, because applying an event is idempotent.
+//! Table `sessions` is a projection of the audit log, updated in the transaction appending to the log, so
+//! folding the log always gives the table. [`Replay`](verify::Replay) proves from the log alone that no pool
+//! was ever above its limit.
 //!
-//! Statements are files under `sql/`, in words that SQLite and PostgreSQL share. What differs is in
-//! `database/` and `migrations/`, and in `apply/at_once.rs`: PostgreSQL puts a batch of events on record in one go.
+//! A new statement is a file under `sql/`, written in the SQL shared by SQLite and PostgreSQL. Differences
+//! belong in `database/` and `migrations/`. The only exception is `apply/at_once.rs`: PostgreSQL applies a
+//! batch of events in one call.
 
 mod alone;
 mod apply;

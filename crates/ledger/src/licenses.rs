@@ -1,7 +1,7 @@
-//! Licenses: what gives a license pool its limit.
+//! Licenses: the seat limits of license pools.
 //!
-//! Each change of a license raises its version by one and has its record in the entitlement stream of
-//! its pool, in the same transaction. Licenses are never deleted.
+//! Each change of a license raises its version by one, and appends a record to the entitlement stream of the
+//! license's pool in the same transaction. Licenses are never deleted.
 
 mod change;
 mod create;

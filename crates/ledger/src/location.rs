@@ -1,16 +1,16 @@
-//! Where a ledger is.
+//! The location of a ledger's database.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use seatkeeper_postgres::PostgresUrl;
 
-/// The database that holds a ledger.
+/// The database of a ledger.
 #[derive(Clone, Debug)]
 pub enum Location {
-    /// SQLite, in a file in this directory. One process owns it at a time.
+    /// SQLite, in a file in the directory. One process owns the directory at a time.
     Directory(PathBuf),
-    /// PostgreSQL, which any number of processes share.
+    /// PostgreSQL, shared by any number of processes.
     Postgres(PostgresUrl),
 }
 

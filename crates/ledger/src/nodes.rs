@@ -1,4 +1,4 @@
-//! The nodes that serve, and which registries each of them cannot reach.
+//! The serving nodes, and the buckets whose registry each node cannot reach.
 
 use std::time::Instant;
 
@@ -13,45 +13,45 @@ use crate::row::{Fields, corrupt};
 use crate::times::later;
 use crate::{Error, Ledger};
 
-/// A node that has not been seen for so long is forgotten.
+/// A node is forgotten after being silent for one hour.
 const REMEMBERED: Span = Span::from_secs(3_600);
 
-/// A node that was seen within this time is in the list of every node that raises an epoch now.
+/// A node seen within 60 s is known to every node raising an epoch. Only a known node may read the buckets.
 const SURELY_KNOWN: Span = Span::from_secs(60);
 
-/// What a node says of itself.
+/// The row written by a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// Its name for the ledger, of one run of the process.
+    /// The id of one run of the node's process.
     pub id: Uuid,
-    /// Its name for people.
+    /// The node's name for people.
     pub name: String,
-    /// The buckets whose registry it cannot reach.
+    /// The buckets whose registry the node cannot reach.
     pub unreachable: BucketSet,
 }
 
-/// A node that the ledger remembers: one that was seen within an hour and has not left.
+/// A remembered node: seen within an hour, and not left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownNode {
-    /// The row that the node wrote.
+    /// The row written by the node.
     pub row: NodeRow,
-    /// How long ago it was seen, by the database's clock.
+    /// The time since the node was last seen, by the database's clock.
     pub seen_ago: Span,
 }
 
-/// A reading of the ledger by a node that lives.
+/// The nodes and the buckets, read by a live node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Every remembered node by id, the reading one included.
+    /// Every remembered node by id, including the reading node.
     pub nodes: Vec<KnownNode>,
-    /// An instant after which the buckets were read.
+    /// An instant before the buckets were read.
     pub asked: Instant,
-    /// All buckets in their order; `None` if the node was not known before this reading.
+    /// All buckets in order; `None` if the node was not known before the reading.
     pub buckets: Option<Vec<BucketRow>>,
 }
 
 impl Ledger {
-    /// Writes the row of a live node, and returns every remembered node by id, the written one included.
+    /// Writes the row of a live node, and returns every remembered node by id, including the written node.
     pub async fn node_seen(&self, node: &NodeRow) -> Result<Vec<KnownNode>, Error> {
         let mut tx = self.write().await?;
         let nodes = see(&mut tx, node).await?.nodes;
@@ -61,8 +61,9 @@ impl Ledger {
 
     /// Writes the row of a live node and reads the buckets, in one transaction.
     ///
-    /// `buckets` is `None` unless an earlier transaction has committed the node's row. A node that raises an epoch at the same
-    /// moment does not see an uncommitted row, and would not wait for this node's lease: the caller reads again.
+    /// `buckets` is `None` unless an earlier transaction has committed the node's row. A node raising an
+    /// epoch at the same moment does not see an uncommitted row, and would not wait for the reading node's
+    /// lease. After `None`, the caller reads again.
     pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
         let mut tx = self.write().await?;
         let Seen { nodes, was_known } = see(&mut tx, node).await?;
@@ -72,7 +73,7 @@ impl Ledger {
         Ok(Reading { nodes, asked, buckets })
     }
 
-    /// Forgets a node that ends in good order.
+    /// Forgets a node that shuts down cleanly.
     pub async fn node_left(&self, id: Uuid) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
@@ -85,16 +86,17 @@ impl Ledger {
     }
 }
 
-/// The remembered nodes, and whether the written node was seen within [`SURELY_KNOWN`] before.
+/// The remembered nodes, and `was_known`: the written node was seen within [`SURELY_KNOWN`] before.
 struct Seen {
     nodes: Vec<KnownNode>,
     was_known: bool,
 }
 
-/// Writes the row of a live node, and deletes the rows of nodes that were not seen for [`REMEMBERED`].
+/// Writes the row of a live node, and deletes the rows of nodes silent for [`REMEMBERED`].
 async fn see(tx: &mut Tx, node: &NodeRow) -> Result<Seen, Error> {
     if tx.dialect() == Dialect::Postgres {
-        // A slow disk must not cost every node its lease. A row that a crash loses is written again half a second later.
+        // A slow disk must not cost every node its lease, so the commit does not wait for the disk. A row
+        // lost in a crash is written again half a second later.
         tx.query(include_str!("../sql/commit_without_waiting.sql")).execute().await?;
     }
     let now = tx.now().await?;
@@ -124,7 +126,7 @@ async fn see(tx: &mut Tx, node: &NodeRow) -> Result<Seen, Error> {
 }
 
 impl NodeRow {
-    /// When the node was last seen, and what it said.
+    /// Reads the time when the node was last seen, and the node's row.
     fn read(row: &Row) -> Result<(DateTime<Utc>, Self), Error> {
         let fields = Fields(row);
         let bytes = <[u8; 32]>::try_from(fields.value::<&[u8]>("unreachable")?);

@@ -1,35 +1,35 @@
-//! Wake-ups between the processes that share a PostgreSQL: its `LISTEN` and `NOTIFY`.
+//! Wake-ups between processes sharing a PostgreSQL, by `LISTEN` and `NOTIFY`.
 //!
-//! A notice is lost if nobody listens, so nothing may depend on a notice. Each notice is a transaction of its own, because
-//! PostgreSQL runs commits with a notice one after another.
+//! A notice without a listener is lost, so nothing may depend on a notice. Each notice is a transaction of
+//! its own, because PostgreSQL serializes commits with a notice.
 
 use sqlx::postgres::PgListener;
 
 use crate::database::Pool;
 use crate::{Error, Ledger};
 
-/// The way to the other processes on a ledger in PostgreSQL.
+/// A handle for notices to the processes sharing a ledger in PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct Notices {
-    // Apart from those that requests use: a listener keeps one for itself.
+    // Separate from the connections of requests, because each listener keeps one connection.
     connections: Pool,
 }
 
-/// A connection that hears notices.
+/// A connection receiving notices.
 #[derive(Debug)]
 pub struct NoticeListener(PgListener);
 
-/// Something that a process told.
+/// A notice from a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The channel that it was told on.
+    /// The notice's channel.
     pub channel: String,
-    /// The text that it was told.
+    /// The notice's text.
     pub payload: String,
 }
 
 impl Ledger {
-    /// Returns the way to the other processes; `None` over SQLite, where there are none.
+    /// Returns the handle for notices; `None` over SQLite, because only one process uses the ledger.
     pub fn notices(&self) -> Option<Notices> {
         match self.writer() {
             Pool::Sqlite(_) => None,
@@ -39,14 +39,14 @@ impl Ledger {
 }
 
 impl Notices {
-    /// Tells whoever listens to this channel now. PostgreSQL takes less than 8,000 bytes.
+    /// Sends a notice to the current listeners of a channel. The payload must be shorter than 8,000 bytes.
     pub async fn tell(&self, channel: &str, payload: &str) -> Result<(), Error> {
         let notify = self.connections.query(include_str!("../sql/notify.sql"));
         notify.bind(channel).bind(payload).execute().await?;
         Ok(())
     }
 
-    /// Listens to these channels over a connection of its own.
+    /// Listens to `channels` over a dedicated connection.
     pub async fn listen(&self, channels: &[&str]) -> Result<NoticeListener, Error> {
         let Pool::Postgres(connections) = &self.connections else {
             return Err(sqlx::Error::PoolClosed.into());
@@ -59,14 +59,14 @@ impl Notices {
 }
 
 impl NoticeListener {
-    /// Waits for the next notice; `None`: the connection was lost, and with it what was told since.
+    /// Waits for the next notice. `None` means a lost connection: notices since then are lost too.
     pub async fn next(&mut self) -> Result<Option<Notice>, Error> {
         let heard = self.0.try_recv().await?;
         Ok(heard
             .map(|heard| Notice { channel: heard.channel().to_owned(), payload: heard.payload().to_owned() }))
     }
 
-    /// Makes sure that the connection is there: to listen to a channel twice changes nothing.
+    /// Checks the connection by listening to `channel`. Listening twice is idempotent.
     pub async fn ping(&mut self, channel: &str) -> Result<(), Error> {
         Ok(self.0.listen(channel).await?)
     }

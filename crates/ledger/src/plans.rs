@@ -1,7 +1,7 @@
-//! Plans: what a tenant's subscribers may have.
+//! Plans: the device limit, policy and price offered to a tenant's subscribers.
 //!
-//! Each change of a plan takes the next number of its tenant's changes as its version, and has its
-//! record in the plan's stream, in the same transaction. Plans are never deleted.
+//! Each change of a plan takes the tenant's next version number, and appends a record to the plan's stream in
+//! the same transaction. Plans are never deleted.
 
 mod change;
 mod create;

@@ -1,4 +1,4 @@
-//! What a registry that starts anew needs to know.
+//! State read by a registry that starts empty: live sessions, the pools' last event numbers, the latest time.
 
 use std::pin::Pin;
 
@@ -16,29 +16,29 @@ use crate::{Error, Ledger, times};
 pub struct LivePool {
     /// The pool.
     pub pool: PoolId,
-    /// The number of its last event.
+    /// The number of the pool's last event.
     pub seq: u64,
-    /// Its live sessions, each with the TTL it was admitted with and the last heartbeat that was
-    /// flushed. Of several users who shared one, only the first is on record.
+    /// The live sessions, each with the TTL of its admission and the last flushed heartbeat. Only the first
+    /// user of a shared session is on record.
     pub sessions: Vec<Session>,
 }
 
 impl Ledger {
-    /// The latest registry time on record, if there is any.
+    /// Returns the latest registry time on record, if any.
     pub async fn last_time(&self) -> Result<Option<RegistryTime>, Error> {
         let latest: Option<DateTime<Utc>> =
             self.readers().query(include_str!("../sql/last_time.sql")).scalar().await?;
         Ok(latest.map(times::from_stored))
     }
 
-    /// The number of the pool's last event; 0 if it never had one.
+    /// Returns the number of the pool's last event; 0 without events.
     pub async fn pool_seq(&self, pool: &PoolId) -> Result<u64, Error> {
         let query = self.readers().query(include_str!("../sql/pool_seq.sql"));
         let seq: i64 = of_pool(query, pool).scalar().await?;
         Ok(seq.unsigned_abs())
     }
 
-    /// The number of a pool's last event and its live sessions, of one instant.
+    /// Returns the number of a pool's last event and the pool's live sessions, read in one snapshot.
     pub async fn pool_head(&self, pool: &PoolId) -> Result<LivePool, Error> {
         let mut tx = self.readers().begin_snapshot().await?;
         let seq: i64 = of_pool(tx.query(include_str!("../sql/pool_seq.sql")), pool).scalar().await?;
@@ -48,12 +48,12 @@ impl Ledger {
         Ok(LivePool { pool: pool.clone(), seq: seq.unsigned_abs(), sessions })
     }
 
-    /// Every pool that has live sessions, with them. Holds one pool in memory at a time.
+    /// Streams every pool with live sessions. One pool is in memory at a time.
     pub fn live_sessions(&self) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
         pools_of(self.readers().query(include_str!("../sql/live_sessions.sql")))
     }
 
-    /// Likewise, those of one bucket.
+    /// Streams every pool with live sessions in one bucket. One pool is in memory at a time.
     pub fn live_sessions_in(
         &self,
         bucket: Bucket,
@@ -67,7 +67,7 @@ fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {
     query.bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
 }
 
-/// The pools in the rows of a statement.
+/// Groups the rows of a statement into pools.
 fn pools_of(query: Query<'_>) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
     let rows = query.fetch().map(|row| LiveRow::read(&row?)).boxed();
     stream::try_unfold(Box::pin(rows.peekable()), next_pool)
@@ -88,7 +88,7 @@ impl LiveRow {
     }
 }
 
-/// The session in a row of `sessions`.
+/// Reads the session in a row of `sessions`.
 pub(crate) fn live_session(fields: &Fields<'_>) -> Result<Session, Error> {
     Ok(Session {
         id: fields.session_id("id")?,

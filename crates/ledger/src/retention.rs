@@ -1,8 +1,8 @@
-//! History that is old enough is deleted, and what stays can still be verified.
+//! Purges old history and keeps the rest verifiable.
 //!
-//! A pool's session stream is cut at a number: what stood up to it goes, but for the admissions of
-//! the sessions that were live there. From those, a replay starts as it would from the first record.
-//! The entitlement stream is never cut: without it no limit could be proven.
+//! A purge cuts a pool's session stream at a number. Records up to the cut are deleted, except for the
+//! admissions of sessions live at the cut: a replay starts from these admissions. The entitlement stream is
+//! never cut, because without the stream no limit could be proven.
 
 use seatkeeper_core::{PoolId, RegistryTime};
 
@@ -12,27 +12,27 @@ use crate::jobs::fence;
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
 
-/// What a purge deleted.
+/// The result of a purge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Records of the audit log.
+    /// Deleted records of the audit log.
     pub records: u64,
-    /// Ended sessions.
+    /// Deleted ended sessions.
     pub sessions: u64,
-    /// Whether more is old enough already.
+    /// More records are old enough to purge.
     pub more: bool,
 }
 
-/// What is kept however old it is.
+/// The history kept at any age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Nothing: usage is told to nobody.
+    /// No history: usage is not metered.
     Nothing,
-    /// Sessions of capacities that a window of usage still needs.
+    /// Sessions of capacities not yet covered by a usage window.
     Unmetered,
 }
 
-/// How far a pool's stream is to be cut.
+/// The number at which a pool's session stream is cut.
 struct NewCut {
     pool: PoolId,
     seq: u64,
@@ -40,16 +40,16 @@ struct NewCut {
 }
 
 impl Ledger {
-    /// The registry time of the newest event of a session on record; `None`: there is none.
+    /// Returns the registry time of the newest session event on record; `None` without events.
     pub async fn newest_event(&self) -> Result<Option<RegistryTime>, Error> {
         let at = self.readers().query(include_str!("../sql/newest_event.sql")).scalar_optional().await?;
         Ok(at.map(times::from_stored))
     }
 
-    /// Deletes about `batch` of the oldest records from before `before` and the sessions that ended by
-    /// them, in one transaction. Live sessions and all that is needed to verify the rest stay. Admissions
-    /// wait for it, so `batch` should be some thousands at most. A run that lost its lock deletes
-    /// nothing: [`Error::StaleRun`].
+    /// Deletes about `batch` of the oldest records before `before`, and the sessions ended by them, in one
+    /// transaction. Live sessions stay, as does every record needed to verify the rest. Admissions wait for
+    /// the transaction, so `batch` should be some thousands at most. A run without its job's lock deletes
+    /// nothing and gets [`Error::StaleRun`].
     pub async fn purge(
         &self,
         run: &Fence,
@@ -57,7 +57,8 @@ impl Ledger {
         keep: Keep,
         batch: u32,
     ) -> Result<Purged, Error> {
-        // Read outside the transaction that deletes: records never change, so what was old stays old.
+        // Candidates are read before the write transaction. Records are immutable, so an old record stays
+        // old.
         let metered = match keep {
             Keep::Nothing => before,
             Keep::Unmetered => self.metered_until().await?.unwrap_or_default(),
@@ -104,7 +105,7 @@ impl NewCut {
         Ok(Self { pool: fields.pool()?, seq: fields.whole("seq")?, records: fields.whole("records")? })
     }
 
-    /// Runs a statement on what stands up to the cut, and returns how many rows it touched.
+    /// Runs a statement on the records up to the cut, and returns the number of affected rows.
     async fn run(&self, tx: &mut Tx, statement: &'static str) -> Result<u64, Error> {
         let done = tx
             .query(statement)

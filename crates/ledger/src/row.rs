@@ -1,4 +1,4 @@
-//! Values read from a row, as the types they stand for.
+//! Reads typed values from a row, and converts values to their stored form.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use uuid::Uuid;
 use crate::database::{Readable, Row};
 use crate::{Error, times};
 
-/// A row whose values are read by column name. What cannot be is [`Error::Corrupt`].
+/// A row, read by column name. An invalid value gives [`Error::Corrupt`].
 pub(crate) struct Fields<'r>(pub(crate) &'r Row);
 
 impl<'r> Fields<'r> {
-    /// A value as the driver decodes it.
+    /// Reads a value as the driver decodes it.
     pub(crate) fn value<T: Readable<'r>>(&self, column: &'static str) -> Result<T, Error> {
         self.0.get(column).map_err(|source| corrupt(column, source))
     }
 
-    /// A whole number that is never negative.
+    /// Reads an integer that is never negative.
     pub(crate) fn whole(&self, column: &'static str) -> Result<u64, Error> {
         u64::try_from(self.value::<i64>(column)?).map_err(|source| corrupt(column, source))
     }
 
-    /// A number of 32 bits.
+    /// Reads an unsigned 32-bit integer.
     pub(crate) fn small(&self, column: &'static str) -> Result<u32, Error> {
         u32::try_from(self.value::<i64>(column)?).map_err(|source| corrupt(column, source))
     }
 
-    /// A number of `N`'s bits, where there may be none.
+    /// Reads an optional integer of type `N`.
     pub(crate) fn number_maybe<N>(&self, column: &'static str) -> Result<Option<N>, Error>
     where
         N: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>,
@@ -42,7 +42,7 @@ impl<'r> Fields<'r> {
         number.map(|number| N::try_from(number).map_err(|source| corrupt(column, source))).transpose()
     }
 
-    /// A text that is a name of one of `T`.
+    /// Reads a text and parses the text as a `T`.
     pub(crate) fn named<T>(&self, column: &'static str) -> Result<T, Error>
     where
         T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -50,7 +50,7 @@ impl<'r> Fields<'r> {
         self.value::<&str>(column)?.parse().map_err(|source| corrupt(column, source))
     }
 
-    /// Likewise, where there may be none.
+    /// Reads an optional text and parses the text as a `T`.
     pub(crate) fn named_maybe<T>(&self, column: &'static str) -> Result<Option<T>, Error>
     where
         T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -67,7 +67,7 @@ impl<'r> Fields<'r> {
         Ok(self.value::<Option<DateTime<Utc>>>(column)?.map(times::from_stored))
     }
 
-    /// A JSON text, as what it describes.
+    /// Reads a JSON text and deserializes a `T`.
     pub(crate) fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, Error> {
         serde_json::from_str(self.value(column)?).map_err(|source| corrupt(column, source))
     }
@@ -76,12 +76,12 @@ impl<'r> Fields<'r> {
         Ok(Span::from_millis(self.whole(column)?))
     }
 
-    /// An amount in millionths of a unit.
+    /// Reads an amount in millionths of a unit.
     pub(crate) fn usage(&self, column: &'static str) -> Result<Usage, Error> {
         Ok(Usage::from_micros(self.whole(column)?))
     }
 
-    /// The window that columns `window_starts_at` and `window_ends_at` bound.
+    /// Reads the window between columns `window_starts_at` and `window_ends_at`.
     pub(crate) fn window(&self) -> Result<Window, Error> {
         const ENDS: &str = "window_ends_at";
         let window = Window::new(self.time("window_starts_at")?, self.time(ENDS)?);
@@ -102,14 +102,14 @@ impl<'r> Fields<'r> {
         uuid.map(|uuid| SessionId::try_from(uuid).map_err(|source| corrupt(column, source))).transpose()
     }
 
-    /// The device that columns `device_type` and `device_name` describe.
+    /// Reads the device described by columns `device_type` and `device_name`.
     pub(crate) fn device(&self) -> Result<Option<Device>, Error> {
         let kind = self.value::<Option<&str>>("device_type")?;
         let name = self.value::<Option<&str>>("device_name")?;
         Ok(kind.map(|kind| Device { kind: kind.into(), name: name.map(Box::from) }))
     }
 
-    /// The pool that columns `tenant_id`, `pool_kind` and `pool_id` name.
+    /// Reads the pool named by columns `tenant_id`, `pool_kind` and `pool_id`.
     pub(crate) fn pool(&self) -> Result<PoolId, Error> {
         let kind: PoolKind = self.named("pool_kind")?;
         let tenant = TenantId::new(self.value::<&str>("tenant_id")?);
@@ -124,12 +124,12 @@ pub(crate) fn corrupt(
     Error::Corrupt { column, source: source.into() }
 }
 
-/// A whole number as the database stores it; past 2^63 it is as good as the greatest.
+/// Converts an integer for storage. Numbers from 2^63 on are stored as `i64::MAX`.
 pub(crate) fn stored_whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A state as the database stores it.
+/// Serializes a state as JSON for storage.
 pub(crate) fn stored_json(state: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(state).map_err(|source| corrupt("detail", source))
 }

@@ -1,4 +1,4 @@
-//! Sessions, live and ended.
+//! Lookup and search of sessions on record, live and ended.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -36,53 +36,54 @@ const COLUMNS: [&str; 18] = [
     "device_name",
 ];
 
-/// True of exactly the sessions that are live.
+/// A condition true for exactly the live sessions.
 const STANDS_AMONG_THE_LIVE: &str = "EXISTS (
     SELECT 1 FROM live_sessions AS l
     WHERE l.bucket = substr(sessions.id, 8, 1) AND l.session_id = sessions.id AND l.tenant_id = sessions.tenant_id
 )";
 
-/// A session as it is on record.
+/// A session on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// Its pool.
+    /// The session's pool.
     pub pool: PoolId,
-    /// The session. While it is live, its last heartbeat is the last that was flushed; of several
-    /// users who share it, only the first is on record.
+    /// The session. A live session has its last flushed heartbeat. Only the first user of a shared session is
+    /// on record.
     pub session: Session,
-    /// When it was over; of a live session, what it was told when it was admitted, for the registry
-    /// alone knows how it stands now.
+    /// The end of the session's life. For a live session, the expiry of its admission: only the registry
+    /// knows the current expiry.
     pub expires: RegistryTime,
-    /// Its end; none: it is live, as far as the record goes.
+    /// The session's end; `None` while the session is live on record.
     pub ended: Option<SessionEnd>,
-    /// What its client told when it was admitted.
+    /// Details from the client at the admission.
     pub particulars: Particulars,
 }
 
-/// A session that was looked for by its id.
+/// A session found by id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundSession {
-    /// Its record.
+    /// The session's record.
     pub record: SessionRecord,
-    /// A node admitted the session alone: the record is no part of the chain, and reaches as far as that node has told.
+    /// A node admitted the session alone. The record is not part of the pool's chain, and ends with the
+    /// node's last report.
     pub is_alone: bool,
 }
 
 /// The end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnd {
-    /// When it was ended.
+    /// The time of the end.
     pub at: RegistryTime,
-    /// Why.
+    /// The reason of the end.
     pub reason: EndReason,
 }
 
-/// A session that was admitted in another one's place.
+/// A session admitted in the place of an ended session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Successor {
-    /// Its name.
+    /// The session's id.
     pub id: SessionId,
-    /// Its device, if devices hold the seats.
+    /// The device, if devices hold the pool's seats.
     pub device: Option<Device>,
 }
 
@@ -93,26 +94,26 @@ impl Successor {
     }
 }
 
-/// Which sessions to find: those that match every member that is given.
+/// A filter for sessions. A session matches if every given field matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// The kind of their pool.
+    /// The kind of the pool.
     pub pool_kind: Option<PoolKind>,
-    /// The name of their pool.
+    /// The name of the pool.
     pub pool: Option<Arc<str>>,
-    /// Who holds them; of a machine also its processes.
+    /// The holder. A machine also matches the machine's processes.
     pub holder: Option<Holder>,
-    /// Who was admitted.
+    /// The admitted user.
     pub user: Option<UserId>,
-    /// The address they were admitted from.
+    /// The client's address at the admission.
     pub ip: Option<IpAddr>,
-    /// Whether they are live.
+    /// `true` for live sessions, `false` for ended sessions.
     pub live: Option<bool>,
 }
 
 impl Ledger {
-    /// Finds a session of any tenant by one query, live or ended, whoever admitted it; `None` if it never was, or is no longer
-    /// kept.
+    /// Finds a session of any tenant by id in one query, live or ended, admitted by a registry or by a node
+    /// alone. `None` if the session never existed or was purged.
     pub async fn find_session(&self, id: SessionId) -> Result<Option<FoundSession>, Error> {
         let query = self.readers().query(include_str!("../sql/find_session.sql"));
         let Some(row) = query.bind(id.as_uuid()).fetch_optional().await? else { return Ok(None) };
@@ -120,7 +121,7 @@ impl Ledger {
         Ok(Some(FoundSession { record: SessionRecord::read(&row)?, is_alone }))
     }
 
-    /// A session of any tenant, live or ended; none if it never was, or is no longer kept.
+    /// Returns a session of any tenant, live or ended. `None` if the session never existed or was purged.
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
         let row = self
             .readers()
@@ -131,7 +132,7 @@ impl Ledger {
         row.as_ref().map(SessionRecord::read).transpose()
     }
 
-    /// A pool's live sessions as they are on record, at most `max` of them, in no order.
+    /// Returns at most `max` of a pool's live sessions on record, in no order.
     pub async fn live_sessions_of(&self, pool: &PoolId, max: usize) -> Result<Vec<SessionRecord>, Error> {
         let rows = self
             .readers()
@@ -145,8 +146,8 @@ impl Ledger {
         rows.iter().map(SessionRecord::read).collect()
     }
 
-    /// The session that the end of `id` made room for, if it ended as evicted, superseded or upgraded; none
-    /// if that is not on record any more.
+    /// Returns the session admitted in the place of `id`, if `id` was evicted, superseded or upgraded. `None`
+    /// once the record is purged.
     pub async fn successor(&self, id: SessionId) -> Result<Option<Successor>, Error> {
         let row = self
             .readers()
@@ -157,7 +158,7 @@ impl Ledger {
         row.as_ref().map(Successor::read).transpose()
     }
 
-    /// The tenant's sessions that match, the newest first, after the one named by `cursor`.
+    /// Returns a page of the tenant's matching sessions, newest first, after session `cursor`.
     pub async fn search_sessions(
         &self,
         tenant: &TenantId,
@@ -179,7 +180,7 @@ impl Ledger {
 
 impl SessionFilter {
     fn select(&self, tenant: &TenantId) -> SelectStatement {
-        // By its reason: by its time, SQLite would read all live sessions and sort them.
+        // Liveness is tested by `end_reason`: for `ended_at`, SQLite would read and sort all live sessions.
         let end_reason = || Expr::col("end_reason");
         let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
         Query::select()
@@ -194,7 +195,7 @@ impl SessionFilter {
             .and_where_option(
                 self.live.map(|live| if live { end_reason().is_null() } else { end_reason().is_not_null() }),
             )
-            // PostgreSQL finds the few that are live among many that have ended where those stand apart.
+            // Table `live_sessions` lets PostgreSQL find a few live sessions among many ended sessions.
             .and_where_option(self.live.filter(|live| *live).map(|_| Expr::cust(STANDS_AMONG_THE_LIVE)))
             .take()
     }

@@ -1,9 +1,8 @@
-//! Subscriptions: which plan a user has, from when until when. The newest one and its plan give the
-//! user's pool its limit: see [`Subscriber::entitled`].
+//! Subscriptions: a user's plan between a start and an end. The newest subscription and its plan give the
+//! user's pool its limit, by [`Subscriber::entitled`].
 //!
-//! Each change of a subscription takes the next number of its tenant's changes as its version, and has
-//! its record in the entitlement stream of its user's pool, in the same transaction. Subscriptions are
-//! never deleted.
+//! Each change of a subscription takes the tenant's next version number, and appends a record to the
+//! entitlement stream of the user's pool in the same transaction. Subscriptions are never deleted.
 
 mod change;
 mod create;

@@ -1,11 +1,11 @@
-//! Tenants: noted when they are first seen, and the count of their changes of plans and subscriptions.
+//! Tenants, and the version counter of each tenant's plans and subscriptions.
 
 use seatkeeper_core::{RegistryTime, TenantId};
 
 use crate::database::Tx;
 use crate::{Error, times};
 
-/// Notes the tenant unless it is known. With it come its built-in plans.
+/// Adds the tenant unless the tenant is known. A database trigger adds the built-in plans.
 pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<(), Error> {
     tx.query(include_str!("../sql/add_tenant.sql"))
         .bind(tenant.as_str())
@@ -15,15 +15,16 @@ pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Re
     Ok(())
 }
 
-/// Notes the tenant, and keeps every other write to what it owns waiting until this transaction is over. So
-/// whatever a write reads after this, an earlier answer included, stays so.
+/// Adds the tenant, and locks the tenant's row until the transaction ends. Writes to one tenant run one after
+/// another, so every value read after `hold` stays current, including kept idempotent answers.
 pub(crate) async fn hold(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<(), Error> {
     note(tx, tenant, at).await?;
     tx.query(include_str!("../sql/hold_tenant.sql")).bind(tenant.as_str()).execute().await?;
     Ok(())
 }
 
-/// Takes the number of the next change of the plans and subscriptions of a tenant that is held.
+/// Takes the next version for a change of the tenant's plans or subscriptions. The caller must [`hold`] the
+/// tenant.
 pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId) -> Result<u64, Error> {
     let version: i64 =
         tx.query(include_str!("../sql/next_entitlement_version.sql")).bind(tenant.as_str()).scalar().await?;

@@ -1,4 +1,4 @@
-//! Registry times as the database stores them.
+//! Conversions between registry times and stored times.
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Span};
@@ -6,18 +6,19 @@ use seatkeeper_core::{RegistryTime, Span};
 /// The last millisecond of the year 9999: later times would not sort as text.
 const STORED_MILLIS_MAX: u64 = 253_402_300_799_999;
 
-/// The stored form, in milliseconds; a time after the year 9999 becomes its end.
+/// Returns the stored form of a time, in milliseconds. Times after the year 9999 become the year's last
+/// millisecond.
 pub(crate) fn stored(time: RegistryTime) -> DateTime<Utc> {
     let millis = time.as_millis().min(STORED_MILLIS_MAX);
     DateTime::from_timestamp_millis(millis as i64).unwrap_or_default()
 }
 
-/// The stored form of the time so long after another.
+/// Returns the stored time `span` after a stored time.
 pub(crate) fn later(time: DateTime<Utc>, span: Span) -> DateTime<Utc> {
     stored(from_stored(time) + span)
 }
 
-/// The time that a stored form tells; one before 1970 becomes its start.
+/// Returns the registry time of a stored time. Times before 1970 become 1970.
 pub(crate) fn from_stored(time: DateTime<Utc>) -> RegistryTime {
     RegistryTime::from_millis(u64::try_from(time.timestamp_millis()).unwrap_or_default())
 }

@@ -1,9 +1,9 @@
-//! Usage of capacities: put on record window by window, delivered batch by batch.
+//! Usage of capacities, recorded in windows and delivered in batches.
 //!
-//! Windows are contiguous, and what a session used in one is computed from its history, so that an emission
-//! may break off anywhere and begin again: it makes the same batches with the same ids. Batches are staged
-//! in short transactions, for admissions wait behind each of them; the window's own row, inserted last,
-//! makes all of them count in one step. To meter another kind of pool, change `metered_sessions.sql`.
+//! Windows are contiguous. A session's usage in a window is computed from the session's history, so an
+//! interrupted emission starts over and makes the same batches with the same ids. Batches are staged in short
+//! transactions, because admissions wait behind each transaction. The window's own row, inserted last, makes
+//! all its batches valid in one step. To meter another kind of pool, change `metered_sessions.sql`.
 
 mod batches;
 mod books;

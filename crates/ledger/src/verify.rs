@@ -1,8 +1,8 @@
-//! The proof, from the log alone, that no pool was ever above its limit and that every session ended
-//! once.
+//! Proves from the audit log alone that no pool was ever above its limit, and that every session ended at
+//! most once.
 //!
-//! [`Replay`] is pure: it is fed with one pool's records and knows nothing of where they come from.
-//! To demand more of the log, add a [`Breach`] and the place in `replay.rs` that finds it.
+//! [`Replay`] is pure: a replay takes the records of one pool and does no I/O. A new check of the log is a
+//! [`Breach`] and the place in `replay.rs` that finds the breach.
 
 mod alone;
 mod finding;

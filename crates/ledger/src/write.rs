@@ -1,36 +1,36 @@
-//! What every write to something that gives a limit has in common.
+//! The input and the result of writes to licenses, plans and subscriptions.
 
 use seatkeeper_core::{Origin, RegistryTime};
 
 use crate::Idempotency;
 
-/// By whom, when and under which idempotency key something is written.
+/// The origin, the time and the idempotency key of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
-    /// What caused it.
+    /// The actor and the request causing the write.
     pub origin: &'a Origin,
     /// The registry's time.
     pub at: RegistryTime,
-    /// The caller's idempotency key, if it sent one.
+    /// The caller's idempotency key, if the caller sent a key.
     pub idempotency: Option<&'a Idempotency>,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T> {
-    /// What was written, as it is after it; of a replay, as it was answered then.
+    /// The entity after the write. After a replay, the entity as first answered.
     pub value: T,
-    /// What it did.
+    /// The effect of the write.
     pub effect: Effect,
 }
 
-/// What a write did.
+/// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It made a change.
+    /// The write made a change.
     Changed,
-    /// All was so already.
+    /// The entity already had the wanted state.
     Unchanged,
-    /// The same request was answered before; nothing was done again.
+    /// A retry of an answered request. The first answer is returned, and nothing is written.
     Replayed,
 }

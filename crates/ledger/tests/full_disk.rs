@@ -1,4 +1,5 @@
-//! A disk that is full, and then is not. In a process of its own, for its limit binds all files.
+//! A ledger on a full disk refuses writes, and recovers once space is free. The test has a process of its
+//! own, because the file size limit applies to the whole process.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 use std::path::Path;
@@ -9,7 +10,8 @@ use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
 use seatkeeper_ledger::{Error, Ledger, Settings, Write};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a process gets that writes beyond its limit; unless it listens, it is ended.
+/// The signal for a write beyond the process's file size limit. Without a handler the signal kills the
+/// process.
 const SIGXFSZ: i32 = 25;
 
 #[tokio::test]

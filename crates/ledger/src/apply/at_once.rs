@@ -1,4 +1,4 @@
-//! Events put on record by one statement: PostgreSQL takes a while to answer any, however little it is asked.
+//! Applies events with a single call of PostgreSQL's function `apply_events`, to save round trips.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use crate::chain::places_before;
 use crate::database::Query;
 use crate::row::stored_whole;
 
-/// What `apply_events` says to events none of which it puts on record.
+/// The SQLSTATE raised by `apply_events` when a batch is refused.
 const REFUSED: &str = "SK001";
 
-/// Puts events on record, and tells of each whether it was put on record now; none: they are refused, and nothing was
-/// changed.
+/// Records events, and returns a flag for each event: `true` if the call recorded the event. `None` means
+/// that `apply_events` refused the batch and changed nothing.
 pub(super) async fn apply(
     connections: &Connections,
     events: &[Event],
     entries: &[Entry<'_>],
 ) -> Result<Option<Vec<bool>>, Error> {
-    // To the end of the answer: the server commits after it has told the last row.
+    // The result must be read to the end: PostgreSQL commits after sending the last row.
     let recorded_before = match query(connections, events, entries).scalars::<i64>().await {
         Err(sqlx::Error::Database(refused)) if refused.code().is_some_and(|code| code == REFUSED) => {
             return Ok(None);
@@ -31,7 +31,7 @@ pub(super) async fn apply(
     };
     let mut are_new = vec![true; events.len()];
     for number in recorded_before {
-        // From 1.
+        // `apply_events` counts events from 1.
         if let Some(is_new) = are_new.get_mut((number - 1) as usize) {
             *is_new = false;
         }
@@ -39,7 +39,7 @@ pub(super) async fn apply(
     Ok(Some(are_new))
 }
 
-/// The call of `apply_events`, which tells what each of its arrays holds.
+/// Builds the call of `apply_events`. `sql/define_apply_events.sql` documents the arrays.
 fn query<'c>(connections: &'c Connections, events: &[Event], entries: &[Entry<'_>]) -> Query<'c> {
     let buckets: BTreeSet<_> = events.iter().map(|event| (event.pool.bucket(), event.epoch)).collect();
     let before = places_before(events);

@@ -1,24 +1,24 @@
-//! Records as they are written.
+//! Appends records to the audit log.
 
 use super::Entry;
 use crate::Error;
 use crate::chunks::{ChunkedStatement, sized_texts};
 use crate::database::{Query, Tx};
 
-/// The columns of `append_audit.sql`, in its order.
+/// The number of columns in `append_audit.sql`.
 const COLUMNS: usize = 29;
-/// Rows in one statement: past some hundred, a row costs no less.
+/// Rows in one statement. Above some hundred rows, the cost of a row stays constant.
 const ROWS_MAX: usize = 256;
 
 static APPEND: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/append_audit.sql"), COLUMNS, ROWS_MAX));
 
-/// The id of the newest record: what this transaction appends has greater ones.
+/// Returns the id of the newest record. Records appended later in the transaction have greater ids.
 pub(crate) async fn head(tx: &mut Tx) -> Result<i64, Error> {
     Ok(tx.query(include_str!("../../sql/audit_head.sql")).scalar().await?)
 }
 
-/// Appends records, but for those whose place is taken, and returns how many it appended.
+/// Appends records and returns the number of appended records. A record whose number is taken is skipped.
 pub(crate) async fn append(tx: &mut Tx, entries: &[Entry<'_>]) -> Result<usize, Error> {
     let mut appended = 0;
     for (statement, chunk) in APPEND.cut_filled(tx.dialect(), entries) {

@@ -1,4 +1,4 @@
-//! Records of changes of what gives limits: licenses, plans and subscriptions.
+//! Records of changes to licenses, plans and subscriptions.
 
 use seatkeeper_core::PoolId;
 
@@ -6,16 +6,16 @@ use super::{Action, Entry, Stream, append};
 use crate::database::Tx;
 use crate::{Error, Write};
 
-/// A change of what gives a limit.
+/// A change of a license, a plan or a subscription.
 pub(crate) struct EntitlementChange<'a> {
     pub(crate) pool: &'a PoolId,
     pub(crate) stream: Stream,
     pub(crate) seq: u64,
     pub(crate) action: Action,
-    /// The limit from then on.
+    /// The limit from the change on.
     pub(crate) limit: u32,
     pub(crate) version: u64,
-    /// The state from then on, as JSON.
+    /// The state after the change, as JSON.
     pub(crate) state: String,
 }
 
@@ -52,7 +52,7 @@ impl EntitlementChange<'_> {
     }
 }
 
-/// The number of the next record of a stream that retention never cuts.
+/// Returns the next number in a stream. Only for streams that retention never cuts.
 pub(crate) async fn next_seq(tx: &mut Tx, pool: &PoolId, stream: Stream) -> Result<u64, Error> {
     let seq: i64 = tx
         .query(include_str!("../../sql/next_record_seq.sql"))

@@ -1,4 +1,4 @@
-//! A record before it is written, and its values as the database stores them.
+//! An audit record before the write, with its values in stored form.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{Action, Stream};
 use crate::row::stored_whole;
 use crate::times;
 
-/// A record to be appended.
+/// A record to append.
 pub(crate) struct Entry<'a> {
     pub(crate) at: RegistryTime,
     pub(crate) pool: &'a PoolId,
@@ -33,7 +33,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) detail: Option<String>,
 }
 
-/// What a record tells of a session.
+/// The part of a record about a session.
 pub(crate) struct Subject<'a> {
     id: SessionId,
     tier: Tier,
@@ -42,7 +42,7 @@ pub(crate) struct Subject<'a> {
     admitted: Option<Admission<'a>>,
 }
 
-/// What only the record of an admission tells.
+/// The part of a record found only in admissions.
 struct Admission<'a> {
     user: &'a UserId,
     ttl: Span,
@@ -50,7 +50,7 @@ struct Admission<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// The record of a registry's event.
+    /// Builds the record of a registry's event.
     pub(crate) fn of(event: &'a Event) -> Self {
         let entry = Self {
             at: event.at,
@@ -118,7 +118,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The columns that are stored otherwise than they are held.
+/// Columns whose stored form differs from the field's type.
 impl Entry<'_> {
     pub(crate) fn at(&self) -> DateTime<Utc> {
         times::stored(self.at)

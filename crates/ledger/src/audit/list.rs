@@ -1,4 +1,4 @@
-//! Records, filtered and a page at a time.
+//! Search of audit records, with filters and cursor pages.
 
 use std::sync::Arc;
 
@@ -43,25 +43,25 @@ const COLUMNS: [&str; 30] = [
     "detail",
 ];
 
-/// Which records to find: those that match every member that is given.
+/// A filter for audit records. A record matches if every given field matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// What happened.
+    /// The action.
     pub action: Option<Action>,
     /// The kind of the pool.
     pub pool_kind: Option<PoolKind>,
     /// The name of the pool.
     pub pool: Option<Arc<str>>,
-    /// The session that began or ended.
+    /// The session begun or ended.
     pub session: Option<SessionId>,
-    /// The first time that matches.
+    /// The earliest time, inclusive.
     pub from: Option<RegistryTime>,
-    /// The first time after it that does not match.
+    /// The latest time, exclusive.
     pub to: Option<RegistryTime>,
 }
 
 impl Ledger {
-    /// The tenant's records that match, the newest first, after the one with id `cursor`.
+    /// Returns a page of the tenant's matching records, newest first, after the record with id `cursor`.
     pub async fn audit(
         &self,
         tenant: &TenantId,
@@ -85,7 +85,7 @@ impl AuditFilter {
     fn select(&self, tenant: &TenantId) -> SelectStatement {
         let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
         let at = || Expr::col("at");
-        // Holds anyway: the words by which PostgreSQL knows that the index of a tenant's records will do.
+        // Always true. PostgreSQL needs the condition to use the partial index of a tenant's records.
         let of_tenant = Expr::cust("id > 0");
         Query::select()
             .columns(COLUMNS)

@@ -1,4 +1,4 @@
-//! A record as it is read.
+//! An audit record as read from the log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,24 +9,25 @@ use crate::Error;
 use crate::database::Row;
 use crate::row::Fields;
 
-/// One of the streams of records under a pool's name, each numbered on its own.
+/// A stream of records under a pool's name. Each stream has its own numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
-    /// Changes of its entitlement: of a license, numbered by its version; of a subscriber, those of all
-    /// the user's subscriptions.
+    /// Changes of the pool's entitlement. For a license, numbered by its version; for a subscriber, the
+    /// changes of all the user's subscriptions.
     Entitlement,
-    /// Changes of the plan that has this name.
+    /// Changes of the plan named like the pool.
     Plan,
-    /// What happened to its sessions, numbered by the registry.
+    /// Events of the pool's sessions, numbered by the registry.
     Session,
-    /// What nodes decided alone of it while its registry was out of reach, numbered as it came on record.
+    /// Decisions of nodes alone while the pool's registry was unreachable, numbered in the order of
+    /// recording.
     Node,
 }
 
 impl Stream {
     const ALL: [Self; 4] = [Self::Entitlement, Self::Plan, Self::Session, Self::Node];
 
-    /// The stream's name in records.
+    /// Returns the stream's name in records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Entitlement => "entitlement",
@@ -37,30 +38,30 @@ impl Stream {
     }
 }
 
-/// What a record says happened.
+/// The action of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// A session began.
     Admitted,
     /// A session ended.
     Ended,
-    /// One or more claims were denied.
+    /// Claims were denied, at least 1.
     Denied,
-    /// A session began by one node's memory alone.
+    /// A session began, decided by a node alone.
     AdmittedAlone,
-    /// Such a session ended.
+    /// A session begun by a node alone ended.
     EndedAlone,
-    /// A license was made.
+    /// A license was created.
     LicenseCreated,
     /// A license was changed.
     LicenseUpdated,
-    /// A plan was made.
+    /// A plan was created.
     PlanCreated,
     /// A plan was changed.
     PlanUpdated,
-    /// A subscription was made.
+    /// A subscription was created.
     SubscriptionCreated,
-    /// A subscription was changed, or ended.
+    /// A subscription was changed or ended.
     SubscriptionUpdated,
 }
 
@@ -80,7 +81,7 @@ impl Action {
         Self::SubscriptionUpdated,
     ];
 
-    /// The action's name in records and answers.
+    /// Returns the action's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admitted => "admitted",
@@ -129,62 +130,62 @@ impl fmt::Display for Action {
     }
 }
 
-/// One record of the audit log. Which of the optional members it has depends on its action.
+/// A record of the audit log. The action determines the optional fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// Its place in the whole log: rises with time, with gaps.
+    /// The record's place in the whole log: increasing, with gaps.
     pub id: u64,
-    /// The registry's time of the change.
+    /// The registry time of the change.
     pub at: RegistryTime,
     /// The pool.
     pub pool: PoolId,
-    /// Which of the streams of that name it belongs to.
+    /// The record's stream.
     pub stream: Stream,
-    /// Its number in the stream: 1, 2, 3, … without a gap, but where retention has deleted some.
+    /// The record's number in the stream: 1, 2, 3, … without a gap, except for records deleted by retention.
     pub seq: u64,
     /// The epoch of the pool's bucket.
     pub epoch: u64,
-    /// What happened.
+    /// The action.
     pub action: Action,
-    /// The session that began or ended.
+    /// The session begun or ended.
     pub session: Option<SessionId>,
-    /// Who holds or asked for the seat.
+    /// The holder of the seat, or the denied claimant.
     pub holder: Option<Holder>,
-    /// Who caused it: `user:` or `admin:` and a name, or `system`.
+    /// The actor: `user:` or `admin:` and a name, or `system`.
     pub actor: String,
-    /// The request that it came with.
+    /// The id of the request.
     pub request: Option<String>,
-    /// Why a session ended or a claim was denied.
+    /// The reason of an end or a denial.
     pub reason: Option<String>,
-    /// The limit that was in force; in the entitlement stream, from then on.
+    /// The limit in force; in the entitlement stream, the limit from the change on.
     pub limit: u32,
-    /// The version of the entitlement that gave the limit; 0 where it was unknown.
+    /// The version of the entitlement giving the limit; 0 if unknown.
     pub version: u64,
-    /// Sessions live in the pool after it; in the session stream alone.
+    /// Live sessions in the pool after the event; only in the session stream.
     pub live: Option<u32>,
-    /// How many claims a denial counts; 1 otherwise.
+    /// The number of denied claims; 1 for other actions.
     pub count: u64,
-    /// Whether these denials were only counted when they happened, and recorded later together.
+    /// The denials were only counted when they happened, and recorded together later.
     pub folded: bool,
-    /// The user who was admitted.
+    /// The admitted user.
     pub user: Option<UserId>,
     /// The session's tier.
     pub tier: Option<Tier>,
-    /// The client's address at its admission.
+    /// The client's address at the admission.
     pub ip: Option<String>,
-    /// The client's name for itself at its admission.
+    /// The client's user agent at the admission.
     pub user_agent: Option<String>,
-    /// The client's JSON object at its admission.
+    /// The client's JSON object at the admission.
     pub metadata: Option<String>,
-    /// The device that was admitted.
+    /// The admitted device.
     pub device: Option<Device>,
     /// The TTL at the admission.
     pub ttl: Option<Span>,
     /// The session's last heartbeat.
     pub last_heartbeat: Option<RegistryTime>,
-    /// When the session was over, or was to be.
+    /// The time when the session was over, or was due to be over.
     pub expires: Option<RegistryTime>,
-    /// The entitlement after its change, or the node that decided alone: a JSON object, without secrets.
+    /// The entitlement after a change, or the node deciding alone: a JSON object without secrets.
     pub detail: Option<String>,
 }
 

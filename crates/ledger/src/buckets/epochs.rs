@@ -1,4 +1,6 @@
-//! The epoch of each bucket, and which registry serves it.
+//! The epoch and the mode of each bucket.
+//!
+//! An epoch never decreases. A batch of events commits only if every event has its bucket's epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -10,7 +12,7 @@ use crate::database::{Row, Tx};
 use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger};
 
-/// A statement about any number of buckets takes all of them at once.
+/// Rows in one statement, enough for all buckets.
 const ROWS_MAX: usize = BUCKETS as usize;
 
 static HOLD: ChunkedStatement =
@@ -20,16 +22,16 @@ static SEIZE: ChunkedStatement =
 static RAISE: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/raise_buckets.sql"), 5, ROWS_MAX));
 
-/// Which registry serves a bucket, the same for all nodes.
+/// The mode of a bucket: the registry serving the bucket, the same on all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BucketMode {
-    /// The one that is configured.
+    /// The configured registry serves.
     Registry,
-    /// It is out of reach: PostgreSQL serves in its place.
+    /// The registry is unreachable, and PostgreSQL serves in its place.
     Ledger,
-    /// It is out of reach: each node admits on its own, where a pool's policy lets it.
+    /// The registry is unreachable, and each node admits alone where the pool's policy allows.
     Allow,
-    /// It is out of reach: nothing is admitted.
+    /// The registry is unreachable, and every claim is denied.
     Deny,
 }
 
@@ -38,52 +40,53 @@ pub enum BucketMode {
 #[error("not a mode of a bucket")]
 pub struct NotABucketMode;
 
-/// A bucket as it stands in the ledger.
+/// A bucket on record in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketRow {
     /// The bucket.
     pub bucket: Bucket,
-    /// Its epoch: 0 at first, and only ever more.
+    /// The bucket's epoch: 0 at first, and never decreasing.
     pub epoch: u64,
-    /// Which registry serves it.
+    /// The bucket's mode.
     pub mode: BucketMode,
-    /// The identity that this registry had when it was filled; none: it has none, or was never filled.
+    /// The registry's identity when the bucket was filled; `None` for a registry without an identity, and
+    /// before the first fill.
     pub identity: Option<String>,
-    /// The epoch was raised in this ledger. If not, the ledger is a copy: a standby that was promoted or a backup that
-    /// was restored. A copy may lack the latest records and raises.
+    /// The epoch was raised in this ledger. Otherwise the ledger is a copy: a promoted standby or a restored
+    /// backup. A copy may lack the latest records, and must raise the epoch.
     pub was_raised_here: bool,
 }
 
-/// A bucket that is to begin a new epoch.
+/// A bucket due for a new epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EpochRaise {
     /// The bucket.
     pub bucket: Bucket,
-    /// The epoch at which the bucket was seen.
+    /// The epoch seen by the caller.
     pub seen: u64,
-    /// The epoch that it begins; more than `seen`.
+    /// The new epoch, greater than `seen`.
     pub next: u64,
 }
 
-/// A bucket whose epoch is another one than events say.
+/// A bucket whose epoch differs from the epoch of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleBucket {
     /// The bucket.
     pub bucket: Bucket,
-    /// Its epoch in the ledger.
+    /// The bucket's epoch in the ledger.
     pub epoch: u64,
 }
 
 impl Ledger {
-    /// All buckets in their order, as of one instant.
+    /// Returns all buckets in order, read in one statement.
     pub async fn buckets(&self) -> Result<Vec<BucketRow>, Error> {
         let rows = self.readers().query(include_str!("../../sql/buckets.sql")).fetch_all().await?;
         rows.iter().map(BucketRow::read).collect()
     }
 
-    /// Gives each of these buckets that is still at the epoch that was seen the next epoch, this mode and this registry, and
-    /// returns these buckets in order. The call waits for batches of events that are being applied. Later batches are
-    /// refused unless their events are of the new epoch.
+    /// Raises each bucket still at epoch `seen` to epoch `next`, with mode `mode` and registry `identity` (a
+    /// compare-and-swap). Returns the raised buckets in order. The call waits for batches in the course of
+    /// being applied; later batches are refused unless their events have the new epoch.
     pub async fn raise(
         &self,
         raises: &[EpochRaise],
@@ -112,8 +115,8 @@ impl Ledger {
         Ok(raised)
     }
 
-    /// Raises the epoch of every bucket in one step to one that none had, notes which registry serves them from
-    /// now on, and returns the new epoch.
+    /// Raises all buckets at once to a new common epoch, greater than every epoch before, with registry
+    /// `registry_identity`. Returns the new epoch.
     pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
         let all: Vec<_> = Bucket::all().collect();
         let mut tx = self.write().await?;
@@ -134,8 +137,8 @@ pub(crate) async fn read_buckets(tx: &mut Tx) -> Result<Vec<BucketRow>, Error> {
     rows.iter().map(BucketRow::read).collect()
 }
 
-/// Locks these buckets until this transaction is over, and returns their epochs. Of those who lock one of them
-/// so, one at a time gets on; and the epochs stay as they are.
+/// Locks buckets until the transaction ends, and returns their epochs. Holders of one bucket run one after
+/// another, and the epochs cannot change meanwhile.
 pub(crate) async fn hold(
     tx: &mut Tx,
     buckets: impl Iterator<Item = Bucket>,
@@ -152,7 +155,8 @@ pub(crate) async fn hold(
     Ok(epochs)
 }
 
-/// Likewise those of these events; if one is of another epoch than its bucket, [`Error::StaleEpoch`].
+/// Locks the buckets of events until the transaction ends. An event whose epoch is not its bucket's gives
+/// [`Error::StaleEpoch`].
 pub(crate) async fn hold_current(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     let epochs = hold(tx, events.iter().map(|event| event.pool.bucket())).await?;
     let stale = |event: &Event| {
@@ -171,7 +175,7 @@ pub(crate) async fn hold_current(tx: &mut Tx, events: &[Event]) -> Result<(), Er
 impl BucketMode {
     const ALL: [Self; 4] = [Self::Registry, Self::Ledger, Self::Allow, Self::Deny];
 
-    /// The mode's name in records and answers.
+    /// Returns the mode's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Registry => "registry",
@@ -202,12 +206,12 @@ impl BucketRow {
     }
 }
 
-/// A bucket as the database stores it.
+/// Returns a bucket's number for storage.
 pub(crate) fn stored(bucket: Bucket) -> i64 {
     i64::from(bucket.number())
 }
 
-/// The bucket with a number that is stored.
+/// Returns the bucket of a stored number.
 pub(super) fn bucket_of(number: i64) -> Result<Bucket, Error> {
     let bucket = u16::try_from(number).ok().and_then(Bucket::new);
     bucket.ok_or_else(|| corrupt("bucket", "a number that no bucket has"))

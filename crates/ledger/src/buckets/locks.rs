@@ -1,4 +1,4 @@
-//! Locks of buckets, with a limit in time. They save double work; nothing relies on them.
+//! Locks of buckets with an expiry. The locks only save double work; correctness never depends on a lock.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ static LOCK: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/lock_buckets.sql"), 4, BUCKETS as usize));
 
 impl Ledger {
-    /// Takes the locks of those buckets that are free, over, or this node's already, for so long from now by
-    /// the database's clock; returns which those are, in order.
+    /// Takes the locks of the buckets that are free, expired or already held by `node`. Each lock lasts
+    /// `time` from the present of the database's clock. Returns the locked buckets in order.
     pub async fn lock_buckets(
         &self,
         node: Uuid,
@@ -38,14 +38,14 @@ impl Ledger {
         Ok(taken)
     }
 
-    /// Gives the locks of these buckets back that are this node's: they are over now.
+    /// Releases the locks of `buckets` held by `node`.
     pub async fn unlock_buckets(&self, node: Uuid, buckets: &[Bucket]) -> Result<(), Error> {
-        // As whoever takes them does it, so that neither waits for the other for ever.
+        // Releasing locks rows in the same order as taking, to prevent a deadlock.
         self.lock_buckets(node, buckets, Span::ZERO).await.map(|_| ())
     }
 }
 
-/// So that of two who want the same ones none waits for ever.
+/// Sorts the buckets, so that concurrent callers lock rows in one order and cannot deadlock.
 fn in_order(buckets: &[Bucket]) -> Vec<Bucket> {
     buckets.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -1,18 +1,18 @@
-//! The few words in which the statements of the two databases differ.
+//! The SQL differences between SQLite and PostgreSQL.
 
-/// Which database's words a statement is in.
+/// The SQL dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// What begins the last line of a statement that locks the rows it reads.
+/// The start of the locking clause, the last line of a statement that locks the rows it reads.
 const ROW_LOCK: &str = "\nFOR ";
 
 impl Dialect {
-    /// A statement as this database takes it. SQLite has no locks of rows, and needs none: a transaction
-    /// that may write is the only one.
+    /// Returns a statement in the database's dialect. SQLite has no row locks and gets the statement without
+    /// its locking clause. A write transaction in SQLite excludes every concurrent writer anyway.
     pub(super) fn text(self, statement: &'static str) -> &'static str {
         match self {
             Self::Sqlite => statement.rsplit_once(ROW_LOCK).map_or(statement, |(unlocked, _)| unlocked),
@@ -20,8 +20,8 @@ impl Dialect {
         }
     }
 
-    /// `rows` groups of `columns` placeholders. For SQLite bare ones, for it looks numbered ones up one by
-    /// one, in a list, at every bind.
+    /// Returns `rows` groups of `columns` placeholders. SQLite gets bare `?` placeholders, because SQLite
+    /// searches a list for numbered placeholders at every bind.
     pub(crate) fn placeholder_groups(self, rows: usize, columns: usize) -> String {
         let group = |row: usize| {
             let place = |column: usize| match self {

@@ -1,4 +1,4 @@
-//! All that is PostgreSQL's alone: how it is connected to, and how an error reads.
+//! Everything specific to PostgreSQL: connections, timeouts, migrations, and classifying errors.
 
 use std::io;
 use std::sync::LazyLock;
@@ -17,28 +17,28 @@ pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql", "0002_live_sessions.sql"))
 });
 
-/// Replaces `apply_events` by this program's definition. The lock keeps processes that start together from replacing the
-/// function at the same time, which PostgreSQL refuses.
+/// Replaces function `apply_events` by the program's definition. PostgreSQL refuses concurrent replacements,
+/// so an advisory lock serializes processes starting together.
 const DEFINE_APPLY_EVENTS: &str = concat!(
     "BEGIN; SELECT pg_advisory_xact_lock(hashtext('seatkeeper.apply_events'));",
     include_str!("../../sql/define_apply_events.sql"),
     "COMMIT;"
 );
 
-/// What connections are called in what the server shows of them.
+/// The `application_name` shown in PostgreSQL's views.
 const NAME: &str = "seatkeeper";
 
-/// How long a caller waits for a connection before the ledger counts as unavailable.
+/// The time a caller waits for a connection. After the timeout the ledger counts as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a statement may take before it counts as unanswered: a network may lose what it was given, and
-/// nobody would ever tell.
+/// The time limit of a statement. A network may lose a statement without an error, so the caller must not
+/// wait for ever.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What every connection asks of the server. Whoever holds locks and says nothing, because its process or
-/// its machine stands still, loses them after some seconds; and nobody waits for a lock for long.
+/// Settings of every connection. A stalled process or machine loses its locks after some seconds, and every
+/// wait for a lock is short.
 const SESSION: [(&str, &str); 6] = [
-    // Who has waited for a lock must see what he waited for.
+    // After a wait for a lock, a statement must see the changes made by the lock's previous holder.
     ("default_transaction_isolation", "read committed"),
     ("lock_timeout", "5s"),
     ("idle_in_transaction_session_timeout", "3s"),
@@ -46,10 +46,11 @@ const SESSION: [(&str, &str); 6] = [
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
 ];
-/// Those that only write have been given up by then; who reads much at once may take its time.
+/// Settings of write connections. The caller has given up by the statement timeout. Read connections have no
+/// statement timeout, because a large read may take longer.
 ///
-/// Whoever writes goes from the few rows he has to others by an index, as SQLite always does. A planner that has not
-/// looked at a table since it was small would rather read the whole of it, at each commit.
+/// Writes must follow indexes from a few rows, as SQLite always does. With stale statistics of a small table,
+/// the planner would prefer a sequential scan at each commit.
 const WRITING: [(&str, &str); 7] = [
     ("statement_timeout", "15s"),
     ("enable_seqscan", "off"),
@@ -61,11 +62,12 @@ const WRITING: [(&str, &str); 7] = [
 ];
 const READING: [(&str, &str); 1] = [("default_transaction_read_only", "on")];
 
-/// What was committed is on disk when the answer comes, however the server is configured otherwise.
+/// Turns `synchronous_commit` on where the server has turned it off: a committed transaction is on disk when
+/// the answer comes.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
 
-/// Connections to a database, at most `connections_max` at a time.
+/// Opens at most `connections_max` connections to a database.
 pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access) -> Result<Pool, Error> {
     let of_access = match access {
         Access::Read => &READING[..],
@@ -76,15 +78,15 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
             |connection, _| Box::pin(async { sqlx::query(DURABLE).execute(connection).await.map(|_| ()) }),
         );
     let connections = Connections::lazy(url, pool, NAME, &[&SESSION, of_access].concat())?;
-    // What cannot be reached at all is told at once.
+    // An unreachable database is an error at once.
     connections.acquire().await?;
     Ok(Pool::Postgres(connections))
 }
 
-/// Brings tables and functions to this program's version, without a time limit. Of several processes that migrate at once
-/// one does the work, and the others wait.
+/// Migrates the tables and replaces `apply_events`, without a time limit. Of several processes migrating at
+/// once, one does the work and the rest wait.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
-    // Who has waited for a lock must see what he waited for.
+    // After a wait for a lock, a statement must see the changes made by the lock's previous holder.
     let settings = [("default_transaction_isolation", "read committed")];
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
     let pool = alone.pool().await?;
@@ -94,7 +96,7 @@ pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits for an answer of the server, but not for ever.
+/// Waits for an answer of the server for at most [`STATEMENT_TIMEOUT`].
 pub(super) async fn within<T>(
     answer: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, sqlx::Error> {
@@ -102,7 +104,7 @@ pub(super) async fn within<T>(
     timeout(STATEMENT_TIMEOUT, answer).await.unwrap_or_else(late)
 }
 
-/// A transaction, whose begin and end are not waited for for ever.
+/// A transaction with time limits on `BEGIN` and `COMMIT`.
 pub(crate) struct PgTx(Transaction);
 
 impl PgTx {
@@ -120,17 +122,17 @@ impl PgTx {
     }
 }
 
-/// Begins a transaction that reads all as of one instant.
+/// Begins a read transaction on one snapshot.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// Whether the server may answer later what it refused so.
+/// Checks that a refusal is transient, so that a later retry may succeed.
 pub(super) fn is_passing(refused: &PgDatabaseError) -> bool {
-    /// A deadlock or a conflict with another transaction, a lock or an answer that took too long, a server
-    /// that shuts down or starts, one that only reads because another has taken over.
+    /// Serialization failure, deadlock, lock timeout, cancelled statement, server shutting down or starting,
+    /// server read-only after a failover.
     const CODES: [&str; 8] = ["40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "25006"];
-    /// A connection that broke, a lack of resources, trouble with the disk.
+    /// Broken connection, insufficient resources, system error such as a disk failure.
     const CLASSES: [&str; 3] = ["08", "53", "58"];
-    // After these the connection is gone, and another one may fare better.
+    // After a fatal error the connection is closed, and a new connection may succeed.
     let ended = matches!(refused.severity(), PgSeverity::Fatal | PgSeverity::Panic);
     let code = refused.code();
     ended || CODES.contains(&code) || CLASSES.iter().any(|class| code.starts_with(class))

@@ -1,4 +1,4 @@
-//! One statement on its way to one of the two databases.
+//! A statement for either database: text, bound values and connection.
 
 use std::ops::{Deref, DerefMut};
 
@@ -15,21 +15,21 @@ use super::postgres::within;
 use super::value::Readable;
 use super::{Dialect, Row, Value};
 
-/// A statement, the values that it has been given, and where it will run.
+/// A statement with its bound values and the connection to run on.
 pub(crate) enum Query<'c> {
     Sqlite(Text<Sqlite>, On<'c, Sqlite>),
     Postgres(Text<Postgres>, On<'c, Postgres>),
 }
 
-/// A statement and the values that it has been given.
+/// A statement's text with the bound values.
 type Text<DB> = sqlx::query::Query<'static, DB, <DB as Database>::Arguments>;
 
-/// Who lends connections to a database.
+/// A database whose connections come from a pool.
 pub(crate) trait Pooled: Database {
-    /// The lender.
+    /// The pool of connections.
     type Pool: Sync;
 
-    /// A connection that nobody else uses.
+    /// Takes a connection from the pool for exclusive use.
     fn acquire(pool: &Self::Pool) -> impl Future<Output = Result<PoolConnection<Self>, sqlx::Error>> + Send;
 }
 
@@ -49,11 +49,11 @@ impl Pooled for Postgres {
     }
 }
 
-/// Where a statement runs.
+/// The connection for a statement.
 pub(crate) enum On<'c, DB: Pooled> {
-    /// On a connection that nobody else uses.
+    /// An exclusive connection from the pool.
     Pool(&'c DB::Pool),
-    /// In the transaction that this connection is in.
+    /// The connection of a transaction.
     Transaction(&'c mut DB::Connection),
 }
 
@@ -66,7 +66,7 @@ impl<'c> Query<'c> {
         Self::Postgres(sqlx::query(Dialect::Postgres.text(statement)), on)
     }
 
-    /// A statement whose values are such as PostgreSQL alone can hold.
+    /// Builds a statement with values of PostgreSQL's own types, such as arrays.
     pub(crate) fn on_postgres(text: Text<Postgres>, connections: &'c Connections) -> Self {
         Self::Postgres(text, On::Pool(connections))
     }
@@ -83,7 +83,7 @@ impl<'c> Query<'c> {
         Self::Postgres(sqlx::query_with(AssertSqlSafe(text), arguments), on)
     }
 
-    /// Gives the statement its next value.
+    /// Binds the next value.
     pub(crate) fn bind<'v>(self, value: impl Value<'v>) -> Self {
         match self {
             Self::Sqlite(text, on) => Self::Sqlite(text.bind(value), on),
@@ -91,7 +91,7 @@ impl<'c> Query<'c> {
         }
     }
 
-    /// Runs it, and returns how many rows it touched.
+    /// Runs the statement and returns the number of affected rows.
     pub(crate) fn execute(self) -> BoxFuture<'c, Result<u64, sqlx::Error>> {
         Box::pin(async move {
             Ok(match self {
@@ -105,7 +105,7 @@ impl<'c> Query<'c> {
         })
     }
 
-    /// Its first row, if it has one.
+    /// Returns the first row, if any.
     pub(crate) fn fetch_optional(self) -> BoxFuture<'c, Result<Option<Row>, sqlx::Error>> {
         Box::pin(async move {
             Ok(match self {
@@ -121,12 +121,12 @@ impl<'c> Query<'c> {
         })
     }
 
-    /// The row of a statement that always has one.
+    /// Returns the first row of a statement that always has a row.
     pub(crate) async fn fetch_one(self) -> Result<Row, sqlx::Error> {
         self.fetch_optional().await?.ok_or(sqlx::Error::RowNotFound)
     }
 
-    /// All of its rows.
+    /// Returns all rows.
     pub(crate) fn fetch_all(self) -> BoxFuture<'c, Result<Vec<Row>, sqlx::Error>> {
         Box::pin(async move {
             Ok(match self {
@@ -143,7 +143,7 @@ impl<'c> Query<'c> {
         })
     }
 
-    /// Its rows, one after the other.
+    /// Streams the rows.
     pub(crate) fn fetch(self) -> BoxStream<'c, Result<Row, sqlx::Error>> {
         match self {
             Self::Sqlite(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Sqlite).boxed(),
@@ -155,23 +155,23 @@ impl<'c> Query<'c> {
         }
     }
 
-    /// The first column of its first row, if it has one.
+    /// Returns the first column of the first row, if any.
     pub(crate) async fn scalar_optional<T: for<'r> Readable<'r>>(self) -> Result<Option<T>, sqlx::Error> {
         self.fetch_optional().await?.map(|row| row.first()).transpose()
     }
 
-    /// The first column of a statement that always has a row.
+    /// Returns the first column of a statement that always has a row.
     pub(crate) async fn scalar<T: for<'r> Readable<'r>>(self) -> Result<T, sqlx::Error> {
         self.fetch_one().await?.first()
     }
 
-    /// The first column of all its rows.
+    /// Returns the first column of all rows.
     pub(crate) async fn scalars<T: for<'r> Readable<'r>>(self) -> Result<Vec<T>, sqlx::Error> {
         self.fetch_all().await?.iter().map(Row::first).collect()
     }
 }
 
-/// Each row in its time, or none.
+/// Applies the statement timeout to each row of a stream.
 fn in_time<'c>(rows: BoxStream<'c, Result<PgRow, sqlx::Error>>) -> BoxStream<'c, Result<Row, sqlx::Error>> {
     stream::try_unfold(rows, async |mut rows| {
         let row = within(rows.try_next()).await?;
@@ -180,7 +180,7 @@ fn in_time<'c>(rows: BoxStream<'c, Result<PgRow, sqlx::Error>>) -> BoxStream<'c,
     .boxed()
 }
 
-/// A connection that a statement runs on.
+/// The connection of a running statement.
 enum Connection<'c, DB: Database> {
     Pooled(PoolConnection<DB>),
     InTransaction(&'c mut DB::Connection),
@@ -196,7 +196,8 @@ impl<'c, DB: Pooled> On<'c, DB> {
 }
 
 impl<DB: Database> Connection<'_, DB> {
-    /// Takes note of what came of a statement. A connection on which nothing was answered is nobody's any more.
+    /// Passes a statement's result on. After an I/O error the pooled connection is closed, because its state
+    /// is unknown.
     fn settled<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if let (Self::Pooled(connection), Err(sqlx::Error::Io(_))) = (self, &done) {
             connection.close_on_drop();

@@ -1,5 +1,5 @@
-//! All that is SQLite's alone: how the file is opened and owned, how a write begins, and how an
-//! error reads.
+//! Everything specific to SQLite: locking the directory, opening the file, beginning a write, and classifying
+//! errors.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -20,30 +20,29 @@ use crate::Error;
 pub(super) static MIGRATIONS: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&migration_files!("../../migrations/sqlite": "0001_ledger.sql")));
 
-/// How long a statement waits for another process's write, such as a backup.
+/// The time a statement waits for another process's write, such as a backup.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a caller waits for a connection before the ledger counts as unavailable.
+/// The time a caller waits for a connection. After the timeout the ledger counts as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Page cache of the writer: random index pages of a large ledger should not be read again and again.
+/// Page cache of the writer. A large cache avoids rereading random index pages of a large ledger.
 const WRITER_CACHE_KIB: u32 = 65_536;
 /// Page cache of each reader.
 const READER_CACHE_KIB: u32 = 16_384;
-/// Rows that a reader prepares ahead of who takes them: a hand-over from thread to thread for each row
-/// would cost more than reading it.
+/// Rows prefetched by a reader. Handing over each row between threads would cost more than reading the row.
 const READER_ROWS_AHEAD: usize = 512;
-/// Pages in the write-ahead log at which they are moved to the file: rarely enough that a page which
-/// many commits touch is moved once.
+/// Pages in the write-ahead log before a checkpoint. Rare checkpoints move a page touched by many commits
+/// only once.
 const CHECKPOINT_PAGES: u32 = 8_192;
 
 const DATABASE_FILE: &str = "ledger.db";
 const LOCK_FILE: &str = "ledger.lock";
 
-/// How long a process that was killed may take to be gone, and to let its directory go.
+/// The time a killed process may take to exit and release the lock on its directory.
 const GONE_WITHIN: Duration = Duration::from_secs(3);
 const GONE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Makes the directory, for its owner alone, unless it is there, and makes it this process's. Waits for an owner that is
-/// about to be gone.
+/// Creates the data directory with mode 0700 unless the directory exists, and takes the directory's lock.
+/// Waits up to [`GONE_WITHIN`] for a previous owner to exit.
 pub(crate) async fn own(data_dir: &Path) -> Result<File, Error> {
     let unusable = |source| Error::DataDir { path: data_dir.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
@@ -57,7 +56,7 @@ pub(crate) async fn own(data_dir: &Path) -> Result<File, Error> {
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
     }
-    // SQLite gives its other files the permissions of this one.
+    // SQLite copies the permissions of the database file to the files beside it.
     private_file(&data_dir.join(DATABASE_FILE)).map_err(unusable)?;
     Ok(lock)
 }
@@ -66,7 +65,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
-/// The one connection that writes. It brings the tables to this program's version.
+/// Opens the only write connection, and migrates the tables.
 pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
     let options = SqliteConnectOptions::new()
         .filename(data_dir.join(DATABASE_FILE))
@@ -76,22 +75,22 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         .foreign_keys(true)
         .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
-        // Else each batch makes and deletes a file for its intermediate rows.
+        // Temporary tables in memory save creating and deleting a file for each batch.
         .pragma("temp_store", "MEMORY");
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
         .idle_timeout(None)
         .max_lifetime(None)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        // When the disk fails, SQLite rolls back by itself, and the connection believes for ever that it
-        // is still in that transaction.
+        // After a disk failure SQLite rolls back by itself, but the connection still believes to be in a
+        // transaction. Such a connection is discarded.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
     let pool = pool.connect_with(options).await?;
     MIGRATIONS.run(&pool).await.map_err(Error::Migrate)?;
     Ok(Pool::Sqlite(pool))
 }
 
-/// Connections that only read, also beside another process that writes.
+/// Opens read-only connections, even beside a process writing to the file.
 pub(crate) async fn open_readers(data_dir: &Path, connections_max: u32) -> Result<Pool, Error> {
     let path = data_dir.join(DATABASE_FILE);
     if !path.exists() {
@@ -108,13 +107,13 @@ pub(crate) async fn open_readers(data_dir: &Path, connections_max: u32) -> Resul
     Ok(Pool::Sqlite(pool.connect_with(options).await?))
 }
 
-/// Begins a write. It takes the write lock at once: a transaction that first reads and then asks for
-/// it could be refused half-way.
+/// Begins a write transaction and takes the write lock at once. A later upgrade from reading to writing could
+/// fail.
 pub(super) async fn begin_write(writer: &SqlitePool) -> Result<Transaction<'static, Sqlite>, Error> {
     Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
 }
 
-/// Whether the database may answer later what it refused with this result code.
+/// Checks that a result code is transient, so that a later retry may succeed.
 pub(super) fn is_passing(code: &str) -> bool {
     /// Primary result codes: BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
     const PASSING: [i32; 6] = [5, 6, 7, 10, 13, 14];

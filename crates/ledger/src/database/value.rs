@@ -1,10 +1,10 @@
-//! Values that both databases can hold.
+//! Values and rows supported by both databases.
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Encode, Postgres, Row as _, Sqlite, Type};
 
-/// A value that a statement can be given.
+/// A value to bind to a statement.
 pub(crate) trait Value<'v>:
     Encode<'v, Sqlite> + Type<Sqlite> + Encode<'v, Postgres> + Type<Postgres>
 {
@@ -12,7 +12,7 @@ pub(crate) trait Value<'v>:
 
 impl<'v, T> Value<'v> for T where T: Encode<'v, Sqlite> + Type<Sqlite> + Encode<'v, Postgres> + Type<Postgres> {}
 
-/// A value that a row can hold.
+/// A value to read from a row.
 pub(crate) trait Readable<'r>:
     Decode<'r, Sqlite> + Type<Sqlite> + Decode<'r, Postgres> + Type<Postgres>
 {
@@ -23,14 +23,14 @@ impl<'r, T> Readable<'r> for T where
 {
 }
 
-/// A row that a statement returned.
+/// A row returned by a statement.
 pub(crate) enum Row {
     Sqlite(SqliteRow),
     Postgres(PgRow),
 }
 
 impl Row {
-    /// The value in the column of this name.
+    /// Returns the value of a column.
     pub(crate) fn get<'r, T: Readable<'r>>(&'r self, column: &str) -> Result<T, sqlx::Error> {
         match self {
             Self::Sqlite(row) => row.try_get(column),
@@ -38,7 +38,7 @@ impl Row {
         }
     }
 
-    /// The value in the first column.
+    /// Returns the value of the first column.
     pub(super) fn first<'r, T: Readable<'r>>(&'r self) -> Result<T, sqlx::Error> {
         match self {
             Self::Sqlite(row) => row.try_get(0),

@@ -1,11 +1,12 @@
-//! What keeps a stale run from changing anything.
+//! Fencing tokens: a stale run of a job can change nothing.
 
 use super::JobName;
 use crate::Error;
 use crate::database::Tx;
 use crate::row::stored_whole;
 
-/// One run of a job: proof of the lock that it took, for as long as nobody took it over.
+/// A run of a job with its fencing token. The token is valid until the run ends or a later run takes the
+/// job's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fence {
     job: JobName,
@@ -17,19 +18,19 @@ impl Fence {
         Self { job, token }
     }
 
-    /// The job.
+    /// Returns the job.
     pub const fn job(&self) -> JobName {
         self.job
     }
 
-    /// The run's number in its job: 1 for the first, one more for each that follows.
+    /// Returns the run's fencing token: 1 for the job's first run, and one more for each later run.
     pub const fn token(&self) -> u64 {
         self.token
     }
 }
 
-/// Makes sure that the run still has its job's lock, and that it keeps it until this transaction is
-/// over; else [`Error::StaleRun`], and the transaction must not commit.
+/// Checks that the run holds its job's lock, and keeps the lock until the transaction ends. Otherwise
+/// [`Error::StaleRun`]: the transaction must not commit.
 pub(crate) async fn hold(tx: &mut Tx, fence: &Fence) -> Result<(), Error> {
     let held = tx
         .query(include_str!("../../sql/hold_job.sql"))

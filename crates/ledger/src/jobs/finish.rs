@@ -1,7 +1,6 @@
-//! Keeping a job's lock, and giving it back.
+//! Keeps and releases a job's lock.
 //!
-//! Each call here is a run's own: if the lock has become another run's, it changes nothing and is
-//! [`Error::StaleRun`].
+//! Each call acts for one run. A run whose lock was taken over changes nothing and gets [`Error::StaleRun`].
 
 use seatkeeper_core::{RegistryTime, Span};
 
@@ -10,10 +9,10 @@ use crate::database::Tx;
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
 
-/// What is kept of an error's text.
+/// The maximum length of a stored error text.
 const ERROR_CHARS_MAX: usize = 1_000;
 
-/// When a job is due, and how its last runs went.
+/// The job's schedule and failures in a row.
 struct Schedule {
     interval: Span,
     next_run: RegistryTime,
@@ -22,7 +21,7 @@ struct Schedule {
 }
 
 impl Ledger {
-    /// Keeps the run's lock for another [`LOCK_TIMEOUT`].
+    /// Extends the run's lock by another [`LOCK_TIMEOUT`].
     pub async fn heartbeat_job(&self, run: &Fence, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
@@ -35,8 +34,8 @@ impl Ledger {
         tx.commit().await
     }
 
-    /// The run has succeeded: the job is due again at the next time on its grid, or at once if someone
-    /// asked for that meanwhile.
+    /// Ends the run as succeeded. The job is next due at the next time on its grid, or at once if an operator
+    /// asked during the run.
     pub async fn complete_job(&self, run: &Fence, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let held = Schedule::held(&mut tx, run).await?;
@@ -46,7 +45,7 @@ impl Ledger {
         tx.commit().await
     }
 
-    /// The run has failed: the job is due again after a pause that grows with the failures in a row.
+    /// Ends the run as failed. The job is due again after a backoff growing with the failures in a row.
     pub async fn fail_job(&self, run: &Fence, now: RegistryTime, error: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let held = Schedule::held(&mut tx, run).await?;
@@ -59,7 +58,7 @@ impl Ledger {
         tx.commit().await
     }
 
-    /// The run was broken off through no fault of the job's: another worker may take it at once.
+    /// Ends a run that was interrupted without a fault of the job. Another worker may take the job at once.
     pub async fn give_back_job(&self, run: &Fence, now: RegistryTime, why: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let held = Schedule::held(&mut tx, run).await?;
@@ -71,7 +70,7 @@ impl Ledger {
 }
 
 impl Schedule {
-    /// Of the job whose lock the run holds.
+    /// Reads the schedule of the job whose lock the run holds.
     async fn held(tx: &mut Tx, run: &Fence) -> Result<Self, Error> {
         fence::hold(tx, run).await?;
         let row =
@@ -116,7 +115,8 @@ async fn end_run(
     Ok(())
 }
 
-/// An error's text as it is kept: not every database can hold a NUL.
+/// Returns an error text fit for storage: at most [`ERROR_CHARS_MAX`] characters, without NUL, which
+/// PostgreSQL cannot store.
 fn bounded(error: &str) -> String {
     error.chars().filter(|char| *char != '\0').take(ERROR_CHARS_MAX).collect()
 }

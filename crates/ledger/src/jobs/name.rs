@@ -1,4 +1,4 @@
-//! The jobs that there are.
+//! The names of all jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use std::str::FromStr;
 pub enum JobName {
     /// Meters the time for which capacities are held.
     UsageEmission,
-    /// Brings metered usage to its receiver.
+    /// Delivers metered usage to the sink.
     UsageDelivery,
-    /// Ends the sessions that are over.
+    /// Ends expired sessions.
     SessionExpiry,
-    /// Deletes history that is older than the operator keeps.
+    /// Deletes history older than the operator keeps.
     Retention,
-    /// Deletes what served its purpose: runs of jobs, idempotency keys.
+    /// Deletes old job runs and idempotency keys.
     Housekeeping,
 }
 
@@ -28,7 +28,7 @@ impl JobName {
     pub const ALL: [Self; 5] =
         [Self::UsageEmission, Self::UsageDelivery, Self::SessionExpiry, Self::Retention, Self::Housekeeping];
 
-    /// The job's name in records and answers.
+    /// Returns the job's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::UsageEmission => "usage_emission",

@@ -1,24 +1,24 @@
-//! What served its purpose is deleted.
+//! Purges old job runs and idempotency keys.
 
 use seatkeeper_core::RegistryTime;
 
 use super::{Fence, fence};
 use crate::{Error, Ledger, times};
 
-/// Which runs of a job stay on record.
+/// The job runs to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunsKept {
-    /// Those that finished from then on.
+    /// Keeps runs that finished at this time or later.
     pub since: RegistryTime,
-    /// As many of the last, however old they are.
+    /// Keeps the last `min` runs of each job, however old.
     pub min: u32,
-    /// But no more than so many of the last; at least `min`.
+    /// Keeps at most the last `max` runs of each job; at least `min`.
     pub max: u32,
 }
 
 impl Ledger {
-    /// Deletes at most `batch` of the oldest runs that are not to be kept, of all jobs, and says how many
-    /// those were. A run that lost its lock deletes nothing: [`Error::StaleRun`].
+    /// Deletes at most `batch` of the oldest runs of all jobs outside `keep`, and returns the number of
+    /// deleted runs. A run without its job's lock deletes nothing and gets [`Error::StaleRun`].
     pub async fn purge_job_runs(&self, run: &Fence, keep: &RunsKept, batch: u32) -> Result<u64, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
@@ -34,8 +34,8 @@ impl Ledger {
         Ok(purged)
     }
 
-    /// Deletes at most `batch` of the oldest idempotency keys from before `before`, and says how many
-    /// those were. A run that lost its lock deletes nothing: [`Error::StaleRun`].
+    /// Deletes at most `batch` of the oldest idempotency keys before `before`, and returns the number of
+    /// deleted keys. A run without its job's lock deletes nothing and gets [`Error::StaleRun`].
     pub async fn purge_idempotency_keys(
         &self,
         run: &Fence,

@@ -1,4 +1,4 @@
-//! Jobs and their history, read.
+//! Reads jobs and their run history.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,14 @@ use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger};
 
 impl Ledger {
-    /// All jobs, by name.
+    /// Returns all jobs, ordered by name.
     pub async fn list_jobs(&self) -> Result<Vec<JobRecord>, Error> {
         let rows = self.readers().query(include_str!("../../sql/jobs.sql")).fetch_all().await?;
         rows.iter().map(JobRecord::read).collect()
     }
 
-    /// The time from which on each job can be [taken](Self::take_job). A job that this program has no name for is left out.
+    /// Returns for each job the time from which the job can be [taken](Self::take_job). Jobs with a name
+    /// unknown to the program are left out.
     pub async fn jobs_due(&self) -> Result<BTreeMap<JobName, RegistryTime>, Error> {
         let rows = self.readers().query(include_str!("../../sql/jobs_due.sql")).fetch_all().await?;
         let mut due = BTreeMap::new();
@@ -30,7 +31,7 @@ impl Ledger {
         Ok(due)
     }
 
-    /// A job's runs, the newest first, before the one with number `cursor`.
+    /// Returns a page of a job's runs, newest first, before the run with number `cursor`.
     pub async fn job_runs(
         &self,
         name: JobName,

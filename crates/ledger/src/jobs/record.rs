@@ -1,4 +1,4 @@
-//! What is on record of a job and of its runs.
+//! Jobs and job runs on record.
 
 use std::str::FromStr;
 
@@ -6,78 +6,78 @@ use seatkeeper_core::{RegistryTime, Span};
 
 use super::JobName;
 
-/// A job as it stands.
+/// A job on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     /// The job.
     pub name: JobName,
-    /// How often it runs.
+    /// The interval between runs.
     pub interval: Span,
-    /// The run that is due next on its grid, or that is under way.
+    /// The time on the grid of the next run, or of the current run.
     pub next_run_at: RegistryTime,
-    /// When it is due instead: after a failure, or because someone asked.
+    /// The due time overriding `next_run_at`, after a failure or an operator's request.
     pub retry_at: Option<RegistryTime>,
-    /// When its latest run began.
+    /// The start of the latest run.
     pub last_run_at: Option<RegistryTime>,
-    /// Whose run is under way.
+    /// The lock of the current run.
     pub lock: Option<JobLock>,
-    /// The number of its latest run; 0: there was none.
+    /// The fencing token of the latest run; 0 without a run.
     pub fencing_token: u64,
-    /// Runs in a row that did not succeed.
+    /// Consecutive failed or lost runs.
     pub failures: u64,
-    /// What the latest run that ended said, if it failed.
+    /// The error of the latest ended run, if the run failed.
     pub last_error: Option<String>,
 }
 
-/// A worker's hold on a job.
+/// A worker's lock on a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobLock {
     /// The worker.
     pub worker: String,
-    /// Its last heartbeat.
+    /// The worker's last heartbeat.
     pub at: RegistryTime,
 }
 
-/// What a job is about.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// It waits for its next run.
+    /// Waiting for the next run.
     Scheduled,
-    /// A run is under way.
+    /// Running.
     Running,
-    /// Its last run failed, and another follows soon.
+    /// Waiting for a retry after a failed run.
     Retrying,
 }
 
-/// One run of a job, on record.
+/// A job run on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRunRecord {
-    /// Its number in its job.
+    /// The run's fencing token.
     pub fencing_token: u64,
-    /// Whose it was.
+    /// The worker of the run.
     pub worker: String,
-    /// The time on the job's grid that it ran for.
+    /// The run's time on the job's grid.
     pub scheduled_at: RegistryTime,
-    /// When it began.
+    /// The start of the run.
     pub started_at: RegistryTime,
-    /// When it ended; none while it is under way.
+    /// The end of the run; `None` while running.
     pub finished_at: Option<RegistryTime>,
-    /// How it went.
+    /// The outcome of the run.
     pub outcome: JobOutcome,
-    /// Why it failed.
+    /// The error of a failed run.
     pub error: Option<String>,
 }
 
-/// How a run went.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
-    /// It is under way.
+    /// Still running.
     Running,
-    /// Its work is done.
+    /// Succeeded.
     Succeeded,
-    /// It is not, and the run said why.
+    /// Failed with an error.
     Failed,
-    /// Nothing was heard of it for so long that another run took its lock.
+    /// Lost its lock to a later run after a long silence.
     Lost,
 }
 
@@ -87,7 +87,7 @@ pub enum JobOutcome {
 pub struct NotAnOutcome;
 
 impl JobState {
-    /// The state's name in answers.
+    /// Returns the state's name in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -98,7 +98,7 @@ impl JobState {
 }
 
 impl JobOutcome {
-    /// The outcome's name in records and answers.
+    /// Returns the outcome's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -120,7 +120,7 @@ impl FromStr for JobOutcome {
 }
 
 impl JobRecord {
-    /// What it is about.
+    /// Returns the state of the job.
     pub fn state(&self) -> JobState {
         match (&self.lock, self.failures) {
             (Some(_), _) => JobState::Running,

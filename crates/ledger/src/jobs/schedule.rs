@@ -1,13 +1,13 @@
-//! When a job runs next.
+//! Computes a job's next run and the backoff after failures.
 
 use seatkeeper_core::{RegistryTime, Span};
 
-/// The pause after a first failure; it doubles with each that follows.
+/// The backoff after the first failure. Each further failure doubles the backoff.
 const BACKOFF_FIRST: Span = Span::from_secs(5);
 const BACKOFF_MAX: Span = Span::from_secs(300);
 
-/// The next run: the first time after `now` on the grid that starts at `scheduled`. It counts from
-/// there, so it neither drifts nor piles up after an outage.
+/// Returns the next run: the first time after `now` on the grid starting at `scheduled`. The grid neither
+/// drifts nor piles up runs after an outage.
 pub(super) fn next_run(scheduled: RegistryTime, interval: Span, now: RegistryTime) -> RegistryTime {
     if scheduled > now {
         return scheduled;
@@ -17,8 +17,8 @@ pub(super) fn next_run(scheduled: RegistryTime, interval: Span, now: RegistryTim
     scheduled + Span::from_millis((passed + 1).saturating_mul(interval))
 }
 
-/// When a run that failed is tried again: after a pause that grows with the failures in a row, this one
-/// included, and no later than the next run on the grid.
+/// Returns the time of a retry after a failed run: the backoff after `failures` failures in a row, but no
+/// later than the next run on the grid.
 pub(super) fn retry_at(
     scheduled: RegistryTime,
     interval: Span,

@@ -1,4 +1,4 @@
-//! Taking a job.
+//! Takes a job for a worker.
 
 use seatkeeper_core::{RegistryTime, Span};
 
@@ -7,24 +7,23 @@ use crate::database::Tx;
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
 
-/// How long a lock is respected after its last heartbeat. Then its worker is presumed dead.
+/// The time a lock is respected after its last heartbeat. Then the worker is presumed dead.
 pub const LOCK_TIMEOUT: Span = Span::from_secs(120);
 
-/// A job that was taken.
+/// A taken job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRun {
-    /// What the run's effects are written under.
+    /// The fence for the run's writes.
     pub fence: Fence,
-    /// The time on the job's grid that it runs for; of a run ahead of schedule, the time now.
+    /// The run's time on the job's grid; for a run ahead of schedule, the time of taking.
     pub scheduled: RegistryTime,
-    /// The worker whose lock was stale and has been taken over.
+    /// The worker whose stale lock was taken over.
     pub reclaimed_from: Option<String>,
 }
 
 impl Ledger {
-    /// Adds a job that runs each `interval`, which is at least 1 ms, for the first time at
-    /// `first_run`. A job that is there stays as it is, but for its interval: with a new one it runs no
-    /// later than at `first_run`.
+    /// Adds a job that runs every `interval`, first at `first_run`. `interval` is at least 1 ms. An existing
+    /// job only gets the new interval, and then runs no later than at `first_run`.
     pub async fn ensure_job(
         &self,
         name: JobName,
@@ -41,15 +40,15 @@ impl Ledger {
         tx.commit().await
     }
 
-    /// Takes a job that is due and free, or whose lock is stale, for `worker`; none if it is neither,
-    /// or there is no such job. Of any number of workers that ask at once, one gets it.
+    /// Takes a job for `worker` if the job is due and free, or its lock is stale. `None` if the job is not
+    /// due, is locked or does not exist. Of concurrent callers, exactly one gets the job.
     pub async fn take_job(
         &self,
         name: JobName,
         worker: &str,
         now: RegistryTime,
     ) -> Result<Option<JobRun>, Error> {
-        // A look first: most find nothing to do, and should not wait for the writer, nor it for them.
+        // An optimistic read comes first. Most callers find no work, and should not queue for the writer.
         if !self.job_is_free(name, now).await? {
             return Ok(None);
         }
@@ -79,8 +78,8 @@ impl Ledger {
         Ok(Some(JobRun { fence, scheduled, reclaimed_from }))
     }
 
-    /// Makes a job due at once; a run that is under way is followed by another. The runs that are
-    /// scheduled stay as they are. Without such a job it is [`Error::NotFound`].
+    /// Makes a job due at once. If a run is under way, another run follows. The scheduled runs stay
+    /// unchanged. A missing job gives [`Error::NotFound`].
     pub async fn run_job_now(&self, name: JobName, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let asked = tx
@@ -107,7 +106,7 @@ impl Ledger {
     }
 }
 
-/// Closes the run whose stale lock this one took, and tells whose it was.
+/// Ends the run whose stale lock was taken over, and returns the run's worker.
 async fn lose_previous(tx: &mut Tx, fence: &Fence, now: RegistryTime) -> Result<Option<String>, Error> {
     let lost = tx
         .query(include_str!("../../sql/lose_job_run.sql"))

@@ -1,29 +1,28 @@
-//! A wanted change of a license.
+//! A requested change of a license.
 
 use seatkeeper_core::{RegistryTime, Seats};
 
 use super::{CountPer, License, Status};
 
-/// What to change of a license. Members that are none stay as they are; of the doubly optional ones,
-/// `Some(None)` takes the value away.
+/// A requested change of a license. A `None` field stays unchanged. `Some(None)` removes an optional value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LicenseChange {
-    /// How many may hold a seat at once.
+    /// The number of seats.
     pub max_seats: Option<Seats>,
-    /// Whether it may be used.
+    /// The license's status.
     pub status: Option<Status>,
-    /// When it ends.
+    /// The end of the license.
     pub expires_at: Option<Option<RegistryTime>>,
-    /// Who takes a seat.
+    /// The kind of holder counted as a seat.
     pub count_per: Option<CountPer>,
-    /// How long a session lives after its last heartbeat.
+    /// The time a session lives after its last heartbeat, in seconds.
     pub ttl_seconds: Option<Option<u32>>,
-    /// Whom to ask for more.
+    /// The contact for more seats or time.
     pub contact: Option<Option<String>>,
 }
 
 impl LicenseChange {
-    /// `license` with the change made, its version and time aside.
+    /// Returns `license` with the change applied, except for the version and the time.
     pub(super) fn applied_to(&self, license: &License) -> License {
         let now = license.clone();
         License {

@@ -1,4 +1,4 @@
-//! A new license.
+//! Creates licenses.
 
 use seatkeeper_core::{RegistryTime, Seats, TenantId};
 
@@ -6,29 +6,29 @@ use super::{CountPer, License, LicenseId, LicenseKey, Status, read, write as row
 use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, ids, tenants};
 
-/// A license to be made.
+/// A license to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewLicense {
-    /// The tenant that will own it.
+    /// The tenant owning the license.
     pub tenant: TenantId,
-    /// What its clients will show.
+    /// The key shown by the license's clients.
     pub key: LicenseKey,
-    /// How many may hold a seat at once.
+    /// The number of seats.
     pub max_seats: Seats,
-    /// Whether it may be used.
+    /// The license's status.
     pub status: Status,
-    /// When it ends; none: never.
+    /// The end of the license; `None` for ever.
     pub expires_at: Option<RegistryTime>,
-    /// Who takes a seat.
+    /// The kind of holder counted as a seat.
     pub count_per: CountPer,
-    /// How long a session lives after its last heartbeat, at least 1; none: the default.
+    /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
-    /// Whom to ask for more seats or time.
+    /// The contact for more seats or time.
     pub contact: Option<String>,
 }
 
 impl Ledger {
-    /// Makes a license at version 1, and puts it on record. A key that the tenant has used already is
+    /// Creates a license at version 1 and records the change. A key already used by the tenant gives
     /// [`Error::DuplicateKey`].
     pub async fn create_license(&self, new: NewLicense, write: Write<'_>) -> Result<Written<License>, Error> {
         let mut tx = self.write().await?;

@@ -1,28 +1,28 @@
-//! The secret that names a license to its clients.
+//! The secret key naming a license to its clients.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A license key. Who knows it can take seats, so it is shown to nobody but its tenant: `Debug` and
-/// [`LicenseKey::tail`] tell the last few characters only.
+/// A license key. A client knowing the key can take seats, so only the tenant sees the whole key. `Debug` and
+/// [`LicenseKey::tail`] show only the last few characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LicenseKey(Arc<str>);
 
 impl LicenseKey {
-    /// Characters that a log or record may show.
+    /// Maximum number of characters shown in a log or a record.
     const SHOWN_CHARS_MAX: usize = 4;
 
-    /// Takes the text as it is; its length, 1 to 255, was checked where it came in.
+    /// Wraps a text. The API has already checked the length, 1 to 255.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The whole key.
+    /// Returns the whole key.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The last four characters, or fewer of a short key: always less than half of it.
+    /// Returns the last four characters, or fewer of a short key: always less than half of the key.
     pub fn tail(&self) -> &str {
         let chars = self.0.chars().count();
         let shown = Self::SHOWN_CHARS_MAX.min(chars.saturating_sub(1) / 2);

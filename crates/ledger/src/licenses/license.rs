@@ -1,4 +1,4 @@
-//! A license as it stands.
+//! A license on record.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::database::Row;
 use crate::row::Fields;
 
-/// A license's name: a UUID of version 7, so that ids sort by creation.
+/// A license's id: a UUID of version 7, so ids sort by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LicenseId(pub Uuid);
 
@@ -29,20 +29,20 @@ impl FromStr for LicenseId {
     }
 }
 
-/// Whether a license may be used.
+/// The status of a license.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It may.
+    /// Usable.
     Active,
-    /// Not for now.
+    /// Suspended until reactivated.
     Suspended,
-    /// It has been ended.
+    /// Ended for good.
     Revoked,
 }
 
 impl Status {
-    /// The status's name in records and answers.
+    /// Returns the status's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -52,20 +52,20 @@ impl Status {
     }
 }
 
-/// Who takes a seat of a license.
+/// The kind of holder counted as a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountPer {
-    /// A machine, whatever runs on it.
+    /// A machine, with any number of programs.
     Machine,
     /// A user, on any number of machines.
     User,
-    /// Each running program.
+    /// A running program.
     Process,
 }
 
 impl CountPer {
-    /// Its name in records and answers.
+    /// Returns the name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Machine => "machine",
@@ -75,7 +75,7 @@ impl CountPer {
     }
 }
 
-/// A text that names no status or no way to count.
+/// A text that names no status and no kind of holder.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a {0}")]
 pub struct NotNamed(&'static str);
@@ -103,39 +103,39 @@ impl FromStr for CountPer {
 /// A floating license.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct License {
-    /// Its name; also the name of its pool.
+    /// The license's id, also the name of the license's pool.
     pub id: LicenseId,
-    /// The tenant that owns it.
+    /// The tenant owning the license.
     pub tenant: TenantId,
-    /// What its clients show; unique in the tenant. It never changes.
+    /// The key shown by clients: unique in the tenant, immutable.
     pub key: LicenseKey,
-    /// How many may hold a seat at once.
+    /// The number of seats.
     pub max_seats: Seats,
-    /// Whether it may be used.
+    /// The license's status.
     pub status: Status,
-    /// When it ends; none: never.
+    /// The end of the license; `None` for ever.
     pub expires_at: Option<RegistryTime>,
-    /// Who takes a seat.
+    /// The kind of holder counted as a seat.
     pub count_per: CountPer,
-    /// How long a session lives after its last heartbeat, at least 1; none: the default.
+    /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
-    /// Whom to ask for more seats or time.
+    /// The contact for more seats or time.
     pub contact: Option<String>,
-    /// 1 at first, one more for each change.
+    /// The license's version: 1 at first, and one more for each change.
     pub version: u64,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: RegistryTime,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: RegistryTime,
 }
 
 impl License {
-    /// The pool of its seats.
+    /// Returns the pool of the license's seats.
     pub fn pool(&self) -> PoolId {
         pool_of(&self.tenant, self.id)
     }
 
-    /// What it grants its pool.
+    /// Returns the terms granted to the license's pool.
     pub fn terms(&self, ttl_default: Span) -> Terms {
         Terms {
             version: self.version,
@@ -168,7 +168,7 @@ impl License {
     }
 }
 
-/// The pool of a license's seats.
+/// Returns the pool of a license's seats.
 pub(crate) fn pool_of(tenant: &TenantId, id: LicenseId) -> PoolId {
     PoolId::new(PoolKind::License, tenant.clone(), id.to_string())
 }

@@ -1,4 +1,4 @@
-//! Licenses, looked up and listed.
+//! Lookup and listing of licenses.
 
 use sea_query::{Expr, ExprTrait as _, Order, Query};
 use seatkeeper_core::TenantId;
@@ -27,7 +27,7 @@ const COLUMNS: [&str; 12] = [
 ];
 
 impl Ledger {
-    /// The tenant's license of this id.
+    /// Returns the tenant's license of an id.
     pub async fn license(&self, tenant: &TenantId, id: LicenseId) -> Result<Option<License>, Error> {
         let row = self
             .readers()
@@ -39,7 +39,7 @@ impl Ledger {
         row.as_ref().map(License::read).transpose()
     }
 
-    /// The tenant's license of this key.
+    /// Returns the tenant's license of a key.
     pub async fn license_by_key(
         &self,
         tenant: &TenantId,
@@ -55,7 +55,7 @@ impl Ledger {
         row.as_ref().map(License::read).transpose()
     }
 
-    /// The tenant's licenses in the order of their creation, after the one named by `cursor`.
+    /// Returns a page of the tenant's licenses in the order of creation, after license `cursor`.
     pub async fn list_licenses(
         &self,
         tenant: &TenantId,
@@ -78,7 +78,7 @@ impl Ledger {
     }
 }
 
-/// The license as this transaction sees it.
+/// Returns the license as seen by the transaction.
 pub(super) async fn in_transaction(tx: &mut Tx, tenant: &TenantId, id: LicenseId) -> Result<License, Error> {
     let row = tx
         .query(include_str!("../../sql/license.sql"))
@@ -89,7 +89,7 @@ pub(super) async fn in_transaction(tx: &mut Tx, tenant: &TenantId, id: LicenseId
     License::read(&row.ok_or(Error::NotFound)?)
 }
 
-/// The license as the same write was answered before, if it was.
+/// Returns the license from the kept answer of an earlier request, if the write is a retry.
 pub(super) async fn answered(
     tx: &mut Tx,
     tenant: &TenantId,

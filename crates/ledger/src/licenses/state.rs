@@ -1,4 +1,4 @@
-//! What can change of a license, as JSON: in its records, and in answers kept for a retry.
+//! The mutable part of a license as JSON, for audit records and kept idempotent answers.
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::Seats;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{CountPer, License, Status};
 use crate::times;
 
-/// A license's state after a change. Of its key it holds the tail alone.
+/// A license's state after a change. The state holds only the tail of the license key.
 #[derive(Serialize, Deserialize)]
 pub(super) struct State {
     license_key_tail: String,
@@ -36,7 +36,7 @@ impl State {
         }
     }
 
-    /// `license` as it was in this state.
+    /// Restores `license` to the state.
     pub(super) fn restore(self, license: License) -> License {
         License {
             max_seats: Seats(self.max_seats),

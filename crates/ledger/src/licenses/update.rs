@@ -1,4 +1,4 @@
-//! A change of a license.
+//! Updates licenses.
 
 use seatkeeper_core::TenantId;
 
@@ -7,9 +7,12 @@ use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, tenants};
 
 impl Ledger {
-    /// Changes a license, which raises its version, and puts that on record. A change that changes
-    /// nothing does neither. A revoked license takes no other: [`Error::Revoked`]. Where `expected_version` is given and the license is at another one, it is
-    /// [`Error::VersionConflict`]; without such a license, [`Error::NotFound`].
+    /// Changes a license, raises its version, and records the change. A change without effect leaves the
+    /// version and the record alone.
+    ///
+    /// A revoked license is immutable ([`Error::Revoked`]), and a missing license gives [`Error::NotFound`].
+    /// With `expected_version`, a license at a different version gives [`Error::VersionConflict`] (a
+    /// compare-and-swap).
     pub async fn update_license(
         &self,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! What every write to a license has in common.
+//! Steps shared by all writes to a license.
 
 use super::License;
 use super::license::pool_of;
@@ -34,7 +34,7 @@ pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> R
     idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
 }
 
-/// The license's row, at version 1.
+/// Inserts the license's row at version 1.
 pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> {
     let created_at = crate::times::stored(license.created_at);
     let inserted = tx
@@ -58,7 +58,7 @@ pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> 
     }
 }
 
-/// Overwrites the license's row with its new state.
+/// Overwrites the license's row with the new state.
 pub(super) async fn replace(tx: &mut Tx, license: &License) -> Result<(), Error> {
     tx.query(include_str!("../../sql/update_license.sql"))
         .bind(license.id.0)

@@ -1,26 +1,26 @@
-//! A wanted change of a plan.
+//! A requested change of a plan.
 
 use seatkeeper_core::{Seats, WhenFull};
 
 use super::{Plan, PlanStatus};
 
-/// What to change of a plan. Members that are none stay as they are; `Some(None)` takes the TTL away.
+/// A requested change of a plan. A `None` field stays unchanged; `Some(None)` removes the TTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanChange {
-    /// How many devices of a subscriber may watch at once.
+    /// The number of devices of a subscriber allowed to watch at once.
     pub device_limit: Option<Seats>,
-    /// What it costs.
+    /// The price in cents.
     pub price_cents: Option<u32>,
-    /// What happens to a device too many.
+    /// The treatment of a device above the limit.
     pub when_full: Option<WhenFull>,
-    /// How long a session lives after its last heartbeat.
+    /// The time a session lives after its last heartbeat, in seconds.
     pub ttl_seconds: Option<Option<u32>>,
-    /// Whether it can be subscribed to.
+    /// Availability for new subscriptions.
     pub status: Option<PlanStatus>,
 }
 
 impl PlanChange {
-    /// `plan` with the change made, its version and time aside.
+    /// Returns `plan` with the change applied, except for the version and the time.
     pub(super) fn applied_to(self, plan: &Plan) -> Plan {
         let now = plan.clone();
         Plan {

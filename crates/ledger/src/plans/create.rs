@@ -1,4 +1,4 @@
-//! A new plan.
+//! Creates plans.
 
 use seatkeeper_core::{Seats, TenantId, WhenFull};
 
@@ -6,26 +6,26 @@ use super::{Plan, PlanName, PlanStatus, write as rows};
 use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, tenants};
 
-/// A plan to be made.
+/// A plan to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPlan {
-    /// The tenant that will offer it.
+    /// The tenant offering the plan.
     pub tenant: TenantId,
-    /// Its name.
+    /// The plan's name.
     pub name: PlanName,
-    /// How many devices of a subscriber may watch at once.
+    /// The number of devices of a subscriber allowed to watch at once.
     pub device_limit: Seats,
-    /// What it costs.
+    /// The price in cents.
     pub price_cents: u32,
-    /// What happens to a device too many.
+    /// The treatment of a device above the limit.
     pub when_full: WhenFull,
-    /// How long a session lives after its last heartbeat, at least 1; none: the default.
+    /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
 }
 
 impl Ledger {
-    /// Makes a plan, and puts it on record. A name that the tenant has used already, as it has those
-    /// of the built-in plans, is [`Error::DuplicatePlan`].
+    /// Creates a plan and records the change. A name already used by the tenant, including the names of
+    /// built-in plans, gives [`Error::DuplicatePlan`].
     pub async fn create_plan(&self, new: NewPlan, write: Write<'_>) -> Result<Written<Plan>, Error> {
         let mut tx = self.write().await?;
         tenants::hold(&mut tx, &new.tenant, write.at).await?;

@@ -1,4 +1,4 @@
-//! What names a plan.
+//! The name of a plan.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A plan's name, unique in its tenant: 1 to 64 of `a` to `z`, `0` to `9`, `_` and `-`.
+/// A plan's name, unique in its tenant: 1 to 64 characters of `a` to `z`, `0` to `9`, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PlanName(Arc<str>);
 
-/// A text that can name no plan.
+/// A text that is not a valid plan name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have 1 to 64 characters of a-z, 0-9, _ and -")]
 pub struct NotAPlanName;
@@ -19,7 +19,7 @@ pub struct NotAPlanName;
 impl PlanName {
     const CHARS_MAX: usize = 64;
 
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

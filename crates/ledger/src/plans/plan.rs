@@ -1,4 +1,4 @@
-//! A plan as it stands.
+//! A plan on record.
 
 use std::str::FromStr;
 
@@ -10,22 +10,22 @@ use crate::Error;
 use crate::database::Row;
 use crate::row::Fields;
 
-/// The plans that every tenant has from its beginning, at version 0, and how many devices they allow:
-/// the same as in the tables' trigger.
+/// The built-in plans of every tenant with their device limits, at version 0. A trigger in the migrations
+/// adds the rows, so a change of the limits must be made in both.
 pub(crate) const BUILT_IN: [(&str, u32); 3] = [("basic", 1), ("standard", 2), ("premium", 4)];
 
-/// Whether a plan can be subscribed to.
+/// The availability of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// It can.
+    /// Open for new subscriptions.
     Active,
-    /// No longer; who has it keeps it.
+    /// Closed for new subscriptions. Existing subscriptions stay.
     Retired,
 }
 
 impl PlanStatus {
-    /// The status's name in records and answers.
+    /// Returns the status's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -46,33 +46,33 @@ impl FromStr for PlanStatus {
     }
 }
 
-/// What subscribers may have.
+/// A plan for subscribers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The tenant that offers it.
+    /// The tenant offering the plan.
     pub tenant: TenantId,
-    /// Its name. It never changes.
+    /// The plan's name, immutable.
     pub name: PlanName,
-    /// How many devices of a subscriber may watch at once.
+    /// The number of devices of a subscriber allowed to watch at once.
     pub device_limit: Seats,
-    /// What it costs; nothing is done with it here.
+    /// The price in cents, for information only.
     pub price_cents: u32,
-    /// What happens to a device too many.
+    /// The treatment of a device above the limit.
     pub when_full: WhenFull,
-    /// How long a session lives after its last heartbeat, at least 1; none: the default.
+    /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
-    /// Whether it can be subscribed to.
+    /// Availability for new subscriptions.
     pub status: PlanStatus,
-    /// The number of its last change among its tenant's; 0: it is as it was built in.
+    /// The number of the plan's last change among the tenant's changes; 0 for an unchanged built-in plan.
     pub version: u64,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: RegistryTime,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: RegistryTime,
 }
 
 impl Plan {
-    /// What its records name as their pool.
+    /// Returns the pool id used in the plan's audit records.
     pub(super) fn pool(&self) -> PoolId {
         PoolId::new(PoolKind::Subscriber, self.tenant.clone(), self.name.as_str())
     }

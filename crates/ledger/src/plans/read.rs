@@ -1,4 +1,4 @@
-//! Plans, looked up and listed.
+//! Lookup and listing of plans.
 
 use sea_query::{Expr, ExprTrait as _, Order, Query};
 use seatkeeper_core::{RegistryTime, TenantId};
@@ -23,8 +23,7 @@ const COLUMNS: [&str; 10] = [
 ];
 
 impl Ledger {
-    /// The tenant's plan of this name. A tenant that was never seen is noted, as of `now`, when it asks
-    /// for a built-in one.
+    /// Returns the tenant's plan of a name. Asking for a built-in plan adds an unknown tenant, as of `now`.
     pub async fn plan(
         &self,
         tenant: &TenantId,
@@ -39,8 +38,8 @@ impl Ledger {
         self.find_plan(tenant, name).await
     }
 
-    /// The tenant's plans by name, after the one named by `cursor`. A tenant that was never seen is
-    /// noted, as of `now`.
+    /// Returns a page of the tenant's plans, ordered by name, after plan `cursor`. An unknown tenant is
+    /// added, as of `now`.
     pub async fn list_plans(
         &self,
         tenant: &TenantId,
@@ -96,7 +95,7 @@ impl Ledger {
     }
 }
 
-/// The plan as this transaction sees it.
+/// Returns the plan as seen by the transaction.
 pub(crate) async fn in_transaction(
     tx: &mut Tx,
     tenant: &TenantId,

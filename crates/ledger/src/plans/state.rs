@@ -1,4 +1,4 @@
-//! A plan as JSON: in its records, and in answers kept for a retry.
+//! A plan as JSON, for audit records and kept idempotent answers.
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{Seats, TenantId};
@@ -37,7 +37,7 @@ impl State {
         }
     }
 
-    /// The tenant's plan as it was in this state.
+    /// Restores the tenant's plan from the state.
     pub(super) fn restore(self, tenant: &TenantId) -> Result<Plan, Error> {
         Ok(Plan {
             tenant: tenant.clone(),

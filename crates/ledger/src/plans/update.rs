@@ -1,4 +1,4 @@
-//! A change of a plan.
+//! Updates plans.
 
 use seatkeeper_core::TenantId;
 
@@ -7,8 +7,8 @@ use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, tenants};
 
 impl Ledger {
-    /// Changes a plan, which gives it the next version, and puts that on record. A change that changes
-    /// nothing does neither. Without such a plan, [`Error::NotFound`].
+    /// Changes a plan, gives the plan the tenant's next version, and records the change. A change without
+    /// effect leaves the version and the record alone. A missing plan gives [`Error::NotFound`].
     pub async fn update_plan(
         &self,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! What every write to a plan has in common.
+//! Steps shared by all writes to a plan.
 
 use seatkeeper_core::TenantId;
 
@@ -10,7 +10,7 @@ use crate::idempotency::{self, Answered, Entity};
 use crate::row::{stored_json, stored_whole};
 use crate::{Effect, Error, Write, Written, times};
 
-/// The plan as the same write was answered before, if it was.
+/// Returns the plan from the kept answer of an earlier request, if the write is a retry.
 pub(super) async fn answered(
     tx: &mut Tx,
     tenant: &TenantId,
@@ -42,7 +42,7 @@ pub(super) async fn record(tx: &mut Tx, action: Action, plan: &Plan, write: &Wri
     change.record(tx, write).await
 }
 
-/// The plan's new row.
+/// Inserts the plan's row.
 pub(super) async fn insert(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
     let statement = tx.query(include_str!("../../sql/create_plan.sql"));
     match bound(statement, plan).execute().await {
@@ -52,13 +52,13 @@ pub(super) async fn insert(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
     }
 }
 
-/// Overwrites the plan's row with its new state.
+/// Overwrites the plan's row with the new state.
 pub(super) async fn replace(tx: &mut Tx, plan: &Plan) -> Result<(), Error> {
     bound(tx.query(include_str!("../../sql/update_plan.sql")), plan).execute().await?;
     Ok(())
 }
 
-/// Both statements take the same values.
+/// Binds the plan's columns, in the order shared by `create_plan.sql` and `update_plan.sql`.
 fn bound<'c>(query: Query<'c>, plan: &Plan) -> Query<'c> {
     query
         .bind(plan.tenant.as_str())

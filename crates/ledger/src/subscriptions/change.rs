@@ -1,26 +1,26 @@
-//! A wanted change of a subscription.
+//! A requested change of a subscription.
 
 use seatkeeper_core::RegistryTime;
 
 use super::{Subscription, SubscriptionStatus};
 use crate::plans::PlanName;
 
-/// What to change of a subscription that is not over. Members that are none stay as they are;
-/// `Some(None)` takes the end away.
+/// A requested change of a subscription that is not over. A `None` field stays unchanged; `Some(None)`
+/// removes the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscriptionChange {
-    /// Another plan.
+    /// The new plan.
     pub plan: Option<PlanName>,
-    /// From when on it counts.
+    /// The new start.
     pub starts_at: Option<RegistryTime>,
-    /// Until when, later than its start.
+    /// The new end, later than the start.
     pub ends_at: Option<Option<RegistryTime>>,
-    /// Whether to end it for good, at once.
+    /// `true` cancels the subscription at once, for good.
     pub cancel: bool,
 }
 
 impl SubscriptionChange {
-    /// `subscription` with the change made, its version and time aside.
+    /// Returns `subscription` with the change applied, except for the version and the time.
     pub(super) fn applied_to(&self, subscription: &Subscription) -> Subscription {
         let now = subscription.clone();
         Subscription {

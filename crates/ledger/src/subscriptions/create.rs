@@ -1,4 +1,4 @@
-//! A new subscription.
+//! Creates subscriptions.
 
 use seatkeeper_core::{RegistryTime, TenantId, UserId};
 
@@ -8,25 +8,25 @@ use crate::database::Tx;
 use crate::plans::{PlanName, PlanStatus};
 use crate::{Effect, Error, Ledger, Write, Written, ids, plans, tenants};
 
-/// A subscription to be made.
+/// A subscription to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSubscription {
-    /// The tenant of the user.
+    /// The user's tenant.
     pub tenant: TenantId,
-    /// Who will have it.
+    /// The subscribing user.
     pub user: UserId,
     /// The plan.
     pub plan: PlanName,
-    /// From when on it counts; none: from now on.
+    /// The start; `None` for now.
     pub starts_at: Option<RegistryTime>,
-    /// Until when, later than its start; none: for ever.
+    /// The end, later than the start; `None` for ever.
     pub ends_at: Option<RegistryTime>,
 }
 
 impl Ledger {
-    /// Makes a subscription, and puts it on record. While the user has another one that is not over, it
-    /// is [`Error::SubscriptionExists`]; one that is past its date is noted as expired. It may also be
-    /// [`Error::UnknownPlan`], [`Error::PlanRetired`] or [`Error::EndsBeforeStart`].
+    /// Creates a subscription and records the change. An active subscription of the user past its end is
+    /// first recorded as expired; one that is not over gives [`Error::SubscriptionExists`]. Further errors
+    /// are [`Error::UnknownPlan`], [`Error::PlanRetired`] and [`Error::EndsBeforeStart`].
     pub async fn create_subscription(
         &self,
         new: NewSubscription,
@@ -67,7 +67,8 @@ impl Ledger {
     }
 }
 
-/// Makes sure that the user has no active subscription: notes as expired the one that is past its date.
+/// Checks that the user has no active subscription. An active subscription past its end is recorded as
+/// expired.
 async fn make_room(tx: &mut Tx, new: &NewSubscription, write: &Write<'_>) -> Result<(), Error> {
     let version = tenants::next_version(tx, &new.tenant).await?;
     let newest = read::newest_in_transaction(tx, &new.tenant, &new.user).await?;

@@ -1,4 +1,4 @@
-//! Subscriptions, looked up and listed.
+//! Lookup and listing of subscriptions.
 
 use sea_query::{Cond, Expr, ExprTrait as _, Order, Query};
 use seatkeeper_core::{RegistryTime, TenantId, UserId};
@@ -22,19 +22,19 @@ const COLUMNS: [&str; 10] = [
     "updated_at",
 ];
 
-/// Which subscriptions to find: those that match every member that is given.
+/// A filter for subscriptions. A subscription matches if every given field matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscriptionFilter {
-    /// Who has them.
+    /// The subscribed user.
     pub user: Option<UserId>,
-    /// Their plan.
+    /// The plan.
     pub plan: Option<PlanName>,
-    /// Their status, their end considered.
+    /// The status, with the end considered.
     pub status: Option<SubscriptionStatus>,
 }
 
 impl Ledger {
-    /// The tenant's subscription of this id.
+    /// Returns the tenant's subscription of an id.
     pub async fn subscription(
         &self,
         tenant: &TenantId,
@@ -50,8 +50,8 @@ impl Ledger {
         row.as_ref().map(Subscription::read).transpose()
     }
 
-    /// The tenant's subscriptions that match at `now`, in the order of their creation, after the one
-    /// named by `cursor`.
+    /// Returns a page of the tenant's subscriptions matching at `now`, in the order of creation, after
+    /// subscription `cursor`.
     pub async fn list_subscriptions(
         &self,
         tenant: &TenantId,
@@ -76,7 +76,7 @@ impl Ledger {
         Ok(Page::of(subscriptions, limit, |subscription: &Subscription| subscription.id))
     }
 
-    /// All that the user's limit comes from.
+    /// Returns the user's newest subscription and its plan, the two sources of the user's limit.
     pub async fn subscriber(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
         let row = self
             .readers()
@@ -89,7 +89,7 @@ impl Ledger {
     }
 }
 
-/// Whether the row's [`Subscription::status_at`] is this.
+/// Builds a condition for rows whose [`Subscription::status_at`] is `status`.
 fn has_status(status: SubscriptionStatus, now: RegistryTime) -> Cond {
     let is = |status: SubscriptionStatus| Expr::col("status").eq(status.as_str());
     let ends_at = || Expr::col("ends_at");
@@ -107,7 +107,7 @@ fn has_status(status: SubscriptionStatus, now: RegistryTime) -> Cond {
     }
 }
 
-/// The subscription as this transaction sees it.
+/// Returns the subscription as seen by the transaction.
 pub(super) async fn in_transaction(
     tx: &mut Tx,
     tenant: &TenantId,
@@ -122,7 +122,7 @@ pub(super) async fn in_transaction(
     row.as_ref().map(Subscription::read).transpose()
 }
 
-/// The user's newest subscription as this transaction sees it.
+/// Returns the user's newest subscription as seen by the transaction.
 pub(super) async fn newest_in_transaction(
     tx: &mut Tx,
     tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! A subscription as JSON: in its records, and in answers kept for a retry.
+//! A subscription as JSON, for audit records and kept idempotent answers.
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, TenantId, UserId};
@@ -30,7 +30,7 @@ struct GrantedState {
     ends_at: Option<DateTime<Utc>>,
 }
 
-/// What a record of a subscription says about the limit.
+/// The part of a subscription's record relevant to the limit.
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) plan: PlanName,
@@ -40,12 +40,12 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// Where the subscription was in its life at `now`.
+    /// Returns the phase of the subscription at `now`.
     pub(crate) fn phase(&self, now: RegistryTime) -> Phase {
         Phase::of(self.status, self.starts_at, self.ends_at, now)
     }
 
-    /// Reads the detail of a record; none if it is not one of a subscription.
+    /// Reads the detail of a record; `None` if the detail is not a subscription's.
     pub(crate) fn of(detail: &str) -> Option<Self> {
         let GrantedState { plan, status, starts_at, ends_at } = serde_json::from_str(detail).ok()?;
         let (starts_at, ends_at) = (times::from_stored(starts_at), ends_at.map(times::from_stored));
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    /// The tenant's subscription as it was in this state.
+    /// Restores the tenant's subscription from the state.
     pub(super) fn restore(self, tenant: &TenantId) -> Subscription {
         Subscription {
             id: SubscriptionId(self.subscription_id),

@@ -1,4 +1,4 @@
-//! A subscription as it stands.
+//! A subscription on record.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::database::Row;
 use crate::plans::PlanName;
 use crate::row::Fields;
 
-/// A subscription's name: a UUID of version 7, so that ids sort by creation.
+/// A subscription's id: a UUID of version 7, so ids sort by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(pub Uuid);
 
@@ -30,20 +30,20 @@ impl FromStr for SubscriptionId {
     }
 }
 
-/// Whether a subscription counts.
+/// The status of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubscriptionStatus {
-    /// It does, between its dates.
+    /// Active between its start and its end.
     Active,
-    /// It was ended before its date.
+    /// Cancelled before its end.
     Cancelled,
-    /// Its date is over.
+    /// Past its end.
     Expired,
 }
 
 impl SubscriptionStatus {
-    /// The status's name in records and answers.
+    /// Returns the status's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -68,34 +68,34 @@ impl FromStr for SubscriptionStatus {
     }
 }
 
-/// A user's plan, from when until when.
+/// A user's plan between a start and an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// Its name.
+    /// The subscription's id.
     pub id: SubscriptionId,
-    /// The tenant of its user.
+    /// The user's tenant.
     pub tenant: TenantId,
-    /// Who has it. It never changes.
+    /// The subscribed user, immutable.
     pub user: UserId,
     /// The plan.
     pub plan: PlanName,
-    /// As it was last written: one that is past its date may still be active here, see
+    /// The status last written. A subscription past its end may still be `Active` here; see
     /// [`Subscription::status_at`].
     pub status: SubscriptionStatus,
-    /// From when on it counts.
+    /// The start.
     pub starts_at: RegistryTime,
-    /// Until when, later than its start; none: for ever.
+    /// The end, later than the start; `None` for ever.
     pub ends_at: Option<RegistryTime>,
-    /// The number of its last change among its tenant's.
+    /// The number of the subscription's last change among the tenant's changes.
     pub version: u64,
-    /// When it was made.
+    /// The time of the creation.
     pub created_at: RegistryTime,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: RegistryTime,
 }
 
 impl Subscription {
-    /// Its status, its end considered.
+    /// Returns the status at `now`, with the end considered.
     pub fn status_at(&self, now: RegistryTime) -> SubscriptionStatus {
         match (self.status, Phase::of(self.status, self.starts_at, self.ends_at, now)) {
             (SubscriptionStatus::Active, Phase::Over) => SubscriptionStatus::Expired,
@@ -103,7 +103,7 @@ impl Subscription {
         }
     }
 
-    /// The pool of its user's devices.
+    /// Returns the pool of the user's devices.
     pub fn pool(&self) -> PoolId {
         PoolId::new(PoolKind::Subscriber, self.tenant.clone(), self.user.as_str())
     }

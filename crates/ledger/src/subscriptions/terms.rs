@@ -1,8 +1,7 @@
-//! What a subscriber may have at an instant: the terms that a user's newest subscription and its plan
-//! give.
+//! A subscriber's terms at an instant, computed from the user's newest subscription and its plan.
 //!
-//! Terms have versions that rise, so that older ones never replace newer ones. Here they rise with
-//! changes and with time: a version is the number of the last change, and the phase of the subscription.
+//! Versions of terms rise, so older terms never replace newer terms. A version encodes the number of the last
+//! change and the phase of the subscription, because a subscriber's terms change with changes and with time.
 
 use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms, WhenFull};
 
@@ -12,17 +11,17 @@ use crate::database::Row;
 use crate::plans::PlanName;
 use crate::row::Fields;
 
-/// The limit of who has no active subscription: the most restrictive there is.
+/// The limit without an active subscription: the most restrictive limit.
 const LIMIT_WITHOUT: Seats = Seats(1);
 
-/// Where a subscription is in its life. Time leads from each to the next.
+/// The phase of a subscription. Time leads from each phase to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// It has not started.
+    /// Not started.
     Ahead,
-    /// It counts.
+    /// Active.
     Active,
-    /// It is past its end, cancelled, or there is none.
+    /// Past its end, cancelled, or missing.
     Over,
 }
 
@@ -42,19 +41,19 @@ impl Phase {
     }
 }
 
-/// What the version of a subscriber's terms is made of.
+/// The parts of a version of a subscriber's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NamedVersion {
-    /// The number of the newest change that they rest on; 0: of none.
+    /// The number of the newest change; 0 without a change.
     pub(crate) change: u64,
     pub(crate) phase: Phase,
 }
 
 impl NamedVersion {
-    /// Room for the phases between two changes.
+    /// Version numbers for each change, with room for the phases between two changes.
     const PER_CHANGE: u64 = 4;
 
-    /// Never 0, for that stands for unknown terms.
+    /// Returns the version number. Never 0, because 0 stands for unknown terms.
     fn number(self) -> u64 {
         let phase = match self.phase {
             Phase::Ahead => 0,
@@ -64,7 +63,7 @@ impl NamedVersion {
         self.change * Self::PER_CHANGE + phase + 1
     }
 
-    /// What a version is made of; none if no terms have it.
+    /// Splits a version number into its parts; `None` for a number without terms.
     pub(crate) fn of(number: u64) -> Option<Self> {
         let at = number.checked_sub(1)?;
         let phase = match at % Self::PER_CHANGE {
@@ -77,17 +76,17 @@ impl NamedVersion {
     }
 }
 
-/// All that a user's limit comes from, as of one instant.
+/// The newest subscription of a user and its plan, read in one snapshot: the sources of the user's limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subscriber(Option<Held>);
 
-/// A user's newest subscription, and its plan.
+/// A user's newest subscription and its plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) status: SubscriptionStatus,
     pub(crate) starts_at: RegistryTime,
     pub(crate) ends_at: Option<RegistryTime>,
-    /// Of the subscription.
+    /// The subscription's version.
     pub(crate) version: u64,
     pub(crate) plan: PlanName,
     pub(crate) device_limit: Seats,
@@ -96,14 +95,14 @@ pub(crate) struct Held {
     pub(crate) plan_version: u64,
 }
 
-/// What a subscriber may have.
+/// The terms of a subscriber at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entitled {
-    /// The plan that gives it; none: there is no active subscription.
+    /// The plan granting the terms; `None` without an active subscription.
     pub plan: Option<PlanName>,
     /// The limit, the TTL and the end.
     pub terms: Terms,
-    /// What happens to a device too many.
+    /// The treatment of a device above the limit.
     pub when_full: WhenFull,
 }
 
@@ -116,8 +115,8 @@ impl Subscriber {
         self.0.as_ref()
     }
 
-    /// What the subscriber may have at `now`. As time passes and changes are made the version never
-    /// goes back, it is never 0, and one version never stands for two limits.
+    /// Returns the subscriber's terms at `now`. The version of the terms never decreases with time or
+    /// changes, is never 0, and never stands for two limits.
     pub fn entitled(&self, now: RegistryTime, ttl_default: Span) -> Entitled {
         let phase = self.0.as_ref().map_or(Phase::Over, |held| held.phase(now));
         let change = self.0.as_ref().map_or(0, |held| held.version.max(held.plan_version));

@@ -1,11 +1,11 @@
-//! A subscriber as a text, for those who remember it outside of this process.
+//! A subscriber as a text, for caches outside the process.
 
 use seatkeeper_core::{RegistryTime, Seats};
 use serde::{Deserialize, Serialize};
 
 use super::terms::{Held, Subscriber};
 
-/// What the text says, as JSON. Times are in milliseconds.
+/// The text's content, as JSON. Times are in milliseconds.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     status: String,
@@ -50,12 +50,12 @@ impl Stored {
 }
 
 impl Subscriber {
-    /// All of it as a text.
+    /// Serializes the subscriber as a text.
     pub fn to_text(&self) -> String {
         serde_json::json!(self.held().map(Stored::of)).to_string()
     }
 
-    /// The subscriber that a text of [`to_text`](Self::to_text) tells of; none if it is no such text.
+    /// Parses a text of [`to_text`](Self::to_text); `None` for an invalid text.
     pub fn from_text(text: &str) -> Option<Self> {
         match serde_json::from_str::<Option<Stored>>(text).ok()? {
             Some(stored) => stored.held().map(|held| Self::new(Some(held))),

@@ -1,4 +1,4 @@
-//! A change of a subscription.
+//! Updates subscriptions.
 
 use seatkeeper_core::TenantId;
 
@@ -8,11 +8,12 @@ use crate::plans::PlanStatus;
 use crate::{Effect, Error, Ledger, Write, Written, plans, tenants};
 
 impl Ledger {
-    /// Changes a subscription, which gives it the next version, and puts that on record. A change that
-    /// changes nothing does neither. One that is cancelled or past its date takes no other:
-    /// [`Error::SubscriptionOver`]. Without such a subscription, [`Error::NotFound`]. Another plan may
-    /// be [`Error::UnknownPlan`] or [`Error::PlanRetired`], other dates [`Error::EndsBeforeStart`] or
-    /// [`Error::EndsInThePast`].
+    /// Changes a subscription, gives the subscription the tenant's next version, and records the change. A
+    /// change without effect leaves the version and the record alone.
+    ///
+    /// A missing subscription gives [`Error::NotFound`], and a subscription that is cancelled or past its end
+    /// gives [`Error::SubscriptionOver`]. A new plan may give [`Error::UnknownPlan`] or
+    /// [`Error::PlanRetired`]; new dates may give [`Error::EndsBeforeStart`] or [`Error::EndsInThePast`].
     pub async fn update_subscription(
         &self,
         tenant: &TenantId,
@@ -36,7 +37,7 @@ impl Ledger {
             if subscription.ends_at.is_some_and(|ends_at| ends_at <= subscription.starts_at) {
                 return Err(Error::EndsBeforeStart);
             }
-            // Its sessions would go on, past an end that the record says they had.
+            // An end in the past is refused: sessions live after the end would contradict the record.
             if subscription.ends_at.is_some_and(|ends_at| ends_at <= write.at) {
                 return Err(Error::EndsInThePast);
             }

@@ -1,4 +1,4 @@
-//! What every write to a subscription has in common.
+//! Steps shared by all writes to a subscription.
 
 use seatkeeper_core::{Span, TenantId};
 
@@ -11,7 +11,7 @@ use crate::plans::Plan;
 use crate::row::{stored_json, stored_whole};
 use crate::{Effect, Error, Write, Written, times};
 
-/// The subscription as the same write was answered before, if it was.
+/// Returns the subscription from the kept answer of an earlier request, if the write is a retry.
 pub(super) async fn answered(
     tx: &mut Tx,
     tenant: &TenantId,
@@ -27,7 +27,7 @@ pub(super) async fn keep(tx: &mut Tx, subscription: &Subscription, write: &Write
     idempotency::keep(tx, &subscription.tenant, Entity::Subscription, &answer, write).await
 }
 
-/// Appends the record of a subscription's new state, with what it and its plan grant from then on.
+/// Appends the record of a subscription's new state, with the limit granted by the subscription and its plan.
 pub(super) async fn record(
     tx: &mut Tx,
     action: Action,
@@ -65,7 +65,7 @@ impl Held {
     }
 }
 
-/// The subscription's new row.
+/// Inserts the subscription's row.
 pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
     tx.query(include_str!("../../sql/create_subscription.sql"))
         .bind(subscription.id.0)
@@ -82,7 +82,7 @@ pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(
     Ok(())
 }
 
-/// Overwrites the subscription's row with its new state.
+/// Overwrites the subscription's row with the new state.
 pub(super) async fn replace(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
     tx.query(include_str!("../../sql/update_subscription.sql"))
         .bind(subscription.id.0)

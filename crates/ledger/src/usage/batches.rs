@@ -1,4 +1,4 @@
-//! Cuts the records of a window into batches.
+//! Splits the records of a window into batches.
 
 use seatkeeper_core::{TenantId, Usage, Window};
 use uuid::Uuid;
@@ -7,11 +7,11 @@ use super::ids::{batch_id, record_id};
 use super::metered::MeteredSession;
 use super::record::UsageRecord;
 
-/// Records of one tenant that go to the sink together.
+/// Records of one tenant delivered to the sink together.
 pub(super) struct Batch {
     pub(super) id: Uuid,
     pub(super) tenant: TenantId,
-    /// Its place among the tenant's batches of the window, from 1 on.
+    /// The batch's number among the tenant's batches of the window, from 1.
     pub(super) number: u64,
     pub(super) records: Vec<UsageRecord>,
 }
@@ -22,7 +22,7 @@ impl Batch {
     }
 }
 
-/// Takes the sessions of a window, those of a tenant together, and gives its batches.
+/// Splits the sessions of a window into batches. Sessions of one tenant must come together.
 pub(super) struct Cutter {
     window: Window,
     records_max: usize,
@@ -34,7 +34,7 @@ impl Cutter {
         Self { window, records_max, under_way: None }
     }
 
-    /// Takes a session; gives the batch before it if that is full or another tenant's.
+    /// Adds a session. Returns the previous batch if the batch is full or belongs to a different tenant.
     pub(super) fn take(&mut self, session: MeteredSession) -> Option<Batch> {
         let usage = session.life.used_in(self.window);
         if usage == Usage::ZERO {
@@ -59,7 +59,7 @@ impl Cutter {
         self.under_way.replace(Batch { id, tenant: session.tenant, number, records: vec![record] })
     }
 
-    /// The last batch.
+    /// Returns the last batch.
     pub(super) fn finish(self) -> Option<Batch> {
         self.under_way
     }

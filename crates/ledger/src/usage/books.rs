@@ -1,4 +1,4 @@
-//! What was held, what was recorded, what was delivered: whether they agree.
+//! Reconciles a tenant's usage: held, recorded and delivered amounts must agree in every window.
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{TenantId, Usage, Window};
@@ -9,48 +9,50 @@ use crate::database::Row;
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
 
-/// How many windows are compared at once: a month of minutes.
+/// The maximum number of windows compared in one call: a month of minutes.
 pub const WINDOWS_RECONCILED_MAX: usize = 45_000;
 
-/// One window in a tenant's books; or a gap between two windows, of which nothing is recorded.
+/// A tenant's usage in one window, or in an unrecorded gap between two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowBooks {
-    /// From when until when.
+    /// The start and the end.
     pub window: Window,
-    /// What the tenant's sessions used, computed anew from their history.
+    /// The usage of the tenant's sessions, recomputed from their history.
     pub held: Usage,
-    /// What is on record.
+    /// The usage on record.
     pub recorded: Recorded,
 }
 
 /// A tenant's usage over a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageBooks {
-    /// From the first of the windows that lie within the span until the last; none if none does.
+    /// The span from the start of the first window within the requested span to the end of the last; `None`
+    /// without windows.
     pub span: Option<Window>,
-    /// How many windows those are.
+    /// The number of windows.
     pub windows: u64,
-    /// What was held in them.
+    /// The usage held in the windows.
     pub held: Usage,
-    /// What is on record.
+    /// The usage on record.
     pub recorded: Recorded,
-    /// The first window in which held, recorded and delivered are not the same.
+    /// The first window with different held, recorded or delivered usage.
     pub first_difference: Option<WindowBooks>,
 }
 
 impl WindowBooks {
-    /// Whether what was held is on record, and all of it is delivered.
+    /// Checks that the held usage is on record and delivered in full.
     pub fn agrees(&self) -> bool {
         self.held == self.recorded.usage() && self.held == self.recorded.delivered
     }
 }
 
 impl Ledger {
-    /// Compares what a tenant's sessions held in the windows that lie within `span`, computed anew from
-    /// their history, with what is on record. None if that is too much at once: more windows than
+    /// Compares the usage on record with the usage recomputed from the history of the tenant's sessions, in
+    /// the windows within `span`. `None` if the comparison is too large: more windows than
     /// [`WINDOWS_RECONCILED_MAX`], or more work than [`TALLY_MAX`](super::TALLY_MAX).
     ///
-    /// Where retention has deleted history that windows were made from, less was held than is on record.
+    /// Where retention has deleted a part of the history, the recomputed usage is less than the recorded
+    /// usage.
     pub async fn reconcile_usage(
         &self,
         tenant: &TenantId,
@@ -80,8 +82,8 @@ impl Ledger {
         }))
     }
 
-    /// The windows within the span in their order, with what lies between them, and how many windows those
-    /// are: not all of them if they are more than [`WINDOWS_RECONCILED_MAX`].
+    /// Returns the windows within `span` in order, including the gaps between them, and the number of windows
+    /// without the gaps. Reading stops after [`WINDOWS_RECONCILED_MAX`] + 1 windows.
     async fn recorded_within(
         &self,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! Batches on their way to the sink.
+//! Delivery of usage batches to the sink.
 
 use seatkeeper_core::{RegistryTime, TenantId, Window};
 use uuid::Uuid;
@@ -9,56 +9,55 @@ use crate::jobs::{Fence, fence};
 use crate::row::Fields;
 use crate::{Error, Ledger, times};
 
-/// A batch that is to be delivered.
+/// A batch due for delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueBatch {
-    /// Its name: what a sink knows a repetition by.
+    /// The batch's id. The sink detects repetitions by the id.
     pub id: Uuid,
-    /// Whose sessions it is about.
+    /// The tenant of the sessions.
     pub tenant: TenantId,
     /// The window.
     pub window: Window,
-    /// How often it was tried before, since it was made or sent again.
+    /// Attempts since the batch was created or sent again.
     pub attempts: u32,
-    /// Since when it is due.
+    /// The due time of the attempt.
     pub due: RegistryTime,
-    /// What it says.
+    /// The batch's records.
     pub records: Vec<UsageRecord>,
 }
 
-/// What came of an attempt to deliver a batch.
+/// The result of an attempt to deliver a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
-    /// The sink has it.
+    /// The sink accepted the batch.
     Delivered {
-        /// The status it answered.
+        /// The HTTP status of the response.
         status: u16,
-        /// When.
+        /// The time of the response.
         at: RegistryTime,
     },
-    /// It is to be tried again.
+    /// The attempt failed, and a retry follows.
     Retry {
-        /// The status, if there was an answer.
+        /// The HTTP status, if a response came.
         status: Option<u16>,
-        /// What went wrong, in a bounded text.
+        /// The error, in a bounded text.
         error: String,
-        /// From when on.
+        /// The time of the retry.
         at: RegistryTime,
     },
-    /// The sink will never take it as it is; an operator may send it again.
+    /// The sink refused the batch for good. An operator may send the batch again.
     Dead {
-        /// The status it answered.
+        /// The HTTP status of the response.
         status: u16,
-        /// What it said, in a bounded text.
+        /// The sink's error, in a bounded text.
         error: String,
-        /// When.
+        /// The time of the response.
         at: RegistryTime,
     },
 }
 
 impl Ledger {
-    /// At most `max` batches whose next attempt is due at `now`, the longest due first; those after
-    /// `after`, if it is given.
+    /// Returns at most `max` batches due at `now`, longest due first, after batch `after` if given.
     pub async fn due_usage(
         &self,
         now: RegistryTime,
@@ -78,7 +77,7 @@ impl Ledger {
         rows.iter().map(DueBatch::read).collect()
     }
 
-    /// Notes what came of an attempt. A batch that is no longer pending stays as it is.
+    /// Records the result of an attempt. Only a pending batch changes.
     pub async fn settle_usage(
         &self,
         batch: Uuid,

@@ -1,4 +1,4 @@
-//! Puts the usage of a window on record.
+//! Emission: records the usage of a window.
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt as _;
@@ -14,40 +14,42 @@ use crate::jobs::{Fence, fence};
 use crate::row::stored_whole;
 use crate::{Error, Ledger, times};
 
-/// How long a window is at most: what it may need is read again for each so many of its sessions.
+/// The maximum length of a window. The sessions of a window are read in pages, each repeating the query for
+/// the whole window.
 const WINDOW_MAX: Span = Span::from_secs(24 * 3_600);
-/// Sessions that one statement reads: while it does, what is written piles up beside the database, and the
-/// admission after it waits for that to be moved in.
+/// Sessions read by one statement. While a statement reads, SQLite's write-ahead log grows, and the next
+/// admission waits for the checkpoint.
 const SESSIONS_PER_READ_MAX: u32 = 20_000;
-/// Records that are staged in one transaction, unless a single batch has more: an admission that waits
-/// behind it does not wait long.
+/// Records staged in one transaction, unless a single batch has more. The limit keeps short the wait of an
+/// admission behind the transaction.
 const STAGED_RECORDS_PER_COMMIT_MAX: usize = 2_000;
-/// Batches of an emission that broke off, deleted in one transaction.
+/// Batches of an interrupted emission deleted in one transaction.
 const DROPPED_BATCHES_PER_COMMIT_MAX: u32 = 200;
 
-/// A window that is on record.
+/// A window on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emitted {
-    /// From when until when.
+    /// The start and the end.
     pub window: Window,
-    /// How many sessions were metered.
+    /// The number of records, one for each metered session.
     pub records: u64,
-    /// In how many batches.
+    /// The number of batches.
     pub batches: u64,
-    /// What they used in all.
+    /// The total usage.
     pub usage: Usage,
 }
 
 impl Ledger {
-    /// Puts the next window on record: what the sessions of all capacities used from the end of the last
-    /// one, or from the first of these sessions on, in batches of `batch_records` at most. The window ends at
-    /// `until`, or after a day if there is more; and then a day after someone used something again, if in
-    /// that day nobody did. None: nothing was used until `until`, and the next window starts where this one
-    /// would have.
+    /// Records the next usage window: the usage of all capacity sessions since the end of the last window, or
+    /// since the start of the first session, in batches of at most `batch_records` records.
     ///
-    /// All that happened before `until` must be on record, and nothing earlier may follow. The run's fence
-    /// holds every write; if this fails or is dropped, no window was added, and the next emission makes the
-    /// same batches again, or longer ones with the same ids.
+    /// The window ends at `until`, or one day after its start if `until` is later. Without usage in that day,
+    /// the window extends to one day after the start of the next session, and at most to `until`. `None`
+    /// means no usage before `until`; the next emission starts at the same time.
+    ///
+    /// All events before `until` must be on record, and no earlier event may follow. The run's fence guards
+    /// every write. After an error or a dropped call no window was added, and the next emission makes the
+    /// same batches again, or longer batches with the same ids.
     pub async fn emit_usage(
         &self,
         until: RegistryTime,
@@ -108,7 +110,7 @@ impl Ledger {
         Ok(emitted)
     }
 
-    /// When a session of a capacity first started, at `at` or later.
+    /// Returns the earliest start of a capacity session at `at` or later.
     async fn next_metered(&self, at: RegistryTime) -> Result<Option<RegistryTime>, Error> {
         let starts: Option<DateTime<Utc>> = self
             .readers()
@@ -125,7 +127,7 @@ impl Ledger {
         Ok(starts.map(times::from_stored))
     }
 
-    /// Deletes what an emission staged that did not come to its end.
+    /// Deletes the staged batches of an interrupted emission.
     async fn drop_staged(&self, fence: &Fence) -> Result<(), Error> {
         loop {
             let staged: Vec<Uuid> = self
@@ -173,21 +175,21 @@ impl Ledger {
             .execute()
             .await?;
         if done != 1 {
-            // Nobody but another run can have moved the end of the last window.
+            // Only a later run of the job can have added a window.
             return Err(Error::StaleRun);
         }
         tx.commit().await
     }
 }
 
-/// Batches that wait for their transaction.
+/// Batches to be staged in the next transaction.
 struct Stage {
     batches: Vec<Batch>,
     records: usize,
 }
 
 impl Stage {
-    /// Takes a batch, and says whether it is time to write.
+    /// Adds a batch. Returns `true` once the batches should be written.
     fn add(&mut self, batch: Batch) -> bool {
         self.records += batch.records.len();
         self.batches.push(batch);

@@ -1,16 +1,19 @@
-//! Names that come out the same whenever a window is emitted again: UUIDs of version 8, whose bits are the
-//! first of a SHA-256 (RFC 9562, B.2). Receivers know a repetition by them, so they never change.
+//! Deterministic ids of batches and records: a repeated emission gives the same ids, and the sink detects
+//! repetitions.
+//!
+//! The ids are UUIDs of version 8 with the first bits of a SHA-256 (RFC 9562, B.2). The scheme must never
+//! change.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use seatkeeper_core::{RegistryTime, SessionId, TenantId};
 use uuid::{Builder, Uuid};
 
-/// The id of a session's record in the window that starts then.
+/// Returns the id of a session's record in the window starting at `window_starts`.
 pub(super) fn record_id(window_starts: RegistryTime, session: SessionId) -> Uuid {
     named(&format!("usage-record/{}/{session}", window_starts.as_millis()))
 }
 
-/// The id of a tenant's batch of this number in the window that starts then.
+/// Returns the id of a tenant's batch in the window starting at `window_starts`.
 pub(super) fn batch_id(window_starts: RegistryTime, tenant: &TenantId, number: u64) -> Uuid {
     named(&format!("usage-batch/{}/{number}/{tenant}", window_starts.as_millis()))
 }

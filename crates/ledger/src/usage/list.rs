@@ -1,4 +1,4 @@
-//! Windows and batches as the operators of a tenant see them.
+//! Usage windows and batches, listed for a tenant's operators.
 
 use std::str::FromStr;
 
@@ -11,36 +11,36 @@ use crate::page::{Page, rows_for};
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
 
-/// What a tenant's sessions used in some window or span, by how far its batches have come.
+/// A tenant's usage in a window or span, by the state of its batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// On its way to the sink.
+    /// Pending delivery.
     pub pending: Usage,
-    /// The sink has it.
+    /// Delivered to the sink.
     pub delivered: Usage,
-    /// The sink refused it, and an operator has to look.
+    /// Refused by the sink for good.
     pub dead: Usage,
 }
 
-/// A window in which a tenant used something.
+/// A window with usage of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageWindow {
-    /// From when until when.
+    /// The start and the end.
     pub window: Window,
-    /// How many of the tenant's sessions were metered.
+    /// The number of the tenant's metered sessions.
     pub records: u64,
-    /// What they used.
+    /// The usage on record.
     pub recorded: Recorded,
 }
 
-/// How far a batch has come.
+/// The state of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchState {
-    /// It is to be delivered, at once or again.
+    /// Waiting for delivery, or for a retry.
     Pending,
-    /// The sink has it.
+    /// Delivered to the sink.
     Delivered,
-    /// The sink refused it for good; an operator may send it again.
+    /// Refused by the sink for good. An operator may send the batch again.
     Dead,
 }
 
@@ -52,32 +52,32 @@ pub struct NotABatchState;
 /// A batch of usage records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageBatch {
-    /// Its name: what the sink knows a repetition by.
+    /// The batch's id. The sink detects repetitions by the id.
     pub id: Uuid,
     /// The window.
     pub window: Window,
-    /// Its place among the tenant's batches of the window, from 1 on.
+    /// The batch's number among the tenant's batches of the window, from 1.
     pub number: u64,
-    /// How many records it has.
+    /// The number of records.
     pub records: u64,
-    /// What they sum to.
+    /// The total usage of the records.
     pub usage: Usage,
-    /// How far it has come.
+    /// The state of the batch.
     pub state: BatchState,
-    /// How often it was tried since it was made or sent again.
+    /// Attempts since the batch was created or sent again.
     pub attempts: u64,
-    /// Of a pending batch, when it is tried next.
+    /// The time of the next attempt, for a pending batch.
     pub next_attempt: RegistryTime,
-    /// The status that the sink answered last.
+    /// The HTTP status of the sink's last response.
     pub last_status: Option<u16>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<String>,
-    /// When the sink had it.
+    /// The time of the delivery.
     pub delivered: Option<RegistryTime>,
 }
 
 impl Recorded {
-    /// All of it.
+    /// Returns the total usage.
     pub fn usage(self) -> Usage {
         self.pending + self.delivered + self.dead
     }
@@ -102,7 +102,7 @@ impl Recorded {
 impl BatchState {
     const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Dead];
 
-    /// The state's name in records and answers.
+    /// Returns the state's name in records and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -120,8 +120,8 @@ impl FromStr for BatchState {
 }
 
 impl Ledger {
-    /// The windows that lie between `from` and `to` and in which the tenant used something, the newest
-    /// first, those that start before `cursor`.
+    /// Returns a page of the windows within `span` with usage of the tenant, newest first, starting before
+    /// `cursor`.
     pub async fn usage_windows(
         &self,
         tenant: &TenantId,
@@ -143,7 +143,7 @@ impl Ledger {
         Ok(Page::of(windows, limit, |window: &UsageWindow| window.window.starts()))
     }
 
-    /// The tenant's batches, the newest window's first, after the batch named by `cursor`.
+    /// Returns a page of the tenant's batches, newest window first, after batch `cursor`.
     pub async fn usage_batches(
         &self,
         tenant: &TenantId,
@@ -163,15 +163,15 @@ impl Ledger {
         Ok(Page::of(batches, limit, |batch: &UsageBatch| batch.id))
     }
 
-    /// One of the tenant's batches.
+    /// Returns a batch of the tenant.
     pub async fn usage_batch(&self, tenant: &TenantId, id: Uuid) -> Result<Option<UsageBatch>, Error> {
         let statement = batches_of(tenant).and_where(Expr::col(("o", "id")).eq(id)).take();
         let row = self.readers().select(&statement).fetch_optional().await?;
         row.as_ref().map(UsageBatch::read).transpose()
     }
 
-    /// Puts a dead batch of the tenant's on its way again, as if it had never been tried, and says whether
-    /// there was one.
+    /// Makes a dead batch of the tenant pending again, with its attempts reset. Returns `true` if the batch
+    /// was dead.
     pub async fn send_usage_again(
         &self,
         tenant: &TenantId,
@@ -191,7 +191,7 @@ impl Ledger {
     }
 }
 
-/// A tenant's batches whose windows are on record.
+/// Selects a tenant's batches with their windows on record. Staged batches have no window and are left out.
 fn batches_of(tenant: &TenantId) -> SelectStatement {
     const COLUMNS: [&str; 11] = [
         "id",
@@ -220,12 +220,12 @@ fn batches_of(tenant: &TenantId) -> SelectStatement {
         .take()
 }
 
-/// A batch's place in the list.
+/// The sort key of a batch.
 fn place() -> Expr {
     Expr::tuple([Expr::col(("o", "window_starts_at")), Expr::col(("o", "batch"))])
 }
 
-/// The place of the batch with this id; before all others if it is not the tenant's.
+/// The sort key of the batch with an id; NULL for a batch of a different tenant.
 fn place_of(tenant: &TenantId, id: Uuid) -> Expr {
     let place = Query::select()
         .columns(["window_starts_at", "batch"])

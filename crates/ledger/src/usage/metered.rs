@@ -1,4 +1,4 @@
-//! Sessions of capacities, as far as they are metered.
+//! Capacity sessions with the data needed for metering.
 
 use futures_util::{Stream, StreamExt as _};
 use seatkeeper_core::{Metered, SessionId, TenantId, Window};
@@ -8,7 +8,7 @@ use crate::database::Row;
 use crate::row::Fields;
 use crate::{Error, Ledger, times};
 
-/// A session of a capacity, of any time.
+/// A capacity session, live or ended.
 pub(super) struct MeteredSession {
     pub(super) id: SessionId,
     pub(super) tenant: TenantId,
@@ -17,7 +17,7 @@ pub(super) struct MeteredSession {
     pub(super) life: Metered,
 }
 
-/// A place in the order of tenants and their sessions; the default is before all.
+/// A position in the order of tenants and sessions. The default is before every session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     tenant: String,
@@ -25,9 +25,9 @@ pub(super) struct Place {
 }
 
 impl Ledger {
-    /// At most `max` of the sessions that may have been live in the window, by tenant and id, after the place
-    /// `after` in that order. Page after page, each session comes once: one that ends meanwhile keeps its
-    /// place.
+    /// Streams at most `max` sessions possibly live in the window, ordered by tenant and id, after position
+    /// `after`. Every session appears exactly once over all pages, because a session ending meanwhile keeps
+    /// its position.
     pub(super) fn metered_in(
         &self,
         window: Window,
@@ -45,7 +45,7 @@ impl Ledger {
             .map(|row| MeteredSession::read(&row?))
     }
 
-    /// The tenant's sessions that may have been live in the span, in no order.
+    /// Streams the tenant's sessions possibly live in the span, in no order.
     pub(super) fn metered_of_tenant(
         &self,
         tenant: &TenantId,
@@ -70,7 +70,7 @@ impl MeteredSession {
         let fields = Fields(row);
         let (user, capacity) = parts(fields.value::<&str>("pool_id")?)?;
         let expires = fields.time("expires_at")?;
-        // An expired session is ended by whoever comes first, which may be later.
+        // The end of an expired session is recorded late. Usage stops at the expiry.
         let over = fields.time_maybe("ended_at")?.map_or(expires, |ended| ended.min(expires));
         Ok(Self {
             id: fields.session_id("id")?,
@@ -82,7 +82,7 @@ impl MeteredSession {
     }
 }
 
-/// The user and the capacity that a pool's name joins.
+/// Splits a pool's name into the user and the capacity.
 fn parts(pool: &str) -> Result<(Uuid, Uuid), Error> {
     let (user, capacity) = pool.split_once('/').unwrap_or((pool, ""));
     let part = |text| Uuid::try_parse(text).map_err(corrupt);

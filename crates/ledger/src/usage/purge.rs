@@ -1,4 +1,4 @@
-//! Usage that is old and delivered is deleted.
+//! Purges old, delivered usage.
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::RegistryTime;
@@ -7,9 +7,9 @@ use crate::jobs::{Fence, fence};
 use crate::{Error, Ledger, times};
 
 impl Ledger {
-    /// Deletes at most `batch` delivered batches of windows that ended before `before`, and as many windows
-    /// of which nothing is left, in one transaction, and says whether more may be old enough. What the sink
-    /// does not have stays, and so does the last window.
+    /// Deletes at most `batch` delivered batches of windows that ended before `before`, and at most `batch`
+    /// windows left without batches, in one transaction. Returns `true` if more may be old enough.
+    /// Undelivered batches and the last window stay.
     pub async fn purge_usage(&self, run: &Fence, before: RegistryTime, batch: u32) -> Result<bool, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
@@ -25,7 +25,7 @@ impl Ledger {
         Ok(more)
     }
 
-    /// Until when usage is on record, if any is.
+    /// Returns the end of the last usage window on record, if any.
     pub(crate) async fn metered_until(&self) -> Result<Option<RegistryTime>, Error> {
         let ends: Option<DateTime<Utc>> =
             self.readers().query(include_str!("../../sql/metered_until.sql")).scalar().await?;

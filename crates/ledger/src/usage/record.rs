@@ -1,4 +1,4 @@
-//! What a batch says of each session.
+//! The usage records of a batch, and their stored form.
 
 use seatkeeper_core::{RegistryTime, SessionId, Usage};
 use serde::{Deserialize, Serialize};
@@ -7,26 +7,27 @@ use uuid::Uuid;
 use super::ids::record_id;
 use crate::Error;
 
-/// What one session used in one window.
+/// The usage of one session in one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageRecord {
-    /// Its name, the same whenever it is made or sent again.
+    /// The record's id, the same for every emission and delivery.
     pub id: Uuid,
     /// The session.
     pub session: SessionId,
-    /// Who held the capacity.
+    /// The user holding the capacity.
     pub user: Uuid,
     /// The capacity.
     pub capacity: Uuid,
-    /// How much it was used; never zero.
+    /// The usage, never zero.
     pub usage: Usage,
 }
 
-/// A record as it is stored: session, user, capacity, millionths of a unit. The rest follows from its batch.
+/// The stored form of a record: session, user, capacity, millionths of a unit. The record's id follows from
+/// the batch's window and the session.
 #[derive(Serialize, Deserialize)]
 struct Stored(Uuid, Uuid, Uuid, u64);
 
-/// The records as the text that is stored.
+/// Serializes records as the stored text of a batch.
 pub(super) fn payload_of(records: &[UsageRecord]) -> Result<String, Error> {
     let stored = |record: &UsageRecord| {
         Stored(record.session.as_uuid(), record.user, record.capacity, record.usage.as_micros())
@@ -35,7 +36,7 @@ pub(super) fn payload_of(records: &[UsageRecord]) -> Result<String, Error> {
     serde_json::to_string(&stored).map_err(corrupt)
 }
 
-/// The records that a stored text of a batch in the window that starts then tells.
+/// Parses the stored text of a batch in the window starting at `window_starts`.
 pub(super) fn records_of(payload: &str, window_starts: RegistryTime) -> Result<Vec<UsageRecord>, Error> {
     let stored: Vec<Stored> = serde_json::from_str(payload).map_err(corrupt)?;
     let read = |Stored(session, user, capacity, micros)| {

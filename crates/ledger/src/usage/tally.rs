@@ -1,5 +1,7 @@
-//! What sessions used in each of many windows. That is sessions times windows, so there is a bound on it,
-//! and whoever else is on the thread gets a turn.
+//! Tallies the usage of sessions in many windows.
+//!
+//! The work is sessions times windows. [`TALLY_MAX`] bounds the work, and [`Turns`] yields to other tasks on
+//! the thread.
 
 use std::ops::Range;
 
@@ -7,24 +9,24 @@ use seatkeeper_core::Metered;
 
 use super::books::WindowBooks;
 
-/// Sessions times the windows in which each was live, that are tallied at once: some seconds of one thread.
+/// The maximum number of pairs of a session and a window in one tally: some seconds of one thread.
 pub const TALLY_MAX: u64 = 50_000_000;
 
-/// To read a session takes about as long as to tally it in so many windows.
+/// Reading a session takes about as long as tallying a session in 100 windows.
 const READING: u64 = 100;
 
-/// After so much work others get a turn: less than a millisecond of it.
+/// Work between two yields to other tasks: less than a millisecond.
 const TURN: u64 = 10_000;
 
-/// Counts work, and gives others a turn after some of it: what comes from the database is often there already,
-/// and then to wait for it is none.
+/// Counts work and yields to other tasks after each [`TURN`]. Rows from the database are often ready at once,
+/// so awaiting them does not yield.
 #[derive(Default)]
 pub(super) struct Turns {
     work: u64,
 }
 
 impl Turns {
-    /// Takes note that a session or a window was read.
+    /// Counts the reading of a session or a window.
     pub(super) async fn read(&mut self) {
         self.worked(READING).await;
     }
@@ -38,7 +40,7 @@ impl Turns {
     }
 }
 
-/// Sessions that are to be tallied over the same windows.
+/// Sessions to tally over the same windows.
 #[derive(Default)]
 pub(super) struct Tally {
     lives: Vec<(Metered, Range<usize>)>,
@@ -46,7 +48,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Takes a session, and says whether all of them together are still within [`TALLY_MAX`].
+    /// Adds a session. Returns `true` while the total work stays within [`TALLY_MAX`].
     pub(super) fn take(&mut self, windows: &[WindowBooks], life: Metered) -> bool {
         let first = windows.partition_point(|books| books.window.ends() <= life.started);
         let end = windows.partition_point(|books| books.window.starts() < life.over);
@@ -56,7 +58,7 @@ impl Tally {
         self.work <= TALLY_MAX
     }
 
-    /// Adds what each session used to the windows in which it was live.
+    /// Adds the usage of each session to the windows in which the session was live.
     pub(super) async fn add_to(self, windows: &mut [WindowBooks]) {
         let mut turns = Turns::default();
         for (life, live) in self.lives {

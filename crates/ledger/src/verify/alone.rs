@@ -1,4 +1,4 @@
-//! What nodes decided alone of one pool: the exception to its limit, which holds for each of them.
+//! Replays the sessions that nodes began alone in one pool. The pool's limit holds for each node by itself.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::Breach;
 use super::grants::Grants;
 use crate::audit::{Action, AuditRecord};
 
-/// The sessions that each node had, as its records tell. Its size is that of the pool's kept history.
+/// The live sessions of each node. Memory grows with the pool's kept history.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     seq: u64,
@@ -18,14 +18,14 @@ pub(super) struct Alone {
     pub(super) admissions: u64,
 }
 
-/// What the record tells beside its columns.
+/// The JSON detail of a node's record.
 #[derive(Deserialize)]
 struct Detail {
     node: Uuid,
 }
 
 impl Alone {
-    /// Takes the next record of the stream. Retention may have deleted any of those before it.
+    /// Replays the next record of the stream. Retention may have deleted records before it.
     pub(super) fn record(&mut self, record: &AuditRecord, grants: &Grants<'_>) -> Result<(), Breach> {
         if record.seq <= self.seq {
             return Err(Breach::Gap { expected: self.seq + 1 });

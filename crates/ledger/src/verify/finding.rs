@@ -1,4 +1,4 @@
-//! What breaks the log, and where.
+//! Violations found in a log, and their places.
 
 use std::fmt;
 
@@ -6,102 +6,102 @@ use seatkeeper_core::{Holder, PoolId, SessionId};
 
 use crate::audit::Stream;
 
-/// The first thing that a replay found wrong.
+/// The first violation found by a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The pool it was found in.
+    /// The pool.
     pub pool: PoolId,
-    /// Where in the pool.
+    /// The place in the pool.
     pub place: Place,
-    /// What is wrong there.
+    /// The violation.
     pub breach: Breach,
 }
 
-/// Where in a pool something is wrong.
+/// The place of a violation in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At a record.
+    /// A record.
     Record {
-        /// Its stream.
+        /// The record's stream.
         stream: Stream,
-        /// Its number in the stream.
+        /// The record's number in the stream.
         seq: u64,
-        /// Its place in the whole log.
+        /// The record's place in the whole log.
         id: u64,
     },
-    /// At a row of the table of sessions.
+    /// A row of table `sessions`.
     Session(SessionId),
-    /// In the pool as a whole.
+    /// The pool as a whole.
     Pool,
 }
 
-/// What may be wrong with a log.
+/// A violation of the log's rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Breach {
-    /// A record is missing, or there twice.
+    /// A record is missing or duplicated.
     #[error("the next record should be number {expected}")]
     Gap {
-        /// The number that should come.
+        /// The expected number.
         expected: u64,
     },
-    /// A record is older than the one before it.
+    /// A record is older than its predecessor.
     #[error("it is older than the record before it")]
     TimeRanBack,
-    /// The record lacks what one of its action has, or its stream has no such action.
+    /// A record lacks a field required by its action, or its stream does not allow the action.
     #[error("it is not a whole record of its action and stream")]
     Malformed,
-    /// An entitlement's version is not its number in the stream.
+    /// The version of a license differs from the record's number in the stream.
     #[error("it tells version {version}")]
     VersionIsNotItsNumber {
-        /// The version it tells.
+        /// The record's version.
         version: u64,
     },
-    /// A plan's or subscription's version is not newer than the one before it.
+    /// A plan's or subscription's version is not newer than its predecessor.
     #[error("it tells version {version} after version {newest}")]
     VersionRanBack {
-        /// The version it tells.
+        /// The record's version.
         version: u64,
-        /// The newest before it.
+        /// The newest version before the record.
         newest: u64,
     },
-    /// An admission was decided by what a subscription grants at another time than the admission's.
+    /// An admission used terms not in force at the time of the admission.
     #[error("version {version} of its terms was not in force then")]
     NotInForce {
-        /// The version it names.
+        /// The version of the terms.
         version: u64,
     },
-    /// An admission left more sessions live than its limit.
+    /// An admission left more live sessions than its limit.
     #[error("the admission left {live} live, and the limit was {limit}")]
     AboveLimit {
-        /// Sessions live after it.
+        /// Live sessions after the admission.
         live: u64,
         /// The limit.
         limit: u32,
     },
-    /// The limit of an admission, or of a change, is not what the entitlement granted.
+    /// The limit in a record is not the limit granted by the entitlement.
     #[error("its limit is {limit}, and version {version} of the entitlement granted {}", granted_text(*.granted))]
     LimitNotGranted {
-        /// The limit it tells.
+        /// The limit in the record.
         limit: u32,
-        /// The version it names.
+        /// The version in the record.
         version: u64,
-        /// What that version granted, if it is on record.
+        /// The limit granted by the version, if on record.
         granted: Option<u32>,
     },
-    /// An admission was decided by older terms than one before it.
+    /// An admission used older terms than an earlier admission.
     #[error("it was decided by version {version} after version {newest} had been")]
     OlderTerms {
-        /// The version it names.
+        /// The version of the terms.
         version: u64,
-        /// The newest that an admission before it named.
+        /// The newest version used before.
         newest: u64,
     },
-    /// A record's number of live sessions is not what its predecessors leave.
+    /// The number of live sessions in a record is not the number counted by the replay.
     #[error("it tells {told} live sessions, and the records before it leave {counted}")]
     LiveMiscounted {
-        /// What the record tells.
+        /// The number in the record.
         told: u32,
-        /// What folding gives.
+        /// The number counted by the replay.
         counted: u64,
     },
     /// A session began a second time.
@@ -110,15 +110,15 @@ pub enum Breach {
         /// The session.
         session: SessionId,
     },
-    /// A holder was admitted while it was in.
+    /// A holder was admitted while already holding a session.
     #[error("{holder:?} holds session {session} already")]
     HolderIsIn {
         /// The holder.
         holder: Holder,
-        /// The session it holds.
+        /// The session already held.
         session: SessionId,
     },
-    /// A session ended that had never begun, or by another holder.
+    /// A session ended without a beginning, or with a different holder.
     #[error("session {session} of this holder never began")]
     NeverBegan {
         /// The session.
@@ -130,7 +130,7 @@ pub enum Breach {
         /// The session.
         session: SessionId,
     },
-    /// A session ended as expired before its time.
+    /// A session ended as expired before its expiry.
     #[error("session {session} expired before its time was over")]
     ExpiredEarly {
         /// The session.
@@ -139,47 +139,47 @@ pub enum Breach {
     /// A claim was denied as "full" while a seat was free.
     #[error("it was denied as full with {live} live, and the limit was {limit}")]
     DeniedWithSeatsFree {
-        /// Sessions live.
+        /// Live sessions.
         live: u64,
         /// The limit.
         limit: u32,
     },
-    /// The admissions kept at a cut are not those of the sessions that were live there.
+    /// The number of admissions kept at a cut is not the number of sessions live at the cut.
     #[error("{told} sessions were live where history was cut, and the admissions of {kept} are kept")]
     CutMiscounted {
-        /// How many were live.
+        /// Sessions live at the cut.
         told: u32,
-        /// How many admissions are kept.
+        /// Admissions kept.
         kept: u64,
     },
-    /// A stream does not end at its head: records are missing at its end, or were added to it.
+    /// A stream's last record is not its head: records at the end are missing or were added.
     #[error("the {stream} stream ends at record {recorded}, and its head is {head}")]
     HeadDiffers {
         /// The stream.
         stream: Stream,
-        /// The number of its last record; 0: it has none.
+        /// The number of the stream's last record; 0 without records.
         recorded: u64,
-        /// The number of the last record that was appended; 0: none is known.
+        /// The number of the last record ever appended; 0 if unknown.
         head: u64,
     },
-    /// A row of the table of sessions has no record.
+    /// A row of table `sessions` has no record.
     #[error("no record tells of this session")]
     NotOnRecord,
-    /// A row of the table of sessions differs from what the log gives.
+    /// A row of table `sessions` differs from the log.
     #[error("the log tells otherwise of this session")]
     Differs,
-    /// Sessions that the log tells of are not in the table.
+    /// Sessions on record are missing from table `sessions`.
     #[error("{missing} sessions on record are not in the table of sessions")]
     SessionsMissing {
-        /// How many.
+        /// The number of missing sessions.
         missing: u64,
     },
-    /// As many sessions as stand among the live ones are not live.
+    /// The number of rows in `live_sessions` is not the number of live sessions.
     #[error("{standing} sessions stand among the live ones, and by the log {live} are live")]
     LiveMisplaced {
-        /// How many stand there.
+        /// Rows in `live_sessions`.
         standing: u64,
-        /// How many are live.
+        /// Live sessions by the log.
         live: u64,
     },
 }

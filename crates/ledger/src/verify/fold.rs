@@ -1,4 +1,4 @@
-//! The sessions of one pool, as its records give them.
+//! Folds a pool's records into the pool's sessions.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use seatkeeper_core::{Holder, RegistryTime, SessionId};
 use super::Breach;
 use crate::sessions::{SessionEnd, SessionRecord};
 
-/// Every session of a pool that its records tell of. Its size is that of the pool's kept history.
+/// Every session in a pool's records. Memory grows with the pool's kept history.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     sessions: HashMap<SessionId, Told>,
     holders: HashMap<Holder, SessionId>,
 }
 
-/// What the records tell of a session.
+/// A session according to the records.
 #[derive(Debug)]
 struct Told {
     holder: Holder,
@@ -53,7 +53,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Holds a row of the table of sessions, and whether it stands among the live ones, against the records.
+    /// Compares a row of table `sessions`, and the row's presence in `live_sessions`, with the records.
     pub(super) fn compare(&self, row: &SessionRecord, is_live: bool) -> Result<(), Breach> {
         let told = self.sessions.get(&row.session.id).ok_or(Breach::NotOnRecord)?;
         let same = told.holder == row.session.holder

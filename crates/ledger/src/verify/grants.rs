@@ -1,4 +1,4 @@
-//! What the entitlement of a pool grants, as its records tell.
+//! The limits granted by a pool's entitlement, according to its records.
 
 use seatkeeper_core::{PoolKind, RegistryTime};
 
@@ -7,17 +7,17 @@ use crate::audit::{Action, AuditRecord};
 use crate::subscriptions::SubscriptionStatus;
 use crate::subscriptions::{Granted, NamedVersion, Phase};
 
-/// The limit where no terms are known, where there is no active subscription, and of a capacity.
+/// The limit without known terms, without an active subscription, and of a capacity.
 const LIMIT_LEAST: u32 = 1;
 
-/// The grants of one pool, by its kind.
+/// The grants of one pool, by kind of pool.
 #[derive(Debug)]
 pub(super) enum Grants<'p> {
-    /// The limit of each version of the license: that of version 1 first.
+    /// The limit of each version of the license, from version 1.
     License(Vec<u32>),
-    /// The states of the user's subscriptions, by version.
+    /// The states of the user's subscriptions with their versions.
     Subscriber { plans: &'p PlanHistory, states: Vec<(u64, Granted)> },
-    /// Always one.
+    /// A capacity: the limit is always 1.
     Capacity,
 }
 
@@ -30,7 +30,7 @@ impl<'p> Grants<'p> {
         }
     }
 
-    /// Takes the next record of the entitlement stream.
+    /// Replays the next record of the entitlement stream.
     pub(super) fn record(&mut self, record: &AuditRecord) -> Result<(), Breach> {
         match self {
             Self::License(limits) => license(limits, record),
@@ -39,7 +39,7 @@ impl<'p> Grants<'p> {
         }
     }
 
-    /// The limit that terms of this version grant; none if no terms have it. Terms that were not in
+    /// Returns the limit granted by terms of a version; `None` if no terms have the version. Terms not in
     /// force at `at` are a breach.
     pub(super) fn limit(&self, version: u64, at: RegistryTime) -> Result<Option<u32>, Breach> {
         let Some(before) = version.checked_sub(1) else {
@@ -78,7 +78,7 @@ fn subscription(
     if record.seq != expected {
         return Err(Breach::Gap { expected });
     }
-    // A user has at most one that is active, and one that is over stays so.
+    // A user has at most one active subscription, and a subscription that is over stays over.
     let goes_on = states.last().is_some_and(|(_, state)| state.status == SubscriptionStatus::Active);
     let action = if goes_on { Action::SubscriptionUpdated } else { Action::SubscriptionCreated };
     let state = record.detail.as_deref().and_then(Granted::of);
@@ -115,7 +115,8 @@ fn subscriber_limit(
     };
     let now = state.phase(at);
     let in_force = match phase {
-        // A claim may have been decided by terms from just before the start, or by the last known.
+        // The claim may have used terms from just before the start of the subscription, or the last known
+        // terms.
         Phase::Ahead => state.status == SubscriptionStatus::Active,
         Phase::Active | Phase::Over => phase == now,
     };

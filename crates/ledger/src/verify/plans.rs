@@ -1,4 +1,4 @@
-//! What the plans of a tenant granted, and when.
+//! The limits granted by a tenant's plans at each version.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use super::Breach;
 use crate::audit::{Action, AuditRecord};
 use crate::plans::BUILT_IN;
 
-/// What each plan of one tenant granted at each of its versions, the built-in ones' first included.
-/// Its size is that of the records of the tenant's plans.
+/// The limit of each plan of a tenant at each version, including version 0 of the built-in plans. Memory
+/// grows with the records of the tenant's plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanHistory(HashMap<String, Vec<PlanLimit>>);
 
-/// A plan's limit from one version on.
+/// The limit of a plan from a version on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PlanLimit {
     pub(super) version: u64,
@@ -19,12 +19,12 @@ pub(super) struct PlanLimit {
 }
 
 impl PlanHistory {
-    /// Takes the next record of the plan of this name.
+    /// Adds the next version of a plan.
     pub fn record(&mut self, plan: &str, version: u64, limit: u32) {
         self.0.entry(plan.to_owned()).or_default().push(PlanLimit { version, limit });
     }
 
-    /// The plan as it was after all changes up to this one; none if it was not there.
+    /// Returns the plan's limit after all changes up to `change`; `None` if the plan did not exist.
     pub(super) fn at(&self, plan: &str, change: u64) -> Option<PlanLimit> {
         let recorded = self.0.get(plan).map_or(&[][..], Vec::as_slice);
         let upto = recorded.partition_point(|recorded| recorded.version <= change);
@@ -48,7 +48,7 @@ pub(super) struct PlanStream {
 }
 
 impl PlanStream {
-    /// Takes the next record of the plan of this name.
+    /// Replays the next record of the plan.
     pub(super) fn record(&mut self, plan: &str, record: &AuditRecord) -> Result<(), Breach> {
         let first = self.seq == 0 && built_in(plan).is_none();
         let action = if first { Action::PlanCreated } else { Action::PlanUpdated };

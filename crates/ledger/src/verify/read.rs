@@ -1,4 +1,4 @@
-//! The whole ledger, fed to a replay pool by pool.
+//! Feeds the whole ledger to replays, pool by pool.
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{PoolId, PoolKind, TenantId};
@@ -11,26 +11,26 @@ use crate::row::Fields;
 use crate::sessions::SessionRecord;
 use crate::{Error, Ledger};
 
-/// What verification came to.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The log proves itself.
+    /// The whole log is proven.
     Proven(Proof),
-    /// It does not, and this is where.
+    /// The first violation found in the log.
     Broken(Box<Finding>),
 }
 
 impl Ledger {
-    /// Replays the whole log as it stands now, also beside a process that writes to it, and holds the
-    /// table of sessions against it. `progress` hears after each pool what has been proven so far.
+    /// Replays the whole log and compares table `sessions` with the log, even beside a process writing to the
+    /// ledger. After each pool, `progress` gets the proof so far.
     pub async fn verify(&self, mut progress: impl FnMut(&Proof) + Send) -> Result<Verdict, Error> {
-        // One read transaction: all that it reads is of one instant.
+        // A single read transaction gives every query one snapshot.
         let mut tx = self.readers().begin_snapshot().await?;
         let mut proof = Proof::default();
         let repairs = clock_repairs(&mut tx).await?;
         proof.clock_repairs = repairs.len() as u64;
         let mut after = (String::new(), String::new(), String::new());
-        // Of the tenant whose pools are replayed now.
+        // The plans of the tenant of the current pool.
         let mut plans = (TenantId::from(""), PlanHistory::default());
         while let Some(row) = next_pool(&mut tx, &after).await? {
             let (pool, cut) = pool_and_cut(&row)?;
@@ -51,7 +51,7 @@ impl Ledger {
     }
 }
 
-/// Why the replay of a pool stopped.
+/// The reason why the replay of a pool stopped.
 enum Halt {
     Broken(Box<Finding>),
     NoAnswer(Error),
@@ -86,7 +86,7 @@ async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Err
     Ok(history)
 }
 
-/// The newest record before each repair of registry time.
+/// Returns for each repair of registry time the id of the newest record before the repair.
 async fn clock_repairs(tx: &mut Tx) -> Result<Vec<u64>, Error> {
     let rows = tx.query(include_str!("../../sql/clock_repairs.sql")).fetch_all().await?;
     rows.iter().map(|row| Ok(ClockRepair::read(row)?.audit_head)).collect()
@@ -108,7 +108,7 @@ async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) ->
     Ok(replay.finish(live)?)
 }
 
-/// The head of each stream of a pool that has heads; 0: none is known.
+/// Returns the head of each stream with heads; 0 without a known head.
 async fn heads(tx: &mut Tx, pool: &PoolId) -> Result<[(Stream, u64); 3], Error> {
     let mut heads = [(Stream::Entitlement, 0), (Stream::Plan, 0), (Stream::Session, 0)];
     for row in of_pool(tx.query(include_str!("../../sql/pool_heads.sql")), pool).fetch_all().await? {

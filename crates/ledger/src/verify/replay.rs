@@ -1,4 +1,4 @@
-//! The replay of one pool.
+//! Replays the records of one pool and checks every rule of the log.
 
 use std::collections::BTreeMap;
 
@@ -12,39 +12,39 @@ use super::{Breach, Finding, Place, PlanHistory};
 use crate::audit::{Action, AuditRecord, Stream};
 use crate::sessions::{SessionEnd, SessionRecord};
 
-/// How far retention has deleted a pool's session stream.
+/// The cut left by retention in a pool's session stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The number of the last record that was deleted. Of those up to it, the admissions of the
-    /// sessions that were live there are kept.
+    /// The number of the last deleted record. Of the records up to `seq`, only the admissions of sessions
+    /// live at the cut are kept.
     pub seq: u64,
-    /// How many sessions were live there.
+    /// Sessions live at the cut.
     pub live: u32,
 }
 
-/// What was replayed without a finding.
+/// The counts of everything replayed without a violation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
     /// Pools.
     pub pools: u64,
     /// Records of all streams.
     pub records: u64,
-    /// Admissions, none of which left its pool above its limit.
+    /// Admissions within the pool's limit.
     pub admissions: u64,
-    /// Ends, each the only one of its session.
+    /// Ends of sessions, at most one per session.
     pub ends: u64,
-    /// Claims that were denied, those that were only counted included.
+    /// Denied claims, including folded denials.
     pub denials: u64,
-    /// Sessions that are live in the end.
+    /// Sessions live at the end of the log.
     pub live: u64,
-    /// Admissions by nodes that decided alone, none of which left its node above the pool's limit.
+    /// Admissions by nodes alone, within the pool's limit on each node.
     pub alone: u64,
     /// Repairs of registry time. Time ran back only at repairs.
     pub clock_repairs: u64,
 }
 
 impl Proof {
-    /// Takes in what was proven of other pools.
+    /// Adds the proof of other pools.
     pub fn add(&mut self, other: Self) {
         self.pools += other.pools;
         self.records += other.records;
@@ -57,12 +57,12 @@ impl Proof {
     }
 }
 
-/// The replay of one pool: takes its entitlement's records, then those of the plan that has its name,
-/// then its sessions' records, all in order, then the rows of the table of sessions in any order.
+/// The replay of one pool. The records come in order, first the entitlement stream, then the node stream, the
+/// plan stream and the session stream. Then come the heads of the streams and the rows of table `sessions`.
 #[derive(Debug)]
 pub struct Replay<'p> {
     pool: PoolId,
-    // The cut, until the first record after it has come.
+    // The cut, until the first record after the cut.
     cut: Option<Cut>,
     seq_next: u64,
     /// The number of the last record of each stream.
@@ -70,7 +70,7 @@ pub struct Replay<'p> {
     now: RegistryTime,
     /// The id of the last record of the session stream.
     last_id: u64,
-    /// The newest record before each repair of registry time.
+    /// The id of the newest record before each repair of registry time.
     repaired_after: Vec<u64>,
     grants: Grants<'p>,
     plan: PlanStream,
@@ -82,8 +82,8 @@ pub struct Replay<'p> {
 }
 
 impl<'p> Replay<'p> {
-    /// Begins with the pool's first record, or after its cut. `plans` are those of its tenant; only a
-    /// subscriber's pool needs them.
+    /// Starts a replay at the pool's first record, or after the cut. `plans` are the plans of the pool's
+    /// tenant, needed only for subscribers' pools.
     pub fn new(pool: PoolId, cut: Option<Cut>, plans: &'p PlanHistory) -> Self {
         Self {
             grants: Grants::new(pool.kind, plans),
@@ -103,15 +103,15 @@ impl<'p> Replay<'p> {
         }
     }
 
-    /// Lets time run back once at each repair of registry time; `audit_heads` are the ids of the newest records before
-    /// them.
+    /// Allows time to run back once at each repair of registry time. `audit_heads` are the ids of the newest
+    /// records before the repairs.
     #[must_use]
     pub fn with_clock_repairs(mut self, audit_heads: Vec<u64>) -> Self {
         self.repaired_after = audit_heads;
         self
     }
 
-    /// Takes the next record.
+    /// Replays the next record.
     pub fn record(&mut self, record: &AuditRecord) -> Result<(), Finding> {
         let checked = match record.stream {
             Stream::Entitlement => self.grants.record(record),
@@ -130,16 +130,16 @@ impl<'p> Replay<'p> {
         checked.map_err(|breach| self.finding(place, breach))
     }
 
-    /// Takes a row of the table of sessions, and whether it stands among the live ones, once all records have been
-    /// taken.
+    /// Checks a row of table `sessions`, after the last record. `is_live` tells that the row stands in
+    /// `live_sessions`.
     pub fn session(&mut self, row: &SessionRecord, is_live: bool) -> Result<(), Finding> {
         self.rows += 1;
         let compared = self.fold.compare(row, is_live);
         compared.map_err(|breach| self.finding(Place::Session(row.session.id), breach))
     }
 
-    /// Takes the head of a stream, the number of the last record that was ever appended to it, once all records have been
-    /// taken. A stream without a head has the head 0. What nodes decided alone has none.
+    /// Checks the head of a stream, after the last record. The head is the number of the last record ever
+    /// appended; 0 for a stream without a head. The node stream has no head.
     pub fn head(&self, stream: Stream, head: u64) -> Result<(), Finding> {
         let recorded = self.last.get(&stream).copied().unwrap_or_default();
         if recorded == head {
@@ -148,7 +148,7 @@ impl<'p> Replay<'p> {
         Err(self.finding(Place::Pool, Breach::HeadDiffers { stream, recorded, head }))
     }
 
-    /// Ends the replay, once all records and rows have been taken. `standing` sessions stand among the live ones.
+    /// Ends the replay after the last record and row. `standing` is the number of rows in `live_sessions`.
     pub fn finish(mut self, standing: u64) -> Result<Proof, Finding> {
         self.leave_cut().map_err(|breach| self.finding(Place::Pool, breach))?;
         let missing = self.fold.len().saturating_sub(self.rows);
@@ -162,7 +162,7 @@ impl<'p> Replay<'p> {
         Ok(Proof { live, alone: self.alone.admissions, ..self.proof })
     }
 
-    /// A record kept from before the cut.
+    /// Replays a record kept from before the cut.
     fn kept(&mut self, record: &AuditRecord) -> Result<(), Breach> {
         match (record.action, record.session, &record.holder) {
             (Action::Admitted, Some(id), Some(holder)) => self.fold.begin(id, holder, record.at),
@@ -170,7 +170,7 @@ impl<'p> Replay<'p> {
         }
     }
 
-    /// A record of the session stream, in its order.
+    /// Replays a record of the session stream after the cut.
     fn change(&mut self, record: &AuditRecord) -> Result<(), Breach> {
         self.leave_cut()?;
         if record.seq != self.seq_next {
@@ -212,7 +212,8 @@ impl<'p> Replay<'p> {
         self.granted_by_its_version(record)
     }
 
-    /// The limit of an admission is that of the version it names, which is not older than before.
+    /// Checks that an admission's limit is the limit of its version, and that the version is not older than
+    /// before.
     fn granted_by_its_version(&mut self, record: &AuditRecord) -> Result<(), Breach> {
         let (limit, version, newest) = (record.limit, record.version, self.version_newest);
         if version != 0 && version < newest {

@@ -1,4 +1,5 @@
-//! What nodes decided alone: on record beside the chain of sessions, each once, and within the limit by each node.
+//! Sessions begun by nodes alone are recorded beside the session chain, once each, and within the limit on
+//! each node.
 
 use seatkeeper_core::{EndReason, Event, Span};
 use seatkeeper_ledger::retention::{Keep, Purged};
@@ -15,7 +16,7 @@ const THERE: Uuid = Uuid::from_u128(2);
 async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() {
     let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 1).await;
-    // In the chain the one seat is taken.
+    // The pool's only seat is taken in the chain.
     let mut chain = Story::of(&license);
     let (ann, ann_begins) = chain.admit("ann");
     ledger.apply(&[ann_begins]).await.unwrap();
@@ -42,7 +43,7 @@ async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() 
     };
     assert_eq!(reason(bob).await, Some(EndReason::Evicted));
     assert_eq!((reason(carl).await, reason(emil).await), (None, None));
-    // They are no part of the chain, and no rows of its projection.
+    // Sessions of nodes alone are outside the chain, and have no rows in `sessions`.
     assert_eq!(ledger.pool_seq(&chain.pool).await.unwrap(), 1);
     assert_eq!(ledger.session(bob).await.unwrap(), None);
     ledger.apply(&[chain.deny("bob")]).await.unwrap();

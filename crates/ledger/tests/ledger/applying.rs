@@ -1,4 +1,4 @@
-//! Events on record.
+//! Applying events is atomic and idempotent.
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{EndReason, Event, Span};

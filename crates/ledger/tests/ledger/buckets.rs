@@ -1,4 +1,4 @@
-//! Epochs of buckets: who may put events on record; and who rebuilds a bucket.
+//! Epochs of buckets fence off stale events, and locks of buckets select a rebuilding node.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use uuid::Uuid;
 use crate::place::Place;
 use crate::story::{EPOCH, Story, ledger, licensed};
 
-/// How long anything may take on a busy machine.
+/// A time limit long enough for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 fn bucket(number: u16) -> Bucket {
     Bucket::new(number).unwrap()
 }
 
-/// Nodes that want all buckets, each in an order of its own.
+/// Returns four nodes that want all buckets, each in a different order.
 async fn rivals(place: &Place, ledger: &Ledger) -> Vec<(Uuid, Ledger, Vec<Bucket>)> {
     let mut rivals = Vec::new();
     for node in 0..4 {
@@ -29,7 +29,7 @@ async fn rivals(place: &Place, ledger: &Ledger) -> Vec<(Uuid, Ledger, Vec<Bucket
     rivals
 }
 
-/// Two stories of pools in different buckets.
+/// Returns stories of two pools in different buckets.
 async fn two_stories(ledger: &Ledger) -> (Story, Story) {
     let first = Story::of(&licensed(ledger, 9).await);
     loop {
@@ -80,11 +80,12 @@ async fn a_batch_with_events_of_another_epoch_is_refused_whole() {
     assert!(ledger.session(of_old.0).await.unwrap().is_some());
 }
 
-/// I1, as far as it rests on the ledger: once an epoch is raised, nothing of an older one gets on record.
+/// Invariant I1, as far as the ledger ensures it: after a raise, no event of an older epoch is recorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
     const RAISES: u64 = 40;
-    /// Events that get on record between two raises: more than nodes, each of which may have been about to apply one.
+    /// Events recorded between two raises. There are more events than nodes, because each node may have been
+    /// about to apply an event.
     const APPLIED_BETWEEN: u64 = 4;
     let (place, ledger) = ledger().await;
     let (all_applied, is_over) = (watch::Sender::new(0), watch::Sender::new(false));
@@ -105,7 +106,7 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
                     }
                     Err(Error::StaleEpoch { buckets }) => {
                         refused += 1;
-                        // As a node that has not heard of it: every other time it says the old epoch again.
+                        // The node is slow to learn the new epoch: every second retry repeats the old epoch.
                         epoch = if refused % 2 == 0 { buckets[0].epoch } else { epoch };
                     }
                     Err(error) => panic!("{error:?}"),
@@ -132,7 +133,7 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
         let told = node.await.unwrap();
         (applied, refused) = (applied + told.0, refused + told.1);
     }
-    // Nothing is applied in an epoch before somebody was refused twice in the one before it.
+    // Each node must be refused twice before applying an event in a new epoch.
     assert!(applied >= RAISES * APPLIED_BETWEEN, "{applied} applied");
     assert!(refused >= 2 * (RAISES - 1), "{refused} refused");
     for (epoch, then) in (EPOCH..).zip(counted) {
@@ -140,7 +141,7 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
     }
 }
 
-/// How many events up to this epoch are on record.
+/// Counts the session events on record up to an epoch.
 async fn up_to(observer: &mut crate::place::Connection, epoch: u64) -> i64 {
     let count = "SELECT COUNT(*) FROM audit_log WHERE stream = 'session' AND epoch <= $1";
     sqlx::query_scalar(count).bind(epoch as i64).fetch_one(observer).await.unwrap()

@@ -1,4 +1,4 @@
-//! A data directory and who may use it.
+//! The ownership and permissions of a data directory.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;

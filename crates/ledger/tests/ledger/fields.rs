@@ -1,5 +1,5 @@
-//! Every field of an event is on record. The patterns below are exhaustive, so that a new field of an event does not compile
-//! until it has a column.
+//! Every field of an event is on record. The patterns below are exhaustive, so a new field does not compile
+//! without a column.
 
 use seatkeeper_core::{
     Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars, Seats, Session, Tier,
@@ -38,7 +38,7 @@ async fn every_field_of_an_event_is_on_record() {
     assert_eq!(records, expected);
 }
 
-/// Returns the record of an event, with this id.
+/// Returns the expected record of an event, with an id.
 fn record(event: Event, id: u64) -> AuditRecord {
     let Event { pool, seq, epoch, at, live, limit: Seats(limit), version, origin, change } = event;
     assert_eq!(epoch, EPOCH);
@@ -117,7 +117,7 @@ fn record(event: Event, id: u64) -> AuditRecord {
     }
 }
 
-/// Returns the session on record of an admission.
+/// Returns the expected session of an admission.
 fn session_of(event: &Event) -> SessionRecord {
     let Change::Admitted { session, expires, particulars } = &event.change else {
         panic!("not an admission: {event:?}")

@@ -1,4 +1,4 @@
-//! What an operator watches.
+//! Figures for operators.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Jobs: one run at a time, on the grid, and nothing that a stale run changes.
+//! Jobs: one run at a time, on a fixed grid, and a stale run changes nothing.
 
 mod history;
 mod schedule;
@@ -15,7 +15,7 @@ use crate::story::{START, ledger};
 const JOB: JobName = JobName::SessionExpiry;
 const INTERVAL: Span = Span::from_secs(600);
 
-/// A ledger with the one job, due at the start.
+/// Opens a ledger with a single job, due at `START`.
 async fn with_job() -> (Place, Ledger) {
     let (place, ledger) = ledger().await;
     ledger.ensure_job(JOB, INTERVAL, START).await.unwrap();
@@ -31,7 +31,7 @@ async fn job(ledger: &Ledger) -> JobRecord {
     job.clone()
 }
 
-/// All that is on record of jobs, row by row.
+/// Returns all rows about jobs as text.
 async fn tables(place: &Place) -> Vec<String> {
     let rows = sqlx::query(place::JOBS).fetch_all(&mut place.connect().await).await.unwrap();
     rows.iter().map(|row| row.get("row")).collect()

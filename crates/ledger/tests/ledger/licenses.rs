@@ -1,4 +1,4 @@
-//! Licenses: written, looked up, listed.
+//! Licenses are created, changed, looked up and listed.
 
 use seatkeeper_core::{Seats, Span, Standing, TenantId};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord};

@@ -1,4 +1,4 @@
-//! `live_sessions` follows `sessions`, whichever statement changes these.
+//! `live_sessions` follows `sessions` through every kind of change.
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::SessionId;
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 use crate::place::{Place, time_at};
 use crate::story::Story;
 
-/// A session's row, and the record of its admission.
+/// Inserts a session's row and the record of its admission.
 const WRITTEN: [&str; 2] = [
     "INSERT INTO sessions (id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at,
          last_heartbeat_at, ttl_ms, expires_at, ended_at, end_reason)

@@ -1,4 +1,4 @@
-//! Who waits for whom in PostgreSQL.
+//! Row locks in PostgreSQL: waits between transactions on the same buckets.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::story::{EPOCH, Story, ledger, licensed};
 
-/// Longer than anything takes that does not wait.
+/// Longer than any operation takes without waiting for a lock.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const NODE: Uuid = Uuid::from_u128(1);
@@ -45,7 +45,7 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     let (frozen, mut observer) = (place.another(&ledger).await, place.connect().await);
     let (id, began) = Story::of(&license).admit("frozen");
     let batch = [began];
-    // It gets no further than to its first record.
+    // A table lock stops the frozen node at its first record.
     let mut other_work = place.connect().await;
     let mut in_its_way = other_work.begin().await.unwrap();
     in_its_way.execute("LOCK TABLE audit_log IN SHARE MODE").await.unwrap();
@@ -56,7 +56,7 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     }
     in_its_way.rollback().await.unwrap();
 
-    // From here on nobody polls it.
+    // From here on the frozen node is not polled.
     let other = [Story::of(&license).admit("other").1];
     let deadline = Instant::now() + Duration::from_secs(30);
     while let Err(error) = ledger.apply(&other).await {

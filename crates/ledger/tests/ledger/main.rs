@@ -1,4 +1,4 @@
-//! The ledger on SQLite. `postgres.rs` has the same tests on PostgreSQL.
+//! The ledger on SQLite. `postgres.rs` runs the same tests on PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 #[path = "place/sqlite.rs"]

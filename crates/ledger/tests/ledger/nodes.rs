@@ -1,4 +1,4 @@
-//! Nodes that live, and what they cannot reach.
+//! Live nodes with their unreachable buckets, and the readings that keep a node's lease.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn node(number: u128, unreachable: BucketSet) -> NodeRow {
     NodeRow { id: Uuid::from_u128(number), name: format!("node-{number}"), unreachable }
 }
 
-/// Returns the rows of all remembered nodes.
+/// Writes the node's row and returns the rows of all remembered nodes.
 async fn seen(ledger: &Ledger, node: &NodeRow) -> Vec<NodeRow> {
     ledger.node_seen(node).await.unwrap().into_iter().map(|known| known.row).collect()
 }

@@ -1,4 +1,4 @@
-//! A ledger that is opened, again and by others.
+//! A reopened ledger has everything applied before, and a second process may read beside the owner.
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::EndReason;

@@ -1,4 +1,4 @@
-//! What PostgreSQL reads for a list: what is on it, and not what others have or what is long over.
+//! PostgreSQL lists a page without reading rows of different tenants or rows long over.
 
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::audit::{Action, AuditFilter};
@@ -9,7 +9,7 @@ use crate::place::Connection;
 use crate::story::{Story, ledger, licensed, tenant};
 use crate::young::all_counted;
 
-/// More records of this tenant, newer ones of another, and sessions of this one that are over.
+/// More records of the tenant, newer records of a second tenant, and ended sessions of the tenant.
 const MANY: &[&str] = &[
     "INSERT INTO audit_log (at, tenant_id, pool_kind, pool_id, stream, seq, epoch, action, session_id, holder, actor,
          limit_seats, limit_version, live, count, folded)
@@ -39,7 +39,7 @@ async fn a_page_of_a_tenants_records_is_listed_without_those_of_others_and_the_r
 async fn a_tenants_records_of_a_rare_action_are_listed_without_all_others() {
     let rare = AuditFilter { action: Some(Action::LicenseCreated), ..AuditFilter::default() };
     read_little("audit_log", async |ledger| {
-        // So often that one plan might serve for whatever is asked.
+        // Often enough for PostgreSQL to choose a generic plan.
         for _ in 0..20 {
             let page = ledger.audit(&tenant(), &rare, None, 100).await.unwrap();
             assert_eq!(page.items.len(), 1);
@@ -58,7 +58,7 @@ async fn live_sessions_are_listed_without_those_that_are_over() {
     .await;
 }
 
-/// Lists something of a license with one session, and sees how much of a table was read for it.
+/// Lists records or sessions of a license with one session, and checks that few rows of the table were read.
 async fn read_little(table: &str, list: impl AsyncFnOnce(&Ledger)) {
     let (place, ledger) = ledger().await;
     ledger.apply(&[Story::of(&licensed(&ledger, 9).await).admit("laptop").1]).await.unwrap();

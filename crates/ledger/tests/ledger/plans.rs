@@ -1,4 +1,4 @@
-//! Plans: built in, written, looked up, listed.
+//! Plans are built in, created, changed, looked up and listed.
 
 use seatkeeper_core::{PoolKind, Seats, TenantId, WhenFull};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
@@ -21,7 +21,7 @@ async fn update(ledger: &Ledger, plan: &str, change: PlanChange) -> Plan {
     ledger.update_plan(&tenant(), &named(plan), change, by(&admin())).await.unwrap().value
 }
 
-/// The records of plans, the oldest first.
+/// Returns the records of plans, oldest first.
 async fn records(ledger: &Ledger) -> Vec<AuditRecord> {
     let mut page = ledger.audit(&tenant(), &AuditFilter::default(), None, 100).await.unwrap().items;
     page.retain(|record| record.stream == Stream::Plan);
@@ -159,7 +159,7 @@ async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
     let again = ledger.create_plan(new_plan("family", 6), write).await.unwrap();
     assert_eq!((again.effect, again.value), (Effect::Replayed, first));
 
-    // One key is for one request, of whatever kind.
+    // A key is valid for one request only, across all kinds of entities.
     let license = ledger.create_license(new_license("KEY", 1), write).await;
     assert!(matches!(license, Err(Error::IdempotencyMismatch)), "{license:?}");
     let other = Idempotency { request_hash: vec![2; 32], ..idempotency.clone() };

@@ -1,4 +1,4 @@
-//! The whole ledger, proven or not.
+//! Verification proves an untouched ledger, and finds tampering.
 
 use seatkeeper_core::{EndReason, Seats};
 use seatkeeper_ledger::Ledger;
@@ -12,7 +12,7 @@ use crate::story::{Story, admin, by, ledger, licensed, subscribed, tenant};
 
 type Expected = fn(&Breach) -> bool;
 
-/// Three pools with sessions that came and went.
+/// Fills three pools with sessions, some of them ended.
 async fn lived_in(ledger: &Ledger) {
     let mut events = Vec::new();
     subscribed(ledger, "ann", "standard").await;
@@ -25,7 +25,7 @@ async fn lived_in(ledger: &Ledger) {
     ledger.apply(&events).await.unwrap();
 }
 
-/// Changes the tables behind the ledger's back.
+/// Changes a row directly in the database, bypassing the ledger.
 async fn tamper(place: &Place, statement: &'static str) {
     let mut connection = place.connect_unguarded().await;
     assert_eq!(connection.execute(statement).await.unwrap().rows_affected(), 1, "{statement}");
@@ -47,7 +47,7 @@ async fn records_that_are_missing_at_the_end_of_a_stream_are_found() {
     let last = "SELECT session_id FROM audit_log WHERE pool_kind = 'subscriber' AND stream = 'session'
         ORDER BY seq DESC LIMIT 1";
     let cases = [
-        // The last admission, and its session.
+        // The last admission and its session.
         (
             vec![
                 format!("DELETE FROM sessions WHERE id = ({last})"),
@@ -56,7 +56,7 @@ async fn records_that_are_missing_at_the_end_of_a_stream_are_found() {
             ],
             Breach::HeadDiffers { stream: Stream::Session, recorded: 3, head: 4 },
         ),
-        // All that ever happened to a subscriber.
+        // The whole session stream of a subscriber.
         (
             vec![
                 "DELETE FROM sessions WHERE pool_kind = 'subscriber'".into(),
@@ -64,12 +64,12 @@ async fn records_that_are_missing_at_the_end_of_a_stream_are_found() {
             ],
             Breach::HeadDiffers { stream: Stream::Session, recorded: 0, head: 4 },
         ),
-        // A deleted head: the next missing record of the stream would go unnoticed.
+        // A deleted head. Otherwise the next missing record of the stream would go unnoticed.
         (
             vec!["DELETE FROM audit_heads WHERE pool_kind = 'subscriber' AND stream = 'session'".into()],
             Breach::HeadDiffers { stream: Stream::Session, recorded: 4, head: 0 },
         ),
-        // The last change of a license, which no session has seen.
+        // The last change of a license, not named by any admission.
         (
             vec!["DELETE FROM audit_log WHERE action = 'license_updated'".into()],
             Breach::HeadDiffers { stream: Stream::Entitlement, recorded: 1, head: 2 },

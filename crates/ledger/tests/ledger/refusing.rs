@@ -1,4 +1,4 @@
-//! What the tables themselves refuse, whoever asks.
+//! Invalid states refused by the tables themselves.
 
 use sqlx::{AssertSqlSafe, Executor as _};
 

@@ -1,4 +1,4 @@
-//! Old history goes, and what stays is still proven.
+//! Retention purges old history, and the rest is still proven.
 
 use seatkeeper_core::{EndReason, Event, Seats, Span};
 use seatkeeper_ledger::jobs::{Fence, JobName, LOCK_TIMEOUT, RunsKept};
@@ -15,7 +15,7 @@ pub(crate) async fn proof(ledger: &Ledger) -> Proof {
     }
 }
 
-/// A run of the job that may delete.
+/// Returns the fence of a run of the retention job, needed for purges.
 pub(crate) async fn run(ledger: &Ledger) -> Fence {
     ledger.ensure_job(JobName::Retention, Span::from_secs(600), START).await.unwrap();
     ledger.take_job(JobName::Retention, "a", START).await.unwrap().expect("the job is due").fence
@@ -111,7 +111,8 @@ async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven(
     }
     assert!(steps >= 400 / 23, "{steps} steps");
     let left = proof(&ledger).await;
-    // Beside the admissions of the live, the records of the plan and of the three subscriptions are kept.
+    // The remaining records are the admissions of the live sessions, the plan's record and three
+    // subscriptions' records.
     assert_eq!((left.records, left.admissions, left.live), (live + 4, 0, live));
 }
 

@@ -1,4 +1,4 @@
-//! How SQLite's tables are made, and how the statements use them.
+//! SQLite's tables are strict, and statements use their indexes.
 
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
@@ -89,7 +89,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
                 "w",
                 "o",
             ];
-            // These hold what is metered and nothing else.
+            // Partial indexes with metered sessions only.
             let is_part = [" INDEX sessions_metered_live", " INDEX audit_log_metered_ends"]
                 .iter()
                 .any(|index| step.contains(index));

@@ -1,4 +1,4 @@
-//! The tables of the two databases are the same.
+//! The two databases have the same tables.
 
 use std::collections::BTreeSet;
 
@@ -27,13 +27,13 @@ const COLUMNS_OF_POSTGRES: &str = "
     FROM information_schema.columns
     WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%' AND table_name NOT IN ('live_sessions', 'this_ledger')";
 
-/// The columns of the live sessions, which are a table on PostgreSQL and a view of `sessions` on SQLite.
+/// The columns of the live sessions, a table on PostgreSQL and a view of `sessions` on SQLite.
 const LIVE_ON_SQLITE: &str = "SELECT name AS line FROM pragma_table_info('live_sessions')";
 const LIVE_ON_POSTGRES: &str =
     "SELECT column_name::text AS line FROM information_schema.columns WHERE table_name = 'live_sessions'";
 
-/// What must be there once: the columns of each unique index in their order, and whether it is of all rows. What the
-/// live sessions have once on PostgreSQL, those of `sessions` that are live have once on SQLite.
+/// The columns of each unique index in order, with a mark for partial indexes. Unique indexes of
+/// `live_sessions` on PostgreSQL correspond to partial indexes of `sessions` on SQLite.
 const UNIQUE_OF_SQLITE: &str = "
     SELECT i.\"table\" || ' (' || i.columns || ')' || i.part AS line
     FROM (

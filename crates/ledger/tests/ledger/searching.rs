@@ -1,4 +1,4 @@
-//! Sessions and records, found by what is known of them.
+//! Sessions and audit records are found by every filter, page by page.
 
 use seatkeeper_core::{EndReason, Holder, PoolKind, Span, TenantId};
 use seatkeeper_ledger::Ledger;
@@ -7,7 +7,7 @@ use seatkeeper_ledger::sessions::SessionFilter;
 
 use crate::story::{START, Story, ledger, licensed, tenant};
 
-/// Ten holders in a license pool, the first of them gone, and one in a pool of devices.
+/// Fills a license pool with ten holders, the first already released, and a device pool with one holder.
 async fn populated(ledger: &Ledger) -> Story {
     let mut story = Story::of(&licensed(ledger, 50).await);
     let mut events = Vec::new();

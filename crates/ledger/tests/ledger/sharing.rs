@@ -1,4 +1,4 @@
-//! Several nodes on one ledger, at the same time.
+//! Several nodes use one ledger at the same time.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::story::{START, Story, admin, by, ledger, licensed, named, new_license
 
 const NODES: usize = 3;
 
-/// Pools whose holders come and go by a fixed seed, event by event in the order of their registry.
+/// Returns the events of pools with holders coming and going by a fixed seed, in registry order.
 fn lived_in(stories: &mut [Story], mut seed: u64) -> Vec<Event> {
     let mut held = vec![Vec::new(); stories.len()];
     let mut events = Vec::new();
@@ -44,7 +44,7 @@ async fn nodes_that_apply_the_same_events_at_once_record_each_once() {
     for number in 0..NODES {
         let (node, events) = (place.another(&ledger).await, events.clone());
         nodes.push(tokio::spawn(async move {
-            // Each cuts them otherwise, and says some of them twice.
+            // Each node cuts the events into batches of a different size, and repeats some events.
             let size = 50 + 37 * number;
             let mut from = 0;
             while from < events.len() {
@@ -144,7 +144,7 @@ async fn the_live_sessions_of_a_bucket_and_of_a_pool_are_read_with_its_number() 
 async fn a_write_that_is_asked_for_many_times_at_once_is_made_once() {
     let (place, ledger) = ledger().await;
     let nodes = [place.another(&ledger).await, place.another(&ledger).await];
-    // Connections that are there already come to the same point at the same time.
+    // Later rounds use open connections, so the concurrent writes meet at the same statement.
     for round in 0..20 {
         let mut asking = Vec::new();
         for asked in 0..8 {

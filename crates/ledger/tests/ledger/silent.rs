@@ -1,4 +1,4 @@
-//! A network between the ledger and its database that loses what it was given, and says nothing.
+//! The ledger gives up on a database behind a silent network, and finds the database again.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use seatkeeper_testbed::proxy::{Network, Proxy};
 
 use crate::story::{EPOCH, Story, licensed};
 
-/// Longer than any statement may take.
+/// Longer than the time limit of any statement.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(25);
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! What happens to a pool, told event by event as a registry would.
+//! Stories: the events of a pool, as a registry would produce them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use seatkeeper_ledger::{Ledger, Settings, Write};
 use crate::place::Place;
 
 pub(crate) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_123);
-/// That of every event.
+/// The epoch of every event.
 pub(crate) const EPOCH: u64 = 1;
 pub(crate) const TTL: Span = Span::from_secs(360);
 
-/// A ledger in a place of its own, whose buckets are in their first epoch.
+/// Opens a new ledger with all buckets in their first epoch.
 pub(crate) async fn ledger() -> (Place, Ledger) {
     let place = Place::new();
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn admin() -> Origin {
     Origin { actor: Actor::Admin(UserId::from("joe")), request: Some("req-1".into()) }
 }
 
-/// By the admin, at `START`, under no idempotency key.
+/// Returns a write at `START` without an idempotency key.
 pub(crate) fn by(origin: &Origin) -> Write<'_> {
     Write { origin, at: START, idempotency: None }
 }
@@ -78,7 +78,7 @@ pub(crate) async fn planned(ledger: &Ledger, name: &str, devices: u32) -> Plan {
     ledger.create_plan(new_plan(name, devices), by(&admin())).await.unwrap().value
 }
 
-/// From now on, and for ever.
+/// Returns a subscription from now on, without an end.
 pub(crate) fn new_subscription(user: &str, plan: &str) -> NewSubscription {
     NewSubscription {
         tenant: tenant(),
@@ -93,7 +93,7 @@ pub(crate) async fn subscribed(ledger: &Ledger, user: &str, plan: &str) -> Subsc
     ledger.create_subscription(new_subscription(user, plan), by(&admin())).await.unwrap().value
 }
 
-/// One pool, and the events it has had.
+/// A pool and the events so far.
 pub(crate) struct Story {
     pub(crate) pool: PoolId,
     pub(crate) now: RegistryTime,
@@ -109,12 +109,12 @@ impl Story {
         Self { limit: license.max_seats.0, version: license.version, ..Self::of_pool(license.pool()) }
     }
 
-    /// A pool of devices, whose limit of 1,000,000 is nowhere on record.
+    /// Returns a device pool with a limit of 1,000,000 that is not on record.
     pub(crate) fn devices(name: &str) -> Self {
         Self::of_pool(PoolId::new(PoolKind::Subscriber, tenant(), name))
     }
 
-    /// The pool of a user's devices, under the terms that the user has at `START`.
+    /// Returns the pool of a user's devices, under the user's terms at `START`.
     pub(crate) async fn of_subscriber(ledger: &Ledger, user: &str) -> Self {
         let subscriber = ledger.subscriber(&tenant(), &UserId::from(user)).await.unwrap();
         let terms = subscriber.entitled(START, TTL).terms;
@@ -122,7 +122,7 @@ impl Story {
     }
 
     fn of_pool(pool: PoolId) -> Self {
-        // No two stories mint the same ids.
+        // Separate number ranges keep the ids of stories distinct.
         static STORIES: AtomicU64 = AtomicU64::new(0);
         let ids = STORIES.fetch_add(1, Ordering::Relaxed) << 40;
         Self { pool, now: START, limit: 1_000_000, version: 1, seq: 0, ids, live: BTreeMap::new() }

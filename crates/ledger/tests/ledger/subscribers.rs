@@ -1,4 +1,4 @@
-//! What a subscriber may have, read from the ledger as it changes.
+//! A subscriber's terms follow the changes of subscriptions and plans.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ async fn a_subscriber_has_what_the_newest_subscription_and_its_plan_grant() {
     assert!(raised.version > entitled.terms.version);
 }
 
-/// A fixed sequence of numbers, so that a failure can be seen again.
+/// A deterministic random sequence, so a failure can be reproduced.
 struct Dice(u64);
 
 impl Dice {
@@ -53,7 +53,7 @@ impl Dice {
     }
 }
 
-/// One user's life with the ledger: whatever is changed whenever, and a claim after each step.
+/// Makes random changes to one user's subscriptions and plans, with a claim after each step.
 #[tokio::test]
 async fn whatever_happens_versions_never_go_back_each_stands_for_one_limit_and_all_is_proven() {
     let (_place, ledger) = ledger().await;

@@ -1,4 +1,4 @@
-//! Subscriptions: written, looked up, listed.
+//! Subscriptions are created, changed, looked up and listed.
 
 use seatkeeper_core::{RegistryTime, Span, TenantId, UserId};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
@@ -33,7 +33,7 @@ async fn retire(ledger: &Ledger, plan: &str) {
     ledger.update_plan(&tenant(), &named(plan), change, by(&admin())).await.unwrap();
 }
 
-/// The records of subscriptions, the oldest first.
+/// Returns the records of subscriptions, oldest first.
 async fn records(ledger: &Ledger) -> Vec<AuditRecord> {
     let mut page = ledger.audit(&tenant(), &AuditFilter::default(), None, 100).await.unwrap().items;
     page.retain(|record| record.stream == Stream::Entitlement);
@@ -139,7 +139,7 @@ async fn one_that_is_over_stays_as_it_is() {
     let again = update(&ledger, cancelled.id, &cancel(), later(60)).await.unwrap();
     assert_eq!(again.effect, Effect::Unchanged);
     assert_eq!(records(&ledger).await.len(), 3);
-    // What is not over yet may go on.
+    // A subscription not yet over can be extended.
     let extended = update(&ledger, expires.id, &longer, later(59)).await.unwrap().value;
     assert_eq!((extended.ends_at, extended.updated_at), (None, later(59)));
 }

@@ -1,4 +1,4 @@
-//! Usage is put on record window by window, delivered batch by batch, and the books agree.
+//! Usage is recorded in windows and delivered in batches, and the books agree.
 
 mod delivering;
 mod emitting;

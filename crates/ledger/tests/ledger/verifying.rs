@@ -1,4 +1,4 @@
-//! A log that is not as it should be, and what the replay says of it.
+//! The replay proves an untouched log, and finds every kind of violation.
 
 use seatkeeper_core::{EndReason, Holder, Seats, SessionId, Span};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
@@ -8,13 +8,13 @@ use seatkeeper_ledger::verify::{Breach, Cut, Finding, Place, PlanHistory, Proof,
 
 use crate::story::{Story, admin, by, ledger, licensed, tenant};
 
-/// A license of 2 seats and then 3, and what happened to it; none of it wrong.
+/// A valid history of a license with 2 seats and then 3.
 struct History {
     records: Vec<AuditRecord>,
     sessions: Vec<SessionRecord>,
 }
 
-// Where the records of the history stand.
+// Indexes of the history's records.
 const CREATED: usize = 0;
 const UPDATED: usize = 1;
 const ONE: usize = 2;
@@ -55,7 +55,7 @@ impl History {
         self.replay_repaired(cut, Vec::new())
     }
 
-    /// Replays the history with repairs of registry time after these records.
+    /// Replays the history with repairs of registry time after the records with ids `repaired_after`.
     fn replay_repaired(&self, cut: Option<Cut>, repaired_after: Vec<u64>) -> Result<Proof, Finding> {
         let plans = PlanHistory::default();
         let replay = Replay::new(self.records[0].pool.clone(), cut, &plans);
@@ -74,7 +74,7 @@ impl History {
     }
 }
 
-/// What the replay finds once the history was changed, which must be at the record numbered `seq`.
+/// Changes the history and returns the breach, which must be at record `seq` of `stream`.
 async fn found_at(stream: Stream, seq: u64, change: impl FnOnce(&mut History)) -> Breach {
     let mut history = History::told().await;
     change(&mut history);
@@ -86,7 +86,7 @@ async fn found_at(stream: Stream, seq: u64, change: impl FnOnce(&mut History)) -
     finding.breach
 }
 
-/// Likewise, where no single record is to blame.
+/// Changes the history and returns the breach, at any place.
 async fn found(change: impl FnOnce(&mut History)) -> Breach {
     let mut history = History::told().await;
     change(&mut history);

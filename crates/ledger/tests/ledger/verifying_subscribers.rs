@@ -1,4 +1,4 @@
-//! A log of plans and subscriptions that is not as it should be, and what the replay says of it.
+//! The replay finds violations in the records of plans and subscriptions.
 
 use seatkeeper_core::{PoolId, PoolKind, Seats, Span, UserId};
 use seatkeeper_ledger::Write;
@@ -12,8 +12,9 @@ use crate::story::{
     START, Story, TTL, admin, by, ledger, named, new_subscription, planned, subscribed, tenant,
 };
 
-/// A user who had no subscription, then one to a plan that was changed, and then none again; a device
-/// was admitted at each. Nothing of it is wrong until `tamper` has run.
+/// Builds the history of a user with an ended subscription to a changing plan and a new subscription to a
+/// second plan. One device was admitted before the first subscription and two during it. The history is valid
+/// until `tamper` runs.
 async fn found_after(tamper: &'static str) -> Option<Breach> {
     let (place, ledger) = ledger().await;
     let origin = admin();
@@ -56,8 +57,8 @@ async fn found_after(tamper: &'static str) -> Option<Breach> {
     }
 }
 
-/// Ann's records: admissions have seq 1 to 3, subscriptions as well; family has 4 of its own.
-/// Nobody has the plan aaa, whose name comes before ann's.
+/// Changes a record of the history. Ann's admissions have seq 1 to 3, and so have Ann's subscription records.
+/// Plan `family` has four records. Plan `aaa` has no subscriber, and its name sorts before `ann`.
 macro_rules! tampered {
     ($change:literal, $record:literal) => {
         found_after(concat!("UPDATE audit_log SET ", $change, " WHERE ", $record)).await
@@ -74,7 +75,7 @@ async fn a_missing_record_of_a_plan_or_a_subscription_is_a_gap() {
     let gap = |expected| Some(Breach::Gap { expected });
     let without = async |record| found_after(record).await;
     let plan = "DELETE FROM audit_log WHERE pool_id = 'family' AND seq = 4";
-    // Nothing rests on the newest of a stream but the stream's head.
+    // Only the stream's head reveals a missing newest record.
     let tail = Breach::HeadDiffers { stream: Stream::Plan, recorded: 3, head: 4 };
     assert_eq!(without(plan).await, Some(tail));
     assert_eq!(
@@ -86,7 +87,8 @@ async fn a_missing_record_of_a_plan_or_a_subscription_is_a_gap() {
         gap(2)
     );
     assert_eq!(without("DELETE FROM audit_log WHERE pool_id = 'aaa' AND seq = 1").await, gap(1));
-    // Pools come by name, so what ann's admission names is missed before the plan's own gap is seen.
+    // Pools are replayed in order of names, so Ann's admission misses its plan version before the plan's own
+    // gap is found.
     let breach = without("DELETE FROM audit_log WHERE pool_id = 'family' AND seq = 2").await;
     assert!(matches!(breach, Some(Breach::LimitNotGranted { granted: None, .. })), "{breach:?}");
 }
@@ -134,7 +136,7 @@ async fn a_limit_that_plan_and_subscription_do_not_grant_is_found() {
     wrong(tampered!("limit_seats = 9", "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"), 9, Some(1));
     wrong(tampered!("limit_seats = 9", "pool_id = 'ann' AND stream = 'entitlement' AND seq = 3"), 9, Some(1));
     wrong(tampered!("limit_seats = 9", "pool_id = 'family' AND seq = 2"), 3, Some(9));
-    // A version of no phase, one of a change that was not, and one that there never was.
+    // A version without a phase, a version of a missing change, and a version from the future.
     wrong(tampered!("limit_version = 4", "pool_id = 'ann' AND stream = 'session' AND seq = 1"), 1, None);
     wrong(
         tampered!("limit_version = limit_version - 4", "pool_id = 'ann' AND stream = 'session' AND seq = 3"),
@@ -142,16 +144,16 @@ async fn a_limit_that_plan_and_subscription_do_not_grant_is_found() {
         Some(3),
     );
     wrong(tampered!("limit_version = 4002", "pool_id = 'ann' AND stream = 'session' AND seq = 3"), 4, None);
-    // Without terms one seat is granted, of which the pool makes three here.
+    // Without terms the limit is 1. The pool claims 3.
     wrong(tampered!("limit_version = 0", "pool_id = 'ann' AND stream = 'session' AND seq = 2"), 3, Some(1));
 }
 
 #[tokio::test]
 async fn an_admission_by_what_a_subscription_grants_at_another_time_is_found() {
     for breach in [
-        // The version of the phase after, that of an end that had not come.
+        // The version of the next phase: the subscription had not ended.
         tampered!("limit_version = limit_version + 1", "pool_id = 'ann' AND stream = 'session' AND seq = 3"),
-        // The version stays, but the subscription had not begun, or was over.
+        // The same version, but the subscription had not begun, or was over.
         tampered!(
             "detail = replace(detail, '\"starts_at\":\"2027-01-15T08:00:10', '\"starts_at\":\"2027-01-15T08:00:29')",
             "pool_id = 'ann' AND stream = 'entitlement' AND seq = 1"

@@ -1,4 +1,4 @@
-//! A young ledger on PostgreSQL, whose planner knows nothing yet of how much is in it.
+//! A young ledger on PostgreSQL, without planner statistics.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use sqlx::Executor as _;
 use crate::place::Connection;
 use crate::story::{Story, ledger, licensed};
 
-/// More than a connection runs with a plan of their own, before one plan serves for all.
+/// Enough rounds for each connection to replace custom plans by a generic plan.
 const ROUNDS: usize = 20;
 
 const POOLS: usize = 3;
 
-/// The index by which a place in a pool's record is found without a look at any other pool's.
+/// The index that finds a record by pool and number, without reading a different pool.
 const BY_PLACE: &str = "audit_log_tenant_id_pool_kind_pool_id_stream_seq_key";
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn what_is_recorded_or_asked_of_one_pool_never_reads_through_the_log_of_it
         for story in &mut stories {
             let (id, began) = story.admit("laptop");
             ledger.apply(std::slice::from_ref(&began)).await.unwrap();
-            // Once more, as after a crash.
+            // The same event again, as after a crash.
             ledger.apply(&[began]).await.unwrap();
             story.pass(Span::from_secs(1));
             ledger.apply(&[story.end(id, EndReason::Released)]).await.unwrap();
@@ -60,7 +60,7 @@ async fn what_is_recorded_or_asked_of_one_pool_never_reads_through_the_log_of_it
     assert_eq!(undone, looked_at_a_head, "a batch was refused, and then put on record step by step");
 }
 
-/// A connection that has ended has told what it read.
+/// Waits until all connections of the ledger have ended: PostgreSQL counts a connection's reads at its end.
 pub(crate) async fn all_counted(observer: &mut Connection) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let others = "SELECT count(*) FROM pg_stat_activity

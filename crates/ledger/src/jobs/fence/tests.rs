@@ -1,3 +1,5 @@
+//! A stale run changes nothing.
+
 use seatkeeper_core::{RegistryTime, Span};
 use tempfile::TempDir;
 
@@ -14,7 +16,7 @@ async fn ledger() -> (TempDir, Ledger) {
     (dir, ledger)
 }
 
-/// What a job does: a write that stands for any other, in a transaction that holds the fence.
+/// Writes a tenant in a transaction that holds the fence, as an example of a job's write.
 async fn effect(ledger: &Ledger, fence: &Fence, tenant: &str) -> Result<(), Error> {
     let mut tx = ledger.write().await?;
     tx.query("INSERT INTO tenants (id, created_at) VALUES ($1, '')").bind(tenant).execute().await?;

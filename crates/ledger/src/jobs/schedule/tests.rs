@@ -1,3 +1,5 @@
+//! Runs stay on their grid, and the backoff after failures is bounded.
+
 use seatkeeper_core::{RegistryTime, Span};
 
 use super::{next_run, retry_at};
@@ -11,24 +13,24 @@ const MINUTE: Span = Span::from_secs(60);
 #[test]
 fn the_next_run_is_the_first_time_on_the_grid_that_is_still_to_come() {
     for (scheduled, interval, now, next) in [
-        // In time, late by less than an interval, and late to the millisecond.
+        // On time, late by less than an interval, and late by exactly an interval.
         (60_000, 60_000, 60_000, 120_000),
         (60_000, 60_000, 60_001, 120_000),
         (60_000, 60_000, 119_999, 120_000),
         (60_000, 60_000, 120_000, 180_000),
-        // A run ahead of schedule leaves the grid alone.
+        // A run ahead of schedule leaves the grid unchanged.
         (60_000, 60_000, 0, 60_000),
         (60_000, 60_000, 59_999, 60_000),
-        // An outage of a day is one run, and not 1,440.
+        // A day's outage leads to one run, not to 1,440.
         (60_000, 60_000, 86_460_000, 86_520_000),
         (60_000, 60_000, 86_460_001, 86_520_000),
-        // A grid that is nowhere near a round time.
+        // A grid off round times.
         (17, 1_000, 5_016, 5_017),
         (17, 1_000, 5_017, 6_017),
-        // The shortest interval, and one that is none.
+        // The shortest interval, and an interval of zero.
         (5, 1, 9, 10),
         (5, 0, 9, 10),
-        // No number is too large.
+        // Large numbers saturate.
         (0, u64::MAX, 1, u64::MAX),
         (1, u64::MAX / 2, u64::MAX - 1, u64::MAX),
     ] {

@@ -1,3 +1,5 @@
+//! Versions of terms never decrease, and each version stands for one limit.
+
 use std::collections::HashMap;
 
 use proptest::prelude::*;
@@ -88,7 +90,7 @@ fn a_version_tells_what_it_is_made_of() {
     assert_eq!((NamedVersion::of(0), NamedVersion::of(4)), (None, None));
 }
 
-/// What may happen to a user's subscriptions and to the two plans there are.
+/// A step in the life of a user's subscriptions and of the two plans.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Pass(u64),
@@ -115,13 +117,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// A tenant with one user, numbered as the ledger numbers it.
+/// A tenant with one user, numbered like in the ledger.
 #[derive(Default)]
 struct World {
     now: u64,
     version: u64,
     newest: Option<Held>,
-    /// Of each plan its limit and version.
+    /// The limit and the version of each plan.
     plans: [(u32, u64); 2],
 }
 
@@ -133,7 +135,7 @@ impl World {
         match step {
             Step::Pass(millis) => self.now += millis,
             Step::Subscribe { plan, starts_in, ends_after } if !active => {
-                // The old one is noted as expired first.
+                // The old subscription is recorded as expired first.
                 self.version += 1;
                 self.write(plan, starts_in, ends_after);
             }

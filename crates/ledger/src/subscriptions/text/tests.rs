@@ -1,3 +1,5 @@
+//! A subscriber survives serialization, and an invalid text is no subscriber.
+
 use seatkeeper_core::WhenFull;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! A tally counts each session in its live windows, yields to other tasks, and refuses too much work.
+
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 

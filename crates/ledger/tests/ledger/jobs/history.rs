@@ -1,4 +1,4 @@
-//! What is on record of a job's runs.
+//! The history of a job's runs: listed in pages, bounded and purged.
 
 use seatkeeper_core::Span;
 use seatkeeper_ledger::Ledger;
@@ -7,7 +7,7 @@ use seatkeeper_ledger::jobs::{Fence, JobName, JobOutcome, RunsKept};
 use super::{JOB, take, with_job};
 use crate::story::START;
 
-/// So many runs a second apart, each third a failure.
+/// Makes `count` runs, a second apart; every third run fails.
 async fn runs(ledger: &Ledger, count: u64) {
     for n in 0..count {
         let now = START + Span::from_secs(n);
@@ -21,7 +21,7 @@ async fn runs(ledger: &Ledger, count: u64) {
     }
 }
 
-/// A run of the job that may delete.
+/// Returns the fence of a run of the housekeeping job, needed for purges.
 async fn cleaner(ledger: &Ledger) -> Fence {
     ledger.ensure_job(JobName::Housekeeping, Span::from_secs(600), START).await.unwrap();
     ledger.take_job(JobName::Housekeeping, "a", START).await.unwrap().expect("the job is due").fence

@@ -1,4 +1,4 @@
-//! When a job is due.
+//! The due times of a job.
 
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Error;
@@ -15,7 +15,7 @@ const fn secs(secs: u64) -> Span {
 async fn a_job_runs_at_its_time_and_then_on_its_grid() {
     let (_place, ledger) = with_job().await;
     assert_eq!(take(&ledger, "a", START - secs(1)).await, None);
-    // Late, and long: the grid is where it was.
+    // A late and long run does not move the grid.
     let run = take(&ledger, "a", START + secs(7)).await.unwrap();
     assert_eq!(run.scheduled, START);
     ledger.complete_job(&run.fence, START + secs(100)).await.unwrap();

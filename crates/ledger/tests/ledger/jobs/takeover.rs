@@ -1,4 +1,4 @@
-//! I8: a job's effects belong to one run at a time, and a stale run changes nothing.
+//! Invariant I8: a job's effects belong to one run at a time, and a stale run changes nothing.
 
 use seatkeeper_core::Span;
 use seatkeeper_ledger::Error;

@@ -1,4 +1,4 @@
-//! PostgreSQL, in a database of its own.
+//! A database of its own in PostgreSQL for each test.
 
 use seatkeeper_ledger::{Ledger, Location, Settings};
 use seatkeeper_testbed::postgres::{self, Database};
@@ -6,10 +6,11 @@ use sqlx::{Connection as _, Executor as _};
 
 pub(crate) type Connection = sqlx::PgConnection;
 
-/// An expression that gives another UUID each time.
+/// An expression for a new random UUID.
 pub(crate) const ANY_UUID: &str = "gen_random_uuid()";
 
-/// Takes a live session for ended, for another's, and one that never was for live, where that can be said of it alone.
+/// Statements that corrupt `live_sessions`: a live session removed, given to a different holder, or invented
+/// in a known or unknown pool.
 pub(crate) const LIVE_MISTAKEN: &[&str] = &[
     "DELETE FROM live_sessions
      WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
@@ -21,16 +22,16 @@ pub(crate) const LIVE_MISTAKEN: &[&str] = &[
      SELECT bucket, gen_random_uuid(), tenant_id, pool_kind, 'x', 'x' FROM live_sessions LIMIT 1",
 ];
 
-/// All that is on record of jobs, row by row.
+/// All rows about jobs as text.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || jobs AS row FROM jobs UNION ALL SELECT 'run' || job_runs FROM job_runs ORDER BY 1";
 
-/// An expression for the time so many seconds after 1970.
+/// Returns an expression for a time in seconds since 1970.
 pub(crate) fn time_at(seconds: &str) -> String {
     format!("to_timestamp({seconds})")
 }
 
-/// Where one test's ledger is. Deleted when dropped.
+/// The location of a test's ledger, deleted on drop.
 pub(crate) struct Place(Database);
 
 impl Place {
@@ -42,17 +43,17 @@ impl Place {
         Location::Postgres(self.0.url().parse().unwrap())
     }
 
-    /// The same ledger, as another process opens it.
+    /// Opens the ledger a second time, as a separate process would.
     pub(crate) async fn another(&self, _ledger: &Ledger) -> Ledger {
         Ledger::open(Settings::new(self.location())).await.unwrap()
     }
 
-    /// Behind the ledger's back.
+    /// Connects to the database directly, bypassing the ledger.
     pub(crate) async fn connect(&self) -> Connection {
         Connection::connect(&self.0.url()).await.unwrap()
     }
 
-    /// Likewise, where no trigger and no reference holds back who tampers.
+    /// Connects to the database directly, with triggers and foreign keys disabled.
     pub(crate) async fn connect_unguarded(&self) -> Connection {
         let mut connection = self.connect().await;
         connection.execute("SET session_replication_role = replica").await.unwrap();

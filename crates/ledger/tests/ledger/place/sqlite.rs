@@ -1,4 +1,4 @@
-//! SQLite, in a directory of its own.
+//! A SQLite directory of its own for each test.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 pub(crate) type Connection = sqlx::SqliteConnection;
 
-/// An expression that gives another UUID each time.
+/// An expression for a new random UUID.
 pub(crate) const ANY_UUID: &str = "randomblob(16)";
 
-/// Takes a live session for ended, and the like: none, where a session that has not ended is live.
+/// Statements that corrupt `live_sessions`. Empty on SQLite, because the view follows `sessions`.
 pub(crate) const LIVE_MISTAKEN: &[&str] = &[];
 
-/// All that is on record of jobs, row by row.
+/// All rows about jobs as text.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || json_array(name, interval_ms, next_run_at, retry_at, last_run_at, locked_by,
         locked_at, locked_until, fencing_token, failures, last_error) AS row FROM jobs
@@ -24,12 +24,12 @@ pub(crate) const JOBS: &str = "
         outcome, error) FROM job_runs
     ORDER BY 1";
 
-/// An expression for the time so many seconds after 1970.
+/// Returns an expression for a time in seconds since 1970.
 pub(crate) fn time_at(seconds: &str) -> String {
     format!("strftime('%Y-%m-%dT%H:%M:%fZ', {seconds}, 'unixepoch')")
 }
 
-/// Where one test's ledger is. Deleted when dropped.
+/// The location of a test's ledger, deleted on drop.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -45,17 +45,17 @@ impl Place {
         self.path().into()
     }
 
-    /// Another handle on the same ledger: only a process may own one.
+    /// Clones the handle, because only one process may own a SQLite ledger.
     pub(crate) async fn another(&self, ledger: &Ledger) -> Ledger {
         ledger.clone()
     }
 
-    /// Behind the ledger's back.
+    /// Connects to the database directly, bypassing the ledger.
     pub(crate) async fn connect(&self) -> Connection {
         SqliteConnectOptions::new().filename(self.path().join("ledger.db")).connect().await.unwrap()
     }
 
-    /// Likewise, where no trigger and no reference holds back who tampers.
+    /// Connects to the database directly, with foreign keys disabled and the audit log writable.
     pub(crate) async fn connect_unguarded(&self) -> Connection {
         let mut connection = self.connect().await;
         connection.execute("PRAGMA foreign_keys = OFF").await.unwrap();

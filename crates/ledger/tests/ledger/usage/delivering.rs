@@ -1,3 +1,5 @@
+//! A usage batch is due until the sink accepts or refuses the batch, and retention keeps undelivered usage.
+
 use seatkeeper_core::{EndReason, Span};
 use seatkeeper_ledger::jobs::JobName;
 use seatkeeper_ledger::retention::Keep;

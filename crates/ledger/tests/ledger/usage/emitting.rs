@@ -1,3 +1,5 @@
+//! Emission records every session's usage exactly once, in contiguous windows and bounded batches.
+
 use std::collections::{HashMap, HashSet};
 
 use seatkeeper_core::{EndReason, Span, Usage, Window};
@@ -46,7 +48,7 @@ async fn a_session_counts_from_its_start_until_it_is_over_by_whatever_came_first
     let upgrade = meter.hold(2, 3).await;
     meter.end(released, EndReason::Released).await;
     meter.pass(TERM);
-    // For the record, a day later than it was over; the others were not looked at.
+    // The end is recorded a day after the expiry. The other expired sessions have no recorded end.
     meter.pass(Span::from_secs(24 * 3_600));
     meter.end(expired, EndReason::Expired).await;
     meter.emit().await;

@@ -1,4 +1,5 @@
-//! Whoever lost the lock changes nothing, and whoever comes next makes the same.
+//! Fenced emission and delivery: a run without the lock changes nothing, and the next run makes the same
+//! batches.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::story::START;
 
 const BATCH_RECORDS: usize = 500;
 
-/// Sessions enough for ten batches, in three transactions.
+/// Opens a meter with sessions for ten batches in three transactions.
 async fn crowd() -> Meter {
     let mut meter = Meter::open().await;
     for of in 1..=2 {
@@ -38,12 +39,13 @@ async fn windows(meter: &Meter) -> Vec<Window> {
     page.items.iter().rev().map(|window| window.window).collect()
 }
 
-/// Lets the work go on for a moment; its output, if it came to its end.
+/// Polls the work for a moment, and returns the output if the work is done.
 async fn a_moment<F: Future + Unpin>(work: &mut F) -> Option<F::Output> {
     tokio::time::timeout(Duration::from_millis(3), work).await.ok()
 }
 
-/// Takes the job from a worker that does no more, but for what it must so that it does not hold the file.
+/// Takes the job from a frozen worker. The worker is polled only as far as needed to release its lock on the
+/// database.
 async fn take_over<F: Future + Unpin>(meter: &mut Meter, job: JobName, frozen: &mut F) -> Option<F::Output> {
     let mut output = None;
     loop {
@@ -93,7 +95,7 @@ async fn an_emission_that_breaks_off_anywhere_is_made_again_with_the_same_ids() 
         meter.emit().await;
         let mut found: Vec<_> = batches(&meter).await.iter().map(|batch| batch.id).collect();
         found.sort_unstable();
-        // It may have come to its end without saying so.
+        // The emission may have committed its window without reporting success.
         let ends: Vec<_> = windows(&meter).await.iter().map(|window| window.ends()).collect();
         if ends[0] == began {
             finished += 1;
@@ -127,7 +129,7 @@ async fn an_emission_that_was_presumed_dead_changes_nothing_when_it_wakes() {
         let before = (batches(&meter).await, windows(&meter).await);
         if output.is_none() {
             let output = work.await;
-            // What it had finished before the other took over, it may say so.
+            // A run may report success if its window was committed before the takeover.
             let finished = before.1[0].ends() == START + MINUTE;
             let harmless =
                 matches!((&output, finished), (Err(Error::StaleRun) | Ok(None), _) | (Ok(_), true));

@@ -1,5 +1,5 @@
-//! Workers that die at any point of their work, a thousand times: the receiver has each window and each
-//! record once, and none is missing.
+//! A thousand workers are killed at random points: the receiver gets each window and each record exactly
+//! once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -17,7 +17,7 @@ use super::meter::{MINUTE, Meter, tenant};
 const KILLS: u64 = 1_000;
 const DAY: Span = Span::from_secs(24 * 3_600);
 
-/// Work that dies after so many steps: at the `await` that it has come to, it is dropped.
+/// Work dropped after a number of polls, at the `await` reached by then.
 struct Mortal<'a, T> {
     work: Pin<Box<dyn Future<Output = T> + 'a>>,
     steps: u64,
@@ -34,12 +34,12 @@ impl<T> Future for Mortal<'_, T> {
     }
 }
 
-/// Its output, unless it dies before.
+/// Returns the output of the work, or `None` if the work was dropped first.
 async fn mortal<'a, T>(steps: u64, work: impl Future<Output = T> + 'a) -> Option<T> {
     Mortal { work: Box::pin(work), steps }.await
 }
 
-/// A receiver that honours the ids it is sent.
+/// A receiver that detects repetitions by id.
 #[derive(Default)]
 struct Receiver {
     records: HashMap<Uuid, (Window, UsageRecord)>,
@@ -62,7 +62,7 @@ impl Receiver {
     }
 }
 
-/// All that is due, told and settled one after the other.
+/// Delivers and settles all due batches.
 async fn deliver(
     ledger: &Ledger,
     receiver: &mut Receiver,
@@ -82,7 +82,7 @@ async fn deliver(
     }
 }
 
-/// Chance, from a seed that is printed.
+/// A deterministic random sequence with a printed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -92,7 +92,7 @@ impl Dice {
     }
 }
 
-/// Some users come and some go.
+/// Starts and ends sessions of random users.
 async fn live_on(meter: &mut Meter, live: &mut Vec<SessionId>, dice: &mut Dice, users: &mut u128) {
     if live.len() < 12 || dice.below(2) == 0 {
         *users += 1;
@@ -103,7 +103,7 @@ async fn live_on(meter: &mut Meter, live: &mut Vec<SessionId>, dice: &mut Dice, 
         let gone = live.swap_remove(dice.below(live.len() as u64) as usize);
         meter.end(gone, EndReason::Released).await;
     }
-    // At times nobody meters for days, and then there is a window for each.
+    // An occasional pause of days, which leads to a window per day.
     let pause = if dice.below(20) == 0 { DAY } else { MINUTE };
     meter.pass(Span::from_millis(1 + dice.below(4 * pause.as_millis())));
 }

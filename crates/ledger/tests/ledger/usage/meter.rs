@@ -1,4 +1,4 @@
-//! Capacities that are held, and workers that meter them.
+//! A test harness with capacity sessions and the workers that meter them.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ use uuid::Uuid;
 use crate::place::Place;
 use crate::story::{START, ledger};
 
-/// How long a capacity can be held.
+/// The maximum time a capacity is held.
 pub(super) const TERM: Span = Span::from_secs(30 * 24 * 3_600);
 pub(super) const MINUTE: Span = Span::from_secs(60);
 
-/// A ledger, its sessions of capacities, and the time.
+/// A ledger with capacity sessions and a clock.
 pub(super) struct Meter {
     pub(super) place: Place,
     pub(super) ledger: Ledger,
     pub(super) now: RegistryTime,
     pub(super) batch_records: usize,
-    /// Every session that ever was.
+    /// All sessions, live and ended.
     pub(super) lives: HashMap<SessionId, (PoolId, Metered)>,
     seqs: HashMap<PoolId, u64>,
     ids: u64,
@@ -45,7 +45,7 @@ impl Meter {
         self.now = self.now + span;
     }
 
-    /// A user of tenant 1 takes the one capacity.
+    /// Starts a session of a user of tenant 1 on the only capacity.
     pub(super) async fn hold(&mut self, user: u128, tier: u8) -> SessionId {
         self.hold_of(&tenant(1), user, tier).await
     }
@@ -56,7 +56,7 @@ impl Meter {
         id
     }
 
-    /// So many users of a tenant, in one instant.
+    /// Starts sessions of many users of a tenant at one instant.
     pub(super) async fn crowd(&mut self, tenant: &TenantId, users: u128) {
         let events: Vec<_> = (0..users).map(|user| self.held(tenant, user, 1).1).collect();
         self.ledger.apply(&events).await.unwrap();
@@ -83,7 +83,7 @@ impl Meter {
         (id, self.event(pool, 1, change))
     }
 
-    /// Ends a session now: for the record, if it was over before.
+    /// Records the end of a session. An expired session keeps its earlier end of life.
     pub(super) async fn end(&mut self, id: SessionId, reason: EndReason) {
         let now = self.now;
         let (pool, life) = self.lives.get_mut(&id).expect("a session");
@@ -104,7 +104,7 @@ impl Meter {
         Event { pool, seq, epoch, at, live, limit: Seats(1), version: 1, origin, change }
     }
 
-    /// Takes a job, whose last run is over or presumed dead.
+    /// Takes a job. A run without an end is first presumed dead.
     pub(super) async fn take(&mut self, job: JobName) -> Fence {
         self.ledger.ensure_job(job, Span::from_millis(1), START).await.unwrap();
         self.ledger.run_job_now(job, self.now).await.unwrap();
@@ -116,7 +116,7 @@ impl Meter {
         run.expect("a job whose lock is stale").fence
     }
 
-    /// Puts on record what was used until now.
+    /// Emits the usage up to the present.
     pub(super) async fn emit(&mut self) -> Option<Emitted> {
         let (until, fence) = (self.now, self.take(JobName::UsageEmission).await);
         let emitted = self.emit_by(until, &fence).await.unwrap();
@@ -124,7 +124,7 @@ impl Meter {
         emitted
     }
 
-    /// Window after window; the last one.
+    /// Emits window after window, and returns the last window.
     pub(super) async fn emit_by(&self, until: RegistryTime, fence: &Fence) -> Result<Option<Emitted>, Error> {
         let mut last = None;
         while let Some(emitted) = self.ledger.emit_usage(until, self.batch_records, fence).await? {
@@ -133,7 +133,7 @@ impl Meter {
         Ok(last)
     }
 
-    /// All that is due, however much that is, which the sink now has.
+    /// Delivers all due batches.
     pub(super) async fn deliver(&mut self) -> Vec<DueBatch> {
         let fence = self.take(JobName::UsageDelivery).await;
         let mut told = Vec::new();

@@ -1,3 +1,5 @@
+//! Reconciliation compares held, recorded and delivered usage, and finds every difference.
+
 use seatkeeper_core::{EndReason, Span, Usage, Window};
 use seatkeeper_ledger::jobs::JobName;
 use seatkeeper_ledger::usage::{Settlement, UsageBooks};
@@ -12,7 +14,7 @@ async fn books(meter: &Meter, of: u128) -> UsageBooks {
     meter.ledger.reconcile_usage(&tenant(of), span).await.unwrap().expect("not too many windows")
 }
 
-/// Three users, one of whom upgrades and one of whom leaves, over ten minutes; and another tenant.
+/// Returns ten minutes of three users, with an upgrade and a release, and of a second tenant.
 async fn ten_minutes() -> Meter {
     let mut meter = Meter::open().await;
     let (first, second) = (meter.hold(1, 1).await, meter.hold(2, 2).await);
@@ -32,7 +34,7 @@ async fn ten_minutes() -> Meter {
     meter
 }
 
-/// Changes the tables behind the ledger's back.
+/// Changes the tables directly, bypassing the ledger.
 async fn tamper(meter: &Meter, statement: &str) {
     let mut connection = meter.place.connect_unguarded().await;
     connection.execute(AssertSqlSafe(statement.to_owned())).await.unwrap();
@@ -104,7 +106,7 @@ async fn the_first_window_that_differs_is_named() {
 async fn more_than_can_be_compared_at_once_is_refused() {
     let mut meter = ten_minutes().await;
     meter.crowd(&tenant(4), 1_200).await;
-    // As if it had been metered each minute for a month.
+    // Windows as if usage had been metered each minute for a month.
     let windows = format!(
         "WITH RECURSIVE minute (n) AS (SELECT 11 UNION ALL SELECT n + 1 FROM minute WHERE n < 44999)
          INSERT INTO usage_windows (starts_at, ends_at, records, micro_units)
