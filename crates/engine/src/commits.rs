@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime};
-use seatkeeper_registry::{Receipt, Share, Stirred};
+use seatkeeper_registry::{Partition, Receipt, Wakeup};
 use tokio::sync::oneshot;
 
 /// The longest wait of a caller that needs no commit. The limit keeps a hanging ledger from delaying answers
@@ -19,8 +19,8 @@ pub struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
     /// The time of the oldest event not yet in the ledger, for each partition of the journal with a backlog.
-    waiting_since: Mutex<Vec<(Share, RegistryTime)>>,
-    awaited: Stirred,
+    waiting_since: Mutex<Vec<(Partition, RegistryTime)>>,
+    awaited: Wakeup,
     depth_max: u64,
     behind_events_max: u64,
 }
@@ -72,8 +72,7 @@ impl Commits {
         let buckets: Box<[_]> = Bucket::all().map(|_| Mutex::default()).collect();
         let depth_max = journal_events_max / 2;
         let behind_events_max = depth_max / buckets.len() as u64;
-        let (failing, waiting_since, awaited) =
-            (AtomicBool::new(false), Mutex::default(), Stirred::default());
+        let (failing, waiting_since, awaited) = (AtomicBool::new(false), Mutex::default(), Wakeup::default());
         Self { buckets, failing, waiting_since, awaited, depth_max, behind_events_max }
     }
 
@@ -89,8 +88,8 @@ impl Commits {
     }
 
     /// Waits until an answer waits for a commit in this partition. Wake-ups may be spurious.
-    pub(crate) async fn awaited(&self, share: Share) {
-        self.awaited.notified(share).await;
+    pub(crate) async fn awaited(&self, partition: Partition) {
+        self.awaited.notified(partition).await;
     }
 
     /// Notes whether the latest commit failed.
@@ -105,10 +104,10 @@ impl Commits {
 
     /// Sets the time of the oldest event of a partition still to be committed; `None` if the partition has no
     /// backlog.
-    pub(crate) fn note_waiting_since(&self, share: Share, since: Option<RegistryTime>) {
+    pub(crate) fn note_waiting_since(&self, partition: Partition, since: Option<RegistryTime>) {
         let mut waiting = self.waiting_since.lock();
-        waiting.retain(|(of, _)| *of != share);
-        waiting.extend(since.map(|since| (share, since)));
+        waiting.retain(|(of, _)| *of != partition);
+        waiting.extend(since.map(|since| (partition, since)));
     }
 
     /// Returns the time of the oldest event that waits for the ledger.

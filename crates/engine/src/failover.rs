@@ -24,7 +24,7 @@ mod roll;
 mod route;
 
 pub(crate) use confirm::Confirm;
-pub(crate) use epoch_lease::{EpochLease, Known};
+pub(crate) use epoch_lease::{EpochLease, KnownEpochs};
 pub(crate) use membership::Membership;
 pub(crate) use probe::{Probe, Reach};
 pub(crate) use rebuild_queue::RebuildQueue;

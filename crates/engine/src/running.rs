@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::{ClockSteps, MonotonicClock, Share, Store, TimeSource};
+use seatkeeper_registry::{ClockSteps, MonotonicClock, Partition, Store, TimeSource};
 
 use crate::commits::Commits;
 use crate::endings::Endings;
@@ -197,10 +197,10 @@ impl Starting<'_> {
             // A drain waits for Redis and for PostgreSQL in turn. A second drain uses the time in between.
             let is_redis = self.settings.is_over_redis() && registries.is_main(backend);
             let are_two = is_redis && written.commits_at_once() > 1;
-            for share in if are_two { &Share::HALVES[..] } else { &[Share::All] } {
+            for partition in if are_two { &Partition::HALVES[..] } else { &[Partition::All] } {
                 let drain = Drain {
                     backend: backend.clone(),
-                    share: *share,
+                    partition: *partition,
                     ledger: written.clone(),
                     endings: Arc::clone(endings),
                     on_recorded: self.inputs.on_recorded.clone(),

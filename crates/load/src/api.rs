@@ -151,7 +151,7 @@ pub(crate) enum Acquired {
 
 /// The answer to a heartbeat.
 #[derive(Debug)]
-pub(crate) enum Beat {
+pub(crate) enum HeartbeatReply {
     Renewed(Renewal),
     /// The session lives on for its TTL: a device gets no body.
     Kept,
@@ -184,14 +184,18 @@ pub(crate) async fn acquire(on: &mut Connection, call: &Call) -> Result<Acquired
     })
 }
 
-pub(crate) async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Result<Beat, Failure> {
+pub(crate) async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Result<HeartbeatReply, Failure> {
     let reply = on.send(&calls.heartbeat).await?;
     Ok(match reply.status {
-        200 => parsed(&reply, Beat::Renewed, Beat::Unexpected),
-        204 => Beat::Kept,
-        410 => parsed(&reply, |ended: Ended| Beat::Ended { reason: ended.reason }, Beat::Unexpected),
-        404 => Beat::Missing,
-        _ => Beat::Unexpected(Unexpected::from(&reply)),
+        200 => parsed(&reply, HeartbeatReply::Renewed, HeartbeatReply::Unexpected),
+        204 => HeartbeatReply::Kept,
+        410 => parsed(
+            &reply,
+            |ended: Ended| HeartbeatReply::Ended { reason: ended.reason },
+            HeartbeatReply::Unexpected,
+        ),
+        404 => HeartbeatReply::Missing,
+        _ => HeartbeatReply::Unexpected(Unexpected::from(&reply)),
     })
 }
 

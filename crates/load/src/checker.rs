@@ -33,7 +33,7 @@ const ERROR_WHEN_FULL: &str = "All license seats are currently in use";
 
 /// The interval of a request: sent, then answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestSpan {
     /// The moment of sending.
     pub sent: Moment,
     /// The moment at which the whole answer had been read.
@@ -72,7 +72,7 @@ impl Checker {
     }
 
     /// Notes a granted acquire by `machine`.
-    pub fn granted(&mut self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
+    pub fn granted(&mut self, machine: &Arc<str>, grant: &Grant, asked: RequestSpan) {
         self.seats_total_max = self.seats_total_max.max(grant.seats_total);
         self.check_counts(grant, asked.answered);
         self.check_one_seat_a_machine(machine, grant, asked);
@@ -81,7 +81,7 @@ impl Checker {
     }
 
     /// Notes a denied acquire by `machine`: the license is full.
-    pub fn denied(&mut self, machine: &Arc<str>, denial: &Denial, asked: Asked) {
+    pub fn denied(&mut self, machine: &Arc<str>, denial: &Denial, asked: RequestSpan) {
         if !says_full_properly(denial) {
             self.broken(asked.answered, What::RefusalImproper { denial: denial.clone() });
         }
@@ -93,12 +93,18 @@ impl Checker {
     }
 
     /// Notes a heartbeat of `session`, held by `machine`, answered as live.
-    pub fn renewed(&mut self, machine: &Arc<str>, session: &Arc<str>, expires_in_seconds: u64, asked: Asked) {
+    pub fn renewed(
+        &mut self,
+        machine: &Arc<str>,
+        session: &Arc<str>,
+        expires_in_seconds: u64,
+        asked: RequestSpan,
+    ) {
         self.hold(machine, session, surely_until(asked.sent, expires_in_seconds), asked.answered);
     }
 
     /// Notes a heartbeat of `session` answered as missing, or as ended for a reason of time alone.
-    pub fn lost(&mut self, session: &Arc<str>, asked: Asked) {
+    pub fn lost(&mut self, session: &Arc<str>, asked: RequestSpan) {
         if let Some(held) = self.forget(session) {
             self.check_end(session, held.until, asked.answered);
         }
@@ -112,7 +118,7 @@ impl Checker {
 
     /// Notes that the only release of a session was answered as not live. `until` is the result of
     /// [`releasing`](Self::releasing).
-    pub fn release_missed(&mut self, session: &Arc<str>, until: Option<Moment>, asked: Asked) {
+    pub fn release_missed(&mut self, session: &Arc<str>, until: Option<Moment>, asked: RequestSpan) {
         if let Some(until) = until {
             self.check_end(session, until, asked.answered);
         }
@@ -149,7 +155,7 @@ impl Checker {
         }
     }
 
-    fn check_one_seat_a_machine(&mut self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
+    fn check_one_seat_a_machine(&mut self, machine: &Arc<str>, grant: &Grant, asked: RequestSpan) {
         let Some(before) = self.by_machine.get(machine) else { return };
         let still = self.held.get(before).is_some_and(|held| held.until > asked.answered);
         if still && *before != grant.session_id {

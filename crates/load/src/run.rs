@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::report::Report;
-use crate::worker::{Cycle, Denials, Desk, Evictions, Fixed, Heartbeats, Shared, Worker};
+use crate::worker::{Caller, Cycle, Denials, Evictions, Fixed, Heartbeats, Shared, Worker};
 use crate::{Error, Plan, Scenario};
 
 /// The interval between two progress reports.
@@ -35,26 +35,26 @@ pub async fn run(plan: Plan, progress: impl FnMut(Progress)) -> Result<Report, E
     let shared = Arc::new(Shared::new(plan));
     match scenario {
         Scenario::Heartbeats { sessions_per_connection } => {
-            measure(&shared, progress, |desk| Ok(Heartbeats::new(desk, sessions_per_connection))).await
+            measure(&shared, progress, |caller| Ok(Heartbeats::new(caller, sessions_per_connection))).await
         }
         Scenario::Denied => measure(&shared, progress, Denials::new).await,
         Scenario::Cycle { heartbeats } => {
-            measure(&shared, progress, |desk| Cycle::new(desk, heartbeats)).await
+            measure(&shared, progress, |caller| Cycle::new(caller, heartbeats)).await
         }
         Scenario::Evictions { subscribers } => {
-            measure(&shared, progress, |desk| Ok(Evictions::new(desk, &subscribers))).await
+            measure(&shared, progress, |caller| Ok(Evictions::new(caller, &subscribers))).await
         }
-        Scenario::Fixed(request) => measure(&shared, progress, |desk| Fixed::new(desk, &request)).await,
+        Scenario::Fixed(request) => measure(&shared, progress, |caller| Fixed::new(caller, &request)).await,
     }
 }
 
 async fn measure<W: Worker>(
     shared: &Arc<Shared>,
     mut progress: impl FnMut(Progress),
-    make: impl Fn(Desk) -> Result<W, Error>,
+    make: impl Fn(Caller) -> Result<W, Error>,
 ) -> Result<Report, Error> {
     let workers = (0..shared.plan().concurrency)
-        .map(|number| make(Desk::new(shared.clone(), number)))
+        .map(|number| make(Caller::new(shared.clone(), number)))
         .collect::<Result<Vec<W>, Error>>()?;
     let workers = each(workers, prepared, || ()).await?;
 
@@ -72,11 +72,11 @@ async fn prepared<W: Worker>(mut worker: W) -> Result<W, Error> {
 }
 
 async fn driven<W: Worker>(mut worker: W) -> Result<W, Error> {
-    worker.desk().measured = true;
-    while worker.desk().takes_turn() {
+    worker.caller().measured = true;
+    while worker.caller().takes_turn() {
         worker.turn().await?;
     }
-    worker.desk().measured = false;
+    worker.caller().measured = false;
     Ok(worker)
 }
 

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 use crate::{Error, Stopwatch, Target, Violations};
 use exchange::Exchange;
-use lane::{Lane, Rounds};
+use lane::{Rounds, StormLane};
 pub use pool::{Door, Operator, Pool};
 pub use statistics::Statistics;
 
@@ -75,7 +75,7 @@ impl Storm {
         Ok(Verdict { seed, statistics, violations })
     }
 
-    fn into_lanes(self) -> Result<Vec<Lane>, Error> {
+    fn into_lanes(self) -> Result<Vec<StormLane>, Error> {
         if self.lanes == 0 {
             return Err(Error::EmptyPlan { missing: "lane" });
         }
@@ -87,8 +87,8 @@ impl Storm {
         }
         let exchange = Arc::new(Exchange::new(self.nodes));
         let stopwatch = Stopwatch::start();
-        let lane = || Lane::new(exchange.clone(), stopwatch, self.seed);
-        let mut lanes: Vec<Lane> = std::iter::repeat_with(lane).take(self.lanes).collect();
+        let lane = || StormLane::new(exchange.clone(), stopwatch, self.seed);
+        let mut lanes: Vec<StormLane> = std::iter::repeat_with(lane).take(self.lanes).collect();
         for (number, pool) in self.pools.into_iter().enumerate() {
             lanes[number % self.lanes].add(pool, number)?;
         }

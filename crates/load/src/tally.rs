@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::{Asked, Failure};
+use crate::{Failure, RequestSpan};
 
 /// The longest recorded latency. Requests time out well before it.
 const LATENCY_MICROS_MAX: u64 = 60_000_000;
@@ -55,7 +55,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts a request answered as expected.
-    pub(crate) fn answered(&mut self, operation: Operation, asked: Asked) {
+    pub(crate) fn answered(&mut self, operation: Operation, asked: RequestSpan) {
         self.requests += 1;
         self.latencies.entry(operation).or_default().record(asked.answered.since(asked.sent));
     }

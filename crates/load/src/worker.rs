@@ -1,8 +1,8 @@
 //! The work of a run's connections: a file for each scenario.
 
+mod caller;
 mod cycle;
 mod denials;
-mod desk;
 mod evictions;
 mod fixed;
 mod heartbeats;
@@ -10,9 +10,9 @@ mod held;
 mod shared;
 
 use crate::Error;
+pub(crate) use caller::Caller;
 pub(crate) use cycle::Cycle;
 pub(crate) use denials::Denials;
-pub(crate) use desk::Desk;
 pub(crate) use evictions::Evictions;
 pub(crate) use fixed::Fixed;
 pub(crate) use heartbeats::Heartbeats;
@@ -22,7 +22,7 @@ pub(crate) use shared::Shared;
 /// turns, a mistake is an error.
 pub(crate) trait Worker: Send + 'static {
     /// Returns the desk for sending requests.
-    fn desk(&mut self) -> &mut Desk;
+    fn caller(&mut self) -> &mut Caller;
 
     /// Prepares the first turn. The preparation is not measured.
     fn prepare(&mut self) -> impl Future<Output = Result<(), Error>> + Send;

@@ -8,7 +8,7 @@ use seatkeeper_core::{
     Seats, Session, SessionId, Span, Terms,
 };
 
-use crate::{Error, Share};
+use crate::{Error, Partition};
 
 /// A registry of the live sessions of all pools.
 ///
@@ -99,7 +99,7 @@ pub trait Expiry: Send + Sync + 'static {
 
     /// Returns an estimate of the registry's time without a request each time. The estimate is not behind the
     /// registry's time unless the clock was just set, and ahead by a fraction of a second at most.
-    async fn about_now(&self) -> Result<RegistryTime, Error> {
+    async fn approximate_now(&self) -> Result<RegistryTime, Error> {
         self.now().await
     }
 
@@ -126,7 +126,7 @@ pub trait Journal: Send + Sync + 'static {
     /// Reads the oldest unacknowledged events in a share of the buckets, at most about `max`, in order per
     /// bucket. Reads are repeatable. Later events of other nodes may come with the next read;
     /// [`journal_end`](Self::journal_end) returns the end of a bucket's journal.
-    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error>;
+    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error>;
 
     /// Deletes the events of a bucket up to a position that the ledger has. Other nodes may read the events a
     /// moment longer.
@@ -136,7 +136,7 @@ pub trait Journal: Send + Sync + 'static {
     fn journal_depth(&self) -> usize;
 
     /// Waits for a new event in the share's buckets. Wake-ups may be spurious.
-    async fn journal_stirred(&self, share: Share);
+    async fn journal_stirred(&self, partition: Partition);
 
     /// Returns the present end of the bucket's journal. Once acknowledged, the ledger has every event of the
     /// bucket before this call.

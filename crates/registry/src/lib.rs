@@ -4,6 +4,7 @@
 //! `seatkeeper-core` and a single clock, and writes each change to its journal in the same atomic step.
 
 mod clock;
+mod clock_estimate;
 mod clock_trust;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -12,11 +13,10 @@ mod epochs;
 mod error;
 pub mod memory;
 mod open_pool;
+mod partition;
 pub mod postgres;
 mod rebuild;
-mod reckoning;
 pub mod redis;
-mod share;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use clock_trust::{ClockSteps, Store};
@@ -26,5 +26,5 @@ pub use contract::{
 };
 pub use epochs::Epochs;
 pub use error::Error;
+pub use partition::{Partition, Wakeup};
 pub use rebuild::{Condition, Filling, Identity, Rebuild, State};
-pub use share::{Share, Stirred};

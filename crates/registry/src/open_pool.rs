@@ -8,7 +8,7 @@ use seatkeeper_core::{DenialFold, Pool, PoolId, RegistryTime, Seats, Session, Sp
 
 use crate::contract::Live;
 pub(crate) use record::Record;
-pub(crate) use steps::{Beat, Closing};
+pub(crate) use steps::{Closing, RenewalOutcome};
 
 /// Time for which an empty pool stays open: longer than any request that found the pool closed. Otherwise
 /// such a request could reopen the pool later with outdated data.

@@ -12,8 +12,8 @@ mod connect;
 mod fault;
 mod from_row;
 mod journal;
-mod look;
 mod pools;
+mod read_pool;
 mod rebuild;
 mod repair_clock;
 mod row;
@@ -30,7 +30,7 @@ use seatkeeper_core::{BUCKETS, Region};
 use seatkeeper_postgres::{Connections, PostgresUrl};
 use tokio::sync::Mutex;
 
-use crate::reckoning::Reckoning;
+use crate::clock_estimate::ClockEstimate;
 use crate::{Epochs, Error};
 use backlog::Backlog;
 pub use clock::PostgresClock;
@@ -46,7 +46,7 @@ pub struct PostgresRegistry {
     section: Section,
     journal_events_max: usize,
     clock: Arc<PostgresClock>,
-    reckoning: Reckoning,
+    clock_estimate: ClockEstimate,
 }
 
 impl PostgresRegistry {
@@ -96,7 +96,7 @@ impl PostgresRegistry {
             section,
             journal_events_max,
             clock,
-            reckoning: Reckoning::default(),
+            clock_estimate: ClockEstimate::default(),
         }
     }
 }

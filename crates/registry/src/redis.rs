@@ -16,22 +16,22 @@ mod codec;
 mod expire;
 mod find;
 mod head;
+mod heartbeat_buffer;
 mod journal;
 mod keys;
 mod lease;
 mod pools;
 mod rebuild;
-mod renewals;
 mod reply;
 mod roll_call;
 mod scripts;
 mod send;
+mod session_location;
 mod sessions;
 mod settings;
 mod slots;
 mod survey;
 mod sweep;
-mod whereabouts;
 
 use std::sync::Arc;
 
@@ -39,19 +39,19 @@ use parking_lot::Mutex;
 use seatkeeper_redis::Servers;
 use tokio::time::Instant;
 
-use crate::reckoning::Reckoning;
+use crate::clock_estimate::ClockEstimate;
 use crate::{ClockSteps, Epochs};
 use backlog::Backlog;
 use find::Searches;
+use heartbeat_buffer::HeartbeatBuffer;
 use keys::AllKeys;
-use renewals::Renewals;
 pub use roll_call::{RollCall, Sighting};
 use send::Batchers;
+use session_location::Remembered;
+pub use session_location::{NoRecord, SearchResult, SessionLocator};
 pub use settings::Settings;
 use slots::BucketSlots;
 use survey::Surveys;
-use whereabouts::Remembered;
-pub use whereabouts::{FindSession, Found, NoRecord};
 
 /// A registry of live sessions in Redis.
 pub struct RedisRegistry {
@@ -60,27 +60,27 @@ pub struct RedisRegistry {
     journals: Batchers,
     settings: Settings,
     epochs: Arc<Epochs>,
-    finder: Arc<dyn FindSession>,
+    locator: Arc<dyn SessionLocator>,
     keys: AllKeys,
     slots: BucketSlots,
     backlog: Backlog,
     surveys: Surveys,
     /// Time of the latest round of acknowledgements to Redis.
     acknowledged: Mutex<Option<Instant>>,
-    renewals: Renewals,
+    heartbeat_buffer: HeartbeatBuffer,
     remembered: Remembered,
     searches: Searches,
-    reckoning: Reckoning,
+    clock_estimate: ClockEstimate,
 }
 
 impl RedisRegistry {
-    /// Creates the registry on `servers`. Serves the buckets in the epochs of `epochs`, and asks `finder` for
+    /// Creates the registry on `servers`. Serves the buckets in the epochs of `epochs`, and asks `locator` for
     /// the pools of sessions that this node has not seen. Must be called in a runtime.
     pub fn new(
         servers: Servers,
         settings: Settings,
         epochs: Arc<Epochs>,
-        finder: Arc<dyn FindSession>,
+        locator: Arc<dyn SessionLocator>,
     ) -> Self {
         Self {
             requests: Batchers::for_requests(servers.clone()),
@@ -90,13 +90,13 @@ impl RedisRegistry {
             backlog: Backlog::new(),
             surveys: Surveys::default(),
             acknowledged: Mutex::new(None),
-            renewals: Renewals::new(),
-            reckoning: Reckoning::default(),
+            heartbeat_buffer: HeartbeatBuffer::new(),
+            clock_estimate: ClockEstimate::default(),
             remembered: Remembered::new(settings.sessions_remembered_max),
             searches: Searches::new(),
             settings,
             epochs,
-            finder,
+            locator,
         }
     }
 

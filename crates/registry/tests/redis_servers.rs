@@ -1,6 +1,8 @@
 //! Connections to Redis: losses, changes and refusals, and the registry's recovery.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "redis_servers/batching.rs"]
+mod batching;
 #[path = "redis_servers/calls.rs"]
 mod calls;
 #[path = "redis_servers/cluster.rs"]
@@ -21,5 +23,3 @@ mod replicas;
 mod secured;
 #[path = "redis_servers/sentinel.rs"]
 mod sentinel;
-#[path = "redis_servers/together.rs"]
-mod together;

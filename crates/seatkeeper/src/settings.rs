@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use config::builder::DefaultState;
 use config::{Config, ConfigBuilder, ConfigError, File, FileFormat, FileSourceString};
 use seatkeeper_ledger::Location;
-use seatkeeper_server::{FileFault, Misfit, Settings};
+use seatkeeper_server::{FileFault, InvalidSetting, Settings};
 
 type Builder = ConfigBuilder<DefaultState>;
 // Boxed, because the error is many times larger than valid settings.
@@ -91,7 +91,7 @@ pub(crate) enum Error {
     Together(#[source] Wrong),
     /// A value has the right type, but is not allowed.
     #[error("a setting is wrong")]
-    Misfit(#[source] Misfit),
+    InvalidSetting(#[source] InvalidSetting),
     /// A file named by a setting is invalid.
     #[error("a file that a setting names is wrong")]
     NamedFile(#[source] FileFault),
@@ -104,7 +104,7 @@ pub(crate) fn load(sources: &Sources) -> Result<Settings, Error> {
         return Err(first);
     }
     let settings = settings_of(all).map_err(Error::Together)?;
-    settings.check().map_err(Error::Misfit)?;
+    settings.check().map_err(Error::InvalidSetting)?;
     Ok(settings)
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn faults(sources: &Sources) -> Vec<Error> {
     match settings_of(all) {
         Err(wrong) => vec![Error::Together(wrong)],
         Ok(settings) => {
-            let misfits = settings.misfits().into_iter().map(Error::Misfit);
+            let misfits = settings.misfits().into_iter().map(Error::InvalidSetting);
             misfits.chain(settings.file_faults().into_iter().map(Error::NamedFile)).collect()
         }
     }
@@ -153,7 +153,7 @@ fn gather(sources: &Sources) -> (Builder, Vec<Error>) {
 
 /// Returns the location of the ledger, by these sources.
 pub(crate) fn ledger(sources: &Sources) -> Result<Location, Error> {
-    load(sources)?.ledger.location().map_err(Error::Misfit)
+    load(sources)?.ledger.location().map_err(Error::InvalidSetting)
 }
 
 /// Returns the environment in the form of [`Sources`]. A variable that is not Unicode cannot name a setting.

@@ -1,15 +1,15 @@
 //! Tests of the command line: arguments, output and exit codes.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a line that is missing fails the test")]
 
-mod house;
+mod harness;
 
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use house::{Client, House, eventually, run, run_with};
+use harness::{Client, Harness, eventually, run, run_with};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
@@ -77,12 +77,12 @@ fn an_unknown_setting_is_named_and_exits_with_2() {
 
 #[test]
 fn a_server_beside_a_kubernetes_service_of_its_name_starts_and_says_what_it_ignores() {
-    let mut house = House::open_with(&[
+    let mut harness = Harness::open_with(&[
         ("SERVICE_HOST", "10.0.171.239"),
         ("PORT", "tcp://10.0.171.239:8080"),
         ("PORT_8080_TCP_ADDR", "10.0.171.239"),
     ]);
-    let log = house.stop().1;
+    let log = harness.stop().1;
     let warning = log.lines().find(|line| line.contains("Kubernetes")).expect("a warning");
     for name in ["SEATKEEPER_SERVICE_HOST", "SEATKEEPER_PORT,", "SEATKEEPER_PORT_8080_TCP_ADDR"] {
         assert!(warning.contains(name), "{name}: {warning}");
@@ -181,115 +181,117 @@ fn a_server_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn the_token_of_the_command_is_believed_until_its_time_is_over() {
-    let house = House::open();
-    let license = house.license(1).await;
-    house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
-    let answer = house.client("ann").get("/api/v1/admin/licenses").await;
+    let harness = Harness::open();
+    let license = harness.license(1).await;
+    harness.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let answer = harness.client("ann").get("/api/v1/admin/licenses").await;
     assert_eq!(answer.status, 403, "without a scope it is no admin's: {}", answer.body);
 }
 
 #[test]
 fn a_license_from_its_creation_to_its_revocation() {
-    let house = House::open();
-    let made = house.command(&["license", "create", "--seats", "3", "--key", "K-1", "--ttl-seconds", "2"]);
+    let harness = Harness::open();
+    let made = harness.command(&["license", "create", "--seats", "3", "--key", "K-1", "--ttl-seconds", "2"]);
     assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
     assert_eq!(field(&made.stdout, "key"), "K-1");
     assert_eq!(field(&made.stdout, "seats"), "0 of 3 in use");
     let id = field(&made.stdout, "license id");
 
-    let changed = house.command(&["license", "update", &id, "--seats", "5", "--contact", "ops@example.com"]);
+    let changed =
+        harness.command(&["license", "update", &id, "--seats", "5", "--contact", "ops@example.com"]);
     assert_eq!(field(&changed.stdout, "seats"), "0 of 5 in use", "{}", changed.stderr);
     assert_eq!(field(&changed.stdout, "ttl seconds"), "2", "what was not said stays as it is");
 
-    assert_eq!(field(&house.command(&["license", "suspend", &id]).stdout, "status"), "suspended");
-    assert_eq!(field(&house.command(&["license", "resume", &id]).stdout, "status"), "active");
-    assert_eq!(field(&house.command(&["license", "revoke", &id]).stdout, "status"), "revoked");
+    assert_eq!(field(&harness.command(&["license", "suspend", &id]).stdout, "status"), "suspended");
+    assert_eq!(field(&harness.command(&["license", "resume", &id]).stdout, "status"), "active");
+    assert_eq!(field(&harness.command(&["license", "revoke", &id]).stdout, "status"), "revoked");
 
-    let shown = house.command(&["license", "show", &id, "--json"]);
+    let shown = harness.command(&["license", "show", &id, "--json"]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!((&shown["max_seats"], &shown["status"]), (&json!(5), &json!("revoked")));
-    let again = house.command(&["license", "resume", &id]);
+    let again = harness.command(&["license", "resume", &id]);
     assert_eq!(again.status.code(), Some(1));
     assert!(again.stderr.contains("409"), "{}", again.stderr);
 }
 
 #[test]
 fn a_plan_and_a_subscription_to_it_from_their_creation_to_their_end() {
-    let house = House::open();
-    let made = house.command(&["plan", "create", "family", "--devices", "6", "--ttl-seconds", "60"]);
+    let harness = Harness::open();
+    let made = harness.command(&["plan", "create", "family", "--devices", "6", "--ttl-seconds", "60"]);
     assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
     assert_eq!(
         (field(&made.stdout, "devices"), field(&made.stdout, "when full")),
         ("6".into(), "evict".into())
     );
-    let changed = house.command(&["plan", "update", "family", "--when-full", "deny", "--unset-ttl"]);
+    let changed = harness.command(&["plan", "update", "family", "--when-full", "deny", "--unset-ttl"]);
     assert_eq!(
         field(&changed.stdout, "devices"),
         "6",
         "what was not said stays as it is: {}",
         changed.stderr
     );
-    let shown = house.command(&["plan", "show", "family", "--json"]);
+    let shown = harness.command(&["plan", "show", "family", "--json"]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!((&shown["when_full"], &shown["ttl_seconds"]), (&json!("deny"), &Value::Null));
 
     let ends = "2099-01-01T00:00:00Z";
     let made =
-        house.command(&["subscription", "create", "--user", "ann", "--plan", "family", "--ends-at", ends]);
+        harness.command(&["subscription", "create", "--user", "ann", "--plan", "family", "--ends-at", ends]);
     assert_eq!(field(&made.stdout, "status"), "active", "{}", made.stderr);
     let id = field(&made.stdout, "subscription id");
-    let changed = house.command(&["subscription", "update", &id, "--plan", "basic", "--unset-end"]);
-    let ended = house.command(&["subscription", "show", &id, "--json"]);
+    let changed = harness.command(&["subscription", "update", &id, "--plan", "basic", "--unset-end"]);
+    let ended = harness.command(&["subscription", "show", &id, "--json"]);
     let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(field(&changed.stdout, "plan"), "basic", "{}", changed.stderr);
     assert_eq!(ended["ends_at"], Value::Null);
 
-    assert_eq!(field(&house.command(&["plan", "retire", "family"]).stdout, "status"), "retired");
-    let listed = house.command(&["plan", "list", "--status", "active"]).stdout;
+    assert_eq!(field(&harness.command(&["plan", "retire", "family"]).stdout, "status"), "retired");
+    let listed = harness.command(&["plan", "list", "--status", "active"]).stdout;
     assert!(listed.contains("premium") && !listed.contains("family"), "{listed}");
-    assert_eq!(field(&house.command(&["subscription", "cancel", &id]).stdout, "status"), "cancelled");
-    let listed = house.command(&["subscription", "list", "--user", "ann", "--status", "cancelled"]).stdout;
+    assert_eq!(field(&harness.command(&["subscription", "cancel", &id]).stdout, "status"), "cancelled");
+    let listed = harness.command(&["subscription", "list", "--user", "ann", "--status", "cancelled"]).stdout;
     assert!(listed.contains(&id), "{listed}");
-    let again = house.command(&["subscription", "update", &id, "--plan", "premium"]);
+    let again = harness.command(&["subscription", "update", &id, "--plan", "premium"]);
     assert!(again.status.code() == Some(1) && again.stderr.contains("409"), "{}", again.stderr);
 }
 
 #[test]
 fn licenses_are_listed_as_a_table_and_as_json() {
-    let house = House::open();
+    let harness = Harness::open();
     for key in ["K-1", "K-2", "K-3"] {
-        house.command(&["license", "create", "--seats", "1", "--key", key]);
+        harness.command(&["license", "create", "--seats", "1", "--key", key]);
     }
-    let table = house.command(&["license", "list"]).stdout;
+    let table = harness.command(&["license", "list"]).stdout;
     let header = table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
     assert_eq!(header, ["LICENSE", "ID", "KEY", "SEATS", "STATUS", "EXPIRES", "PER", "TTL"]);
     assert_eq!(table.lines().count(), 4, "{table}");
 
     let two: Value =
-        serde_json::from_str(&house.command(&["license", "list", "--limit", "2", "--json"]).stdout).unwrap();
+        serde_json::from_str(&harness.command(&["license", "list", "--limit", "2", "--json"]).stdout)
+            .unwrap();
     assert_eq!((two["items"].as_array().unwrap().len(), &two["more"]), (2, &json!(true)));
 }
 
 #[tokio::test]
 async fn sessions_are_listed_and_revoked() {
-    let house = House::open();
-    let license = house.license(3).await;
-    let ann = house.client("ann");
+    let harness = Harness::open();
+    let license = harness.license(3).await;
+    let ann = harness.client("ann");
     let mut ids = Vec::new();
     for machine in ["m1", "m2", "m3"] {
         ids.push(ann.acquire(&license["license_key"], machine).await.expect(201)["session_id"].clone());
     }
-    let table = house.command(&["sessions", "list", "--live"]).stdout;
+    let table = harness.command(&["sessions", "list", "--live"]).stdout;
     assert!(["m1", "m2", "m3"].iter().all(|machine| table.contains(machine)), "{table}");
 
-    let one = house.command(&["sessions", "revoke", ids[0].as_str().unwrap()]);
+    let one = harness.command(&["sessions", "revoke", ids[0].as_str().unwrap()]);
     assert_eq!((one.status.code(), one.stdout.as_str()), (Some(0), "1 ended\n"), "{}", one.stderr);
     assert_eq!(ann.heartbeat(&ids[0]).await.expect(410)["reason"], "revoked");
 
-    let rest = house.command(&["sessions", "revoke", "--license", license["license_id"].as_str().unwrap()]);
+    let rest = harness.command(&["sessions", "revoke", "--license", license["license_id"].as_str().unwrap()]);
     assert_eq!(rest.stdout, "2 ended\n", "{}", rest.stderr);
-    assert_eq!(house.command(&["sessions", "list", "--live"]).stdout.lines().count(), 1);
-    let ended = house.command(&["sessions", "list", "--ended", "--holder", "m2"]).stdout;
+    assert_eq!(harness.command(&["sessions", "list", "--live"]).stdout.lines().count(), 1);
+    let ended = harness.command(&["sessions", "list", "--ended", "--holder", "m2"]).stdout;
     assert!(ended.contains("revoked") && !ended.contains("m3"), "{ended}");
 }
 
@@ -297,11 +299,11 @@ async fn sessions_are_listed_and_revoked() {
 async fn sessions_of_every_kind_are_told_apart() {
     const TENANT: &str = "6f1d2c3b-0d5e-4f7a-9b8c-1a2b3c4d5e6f";
     const CAPACITY: &str = "5a000000-0000-4000-8000-0000000000c1";
-    let house = House::open();
-    let command = |args: &[&str]| house.command(&[args, &["--tenant", TENANT]].concat());
+    let harness = Harness::open();
+    let command = |args: &[&str]| harness.command(&[args, &["--tenant", TENANT]].concat());
     let license = command(&["license", "create", "--seats", "1", "--key", "K"]);
     assert_eq!(license.status.code(), Some(0), "{}", license.stderr);
-    let ann = Client::new(house.url(), house.token_of(TENANT, "ann", "service"));
+    let ann = Client::new(harness.url(), harness.token_of(TENANT, "ann", "service"));
     ann.acquire(&json!("K"), "m1").await.expect(201);
     ann.post(
         "/api/v1/devices/sessions",
@@ -345,55 +347,55 @@ async fn sessions_of_every_kind_are_told_apart() {
 
 #[tokio::test]
 async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
-    let house = House::open();
-    let license = house.license(1).await;
-    house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
-    house.client("ann").acquire(&license["license_key"], "m2").await.expect(403);
+    let harness = Harness::open();
+    let license = harness.license(1).await;
+    harness.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    harness.client("ann").acquire(&license["license_key"], "m2").await.expect(403);
     // A denial is answered before its commit.
     let denied = eventually("one denial is on record", || {
-        let listed = house.command(&["audit", "list", "--action", "denied", "--json"]).stdout;
+        let listed = harness.command(&["audit", "list", "--action", "denied", "--json"]).stdout;
         let listed: Value = serde_json::from_str(&listed).unwrap();
         if listed["items"].as_array().unwrap().len() == 1 { Ok(listed) } else { Err(listed.to_string()) }
     });
     assert_eq!(denied["items"][0]["reason"], "full");
-    let table = house.command(&["audit", "list"]).stdout;
+    let table = harness.command(&["audit", "list"]).stdout;
     for part in ["license_created", "admitted", "denied", "user:ann", "full"] {
         assert!(table.contains(part), "{part}: {table}");
     }
-    let proof = house.prove();
+    let proof = harness.prove();
     assert!(proof.contains("none left its pool above its limit"), "{proof}");
 }
 
 /// Reads the records of ends from the audit log alone, because reading a session ends it if it has expired.
-fn ends(house: &House) -> Vec<Value> {
-    let listed = house.command(&["audit", "list", "--action", "ended", "--json"]).stdout;
+fn ends(harness: &Harness) -> Vec<Value> {
+    let listed = harness.command(&["audit", "list", "--action", "ended", "--json"]).stdout;
     let mut listed: Value = serde_json::from_str(&listed).unwrap();
     serde_json::from_value(listed["items"].take()).unwrap()
 }
 
 #[tokio::test]
 async fn a_silent_session_is_put_on_record_by_a_job_that_is_run_by_hand() {
-    let house =
-        House::open_with(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"), ("LICENSES_TTL_SECONDS", "2")]);
-    let license = house.license(1).await;
-    let seat = house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let harness =
+        Harness::open_with(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"), ("LICENSES_TTL_SECONDS", "2")]);
+    let license = harness.license(1).await;
+    let seat = harness.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
     let ended = eventually("the session is on record as expired", || {
         // Only the job can end the session: the sweeper is off, and the job's next scheduled run is ten
         // minutes away.
-        let run = house.command(&["jobs", "run", "session_expiry"]);
+        let run = harness.command(&["jobs", "run", "session_expiry"]);
         assert_eq!((run.status.code(), run.stdout.as_str()), (Some(0), "session_expiry is due now\n"));
-        ends(&house).pop().ok_or_else(|| "no end on record".to_owned())
+        ends(&harness).pop().ok_or_else(|| "no end on record".to_owned())
     });
     assert_eq!((&ended["session_id"], &ended["reason"]), (&seat["session_id"], &json!("expired")));
 
-    let table = house.command(&["jobs", "list"]).stdout;
+    let table = harness.command(&["jobs", "list"]).stdout;
     let header = table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>();
     assert_eq!(header[..4], ["JOB", "STATE", "EVERY", "DUE"]);
     assert!(table.contains("session_expiry") && table.contains("600 s"), "{table}");
-    let runs = house.command(&["jobs", "runs", "session_expiry", "--limit", "1"]).stdout;
+    let runs = harness.command(&["jobs", "runs", "session_expiry", "--limit", "1"]).stdout;
     assert!(runs.lines().next().unwrap().starts_with("RUN") && runs.contains("and more"), "{runs}");
     // More runs than a fast machine can request before the session expires.
-    let runs = house.command(&["jobs", "runs", "session_expiry", "--limit", "100000", "--json"]).stdout;
+    let runs = harness.command(&["jobs", "runs", "session_expiry", "--limit", "100000", "--json"]).stdout;
     let runs: Value = serde_json::from_str(&runs).unwrap();
     let oldest = runs["items"].as_array().unwrap().last().unwrap();
     assert_eq!((&oldest["fencing_token"], &oldest["outcome"]), (&json!(1), &json!("succeeded")));
@@ -401,11 +403,11 @@ async fn a_silent_session_is_put_on_record_by_a_job_that_is_run_by_hand() {
 
 #[test]
 fn a_job_that_there_is_not_is_a_wrong_argument_and_one_that_is_off_is_not_found() {
-    let house = House::open();
-    let unknown = house.command(&["jobs", "run", "nothing"]);
+    let harness = Harness::open();
+    let unknown = harness.command(&["jobs", "run", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(unknown.stderr.contains("session_expiry"), "{}", unknown.stderr);
-    let off = house.command(&["jobs", "run", "retention"]);
+    let off = harness.command(&["jobs", "run", "retention"]);
     assert_eq!(off.status.code(), Some(1));
     assert!(off.stderr.contains("404: Job not found"), "{}", off.stderr);
 }
@@ -420,16 +422,16 @@ async fn tamper(ledger: &Path, statement: &'static str) {
 
 #[tokio::test]
 async fn a_record_that_was_taken_out_of_the_audit_log_is_found() {
-    let mut house = House::open();
-    let license = house.license(1).await;
-    let ann = house.client("ann");
+    let mut harness = Harness::open();
+    let license = harness.license(1).await;
+    let ann = harness.client("ann");
     let seat = ann.acquire(&license["license_key"], "m1").await.expect(201);
     ann.release(&seat["session_id"]).await.expect(204);
     ann.acquire(&license["license_key"], "m2").await.expect(201);
-    house.stop();
-    tamper(&house.path("ledger.db"), "DELETE FROM audit_log WHERE action = 'ended'").await;
+    harness.stop();
+    tamper(&harness.path("ledger.db"), "DELETE FROM audit_log WHERE action = 'ended'").await;
 
-    let data_dir = house.data_dir().to_str().unwrap();
+    let data_dir = harness.data_dir().to_str().unwrap();
     let output = run(&["audit", "verify", "--data-dir", data_dir]);
     assert_eq!(output.status.code(), Some(1));
     let pool = license["license_id"].as_str().unwrap();
@@ -442,19 +444,20 @@ async fn a_record_that_was_taken_out_of_the_audit_log_is_found() {
 
 #[tokio::test]
 async fn a_server_that_is_asked_to_stop_ends_with_0_and_its_address_is_free() {
-    let mut house = House::open();
-    let license = house.license(1).await;
-    let seat = house.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
-    let (status, log) = house.stop();
+    let mut harness = Harness::open();
+    let license = harness.license(1).await;
+    let seat = harness.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let (status, log) = harness.stop();
     assert_eq!(status.code(), Some(0), "{log}");
-    house.start();
-    house.client("ann").heartbeat(&seat["session_id"]).await.expect(200);
+    harness.start();
+    harness.client("ann").heartbeat(&seat["session_id"]).await.expect(200);
 }
 
 #[test]
 fn two_servers_do_not_share_a_data_directory() {
-    let house = House::open();
-    let second = run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", house.data_dir().to_str().unwrap()]);
+    let harness = Harness::open();
+    let second =
+        run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", harness.data_dir().to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(1));
     assert!(second.stderr.contains("another process uses the data directory"), "{}", second.stderr);
 }
@@ -489,7 +492,7 @@ fn the_demonstration_ends_well_within_a_minute() {
 
 #[test]
 fn a_bench_prints_its_figures_and_leaves_no_seat_taken() {
-    let house = House::open();
+    let harness = Harness::open();
     for scenario in ["heartbeat", "denied", "cycle"] {
         let args = [
             "bench",
@@ -503,14 +506,14 @@ fn a_bench_prints_its_figures_and_leaves_no_seat_taken() {
             "200",
             "--json",
         ];
-        let output = house.command(&args);
+        let output = harness.command(&args);
         assert_eq!(output.status.code(), Some(0), "{scenario}: {}{}", output.stdout, output.stderr);
         let report: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(report["violations"]["count"], 0, "{report}");
         assert!(report["requests"].as_u64().unwrap() >= 200, "{report}");
     }
     let live: Value =
-        serde_json::from_str(&house.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
+        serde_json::from_str(&harness.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
     assert_eq!(live["items"], json!([]));
-    house.prove();
+    harness.prove();
 }

@@ -1,13 +1,13 @@
 //! Tests of `deploy/`: rules and dashboard name existing metrics, and alerts fire when they should.
 #![allow(clippy::expect_used, clippy::panic, reason = "a missing file fails the test")]
 
-mod house;
+mod harness;
 
 #[path = "http/until.rs"]
 mod until;
 
-// A node is a `House` with extra settings for its stores.
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+// A node is a `Harness` with extra settings for its stores.
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
 mod deploy {
     mod alerts;

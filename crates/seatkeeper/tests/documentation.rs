@@ -2,18 +2,18 @@
 //! page needs an entry in `PAGES`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a page that is missing fails the test")]
 
-mod house;
+mod harness;
 
 #[path = "documentation/backup.rs"]
 mod backup;
 
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use house::{BIN, House, run};
+use harness::{BIN, Harness, run};
 use seatkeeper_core::EndReason;
 use seatkeeper_ledger::audit::Action;
 use seatkeeper_testbed::port;
@@ -195,11 +195,11 @@ fn page_has(page: &str, place: &str) -> bool {
 }
 
 /// Builds a shell with the README's tour, pasted as into a terminal, against the test's own server.
-fn tour(house: &House) -> Command {
+fn tour(harness: &Harness) -> Command {
     let blocks = blocks(&page("README.md"), "sh");
     // The tour starts a server in the background, which must not outlive the test.
     let pasted = format!("trap 'kill $!; wait' EXIT\n{}", blocks[2..].concat());
-    pasted_into_bash(house, &pasted)
+    pasted_into_bash(harness, &pasted)
 }
 
 /// Builds a shell that is killed after a timeout, together with its processes.
@@ -210,28 +210,28 @@ fn bash() -> Command {
 }
 
 /// Builds a shell that runs a page's blocks against the test's own server.
-fn pasted_into_bash(house: &House, pasted: &str) -> Command {
-    let address = house.url().trim_start_matches("http://");
+fn pasted_into_bash(harness: &Harness, pasted: &str) -> Command {
+    let address = harness.url().trim_start_matches("http://");
     let directory = Path::new(BIN).parent().expect("a directory").to_str().expect("a path in Unicode");
     let script = pasted
         .replace("localhost:8080", address)
         .replace("127.0.0.1:8080", address)
-        .replace("$(pidof \"$PWD/target/release/seatkeeper\")", &house.pid().to_string())
+        .replace("$(pidof \"$PWD/target/release/seatkeeper\")", &harness.pid().to_string())
         .replace("$PWD/target/release", directory);
     let mut shell = bash();
     shell
         .args(["-euc", &script])
-        .current_dir(house.data_dir())
-        .env("SEATKEEPER_URL", house.url())
+        .current_dir(harness.data_dir())
+        .env("SEATKEEPER_URL", harness.url())
         .env("SEATKEEPER_SERVER_LISTEN", address)
-        .env("SEATKEEPER_LEDGER_DATA_DIR", house.data_dir());
+        .env("SEATKEEPER_LEDGER_DATA_DIR", harness.data_dir());
     shell
 }
 
 #[test]
 fn the_tour_of_the_readme_goes_as_it_says() {
-    let mut house = House::open();
-    let output = tour(&house).output().expect("bash and curl");
+    let mut harness = Harness::open();
+    let output = tour(&harness).output().expect("bash and curl");
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
 
@@ -248,15 +248,15 @@ fn the_tour_of_the_readme_goes_as_it_says() {
     assert_eq!(answers[5]["session_id"], answers[7]["session_id"], "the seat of before the crash");
     assert!(told.contains("none left its pool above its limit"), "{told}");
     // The tour has killed the server.
-    house.kill();
+    harness.kill();
 }
 
 #[test]
 fn the_page_on_run_goes_as_it_says() {
-    let house = House::open();
+    let harness = Harness::open();
     let directory = Path::new(BIN).parent().expect("a directory").display();
     let pasted = format!("PATH={directory}:$PATH\n{}", blocks(&page("docs/run.md"), "sh").concat());
-    let output = pasted_into_bash(&house, &pasted).output().expect("bash");
+    let output = pasted_into_bash(&harness, &pasted).output().expect("bash");
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
     let lines: Vec<_> = told.lines().filter(|line| !line.contains("  ")).collect();
@@ -303,10 +303,10 @@ fn the_three_nodes_of_the_page_on_operations_go_as_it_says() {
 
 #[test]
 fn the_guide_to_capacities_goes_as_it_says() {
-    let house = House::open();
+    let harness = Harness::open();
     let guide = page("docs/capacities.md");
     let pasted = format!("PATH=$PWD/target/release:$PATH\n{}", blocks(&guide, "sh").concat());
-    let output = pasted_into_bash(&house, &pasted).output().expect("bash and curl");
+    let output = pasted_into_bash(&harness, &pasted).output().expect("bash and curl");
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
 
@@ -327,10 +327,10 @@ fn the_guide_to_capacities_goes_as_it_says() {
 
 #[test]
 fn the_guide_to_devices_goes_as_it_says() {
-    let house = House::open();
+    let harness = Harness::open();
     let guide = page("docs/devices.md");
     let pasted = format!("PATH=$PWD/target/release:$PATH\n{}", blocks(&guide, "sh").concat());
-    let output = pasted_into_bash(&house, &pasted).output().expect("bash and curl");
+    let output = pasted_into_bash(&harness, &pasted).output().expect("bash and curl");
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
 

@@ -2,7 +2,7 @@
 //! a module for each failure.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a failed test panics")]
 
-mod house;
+mod harness;
 
 #[path = "invariants/support/mod.rs"]
 mod support;
@@ -10,8 +10,8 @@ mod support;
 #[path = "http/until.rs"]
 mod until;
 
-// A node is a `House` with extra settings for its stores.
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+// A node is a `Harness` with extra settings for its stores.
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
 mod failover {
     mod catalogue;

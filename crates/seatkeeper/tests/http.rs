@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
 #![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
-mod house;
+mod harness;
 
 #[path = "http/mod.rs"]
 mod http;
@@ -10,4 +10,4 @@ mod http;
 #[path = "http/embedded/mod.rs"]
 mod embedded;
 
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;

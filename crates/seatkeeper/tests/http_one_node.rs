@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
 #![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
-mod house;
+mod harness;
 
 #[path = "http/mod.rs"]
 mod http;
@@ -16,4 +16,4 @@ mod embedded {
     mod issuer;
 }
 
-const TOPOLOGY: house::Topology = house::Topology::Nodes(1);
+const TOPOLOGY: harness::Topology = harness::Topology::Nodes(1);

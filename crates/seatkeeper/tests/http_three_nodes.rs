@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
 #![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
-mod house;
+mod harness;
 
 #[path = "http/mod.rs"]
 mod http;
 
-const TOPOLOGY: house::Topology = house::Topology::Nodes(3);
+const TOPOLOGY: harness::Topology = harness::Topology::Nodes(3);

@@ -9,7 +9,7 @@
     reason = "a failed test panics, and shows its seed"
 )]
 
-mod house;
+mod harness;
 
 #[path = "invariants/mod.rs"]
 mod invariants;
@@ -17,4 +17,4 @@ mod invariants;
 #[path = "invariants/embedded/mod.rs"]
 mod embedded;
 
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;

@@ -10,7 +10,7 @@
     reason = "a failed test panics, and shows its seed"
 )]
 
-mod house;
+mod harness;
 
 mod invariants {
     pub(crate) mod support;
@@ -19,4 +19,4 @@ mod invariants {
     mod storm_within_the_limit;
 }
 
-const TOPOLOGY: house::Topology = house::Topology::NodesOverCluster(3);
+const TOPOLOGY: harness::Topology = harness::Topology::NodesOverCluster(3);

@@ -9,7 +9,7 @@
     reason = "a failed test panics, and shows its seed"
 )]
 
-mod house;
+mod harness;
 
 mod invariants {
     pub(crate) mod support;
@@ -20,4 +20,4 @@ mod invariants {
     mod storm_within_the_limit;
 }
 
-const TOPOLOGY: house::Topology = house::Topology::NodesWithoutRedis(3);
+const TOPOLOGY: harness::Topology = harness::Topology::NodesWithoutRedis(3);

@@ -10,9 +10,9 @@
     reason = "a failed test panics, and shows its seed"
 )]
 
-mod house;
+mod harness;
 
 #[path = "invariants/mod.rs"]
 mod invariants;
 
-const TOPOLOGY: house::Topology = house::Topology::Nodes(3);
+const TOPOLOGY: harness::Topology = harness::Topology::Nodes(3);

@@ -7,7 +7,7 @@
     reason = "a failed test panics"
 )]
 
-mod house;
+mod harness;
 
 #[path = "run/client.rs"]
 mod client;
@@ -24,4 +24,4 @@ mod started;
 #[path = "run/waits.rs"]
 mod waits;
 
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;

@@ -4,9 +4,9 @@
 //! print and log, and every problem in an answer.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
-mod house;
+mod harness;
 
-const TOPOLOGY: house::Topology = house::Topology::Embedded;
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
 #[path = "secrets/story.rs"]
 mod story;
@@ -19,7 +19,7 @@ use seatkeeper_testbed::port;
 use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::redis::{Memory, Redis};
 
-use house::sink::{Do, Sink};
+use harness::sink::{Do, Sink};
 use seatkeeper_server::auth::KEY_FILE_NAME;
 use written::Written;
 

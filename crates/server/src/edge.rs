@@ -2,8 +2,8 @@
 //! bounded, and every wait for a client has a timeout.
 
 mod bodies;
-mod farewell;
-mod patience;
+mod conn_timeouts;
+mod lingering_close;
 mod tls;
 
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ use tower_service::Service;
 use crate::reload::Reload;
 use crate::settings::ServerSettings;
 use bodies::{BodyWatch, ResponseBody};
-use patience::{Patience, Patient, Silence};
+use conn_timeouts::{ConnTimeouts, IdleTimer, Patient};
 pub use tls::CertificateError;
 pub(crate) use tls::{Certificate, Files};
 
@@ -57,7 +57,7 @@ pub(crate) struct Edge {
     http: http1::Builder,
     /// `None` for connections in the clear.
     tls: Option<TlsAcceptor>,
-    patience: Patience,
+    conn_timeouts: ConnTimeouts,
     /// Timeout of reading a body that the handler ignored.
     body_timeout: Duration,
     connections_max: usize,
@@ -77,7 +77,7 @@ impl Edge {
             router,
             http,
             tls: None,
-            patience: Patience {
+            conn_timeouts: ConnTimeouts {
                 head: Duration::from_secs(settings.header_timeout_seconds),
                 idle: Duration::from_secs(settings.keep_alive_seconds),
                 write: Duration::from_secs(settings.write_timeout_seconds),
@@ -154,7 +154,7 @@ impl Edge {
             );
         }
         let Some(tls) = self.tls.clone() else { return self.speak(stream, peer).await };
-        let handshake = tokio::time::timeout(self.patience.head, tls.accept(stream));
+        let handshake = tokio::time::timeout(self.conn_timeouts.head, tls.accept(stream));
         let secured = tokio::select! {
             done = handshake => done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
             // No request has arrived, so the connection may close at once.
@@ -170,11 +170,11 @@ impl Edge {
 
     /// Serves requests on a stream until the client, a timeout or the shutdown ends the connection.
     async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
-        let Self { router, http, patience, body_timeout, stopping, cut_off, .. } = self;
-        let silence = Silence::new(patience);
-        let io = TokioIo::new(Patient::new(stream, silence.clone()));
+        let Self { router, http, conn_timeouts, body_timeout, stopping, cut_off, .. } = self;
+        let idle_timer = IdleTimer::new(conn_timeouts);
+        let io = TokioIo::new(Patient::new(stream, idle_timer.clone()));
         let service =
-            service_fn(|request| answer(router.clone(), request, peer, silence.clone(), body_timeout));
+            service_fn(|request| answer(router.clone(), request, peer, idle_timer.clone(), body_timeout));
         let mut connection = pin!(http.serve_connection(io, service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
@@ -206,15 +206,15 @@ async fn answer(
     mut router: Router,
     request: Request<Incoming>,
     peer: SocketAddr,
-    silence: Silence,
+    idle_timer: IdleTimer,
     body_timeout: Duration,
 ) -> Result<Response<ResponseBody>, Infallible> {
-    let at_work = silence.work();
+    let at_work = idle_timer.work();
     let (mut request, body) = BodyWatch::new(request);
     request.extensions_mut().insert(ConnectInfo(peer));
     let mut response = router.call(request).await?;
     if !body.drain(body_timeout).await {
-        silence.leave_unread();
+        idle_timer.leave_unread();
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response.map(|body| ResponseBody { body, _at_work: at_work }))

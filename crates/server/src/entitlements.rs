@@ -4,10 +4,10 @@
 //!
 //! A new kind of entitlement gets a module beside `licenses.rs` and an arm in `PoolTerms`.
 
-mod announcements;
 mod bulletin;
 mod capacities;
 mod licenses;
+mod local_broadcast;
 mod memory;
 mod subscribers;
 
@@ -19,10 +19,10 @@ use seatkeeper_engine::TermsSource;
 use seatkeeper_ledger::Ledger;
 
 use crate::settings::Settings;
-pub(crate) use announcements::{Changed, Listening};
 pub(crate) use bulletin::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use capacities::capacity_terms;
 pub(crate) use licenses::{Licenses, terms_of};
+pub(crate) use local_broadcast::{Changed, Listening};
 pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
 
 /// The entitlement caches of this node, with the channel that invalidates the caches of the other nodes.

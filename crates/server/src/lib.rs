@@ -40,9 +40,10 @@ pub use router::openapi;
 pub use seatkeeper_engine::wall_clock;
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
-    LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings, MetricsSettings, Misfit,
-    Network, Networks, NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret, SectionReference,
-    ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
+    InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings,
+    MetricsSettings, Network, Networks, NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret,
+    SectionReference, ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown,
+    WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};
 pub use usage::SinkError;

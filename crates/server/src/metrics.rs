@@ -1,7 +1,7 @@
 //! Metrics for operators. `docs/metrics.md` describes each metric.
 //!
 //! Events are counted as they happen, in the struct of their subject, and every page shows the current
-//! counts. Figures from the ledger, the registry or Redis are the `Source` of a [`Look`], a
+//! counts. Figures from the ledger, the registry or Redis are the `Source` of a [`CachedProbe`], a
 //! cached probe: probes are throttled, and no scrape waits long for a probe.
 
 mod access;
@@ -10,7 +10,7 @@ mod gauges;
 mod http;
 mod jobs;
 mod ledger;
-mod look;
+mod probe;
 mod redis;
 mod registry;
 mod usage;
@@ -29,8 +29,8 @@ pub(crate) use http::{HttpMetrics, UNKNOWN_ROUTE};
 pub(crate) use jobs::{JobMetrics, RunOutcome};
 use ledger::LicenseSeries;
 pub(crate) use ledger::{Books, LedgerPulse};
-pub(crate) use look::Look;
-use look::Source;
+pub(crate) use probe::CachedProbe;
+use probe::Source;
 pub(crate) use redis::Redis;
 pub(crate) use registry::Node;
 pub(crate) use usage::{Emitted, UsageMetrics};
@@ -68,11 +68,11 @@ impl Default for Metrics {
 
 /// The cached probes.
 pub(crate) struct Looks {
-    pub(crate) node: Look<Node>,
-    pub(crate) books: Look<Books>,
-    pub(crate) ledger: Look<LedgerPulse>,
+    pub(crate) node: CachedProbe<Node>,
+    pub(crate) books: CachedProbe<Books>,
+    pub(crate) ledger: CachedProbe<LedgerPulse>,
     /// `None` without a Redis.
-    pub(crate) redis: Option<Look<Redis>>,
+    pub(crate) redis: Option<CachedProbe<Redis>>,
 }
 
 impl Looks {
@@ -80,10 +80,10 @@ impl Looks {
     pub(crate) fn new(node: Node, books: Books, redis: Option<Redis>, refresh: Duration) -> Self {
         let ledger = LedgerPulse(books.ledger.clone());
         Self {
-            node: Look::new(node, refresh, LOOK_PATIENCE),
-            books: Look::new(books, refresh, LOOK_PATIENCE),
-            ledger: Look::new(ledger, PULSE_AGE_MAX, PULSE_PATIENCE),
-            redis: redis.map(|redis| Look::new(redis, PULSE_AGE_MAX, PULSE_PATIENCE)),
+            node: CachedProbe::new(node, refresh, LOOK_PATIENCE),
+            books: CachedProbe::new(books, refresh, LOOK_PATIENCE),
+            ledger: CachedProbe::new(ledger, PULSE_AGE_MAX, PULSE_PATIENCE),
+            redis: redis.map(|redis| CachedProbe::new(redis, PULSE_AGE_MAX, PULSE_PATIENCE)),
         }
     }
 }

@@ -41,10 +41,10 @@ pub(crate) trait InFiles: Send + Sync + 'static {
 /// A worker that puts new contents of files into use.
 pub(crate) struct Reload<F: InFiles> {
     files: F,
-    seen: Mutex<Seen<F::Contents>>,
+    seen: Mutex<LoadedFile<F::Contents>>,
 }
 
-struct Seen<C> {
+struct LoadedFile<C> {
     /// The contents in use.
     good: C,
     /// Consecutive failed reads.
@@ -54,7 +54,7 @@ struct Seen<C> {
 impl<F: InFiles> Reload<F> {
     /// Creates the worker. `good` is the contents already in use.
     pub(crate) fn new(files: F, good: F::Contents) -> Self {
-        Self { files, seen: Mutex::new(Seen { good, bad: 0 }) }
+        Self { files, seen: Mutex::new(LoadedFile { good, bad: 0 }) }
     }
 
     fn look(&self) {
@@ -62,7 +62,7 @@ impl<F: InFiles> Reload<F> {
         match self.newer_than(&seen.good) {
             Ok(None) => seen.bad = 0,
             Ok(Some(contents)) => {
-                *seen = Seen { good: contents, bad: 0 };
+                *seen = LoadedFile { good: contents, bad: 0 };
                 tracing::info!(what, "a file was replaced: the new contents are in use");
             }
             Err(fault) => {

@@ -5,7 +5,7 @@ mod client_address;
 mod description;
 mod front;
 mod headers;
-mod room;
+mod request_limit;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use arrival::Arrival;
 use client_address::Proxies;
 use front::Front;
 use headers::DOCS;
-use room::Room;
+use request_limit::RequestLimit;
 
 fn routes() -> OpenApiRouter<App> {
     let mut routes = OpenApiRouter::with_openapi(description::without_routes())
@@ -69,7 +69,7 @@ fn fronted(routes: Router<App>, app: App) -> Router {
             timeout: Duration::from_secs(server.request_timeout_seconds),
             proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
         },
-        room: Room::for_requests(server.requests_max),
+        request_limit: RequestLimit::for_requests(server.requests_max),
     };
     routes
         .fallback(async || Error::NoSuchRoute)

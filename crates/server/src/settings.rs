@@ -81,7 +81,7 @@ pub struct Settings {
 /// A setting with an invalid value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {got}: {want}")]
-pub struct Misfit {
+pub struct InvalidSetting {
     /// The key, with its section.
     pub key: &'static str,
     /// The value.
@@ -91,16 +91,16 @@ pub struct Misfit {
 }
 
 /// The outcome of a check of a setting, or of several settings together.
-type Checked = Result<(), Misfit>;
+type Checked = Result<(), InvalidSetting>;
 
 impl Settings {
     /// Checks constraints beyond the types. Returns the first invalid setting as an error.
-    pub fn check(&self) -> Result<(), Misfit> {
+    pub fn check(&self) -> Result<(), InvalidSetting> {
         self.misfits().into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Returns all invalid settings.
-    pub fn misfits(&self) -> Vec<Misfit> {
+    pub fn misfits(&self) -> Vec<InvalidSetting> {
         let sections = [
             self.server.checks(),
             self.auth.checks(),
@@ -124,8 +124,8 @@ fn within(
     got: u64,
     range: std::ops::RangeInclusive<u64>,
     want: &'static str,
-) -> Result<(), Misfit> {
-    if range.contains(&got) { Ok(()) } else { Err(Misfit { key, got: got.to_string(), want }) }
+) -> Result<(), InvalidSetting> {
+    if range.contains(&got) { Ok(()) } else { Err(InvalidSetting { key, got: got.to_string(), want }) }
 }
 
 /// Checks that a header can carry the token, and that the token is not given twice: as a value and as a file.
@@ -133,10 +133,10 @@ fn check_token(
     [key, file_key]: [&'static str; 2],
     token: Option<&Secret>,
     file: Option<&PathBuf>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidSetting> {
     let Some(token) = token else { return Ok(()) };
     if file.is_some() {
-        return Err(Misfit {
+        return Err(InvalidSetting {
             key: file_key,
             got: "a file beside a token".into(),
             want: "want the token or its file, and not both",
@@ -147,15 +147,15 @@ fn check_token(
         return Ok(());
     }
     let want = "want visible ASCII characters: no space, no line break, and not nothing";
-    Err(Misfit { key, got: format!("{} bytes", token.len()), want })
+    Err(InvalidSetting { key, got: format!("{} bytes", token.len()), want })
 }
 
 /// Checks that `text` is an address for outbound requests.
-fn web_address(key: &'static str, text: &str) -> Result<(), Misfit> {
+fn web_address(key: &'static str, text: &str) -> Result<(), InvalidSetting> {
     let (got, want) = match outbound::check_address(text) {
         Ok(()) => return Ok(()),
         Err(BadAddress::NotHttp) => (text, "want an http or https URL"),
         Err(BadAddress::Secret) => ("a URL with a user or password", "want it without: addresses are shown"),
     };
-    Err(Misfit { key, got: got.into(), want })
+    Err(InvalidSetting { key, got: got.into(), want })
 }

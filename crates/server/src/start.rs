@@ -28,7 +28,7 @@ use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
 use crate::router::{metrics_router, router};
-use crate::settings::{MetricsSettings, Misfit, Settings};
+use crate::settings::{InvalidSetting, MetricsSettings, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
 use engine_settings::engine_settings;
 use listeners::Listeners;
@@ -38,7 +38,7 @@ use listeners::Listeners;
 pub enum StartError {
     /// A setting is invalid.
     #[error("a setting does not fit")]
-    Settings(#[from] Misfit),
+    Settings(#[from] InvalidSetting),
     /// The ledger cannot be used.
     #[error("the ledger cannot be used")]
     Ledger(#[from] seatkeeper_ledger::Error),

@@ -84,7 +84,7 @@ pub(crate) enum Verb {
     #[serde(deserialize_with = "span")]
     Freeze(Duration),
     Wall(String),
-    Event(Told),
+    Event(Notice),
     Call(String),
     Token(String),
     State(Map<String, Value>),
@@ -117,7 +117,7 @@ pub(crate) struct Answer {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Told {
+pub(crate) struct Notice {
     pub(crate) session: String,
     pub(crate) reason: String,
     pub(crate) by: Option<String>,

@@ -11,6 +11,6 @@ impl Engine {
     pub async fn time_for(&self, pool: &PoolId) -> Result<RegistryTime, Error> {
         let serving = self.backend(pool.kind, pool.bucket());
         let backend = serving.unwrap_or_else(|_| self.registries.for_capacities());
-        Ok(backend.registry.about_now().await?)
+        Ok(backend.registry.approximate_now().await?)
     }
 }

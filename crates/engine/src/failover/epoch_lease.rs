@@ -32,7 +32,7 @@ pub(crate) struct EpochLease {
 
 /// The epochs in which this node's registries serve the buckets.
 #[derive(Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownEpochs {
     /// The epochs in which the configured registry serves.
     pub(crate) main: Arc<Epochs>,
     /// The epochs in which the standby serves in place of the configured registry.
@@ -42,7 +42,7 @@ pub(crate) struct Known {
 }
 
 struct Shared {
-    known: Known,
+    known: KnownEpochs,
     reach: Arc<Reach>,
     needs_ledger: bool,
     rows: Mutex<Arc<[BucketRow]>>,
@@ -80,7 +80,7 @@ impl EpochLease {
 
     /// Returns the lease of a node in a cluster. `known` holds the epochs demanded by the registries, and
     /// starts empty. With `needs_ledger`, the node is not ready while the ledger is unreachable.
-    pub(crate) fn shared(known: Known, reach: Arc<Reach>, needs_ledger: bool) -> Self {
+    pub(crate) fn shared(known: KnownEpochs, reach: Arc<Reach>, needs_ledger: bool) -> Self {
         let shared = Shared {
             known,
             reach,
@@ -258,7 +258,7 @@ impl EpochLease {
     }
 }
 
-impl Known {
+impl KnownEpochs {
     /// Returns the epoch in which a bucket is served, by either registry.
     fn served(&self, bucket: Bucket) -> u64 {
         self.main.of(bucket).max(self.standby.of(bucket))

@@ -13,7 +13,7 @@ use seatkeeper_registry::{Condition, State};
 use super::breaker::Breaker;
 use super::fallbacks::Fallbacks;
 use super::membership::live;
-use super::rebuild_queue::{self, RebuildQueue, RebuildTask, Seen, is_in_service, is_superseded};
+use super::rebuild_queue::{self, BucketView, RebuildQueue, RebuildTask, is_in_service, is_superseded};
 use super::rebuild_targets::{Conditions, RebuildTargets};
 use super::{EpochLease, POLL_INTERVAL};
 use crate::error::Error;
@@ -205,7 +205,7 @@ impl Probe {
         let tripped = self.reach.unreachable();
         let need = |(row, condition): (&BucketRow, &Condition)| {
             let bucket = condition.bucket;
-            let seen = Seen {
+            let seen = BucketView {
                 row,
                 condition,
                 standby: conditions.standby_of(bucket),

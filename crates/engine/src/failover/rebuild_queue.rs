@@ -1,5 +1,5 @@
 //! Decides for each bucket if it must be rebuilt, and queues the rebuilds. A bucket changes its mode only by
-//! a majority of nodes. A new reason for a rebuild is a field of [`Seen`] and a case of [`Seen::need`].
+//! a majority of nodes. A new reason for a rebuild is a field of [`BucketView`] and a case of [`BucketView::need`].
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -28,7 +28,7 @@ pub(crate) struct RebuildTask {
 
 /// The state of a bucket from this node's point of view.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a> {
+pub(super) struct BucketView<'a> {
     pub(super) row: &'a BucketRow,
     /// The bucket's condition in the configured registry.
     pub(super) condition: &'a Condition,
@@ -70,7 +70,7 @@ pub(super) fn is_outdated(row: &BucketRow, condition: &Condition) -> bool {
     row.was_raised_here && epoch > row.epoch && is_leased
 }
 
-impl Seen<'_> {
+impl BucketView<'_> {
     /// Returns the rebuild needed by the bucket, if any. `when_down` is the mode of a bucket with an
     /// unreachable registry.
     pub(super) fn need(&self, when_down: BucketMode) -> Option<RebuildTask> {

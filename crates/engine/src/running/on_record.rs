@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, PoolKind, Reach, SessionId};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::sessions::FoundSession;
-use seatkeeper_registry::redis::{FindSession, Found};
+use seatkeeper_registry::redis::{SearchResult, SessionLocator};
 
 use crate::failover::EpochLease;
 
@@ -21,22 +21,24 @@ pub(super) struct OnRecord {
 }
 
 #[async_trait]
-impl FindSession for OnRecord {
-    async fn find(&self, id: SessionId, who: &Authority) -> Found {
+impl SessionLocator for OnRecord {
+    async fn find(&self, id: SessionId, who: &Authority) -> SearchResult {
         if let (Some(PoolKind::Subscriber), Reach::Own(user)) = (who.kind, &who.reach) {
             // A subscriber reaches only the subscriber's own pool.
             let pool = PoolId::new(PoolKind::Subscriber, who.tenant.clone(), user.as_str());
-            return Found::In(pool, None);
+            return SearchResult::In(pool, None);
         }
         if !self.lease.reaches_ledger() {
             // Fails fast: a client would wait for the database until its own timeout.
-            return Found::Unknown(None);
+            return SearchResult::Unknown(None);
         }
         match tokio::time::timeout(LEDGER_WAIT_MAX, self.ledger.find_session(id)).await {
-            Ok(Ok(Some(FoundSession { record, .. }))) => Found::In(record.pool, Some(record.session.holder)),
-            Ok(Ok(None)) => Found::NotOnRecord,
-            Ok(Err(error)) => Found::Unknown(Some(Box::new(error))),
-            Err(_) => Found::Unknown(None),
+            Ok(Ok(Some(FoundSession { record, .. }))) => {
+                SearchResult::In(record.pool, Some(record.session.holder))
+            }
+            Ok(Ok(None)) => SearchResult::NotOnRecord,
+            Ok(Err(error)) => SearchResult::Unknown(Some(Box::new(error))),
+            Err(_) => SearchResult::Unknown(None),
         }
     }
 }

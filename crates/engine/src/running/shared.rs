@@ -17,7 +17,7 @@ use super::{Built, Inputs, StartError};
 use crate::backend::Backend;
 use crate::commits::Commits;
 use crate::failover::{
-    Confirm, EpochLease, Known, Membership, Probe, Reach, RebuildQueue, RebuildTargets, Rebuilder, Roll,
+    Confirm, EpochLease, KnownEpochs, Membership, Probe, Reach, RebuildQueue, RebuildTargets, Rebuilder, Roll,
 };
 use crate::registries::Registries;
 use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
@@ -75,7 +75,7 @@ struct Building<'a> {
     journal_events_max: usize,
     ledger: &'a Ledger,
     recorder: &'a CommitRuntime,
-    known: &'a Known,
+    known: &'a KnownEpochs,
     lease: &'a Arc<EpochLease>,
 }
 
@@ -88,7 +88,7 @@ impl Shared {
         ledger: &Ledger,
         recorder: &CommitRuntime,
     ) -> Result<Self, StartError> {
-        let (known, reach) = (Known::default(), Arc::new(Reach::default()));
+        let (known, reach) = (KnownEpochs::default(), Arc::new(Reach::default()));
         let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
         let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
         let journal_events_max = settings.journal_size();
@@ -197,8 +197,8 @@ impl Building<'_> {
             sessions_remembered_max: settings.sessions_remembered_max,
             ..redis::Settings::default()
         };
-        let finder = Arc::new(OnRecord { ledger: self.ledger.clone(), lease: Arc::clone(self.lease) });
-        let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&self.known.main), finder);
+        let locator = Arc::new(OnRecord { ledger: self.ledger.clone(), lease: Arc::clone(self.lease) });
+        let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&self.known.main), locator);
         let main = {
             let _there = self.recorder.runtime().enter();
             main.with_journals_over(servers.anew())
@@ -235,7 +235,11 @@ impl Building<'_> {
 
 impl Backends {
     /// Returns the registries of a node over these backends.
-    async fn registries(&self, known: &Known, journal_events_max: u64) -> Result<Registries, StartError> {
+    async fn registries(
+        &self,
+        known: &KnownEpochs,
+        journal_events_max: u64,
+    ) -> Result<Registries, StartError> {
         let commits = || Commits::new(journal_events_max);
         let backend = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
             Backend::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ABANDONED_WORK_MAX, Asked, possibly_until};
+use super::{ABANDONED_WORK_MAX, RequestSpan, possibly_until};
 use crate::Moment;
 
 /// The possible holders of a license's seats, on a license without other users. A denial costs time for every
@@ -62,7 +62,7 @@ impl Occupancy {
 
     /// Returns the number of machines other than `machine` that may have held a seat at some time during
     /// `asked`.
-    pub fn others_during(&self, machine: &Arc<str>, asked: Asked) -> usize {
+    pub fn others_during(&self, machine: &Arc<str>, asked: RequestSpan) -> usize {
         let others = self.machines.iter().filter(|(other, _)| *other != machine);
         others.filter(|(_, state)| state.may_hold_after(asked.sent)).count()
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Asked, Checker, Occupancy, What};
+use super::{Checker, Occupancy, RequestSpan, What};
 use crate::{Denial, Grant, How, Moment};
 
 const TTL_SECONDS: u64 = 10;
@@ -12,8 +12,8 @@ fn name(text: &str) -> Arc<str> {
     Arc::from(text)
 }
 
-fn asked(sent_millis: u64, answered_millis: u64) -> Asked {
-    Asked { sent: Moment::from_millis(sent_millis), answered: Moment::from_millis(answered_millis) }
+fn asked(sent_millis: u64, answered_millis: u64) -> RequestSpan {
+    RequestSpan { sent: Moment::from_millis(sent_millis), answered: Moment::from_millis(answered_millis) }
 }
 
 /// Returns the grant of one of `total` seats, with `used` seats taken.

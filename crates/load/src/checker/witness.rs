@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
 
-use super::{ABANDONED_WORK_MAX, Asked, CLOCK_GRAIN, Violation, Violations, What, surely_until};
+use super::{ABANDONED_WORK_MAX, CLOCK_GRAIN, RequestSpan, Violation, Violations, What, surely_until};
 use crate::{Grant, How, Moment};
 
 /// The observations of a pool's clients. Grows with every request, so it suits runs that end.
@@ -20,7 +20,7 @@ pub struct Witness {
     lives: HashMap<Arc<str>, Life>,
     decided: Vec<Decided>,
     /// Abandoned claims of each holder: each may have renewed a session until its `answered`.
-    abandoned: HashMap<Arc<str>, Vec<Asked>>,
+    abandoned: HashMap<Arc<str>, Vec<RequestSpan>>,
     violations: Violations,
 }
 
@@ -35,16 +35,16 @@ struct Life {
     /// The session could not expire before this moment.
     told_until: Moment,
     /// The requests that renewed the session, beginning with its admission.
-    renewals: Vec<Asked>,
+    renewals: Vec<RequestSpan>,
 }
 
 /// A session with its id.
-type Known<'a> = (&'a Arc<str>, &'a Life);
+type HeldSeat<'a> = (&'a Arc<str>, &'a Life);
 
 /// A decided claim.
 #[derive(Clone, Debug)]
 struct Decided {
-    asked: Asked,
+    asked: RequestSpan,
     holder: Arc<str>,
     how: Decision,
 }
@@ -61,7 +61,7 @@ enum Decision {
 }
 
 impl Life {
-    fn spans(&self, asked: Asked) -> bool {
+    fn spans(&self, asked: RequestSpan) -> bool {
         self.since <= asked.sent && self.until >= asked.answered
     }
 
@@ -88,7 +88,13 @@ impl Witness {
     }
 
     /// Notes a granted claim by `holder`. `replaced` is the session that the claim wanted to end.
-    pub fn granted(&mut self, holder: &Arc<str>, grant: &Grant, replaced: Option<&Arc<str>>, asked: Asked) {
+    pub fn granted(
+        &mut self,
+        holder: &Arc<str>,
+        grant: &Grant,
+        replaced: Option<&Arc<str>>,
+        asked: RequestSpan,
+    ) {
         for evicted in &grant.evicted {
             self.ended(evicted, asked);
         }
@@ -110,18 +116,24 @@ impl Witness {
     }
 
     /// Notes a claim by `holder` denied because every seat was taken.
-    pub fn denied(&mut self, holder: &Arc<str>, asked: Asked) {
+    pub fn denied(&mut self, holder: &Arc<str>, asked: RequestSpan) {
         self.decided.push(Decided { asked, holder: holder.clone(), how: Decision::Denied });
     }
 
     /// Notes that `holder` abandoned a claim after sending it, with an unknown outcome.
-    pub fn abandoned(&mut self, holder: &Arc<str>, asked: Asked) {
-        let asked = Asked { answered: asked.answered + ABANDONED_WORK_MAX, ..asked };
+    pub fn abandoned(&mut self, holder: &Arc<str>, asked: RequestSpan) {
+        let asked = RequestSpan { answered: asked.answered + ABANDONED_WORK_MAX, ..asked };
         self.abandoned.entry(holder.clone()).or_default().push(asked);
     }
 
     /// Notes that `session`, held by `holder`, was answered as live for `expires_in_seconds`.
-    pub fn renewed(&mut self, holder: &Arc<str>, session: &Arc<str>, expires_in_seconds: u64, asked: Asked) {
+    pub fn renewed(
+        &mut self,
+        holder: &Arc<str>,
+        session: &Arc<str>,
+        expires_in_seconds: u64,
+        asked: RequestSpan,
+    ) {
         let new = || Life {
             holder: holder.clone(),
             since: asked.answered,
@@ -140,7 +152,7 @@ impl Witness {
     }
 
     /// Notes a request that found `session` live and ended it.
-    pub fn ended(&mut self, session: &Arc<str>, asked: Asked) {
+    pub fn ended(&mut self, session: &Arc<str>, asked: RequestSpan) {
         let Some(life) = self.lives.get_mut(session) else { return };
         life.until = life.until.max(asked.sent);
         let before = life.over;
@@ -151,7 +163,7 @@ impl Witness {
     }
 
     /// Notes a request that found `session` over. `reason` is the reason in the answer, if any.
-    pub fn over(&mut self, session: &Arc<str>, reason: Option<&str>, asked: Asked) {
+    pub fn over(&mut self, session: &Arc<str>, reason: Option<&str>, asked: RequestSpan) {
         let Some(life) = self.lives.get_mut(session) else { return };
         life.is_over_by(asked.answered);
         if reason == Some("expired") && life.told_until > asked.answered {
@@ -191,21 +203,21 @@ impl Witness {
     }
 
     /// Promise: no holder is denied for lack of a seat.
-    fn judge_denial(&mut self, holder: Arc<str>, live: &[Known<'_>], asked: Asked) {
+    fn judge_denial(&mut self, holder: Arc<str>, live: &[HeldSeat<'_>], asked: RequestSpan) {
         if live.iter().any(|(_, life)| life.holder == holder) {
             self.broken(asked.answered, What::HolderDenied { machine: holder });
         }
     }
 
     /// Promise: no admission exceeds the limit.
-    fn judge_limit(&mut self, held: usize, limit: u32, asked: Asked) {
+    fn judge_limit(&mut self, held: usize, limit: u32, asked: RequestSpan) {
         if held > limit as usize {
             self.broken(asked.answered, What::AboveLimit { held, seats_total: limit });
         }
     }
 
     /// Promise: the victim was not surely renewed later than a session that stayed.
-    fn judge_victim(&mut self, (victim, life): Known<'_>, stayed: &[Known<'_>], asked: Asked) {
+    fn judge_victim(&mut self, (victim, life): HeldSeat<'_>, stayed: &[HeldSeat<'_>], asked: RequestSpan) {
         let renewed = life.renewed_from();
         let staler = |life: &Life| renewed > self.renewed_by(life, asked) + CLOCK_GRAIN;
         if let Some((survivor, _)) = stayed.iter().find(|(_, life)| staler(life)) {
@@ -215,7 +227,7 @@ impl Witness {
     }
 
     /// Returns the latest possible time of a session's last renewal before a request was decided.
-    fn renewed_by(&self, life: &Life, decided: Asked) -> Moment {
+    fn renewed_by(&self, life: &Life, decided: RequestSpan) -> Moment {
         let abandoned = self.abandoned.get(&life.holder).into_iter().flatten();
         let before = life.renewals.iter().chain(abandoned).filter(|asked| asked.sent <= decided.answered);
         before.map(|asked| asked.answered).max().unwrap_or_default()

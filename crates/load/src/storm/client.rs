@@ -6,9 +6,9 @@ use super::Door;
 use super::exchange::Exchange;
 use super::script::{Script, Step};
 use super::watch::Watch;
-use crate::api::{self, Acquired, Beat, Naming, Released, SessionCalls};
+use crate::api::{self, Acquired, HeartbeatReply, Naming, Released, SessionCalls};
 use crate::call::Call;
-use crate::{Asked, Error, Stopwatch};
+use crate::{Error, RequestSpan, Stopwatch};
 
 /// The state shared by all clients of a pool.
 pub(super) struct Scene {
@@ -126,17 +126,17 @@ impl Client {
         line.connection.close();
         self.scene.exchange.hang_up(line);
         watch.note(|statistics| statistics.torn += 1);
-        watch.abandoned(machine, Asked { sent, answered: self.scene.stopwatch.now() });
+        watch.abandoned(machine, RequestSpan { sent, answered: self.scene.stopwatch.now() });
     }
 
     /// Sends an acquire. Returns `None` for a request without an answer, already counted as a failure.
-    async fn ask(&self, claim: &Call) -> (Option<Acquired>, Asked) {
+    async fn ask(&self, claim: &Call) -> (Option<Acquired>, RequestSpan) {
         let scene = &self.scene;
         scene.watch.asking(&self.machine.name);
         let mut line = scene.exchange.line().await;
         let sent = scene.stopwatch.now();
         let answer = api::acquire(&mut line.connection, claim).await;
-        let asked = Asked { sent, answered: scene.stopwatch.now() };
+        let asked = RequestSpan { sent, answered: scene.stopwatch.now() };
         scene.exchange.hang_up(line);
         let answer = answer.inspect_err(|failure| scene.watch.failed(failure)).ok();
         (answer, asked)
@@ -149,20 +149,22 @@ impl Client {
         let mut line = scene.exchange.line().await;
         let sent = scene.stopwatch.now();
         let answer = api::heartbeat(&mut line.connection, &calls).await;
-        let asked = Asked { sent, answered: scene.stopwatch.now() };
+        let asked = RequestSpan { sent, answered: scene.stopwatch.now() };
         scene.exchange.hang_up(line);
         match answer {
-            Ok(Beat::Renewed(renewal)) => {
+            Ok(HeartbeatReply::Renewed(renewal)) => {
                 scene.watch.renewed(machine, &calls.session, Some(renewal), asked);
                 self.held = Some(calls);
             }
-            Ok(Beat::Kept) => {
+            Ok(HeartbeatReply::Kept) => {
                 scene.watch.renewed(machine, &calls.session, None, asked);
                 self.held = Some(calls);
             }
-            Ok(Beat::Ended { reason }) => scene.watch.over(machine, &calls.session, Some(&reason), asked),
-            Ok(Beat::Missing) => scene.watch.over(machine, &calls.session, None, asked),
-            Ok(Beat::Unexpected(what)) => {
+            Ok(HeartbeatReply::Ended { reason }) => {
+                scene.watch.over(machine, &calls.session, Some(&reason), asked)
+            }
+            Ok(HeartbeatReply::Missing) => scene.watch.over(machine, &calls.session, None, asked),
+            Ok(HeartbeatReply::Unexpected(what)) => {
                 scene.watch.unexpected(what.status);
                 scene.watch.abandoned(machine, asked);
             }
@@ -180,7 +182,7 @@ impl Client {
         let mut line = scene.exchange.line().await;
         let sent = scene.stopwatch.now();
         let answer = api::release(&mut line.connection, &calls).await;
-        let asked = Asked { sent, answered: scene.stopwatch.now() };
+        let asked = RequestSpan { sent, answered: scene.stopwatch.now() };
         scene.exchange.hang_up(line);
         match answer {
             Ok(Released::Now) => scene.watch.released(machine, &calls.session, asked),

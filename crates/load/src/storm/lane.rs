@@ -18,7 +18,7 @@ use crate::{Error, Stopwatch, Violations};
 const CLIENTS_PER_SEAT: u32 = 2;
 
 /// A sequence of rounds. Lane `number` of `lanes` plays every `lanes`-th round.
-pub(super) struct Lane {
+pub(super) struct StormLane {
     exchange: Arc<Exchange>,
     stopwatch: Stopwatch,
     seed: u64,
@@ -58,7 +58,7 @@ impl<P: Fn(u32)> Rounds<P> {
     }
 }
 
-impl Lane {
+impl StormLane {
     pub(super) fn new(exchange: Arc<Exchange>, stopwatch: Stopwatch, seed: u64) -> Self {
         Self { exchange, stopwatch, seed, fields: Vec::new() }
     }

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use super::Statistics;
 use crate::answer::Renewal;
-use crate::{Asked, Checker, Denial, Failure, Grant, How, Moment, Occupancy, Violations, What, Witness};
+use crate::{
+    Checker, Denial, Failure, Grant, How, Moment, Occupancy, RequestSpan, Violations, What, Witness,
+};
 
 /// Witness, checker, occupancy and statistics of a pool. Clients report each request before it is sent and
 /// after it is answered.
 pub(super) struct Watch {
     ttl: Duration,
-    seen: Mutex<Seen>,
+    seen: Mutex<Observations>,
 }
 
-struct Seen {
+struct Observations {
     witness: Witness,
     /// `None` for a pool with evictions.
     checker: Option<Checker>,
@@ -28,7 +30,7 @@ struct Seen {
 impl Watch {
     pub(super) fn new(pool: String, ttl: Duration, keeps_sessions: bool) -> Self {
         let pool: Arc<str> = pool.into();
-        let seen = Seen {
+        let seen = Observations {
             witness: Witness::new(pool.clone()),
             checker: keeps_sessions.then(|| Checker::new(pool)),
             occupancy: Occupancy::default(),
@@ -49,7 +51,7 @@ impl Watch {
         machine: &Arc<str>,
         grant: &Grant,
         replaced: Option<&Arc<str>>,
-        asked: Asked,
+        asked: RequestSpan,
     ) {
         let mut seen = self.seen();
         let seen = &mut *seen;
@@ -68,7 +70,7 @@ impl Watch {
     }
 
     /// Notes a granted seat whose client ignores the answer.
-    pub(super) fn granted_unheard(&self, machine: &Arc<str>, grant: &Grant, asked: Asked) {
+    pub(super) fn granted_unheard(&self, machine: &Arc<str>, grant: &Grant, asked: RequestSpan) {
         let mut seen = self.seen();
         seen.statistics.unheard += 1;
         seen.statistics.evicted += grant.evicted.len() as u64;
@@ -76,7 +78,7 @@ impl Watch {
         seen.occupancy.lives(machine, grant.expires_in_seconds, asked.answered);
     }
 
-    pub(super) fn denied(&self, machine: &Arc<str>, denial: &Denial, asked: Asked) {
+    pub(super) fn denied(&self, machine: &Arc<str>, denial: &Denial, asked: RequestSpan) {
         let mut seen = self.seen();
         let seen = &mut *seen;
         seen.statistics.denied += 1;
@@ -98,7 +100,7 @@ impl Watch {
         machine: &Arc<str>,
         session: &Arc<str>,
         renewal: Option<Renewal>,
-        asked: Asked,
+        asked: RequestSpan,
     ) {
         let mut seen = self.seen();
         let expires_in = renewal.map_or(self.ttl.as_secs(), |renewal| renewal.expires_in_seconds);
@@ -111,7 +113,13 @@ impl Watch {
     }
 
     /// Notes a heartbeat answered as over, with the reason if the API gives one.
-    pub(super) fn over(&self, machine: &Arc<str>, session: &Arc<str>, reason: Option<&str>, asked: Asked) {
+    pub(super) fn over(
+        &self,
+        machine: &Arc<str>,
+        session: &Arc<str>,
+        reason: Option<&str>,
+        asked: RequestSpan,
+    ) {
         let mut seen = self.seen();
         let seen = &mut *seen;
         seen.statistics.over += 1;
@@ -131,7 +139,7 @@ impl Watch {
     }
 
     /// Notes a release that ended a live session.
-    pub(super) fn released(&self, machine: &Arc<str>, session: &Arc<str>, asked: Asked) {
+    pub(super) fn released(&self, machine: &Arc<str>, session: &Arc<str>, asked: RequestSpan) {
         let mut seen = self.seen();
         seen.statistics.released += 1;
         seen.witness.ended(session, asked);
@@ -144,7 +152,7 @@ impl Watch {
         machine: &Arc<str>,
         session: &Arc<str>,
         until: Option<Moment>,
-        asked: Asked,
+        asked: RequestSpan,
     ) {
         let mut seen = self.seen();
         let seen = &mut *seen;
@@ -164,7 +172,7 @@ impl Watch {
     }
 
     /// Notes an acquire or heartbeat that was abandoned, or answered without telling about the seat.
-    pub(super) fn abandoned(&self, machine: &Arc<str>, asked: Asked) {
+    pub(super) fn abandoned(&self, machine: &Arc<str>, asked: RequestSpan) {
         let mut seen = self.seen();
         seen.witness.abandoned(machine, asked);
         seen.occupancy.abandoned(machine, self.ttl, asked.answered);
@@ -208,7 +216,7 @@ impl Watch {
         (seen.statistics.clone(), violations)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, Observations> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,32 +2,32 @@
 
 use std::collections::VecDeque;
 
-use super::desk::{Ask, Desk, Seat, Taken};
+use super::caller::{Ask, Caller, Seat, Taken};
 use super::{Worker, held};
 use crate::Error;
 
 /// A connection that is denied a seat over and over. All connections together fill the license before the
 /// measurement, and keep it full.
 pub(crate) struct Denials {
-    desk: Desk,
+    caller: Caller,
     ask: Ask,
     /// The seats that fill the license, in the order of their renewals.
     seats: VecDeque<Box<Seat>>,
 }
 
 impl Denials {
-    pub(crate) fn new(mut desk: Desk) -> Result<Self, Error> {
-        let ask = desk.new_machine()?;
-        Ok(Self { desk, ask, seats: VecDeque::new() })
+    pub(crate) fn new(mut caller: Caller) -> Result<Self, Error> {
+        let ask = caller.new_machine()?;
+        Ok(Self { caller, ask, seats: VecDeque::new() })
     }
 
     /// Asks once. Returns `true` if the license is full. Keeps a granted seat, and asks as another machine
     /// from then on.
     async fn ask(&mut self) -> Result<bool, Error> {
-        match self.desk.acquire(&self.ask).await? {
+        match self.caller.acquire(&self.ask).await? {
             Taken::Seat(seat) => {
                 self.seats.push_back(seat);
-                self.ask = self.desk.new_machine()?;
+                self.ask = self.caller.new_machine()?;
                 Ok(false)
             }
             Taken::Full => Ok(true),
@@ -36,9 +36,9 @@ impl Denials {
     }
 
     async fn renew_if_due(&mut self) -> Result<(), Error> {
-        let now = self.desk.now();
+        let now = self.caller.now();
         while let Some(mut seat) = self.seats.pop_front_if(|seat| seat.renewal_due <= now) {
-            if self.desk.heartbeat(&mut seat).await? {
+            if self.caller.heartbeat(&mut seat).await? {
                 self.seats.push_back(seat);
             }
         }
@@ -47,8 +47,8 @@ impl Denials {
 }
 
 impl Worker for Denials {
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
+    fn caller(&mut self) -> &mut Caller {
+        &mut self.caller
     }
 
     async fn prepare(&mut self) -> Result<(), Error> {
@@ -64,6 +64,6 @@ impl Worker for Denials {
     }
 
     async fn finish(self) -> Result<(), Error> {
-        held::give_back(self.desk, self.seats).await
+        held::give_back(self.caller, self.seats).await
     }
 }

@@ -2,7 +2,7 @@
 //! evicts the stalest device.
 
 use super::Worker;
-use super::desk::Desk;
+use super::caller::Caller;
 use crate::{Error, Target};
 
 /// The number of devices in a household. More than twice the largest limit of the usual plans: among sessions
@@ -12,7 +12,7 @@ const DEVICES_PER_SUBSCRIBER: u32 = 12;
 
 /// A connection that admits the devices of its subscribers in turn, over and over.
 pub(crate) struct Evictions {
-    desk: Desk,
+    caller: Caller,
     households: Vec<Household>,
     next: usize,
 }
@@ -26,16 +26,16 @@ struct Household {
 impl Evictions {
     /// Returns the worker for the connection's part of the subscribers: with `n` connections, every `n`-th
     /// subscriber.
-    pub(crate) fn new(desk: Desk, subscribers: &[Target]) -> Self {
-        let own = subscribers.iter().skip(desk.number()).step_by(desk.concurrency());
+    pub(crate) fn new(caller: Caller, subscribers: &[Target]) -> Self {
+        let own = subscribers.iter().skip(caller.number()).step_by(caller.concurrency());
         let households = own.map(|subscriber| Household { subscriber: subscriber.clone(), device: 0 });
-        Self { households: households.collect(), next: 0, desk }
+        Self { households: households.collect(), next: 0, caller }
     }
 
     /// Admits the next device. Returns whether the admission evicted another device.
     async fn admit(&mut self) -> Result<bool, Error> {
         let Household { subscriber, device } = &mut self.households[self.next];
-        let admitted = self.desk.admit(subscriber, *device).await;
+        let admitted = self.caller.admit(subscriber, *device).await;
         *device = (*device + 1) % DEVICES_PER_SUBSCRIBER;
         admitted
     }
@@ -46,8 +46,8 @@ impl Evictions {
 }
 
 impl Worker for Evictions {
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
+    fn caller(&mut self) -> &mut Caller {
+        &mut self.caller
     }
 
     async fn prepare(&mut self) -> Result<(), Error> {

@@ -2,26 +2,26 @@
 
 use std::collections::VecDeque;
 
-use super::desk::{Desk, Seat, Taken};
+use super::caller::{Caller, Seat, Taken};
 use super::{Worker, held};
 use crate::Error;
 
 /// A connection that renews its seats in turn.
 pub(crate) struct Heartbeats {
-    desk: Desk,
+    caller: Caller,
     seats: VecDeque<Box<Seat>>,
     seats_wanted: usize,
 }
 
 impl Heartbeats {
-    pub(crate) fn new(desk: Desk, seats_wanted: usize) -> Self {
-        Self { desk, seats: VecDeque::with_capacity(seats_wanted), seats_wanted }
+    pub(crate) fn new(caller: Caller, seats_wanted: usize) -> Self {
+        Self { caller, seats: VecDeque::with_capacity(seats_wanted), seats_wanted }
     }
 
     /// Takes another seat. Returns `false` if the license is full.
     async fn take(&mut self) -> Result<bool, Error> {
-        let ask = self.desk.new_machine()?;
-        match self.desk.acquire(&ask).await? {
+        let ask = self.caller.new_machine()?;
+        match self.caller.acquire(&ask).await? {
             Taken::Seat(seat) => self.seats.push_back(seat),
             Taken::Full => return Ok(false),
             Taken::Nothing => {}
@@ -31,8 +31,8 @@ impl Heartbeats {
 }
 
 impl Worker for Heartbeats {
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
+    fn caller(&mut self) -> &mut Caller {
+        &mut self.caller
     }
 
     async fn prepare(&mut self) -> Result<(), Error> {
@@ -46,13 +46,13 @@ impl Worker for Heartbeats {
 
     async fn turn(&mut self) -> Result<(), Error> {
         let Some(mut seat) = self.seats.pop_front() else { return self.take().await.map(drop) };
-        if self.desk.heartbeat(&mut seat).await? {
+        if self.caller.heartbeat(&mut seat).await? {
             self.seats.push_back(seat);
         }
         Ok(())
     }
 
     async fn finish(self) -> Result<(), Error> {
-        held::give_back(self.desk, self.seats).await
+        held::give_back(self.caller, self.seats).await
     }
 }

@@ -1,15 +1,15 @@
 //! Seats held beyond a turn.
 
-use super::desk::{Desk, Seat};
+use super::caller::{Caller, Seat};
 use crate::Error;
 
 /// Releases all seats.
 pub(super) async fn give_back(
-    mut desk: Desk,
+    mut caller: Caller,
     seats: impl IntoIterator<Item = Box<Seat>>,
 ) -> Result<(), Error> {
     for seat in seats {
-        desk.release(&seat).await?;
+        caller.release(&seat).await?;
     }
     Ok(())
 }

@@ -6,9 +6,9 @@ use crate::{Answer, Claimed, Error, Granted, Live};
 
 /// The answer to a claim. An expectation that fails panics with the actual answer.
 #[derive(Debug)]
-pub(super) struct Asked(pub(super) Result<Claimed, Error>);
+pub(super) struct ClaimResult(pub(super) Result<Claimed, Error>);
 
-impl Asked {
+impl ClaimResult {
     /// Expects an answer.
     #[track_caller]
     pub(super) fn answered(self) -> Claimed {

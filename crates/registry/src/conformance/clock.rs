@@ -28,7 +28,7 @@ pub async fn what_is_known_of_the_time_is_not_behind_it(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
     for _ in 0..50 {
         let before = pool.registry.now().await.expect("the time");
-        let known = pool.registry.about_now().await.expect("the time");
+        let known = pool.registry.approximate_now().await.expect("the time");
         assert!(known >= before, "{known:?} is behind {before:?}");
         let after = pool.registry.now().await.expect("the time");
         assert!(known <= after + AHEAD_MAX, "{known:?} is ahead of {after:?}");

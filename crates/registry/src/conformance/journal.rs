@@ -8,7 +8,7 @@ use super::books::{Account, events_of, waiting};
 use super::harness::{Harness, JOURNAL_EVENTS_MAX, Scene};
 use super::plan::{devices, seats};
 use super::pool::{TestPool, admin, particulars_of, request_of};
-use crate::{Ended, Error, Receipt, Registry, Share};
+use crate::{Ended, Error, Partition, Receipt, Registry};
 
 /// Deadline for an event that must come at once.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -118,7 +118,7 @@ pub async fn a_journal_can_be_read_piece_by_piece(h: &impl Harness) {
     let mut accounts = [Account::default(), Account::default()];
     for _ in 0..8 {
         for entry in
-            pools[0].registry.journal_read(Share::All, 1).await.expect("a journal can be read").entries
+            pools[0].registry.journal_read(Partition::All, 1).await.expect("a journal can be read").entries
         {
             let at = usize::from(entry.event.pool == pools[1].id);
             accounts[at].enter(&entry.event).expect("the events of a pool follow from one another");
@@ -139,7 +139,7 @@ pub async fn what_happens_in_one_step_can_be_acknowledged_event_by_event(h: &imp
     acknowledge(&pool, admissions.last().expect("all were admitted").receipt).await;
     pool.end_all(EndReason::Revoked).await;
     for seq in HOLDERS + 1..=2 * HOLDERS {
-        let read = pool.registry.journal_read(Share::All, 3).await.expect("a journal can be read");
+        let read = pool.registry.journal_read(Partition::All, 3).await.expect("a journal can be read");
         let first = read.entries.first().expect("there is more");
         assert_eq!((first.event.seq, first.event.live), (seq, (2 * HOLDERS - seq) as u32));
         acknowledge(&pool, first.receipt).await;
@@ -243,11 +243,11 @@ pub async fn the_depth_counts_what_waits(h: &impl Harness) {
 pub async fn the_reader_is_stirred_by_an_event(h: &impl Harness) {
     let pool = h.pool(seats(2)).await;
     pool.claim("ann").await.admitted();
-    stirred(&*pool.registry).await;
+    wakeup(&*pool.registry).await;
     tokio::join!(async { pool.claim("bob").await.admitted() }, async {
         // Wake-ups may be spurious, so the journal decides on the event's arrival.
         while waiting(&*pool.registry).await.len() < 2 {
-            stirred(&*pool.registry).await;
+            wakeup(&*pool.registry).await;
         }
     });
 }
@@ -259,24 +259,24 @@ pub async fn two_readers_have_shares_of_their_own_and_are_stirred_for_them(h: &i
         pools.push(h.pool(seats(2).called(&format!("pool-{number}"))).await);
     }
     let registry = &*pools[0].registry;
-    for share in Share::HALVES {
-        let in_share = pools.iter().filter(|pool| share.has(pool.id.bucket()));
+    for partition in Partition::HALVES {
+        let in_share = pools.iter().filter(|pool| partition.has(pool.id.bucket()));
         let pool = in_share.clone().next().expect("one of a dozen is in either half");
-        tokio::join!(stirred_in(registry, share), async { pool.claim("ann").await.admitted() });
-        let read = registry.journal_read(share, usize::MAX).await.expect("a journal can be read").entries;
+        tokio::join!(stirred_in(registry, partition), async { pool.claim("ann").await.admitted() });
+        let read = registry.journal_read(partition, usize::MAX).await.expect("a journal can be read").entries;
         assert_eq!(read.len(), 1, "and nothing of the other's");
         assert_eq!(read[0].event.pool, pool.id);
     }
-    assert_eq!(waiting(registry).await.len(), Share::HALVES.len());
+    assert_eq!(waiting(registry).await.len(), Partition::HALVES.len());
 }
 
-async fn stirred(registry: &dyn Registry) {
-    stirred_in(registry, Share::All).await;
+async fn wakeup(registry: &dyn Registry) {
+    stirred_in(registry, Partition::All).await;
 }
 
-async fn stirred_in(registry: &dyn Registry, share: Share) {
-    let stirred = tokio::time::timeout(DEADLINE, registry.journal_stirred(share)).await;
-    stirred.expect("an event stirs the reader");
+async fn stirred_in(registry: &dyn Registry, partition: Partition) {
+    let wakeup = tokio::time::timeout(DEADLINE, registry.journal_stirred(partition)).await;
+    wakeup.expect("an event stirs the reader");
 }
 
 async fn the_depth_becomes(registry: &dyn Registry, depth: usize) {

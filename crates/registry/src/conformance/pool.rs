@@ -9,7 +9,7 @@ use seatkeeper_core::{
     PoolKind, Reach, RequestId, Seats, Session, SessionId, Span, Terms, Tier, UserId,
 };
 
-use super::asked::Asked;
+use super::asked::ClaimResult;
 use super::plan::Plan;
 use crate::{Claimed, Ended, EndedAll, Error, Heartbeat, Live, PoolView, Registry, Request};
 
@@ -179,11 +179,11 @@ impl Claiming<'_> {
 }
 
 impl<'p> IntoFuture for Claiming<'p> {
-    type Output = Asked;
-    type IntoFuture = Pin<Box<dyn Future<Output = Asked> + Send + 'p>>;
+    type Output = ClaimResult;
+    type IntoFuture = Pin<Box<dyn Future<Output = ClaimResult> + Send + 'p>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Asked(self.pool.claim_raw(&self.claim).await) })
+        Box::pin(async move { ClaimResult(self.pool.claim_raw(&self.claim).await) })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalEntry, Live, PoolView, Receipt, Request, Swept,
 };
-use crate::open_pool::{Beat, Closing, OpenPool, Record as _};
+use crate::open_pool::{Closing, OpenPool, Record as _, RenewalOutcome};
 
 /// The state of a bucket, all under one lock.
 pub(super) struct BucketState {
@@ -129,12 +129,12 @@ impl BucketState {
             return Heartbeat::Missing;
         };
         match self.pools[slot as usize].heartbeat(id, who, now, &mut self.journal) {
-            Beat::Renewed(live) => Heartbeat::Renewed(live),
-            Beat::Over { last_heartbeat } => {
+            RenewalOutcome::Renewed(live) => Heartbeat::Renewed(live),
+            RenewalOutcome::Over { last_heartbeat } => {
                 self.follow(slot, [id], now);
                 Heartbeat::Over { last_heartbeat, receipt: self.receipt() }
             }
-            Beat::Missing => Heartbeat::Missing,
+            RenewalOutcome::Missing => Heartbeat::Missing,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use seatkeeper_core::{Bucket, Event};
 
 use crate::open_pool::Record;
-use crate::share::{Share, Stirred};
+use crate::partition::{Partition, Wakeup};
 
 /// The events of a bucket that the ledger has not acknowledged, in order.
 #[derive(Default)]
@@ -56,7 +56,7 @@ pub(super) struct Backlog {
     depth: AtomicUsize,
     first: AtomicU16,
     buckets: u16,
-    stirred: Stirred,
+    wakeup: Wakeup,
 }
 
 impl Backlog {
@@ -66,7 +66,7 @@ impl Backlog {
             depth: AtomicUsize::new(0),
             first: AtomicU16::new(0),
             buckets,
-            stirred: Stirred::default(),
+            wakeup: Wakeup::default(),
         }
     }
 
@@ -74,8 +74,8 @@ impl Backlog {
         self.depth.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn stirred(&self, share: Share) {
-        self.stirred.notified(share).await;
+    pub(super) async fn wakeup(&self, partition: Partition) {
+        self.wakeup.notified(partition).await;
     }
 
     pub(super) fn grew(&self, bucket: Bucket, events: u64) {
@@ -85,7 +85,7 @@ impl Backlog {
         let (word, bit) = self.place(bucket.number());
         self.depth.fetch_add(events as usize, Ordering::Relaxed);
         word.fetch_or(bit, Ordering::AcqRel);
-        self.stirred.notify(bucket);
+        self.wakeup.notify(bucket);
     }
 
     pub(super) fn shrank(&self, bucket: Bucket, events: usize, emptied: bool) {

@@ -9,7 +9,7 @@ use super::{OpenPool, Record};
 use crate::contract::{Answer, Granted, Live, Request};
 
 /// The outcome of a heartbeat.
-pub(crate) enum Beat {
+pub(crate) enum RenewalOutcome {
     /// The session lives on.
     Renewed(Box<Live>),
     /// The session was over, and has ended.
@@ -86,20 +86,20 @@ impl OpenPool {
         who: &Authority,
         now: RegistryTime,
         journal: &mut impl Record,
-    ) -> Beat {
+    ) -> RenewalOutcome {
         if !self.covers(id, who) {
-            return Beat::Missing;
+            return RenewalOutcome::Missing;
         }
         match rule::renew(&mut self.pool, id, now) {
             Renewal::Renewed => match self.pool.get(id) {
-                Some(session) => Beat::Renewed(Box::new(self.live_view(session, now))),
-                None => Beat::Missing,
+                Some(session) => RenewalOutcome::Renewed(Box::new(self.live_view(session, now))),
+                None => RenewalOutcome::Missing,
             },
             Renewal::Over(ending) => {
                 self.record_ends(std::slice::from_ref(&*ending), 0, &Origin::SYSTEM, now, journal);
-                Beat::Over { last_heartbeat: ending.session.last_heartbeat }
+                RenewalOutcome::Over { last_heartbeat: ending.session.last_heartbeat }
             }
-            Renewal::Missing => Beat::Missing,
+            Renewal::Missing => RenewalOutcome::Missing,
         }
     }
 

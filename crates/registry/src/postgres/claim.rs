@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
-use super::look::{Seen, Target, Turn, look};
+use super::read_pool::{Locking, PoolSnapshot, Target, read_pool};
 use super::step::CALL_TIMEOUT;
 use super::write::{Change, Events, Fate};
 use crate::Error;
@@ -28,9 +28,10 @@ impl Admission for PostgresRegistry {
             let _turn = self.turn(pool.bucket()).await;
             let connection = self.connection().await?;
             let mut transaction = begin_long(connection).await?;
-            let seen =
-                look(&mut transaction, &self.section, Turn::With, Target::pool(pool), |_| Sight::ONE_SESSION)
-                    .await?;
+            let seen = read_pool(&mut transaction, &self.section, Locking::With, Target::pool(pool), |_| {
+                Sight::ONE_SESSION
+            })
+            .await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
             let (receipt, events) =
                 open_in(&mut transaction, &seen, Filling { pool, seq, terms, live: &live }).await?;
@@ -67,7 +68,7 @@ impl Admission for PostgresRegistry {
 /// Opens a pool unless it is open. Returns the receipt of the last event, and the number of events.
 pub(super) async fn open_in(
     transaction: &mut PgConnection,
-    seen: &Seen,
+    seen: &PoolSnapshot,
     pool: Filling<'_>,
 ) -> Result<(Receipt, usize), Fault> {
     let mut events = Events::after(seen.position);

@@ -13,7 +13,7 @@ use super::row::{signed, unsigned};
 use super::section::Section;
 use super::unreadable::Unreadable;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
-use crate::{Error, Share};
+use crate::{Error, Partition};
 
 /// Upper bound of a read's size.
 const READ_MAX: i64 = 1_000_000;
@@ -46,7 +46,7 @@ from_row! {
 
 #[async_trait]
 impl Journal for PostgresRegistry {
-    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
         let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
@@ -58,13 +58,13 @@ impl Journal for PostgresRegistry {
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         // The statement reads equally many events of each bucket, so a long journal outside the share delays
         // no bucket of the share.
-        entries.retain(|entry| share.has(entry.receipt.bucket));
+        entries.retain(|entry| partition.has(entry.receipt.bucket));
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
         // An awaited bucket without waiting events was brought to the ledger by another node.
         let missing = self
             .backlog
             .awaited()
-            .filter(|bucket| share.has(*bucket) && !read.contains(bucket))
+            .filter(|bucket| partition.has(*bucket) && !read.contains(bucket))
             .map(|bucket| self.section.number_of(bucket))
             .collect();
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
@@ -86,8 +86,8 @@ impl Journal for PostgresRegistry {
         self.backlog.depth()
     }
 
-    async fn journal_stirred(&self, share: Share) {
-        self.backlog.stirred(share).await;
+    async fn journal_stirred(&self, partition: Partition) {
+        self.backlog.wakeup(partition).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

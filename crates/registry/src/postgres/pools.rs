@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use seatkeeper_core::{EndReason, Origin, PoolId, Sight, Terms};
 
 use super::PostgresRegistry;
-use super::look::Target;
+use super::read_pool::Target;
 use crate::Error;
 use crate::contract::{EndedAll, PoolView, Pools};
 

@@ -10,7 +10,7 @@ use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::journal::EntryRow;
-use super::look::{Target, Turn, look};
+use super::read_pool::{Locking, Target, read_pool};
 use super::row::{signed, unsigned};
 use super::section::Section;
 use crate::Error;
@@ -107,7 +107,8 @@ impl PostgresRegistry {
             .await
             .map_err(|error| Fault::in_bucket(error, bucket))?;
         let target = Target::pool(pool.pool);
-        let seen = look(&mut transaction, &self.section, Turn::With, target, |_| Sight::ONE_SESSION).await?;
+        let seen =
+            read_pool(&mut transaction, &self.section, Locking::With, target, |_| Sight::ONE_SESSION).await?;
         open_in(&mut transaction, &seen, pool).await?;
         transaction.commit().await.map_err(Fault::of_commit)
     }

@@ -224,9 +224,9 @@ impl<'r, T: FromRow<'r, PgRow>> FromRow<'r, PgRow> for Served<T> {
 }
 
 /// Columns of a session; null if the session does not exist.
-pub(super) struct Found(pub(super) Option<LiveRow>);
+pub(super) struct FoundRow(pub(super) Option<LiveRow>);
 
-impl<'r> FromRow<'r, PgRow> for Found {
+impl<'r> FromRow<'r, PgRow> for FoundRow {
     fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
         let id: Option<Uuid> = row.try_get("id")?;
         id.map(|_| LiveRow::from_row(row)).transpose().map(Self)

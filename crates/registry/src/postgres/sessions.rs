@@ -5,11 +5,11 @@ use seatkeeper_core::{Authority, Bucket, EndReason, Origin, Reach, RegistryTime,
 
 use super::PostgresRegistry;
 use super::fault::Fault;
-use super::look::Target;
-use super::row::{Found, LiveRow, RenewedRow, Served, signed};
+use super::read_pool::Target;
+use super::row::{FoundRow, LiveRow, RenewedRow, Served, signed};
 use crate::Error;
 use crate::contract::{Ended, Heartbeat, Live, Sessions};
-use crate::open_pool::{Beat, Closing};
+use crate::open_pool::{Closing, RenewalOutcome};
 
 #[async_trait]
 impl Sessions for PostgresRegistry {
@@ -28,9 +28,11 @@ impl Sessions for PostgresRegistry {
             |open, now, events| open.heartbeat(id, who, now, events),
         );
         Ok(made.await?.map_or(Heartbeat::Missing, |made| match made.value {
-            Beat::Renewed(live) => Heartbeat::Renewed(live),
-            Beat::Over { last_heartbeat } => Heartbeat::Over { last_heartbeat, receipt: made.receipt },
-            Beat::Missing => Heartbeat::Missing,
+            RenewalOutcome::Renewed(live) => Heartbeat::Renewed(live),
+            RenewalOutcome::Over { last_heartbeat } => {
+                Heartbeat::Over { last_heartbeat, receipt: made.receipt }
+            }
+            RenewalOutcome::Missing => Heartbeat::Missing,
         }))
     }
 
@@ -106,8 +108,8 @@ impl PostgresRegistry {
 
     /// Reads a session that the caller may see, live or over.
     async fn find(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
-        let Served { epoch, serving, rest: Found(row) } =
-            sqlx::query_as::<_, Served<Found>>(include_str!("sql/session.sql"))
+        let Served { epoch, serving, rest: FoundRow(row) } =
+            sqlx::query_as::<_, Served<FoundRow>>(include_str!("sql/session.sql"))
                 .bind(id.as_uuid())
                 .bind(self.section.number_of(id.bucket()))
                 .fetch_one(&mut *self.connection().await?)

@@ -10,7 +10,7 @@ use tokio::sync::MutexGuard;
 use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
-use super::look::{Seen, Target, Turn, look};
+use super::read_pool::{Locking, PoolSnapshot, Target, read_pool};
 use super::write::{Change, Columns, Events, Fate};
 use crate::Epochs;
 use crate::contract::Receipt;
@@ -37,7 +37,7 @@ impl PostgresRegistry {
     pub(super) async fn step<T>(
         &self,
         target: Target<'_>,
-        sight: impl Fn(&Seen) -> Sight,
+        sight: impl Fn(&PoolSnapshot) -> Sight,
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<Done<T>>, Fault> {
         let steps = async {
@@ -46,12 +46,12 @@ impl PostgresRegistry {
             let _turn = self.turn(target.bucket()).await;
             for _ in 1..ATTEMPTS_MAX {
                 let mut connection = self.connection().await?;
-                let made = self.decide(&mut connection, Turn::Without, target, &sight, &act).await;
+                let made = self.decide(&mut connection, Locking::Without, target, &sight, &act).await;
                 if !matches!(made, Err(Fault::Conflict)) {
                     return made;
                 }
                 let mut transaction = begin_long(connection).await?;
-                let made = self.decide(&mut transaction, Turn::With, target, &sight, &act).await;
+                let made = self.decide(&mut transaction, Locking::With, target, &sight, &act).await;
                 match made {
                     Err(Fault::Conflict) => transaction.rollback().await?,
                     Err(fault) => return Err(fault),
@@ -75,12 +75,12 @@ impl PostgresRegistry {
     async fn decide<T>(
         &self,
         connection: &mut PgConnection,
-        turn: Turn,
+        turn: Locking,
         target: Target<'_>,
-        sight: impl Fn(&Seen) -> Sight,
+        sight: impl Fn(&PoolSnapshot) -> Sight,
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<(Done<T>, usize)>, Fault> {
-        let mut seen = look(connection, &self.section, turn, target, sight).await?;
+        let mut seen = read_pool(connection, &self.section, turn, target, sight).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::of(&open, seen.now));

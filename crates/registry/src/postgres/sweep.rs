@@ -11,14 +11,14 @@ use super::clock::TimeTold;
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
-use super::look::{Seen, Target, Turn, look};
+use super::read_pool::{Locking, PoolSnapshot, Target, read_pool};
 use super::row::{Served, time, unsigned};
 use super::step::CALL_TIMEOUT;
 use super::unreadable::Unreadable;
 use super::write::{Change, Columns, Events, Fate};
 use crate::Error;
+use crate::clock_estimate::Estimate;
 use crate::contract::{Expiry, Receipt, Swept};
-use crate::reckoning::Known;
 
 /// Maximum number of attempts. A heartbeat of a session about to end causes a conflict.
 const ATTEMPTS_MAX: usize = 4;
@@ -60,15 +60,15 @@ impl Expiry for PostgresRegistry {
         let asked = Instant::now();
         let TimeTold { now, runs } = self.clock.tell_time(&mut connection).await?;
         if runs {
-            self.reckoning.note(now, asked);
+            self.clock_estimate.note(now, asked);
         }
         Ok(now)
     }
 
-    async fn about_now(&self) -> Result<RegistryTime, Error> {
-        match self.reckoning.known() {
-            Known::Time(time) => Ok(time),
-            Known::Ask(_turn) => self.now().await,
+    async fn approximate_now(&self) -> Result<RegistryTime, Error> {
+        match self.clock_estimate.known() {
+            Estimate::Time(time) => Ok(time),
+            Estimate::Ask(_turn) => self.now().await,
         }
     }
 
@@ -157,8 +157,9 @@ impl PostgresRegistry {
         transaction: &mut PgConnection,
         pool: &PoolId,
     ) -> Result<Option<(usize, Written)>, Fault> {
-        let sight = |seen: &Seen| Sight::to_forget(seen.terms, seen.now);
-        let mut seen = look(transaction, &self.section, Turn::With, Target::pool(pool), sight).await?;
+        let sight = |seen: &PoolSnapshot| Sight::to_forget(seen.terms, seen.now);
+        let mut seen =
+            read_pool(transaction, &self.section, Locking::With, Target::pool(pool), sight).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::of(&open, seen.now));

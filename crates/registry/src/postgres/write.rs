@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::fault::Fault;
-use super::look::Seen;
+use super::read_pool::PoolSnapshot;
 use super::row::{signed, unsigned};
 use super::unreadable::Unreadable;
 use crate::contract::Receipt;
@@ -53,7 +53,7 @@ pub(super) enum Fate {
 
 /// A pool before and after a step.
 pub(super) struct Change<'a> {
-    pub(super) seen: &'a Seen,
+    pub(super) seen: &'a PoolSnapshot,
     /// The pool's columns before the step; `None` for a pool without a row.
     pub(super) before: Option<Columns>,
     pub(super) open: &'a OpenPool,

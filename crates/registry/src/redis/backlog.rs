@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use seatkeeper_core::{Bucket, Event};
 
 use crate::contract::{JournalEntry, Receipt};
-use crate::share::{Share, Stirred};
+use crate::partition::{Partition, Wakeup};
 
 /// Bound of prefetched events over all buckets: a few MB, or 20 MB if clients send the longest particulars.
 /// Further events are read from the journals.
@@ -21,14 +21,14 @@ const KEPT_MAX: usize = 4_096;
 #[derive(Debug)]
 pub(super) struct Backlog {
     // A lock per bucket, because every reply updates one bucket.
-    buckets: Box<[Mutex<Known>]>,
+    buckets: Box<[Mutex<BucketBacklog>]>,
     depth: AtomicUsize,
     kept: AtomicUsize,
-    stirred: Stirred,
+    wakeup: Wakeup,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct BucketBacklog {
     epoch: u64,
     last: u64,
     acknowledged: u64,
@@ -43,7 +43,7 @@ struct Known {
     kept: BTreeMap<u64, Event>,
 }
 
-impl Known {
+impl BucketBacklog {
     /// Returns the last position known to be on record.
     fn done(&self) -> u64 {
         self.acknowledged.max(self.recorded)
@@ -60,7 +60,7 @@ impl Backlog {
             buckets: Bucket::all().map(|_| Mutex::default()).collect(),
             depth: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
-            stirred: Stirred::default(),
+            wakeup: Wakeup::default(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Backlog {
         }
         self.change(&mut known, |known| {
             if epoch > known.epoch {
-                *known = Known { epoch, ..Known::default() };
+                *known = BucketBacklog { epoch, ..BucketBacklog::default() };
             }
             known.last = known.last.max(position);
             known.acknowledged = known.acknowledged.max(acknowledged);
@@ -89,7 +89,7 @@ impl Backlog {
         }
     }
 
-    fn change(&self, known: &mut Known, how: impl FnOnce(&mut Known)) {
+    fn change(&self, known: &mut BucketBacklog, how: impl FnOnce(&mut BucketBacklog)) {
         let (before, done_before, kept_before) = (known.waiting(), known.done(), known.kept.len());
         how(known);
         while known.kept.first_key_value().is_some_and(|(place, _)| *place <= known.done()) {
@@ -113,7 +113,7 @@ impl Backlog {
         if end.epoch == known.epoch && end.position > known.own.max(known.done()) {
             known.own = end.position;
             drop(known);
-            self.stirred.notify(end.bucket);
+            self.wakeup.notify(end.bucket);
         }
     }
 
@@ -176,16 +176,16 @@ impl Backlog {
     /// Returns the recorded position of which Redis is not yet told, if more than `few` events are
     /// unacknowledged.
     pub(super) fn untold(&self, bucket: Bucket, few: usize) -> Option<Receipt> {
-        let Known { epoch, acknowledged, recorded, .. } = *self.known(bucket);
+        let BucketBacklog { epoch, acknowledged, recorded, .. } = *self.known(bucket);
         let is_enough = recorded.saturating_sub(acknowledged) > few as u64;
         is_enough.then_some(Receipt { bucket, epoch, position: recorded })
     }
 
-    pub(super) async fn stirred(&self, share: Share) {
-        self.stirred.notified(share).await;
+    pub(super) async fn wakeup(&self, partition: Partition) {
+        self.wakeup.notified(partition).await;
     }
 
-    fn known(&self, bucket: Bucket) -> MutexGuard<'_, Known> {
+    fn known(&self, bucket: Bucket) -> MutexGuard<'_, BucketBacklog> {
         self.buckets[usize::from(bucket.number())].lock()
     }
 }

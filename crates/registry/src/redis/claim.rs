@@ -17,7 +17,7 @@ use super::keys::{holder_key, mark_key};
 use super::pools::{in_order, with_what_is_known};
 use super::reply::Reply;
 use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS};
-use super::whereabouts::{Clue, Whereabouts};
+use super::session_location::{LocationHint, SessionLocation};
 use crate::Error;
 use crate::contract::{Admission, Answer, Claimed, Granted, Request};
 
@@ -26,8 +26,8 @@ const ID_TIME_BYTES: usize = 5;
 
 /// Location hints for the sessions named by a claim.
 struct Clues {
-    session: Clue,
-    replace: Clue,
+    session: LocationHint,
+    replace: LocationHint,
 }
 
 #[async_trait]
@@ -49,7 +49,7 @@ impl Admission for RedisRegistry {
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
         let Claim { session, replace, .. } = *request.claim;
-        let known = |id: Option<SessionId>| id.map_or(Clue::Unknown, |id| self.clue_remembered(id));
+        let known = |id: Option<SessionId>| id.map_or(LocationHint::Unknown, |id| self.clue_remembered(id));
         loop {
             self.room_in_journals().await?;
             let clues = Clues { session: known(session), replace: known(replace) };
@@ -135,28 +135,28 @@ impl RedisRegistry {
     fn granted(&self, how: Granted, pool: &PoolId, mut reply: Reply) -> Result<Answer, Garbled> {
         let live = reply.live(pool)?;
         let Session { id, ref holder, last_heartbeat, .. } = live.session;
-        self.remembered.note(id, Whereabouts::of(pool.clone(), Some(holder)));
-        self.renewals.note(id, last_heartbeat);
+        self.remembered.note(id, SessionLocation::of(pool.clone(), Some(holder)));
+        self.heartbeat_buffer.note(id, last_heartbeat);
         let (mut ended, mut values) = (Vec::new(), reply.values);
         while !values.is_at_end() {
             let id = id_of(&values.bytes()?)?;
-            self.renewals.forget(id);
+            self.heartbeat_buffer.forget(id);
             ended.push((id, end_reason_of(values.signed()?)?));
         }
         Ok(Answer::Granted { how, session: Box::new(live), ended })
     }
 
     /// Returns a session's location hint in a large pool, and searches the pool if necessary.
-    async fn clue_in_pool(&self, pool: &PoolId, id: Option<SessionId>) -> Result<Clue, Error> {
-        let Some(id) = id else { return Ok(Clue::Unknown) };
+    async fn clue_in_pool(&self, pool: &PoolId, id: Option<SessionId>) -> Result<LocationHint, Error> {
+        let Some(id) = id else { return Ok(LocationHint::Unknown) };
         match self.clue_remembered(id) {
-            Clue::Unknown => self.search_large(pool, id).await,
-            known @ (Clue::Is(_) | Clue::NotThere) => Ok(known),
+            LocationHint::Unknown => self.search_large(pool, id).await,
+            known @ (LocationHint::Is(_) | LocationHint::NotThere) => Ok(known),
         }
     }
 
-    fn clue_remembered(&self, id: SessionId) -> Clue {
-        self.remembered.get(id).map_or(Clue::Unknown, |whereabouts| whereabouts.clue)
+    fn clue_remembered(&self, id: SessionId) -> LocationHint {
+        self.remembered.get(id).map_or(LocationHint::Unknown, |location| location.hint)
     }
 }
 

@@ -15,7 +15,7 @@ use super::scripts::SCRIPTS;
 use crate::Error;
 
 /// The result of a read of due pools.
-pub(super) struct Look<'p> {
+pub(super) struct ExpiryScan<'p> {
     pub(super) at: RegistryTime,
     pub(super) expiring: Vec<Overdue<'p>>,
     /// Pools that need `sweep.lua`.
@@ -31,20 +31,24 @@ pub(super) struct Overdue<'p> {
 
 impl RedisRegistry {
     /// Reads due pools, and computes the expiry of small pools.
-    pub(super) async fn look<'p>(&self, bucket: Bucket, pools: &'p [PoolKeys]) -> Result<Look<'p>, Error> {
+    pub(super) async fn scan<'p>(
+        &self,
+        bucket: Bucket,
+        pools: &'p [PoolKeys],
+    ) -> Result<ExpiryScan<'p>, Error> {
         let call = self.on_pools(&SCRIPTS.kept, bucket, pools.iter());
         let mut reply = self.call(call).await?;
-        let mut look = Look { at: reply.now, expiring: Vec::new(), others: Vec::new() };
+        let mut scan = ExpiryScan { at: reply.now, expiring: Vec::new(), others: Vec::new() };
         for pool in pools {
             let kept = reply.values.bytes_if_any()?;
             // Undecodable pools are left to `sweep.lua`, which reports the error after the rest is swept.
-            let found = kept.as_deref().and_then(|kept| Expiring::of(kept, look.at).ok().flatten());
+            let found = kept.as_deref().and_then(|kept| Expiring::of(kept, scan.at).ok().flatten());
             match (kept, found) {
-                (Some(kept), Some(expiring)) => look.expiring.push(Overdue { pool, kept, expiring }),
-                _ => look.others.push(pool),
+                (Some(kept), Some(expiring)) => scan.expiring.push(Overdue { pool, kept, expiring }),
+                _ => scan.others.push(pool),
             }
         }
-        Ok(look)
+        Ok(scan)
     }
 
     /// Ends the sessions computed at `at`, except in pools that changed since. Returns the number of ended

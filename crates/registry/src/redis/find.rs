@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::RedisRegistry;
 use super::codec::{Garbled, KeptPool, id_of};
 use super::keys::{Key, PoolKeys};
-use super::whereabouts::{Clue, Found, Whereabouts};
+use super::session_location::{LocationHint, SearchResult, SessionLocation};
 use crate::Error;
 use crate::contract::Journal;
 
@@ -20,7 +20,7 @@ use crate::contract::Journal;
 #[derive(Debug)]
 pub(super) enum Search {
     /// The session is, or was, in a known pool.
-    Found(Whereabouts),
+    Found(SessionLocation),
     /// Neither the ledger nor the journal has the session.
     NeverWas,
     /// No ledger is attached, and the bucket does not have the session.
@@ -64,7 +64,7 @@ impl RedisRegistry {
     /// Finds the pool of a session, live or over.
     pub(super) async fn find(&self, id: SessionId, who: &Authority) -> Result<Search, Error> {
         match self.remembered.get(id) {
-            Some(whereabouts) => Ok(Search::Found(whereabouts)),
+            Some(location) => Ok(Search::Found(location)),
             // Boxed, because the rare slow path would enlarge the future of the common fast path.
             None => Box::pin(self.look_for(id, who)).await,
         }
@@ -73,31 +73,33 @@ impl RedisRegistry {
     async fn look_for(&self, id: SessionId, who: &Authority) -> Result<Search, Error> {
         // A node that has just started knows no session. Searching a bucket once saves a query for each of
         // its sessions.
-        if let Some(whereabouts) = self.search_bucket(id, WARM_SEARCH_PAUSE).await? {
-            return Ok(Search::Found(whereabouts));
+        if let Some(location) = self.search_bucket(id, WARM_SEARCH_PAUSE).await? {
+            return Ok(Search::Found(location));
         }
         // The ledger has all acknowledged events. With an empty journal, one query of the ledger is enough.
         let end = self.journal_end(id.bucket()).await?;
         let nothing_waits = self.backlog.is_acknowledged(end);
-        let search = match self.finder.find(id, who).await {
-            Found::In(pool, holder) => Search::Found(Whereabouts::of(pool, holder.as_ref())),
-            Found::NotOnRecord if nothing_waits => Search::NeverWas,
-            Found::NotOnRecord => match self.search_journal(id).await? {
-                Some(whereabouts) => Search::Found(whereabouts),
+        let search = match self.locator.find(id, who).await {
+            SearchResult::In(pool, holder) => Search::Found(SessionLocation::of(pool, holder.as_ref())),
+            SearchResult::NotOnRecord if nothing_waits => Search::NeverWas,
+            SearchResult::NotOnRecord => match self.search_journal(id).await? {
+                Some(location) => Search::Found(location),
                 // The admission may have left the journal since the first query of the ledger.
-                None => match self.finder.find(id, who).await {
-                    Found::In(pool, holder) => Search::Found(Whereabouts::of(pool, holder.as_ref())),
-                    Found::NotOnRecord => Search::NeverWas,
-                    Found::NoRecord | Found::Unknown(_) => {
+                None => match self.locator.find(id, who).await {
+                    SearchResult::In(pool, holder) => {
+                        Search::Found(SessionLocation::of(pool, holder.as_ref()))
+                    }
+                    SearchResult::NotOnRecord => Search::NeverWas,
+                    SearchResult::NoRecord | SearchResult::Unknown(_) => {
                         return Err(Error::NotServing { bucket: id.bucket() });
                     }
                 },
             },
-            Found::NoRecord => {
+            SearchResult::NoRecord => {
                 let found = self.search_bucket(id, Duration::ZERO).await?;
                 found.map_or(Search::Missed, Search::Found)
             }
-            Found::Unknown(why) => {
+            SearchResult::Unknown(why) => {
                 if let Some(why) = why {
                     tracing::warn!(
                         error = &*why as &dyn std::error::Error,
@@ -110,14 +112,14 @@ impl RedisRegistry {
                 Search::Found(found.ok_or(Error::NotServing { bucket: id.bucket() })?)
             }
         };
-        if let Search::Found(whereabouts) = &search {
-            self.remembered.note(id, whereabouts.clone());
+        if let Search::Found(location) = &search {
+            self.remembered.note(id, location.clone());
         }
         Ok(search)
     }
 
     /// Searches the unrecorded events of a bucket for the start of a session.
-    async fn search_journal(&self, id: SessionId) -> Result<Option<Whereabouts>, Error> {
+    async fn search_journal(&self, id: SessionId) -> Result<Option<SessionLocation>, Error> {
         let mut after = None;
         loop {
             let entries = self.read_journal_after(id.bucket(), after, JOURNAL_PAGE).await?;
@@ -132,7 +134,7 @@ impl RedisRegistry {
 
     /// Searches all pools of a session's bucket, and caches the location of every session on the way. A
     /// bucket searched less than `pause` ago is not searched again, for any session (single flight).
-    async fn search_bucket(&self, id: SessionId, pause: Duration) -> Result<Option<Whereabouts>, Error> {
+    async fn search_bucket(&self, id: SessionId, pause: Duration) -> Result<Option<SessionLocation>, Error> {
         let mut searched = self.searches.of(id.bucket()).lock().await;
         let found = self.remembered.get(id);
         if found.is_some() || searched.is_some_and(|searched| searched.elapsed() < pause) {
@@ -163,7 +165,7 @@ impl RedisRegistry {
         bucket: Bucket,
         references: &[Key],
         id: SessionId,
-    ) -> Result<Option<Whereabouts>, Error> {
+    ) -> Result<Option<SessionLocation>, Error> {
         if references.is_empty() {
             return Ok(None);
         }
@@ -175,11 +177,11 @@ impl RedisRegistry {
             match sessions {
                 Some(sessions) => {
                     for session in sessions {
-                        let whereabouts = Whereabouts::of(pool.clone(), Some(&session.holder));
+                        let location = SessionLocation::of(pool.clone(), Some(&session.holder));
                         if session.id == id {
-                            found = Some(whereabouts.clone());
+                            found = Some(location.clone());
                         }
-                        self.remembered.note(session.id, whereabouts);
+                        self.remembered.note(session.id, location);
                     }
                 }
                 None => found = self.search_all_of(&pool, id).await?.or(found),
@@ -189,7 +191,7 @@ impl RedisRegistry {
     }
 
     /// Searches a large pool, and caches the location of every session in the pool.
-    async fn search_all_of(&self, pool: &PoolId, id: SessionId) -> Result<Option<Whereabouts>, Error> {
+    async fn search_all_of(&self, pool: &PoolId, id: SessionId) -> Result<Option<SessionLocation>, Error> {
         let (bucket, keys) = (pool.bucket(), PoolKeys::of(pool));
         let (mut cursor, mut found) = (0, None);
         loop {
@@ -199,12 +201,12 @@ impl RedisRegistry {
             let (sessions, _) = page.as_chunks();
             for [key, session] in sessions {
                 let key = Key::try_from(&**key).map_err(|_| Garbled("a key of a large pool"))?;
-                let whereabouts = Whereabouts { pool: pool.clone(), clue: Clue::Is(key) };
+                let location = SessionLocation { pool: pool.clone(), hint: LocationHint::Is(key) };
                 let session = id_of(session.get(..ID_BYTES).unwrap_or_default())?;
                 if session == id {
-                    found = Some(whereabouts.clone());
+                    found = Some(location.clone());
                 }
-                self.remembered.note(session, whereabouts);
+                self.remembered.note(session, location);
             }
             if next == 0 {
                 return Ok(found);
@@ -214,7 +216,7 @@ impl RedisRegistry {
     }
 
     /// Searches a large pool for one session.
-    pub(super) async fn search_large(&self, pool: &PoolId, id: SessionId) -> Result<Clue, Error> {
+    pub(super) async fn search_large(&self, pool: &PoolId, id: SessionId) -> Result<LocationHint, Error> {
         let (bucket, keys) = (pool.bucket(), PoolKeys::of(pool));
         let mut cursor = 0;
         loop {
@@ -224,11 +226,11 @@ impl RedisRegistry {
             for field in found.chunks_exact(2) {
                 if field[1].starts_with(id.as_bytes()) {
                     let key = Key::try_from(&*field[0]).map_err(|_| Garbled("a key of a large pool"))?;
-                    return Ok(Clue::Is(key));
+                    return Ok(LocationHint::Is(key));
                 }
             }
             if next == 0 {
-                return Ok(Clue::NotThere);
+                return Ok(LocationHint::NotThere);
             }
             cursor = next;
         }
@@ -249,11 +251,11 @@ impl RedisRegistry {
 }
 
 /// Returns the location of a session if `event` admits the session.
-fn began_as(event: &Event, id: SessionId) -> Option<Whereabouts> {
+fn began_as(event: &Event, id: SessionId) -> Option<SessionLocation> {
     match &event.change {
         Change::Admitted { session, .. } if session.id == id => {
             let Session { holder, .. } = &**session;
-            Some(Whereabouts::of(event.pool.clone(), Some(holder)))
+            Some(SessionLocation::of(event.pool.clone(), Some(holder)))
         }
         Change::Admitted { .. } | Change::Ended { .. } | Change::Denied(_) => None,
     }

@@ -14,7 +14,7 @@ use super::codec::{Garbled, event_of};
 use super::head::Stage;
 use super::scripts::SCRIPTS;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
-use crate::{Epochs, Error, Share};
+use crate::{Epochs, Error, Partition};
 
 /// Maximum age of the survey by which a full journal refuses an admission.
 const FULL_SEEN: Duration = Duration::from_millis(50);
@@ -28,11 +28,11 @@ const MAKES_ROOM_PART: usize = 8;
 
 #[async_trait]
 impl Journal for RedisRegistry {
-    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
+    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
         self.acknowledge_recorded().await?;
         self.look_at_journals(self.settings.journal_poll).await?;
         let linger = self.settings.journal_linger;
-        let read = || self.served().filter(|&bucket| share.has(bucket));
+        let read = || self.served().filter(|&bucket| partition.has(bucket));
         let waiting: Vec<_> = read().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
         // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
         // another bucket.
@@ -63,9 +63,9 @@ impl Journal for RedisRegistry {
     }
 
     /// Waits until this node wrote an event, or until another node may have written an event.
-    async fn journal_stirred(&self, share: Share) {
+    async fn journal_stirred(&self, partition: Partition) {
         // After a timeout the caller reads as well.
-        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.stirred(share)).await;
+        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.wakeup(partition)).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

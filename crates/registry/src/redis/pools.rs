@@ -7,7 +7,7 @@ use super::RedisRegistry;
 use super::call::Call;
 use super::codec::{known_session_bytes, origin_bytes, pool_id_bytes, terms_bytes, terms_of};
 use super::scripts::{SCRIPTS, reason_number};
-use super::whereabouts::Whereabouts;
+use super::session_location::SessionLocation;
 use crate::Error;
 use crate::contract::{EndedAll, PoolView, Pools};
 
@@ -61,7 +61,7 @@ impl RedisRegistry {
     /// Caches the locations of restored sessions.
     pub(super) fn remember_all(&self, pool: &PoolId, live: &[Session]) {
         for session in live {
-            self.remembered.note(session.id, Whereabouts::of(pool.clone(), Some(&session.holder)));
+            self.remembered.note(session.id, SessionLocation::of(pool.clone(), Some(&session.holder)));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::codec::{Garbled, end_reason_of, origin_bytes, user_text};
 use super::find::Search;
 use super::reply::Reply;
 use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, reason_number};
-use super::whereabouts::{Clue, Whereabouts};
+use super::session_location::{LocationHint, SessionLocation};
 use crate::Error;
 use crate::contract::{Ended, Heartbeat, Live, Sessions};
 
@@ -18,7 +18,7 @@ use crate::contract::{Ended, Heartbeat, Live, Sessions};
 impl Sessions for RedisRegistry {
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
         match self.find(id, who).await? {
-            Search::Found(whereabouts) => self.renew_at(whereabouts, id, who).await,
+            Search::Found(location) => self.renew_at(location, id, who).await,
             Search::NeverWas => Ok(Heartbeat::NeverWas),
             Search::Missed => Ok(Heartbeat::Missing),
         }
@@ -31,7 +31,7 @@ impl Sessions for RedisRegistry {
         _origin: &Origin,
     ) -> Result<Option<Heartbeat>, Error> {
         match self.remembered.get(id) {
-            Some(whereabouts) => self.renew_at(whereabouts, id, who).await.map(Some),
+            Some(location) => self.renew_at(location, id, who).await.map(Some),
             None => Ok(None),
         }
     }
@@ -50,12 +50,12 @@ impl Sessions for RedisRegistry {
             };
             call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
         };
-        let Search::Found(whereabouts) = self.find(id, who).await? else { return Ok(Ended::Missing) };
-        let asked = self.call_on_session(&SCRIPTS.end, whereabouts, id, who, add).await?;
+        let Search::Found(location) = self.find(id, who).await? else { return Ok(Ended::Missing) };
+        let asked = self.call_on_session(&SCRIPTS.end, location, id, who, add).await?;
         let Some((_, mut reply)) = asked else { return Ok(Ended::Missing) };
         match reply.values.signed()? {
             GONE => {
-                self.renewals.forget(id);
+                self.heartbeat_buffer.forget(id);
                 let reason = end_reason_of(reply.values.signed()?)?;
                 let receipt = self.expect_with(reply.receipt, reply.values.array()?)?;
                 Ok(Ended::Now { reason, receipt })
@@ -69,8 +69,8 @@ impl Sessions for RedisRegistry {
     }
 
     async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
-        let Search::Found(whereabouts) = self.find(id, who).await? else { return Ok(None) };
-        let asked = self.call_on_session(&SCRIPTS.session, whereabouts, id, who, |_, call| call).await?;
+        let Search::Found(location) = self.find(id, who).await? else { return Ok(None) };
+        let asked = self.call_on_session(&SCRIPTS.session, location, id, who, |_, call| call).await?;
         let Some((pool, mut reply)) = asked else { return Ok(None) };
         self.expect(reply.receipt);
         match reply.values.signed()? {
@@ -85,7 +85,7 @@ impl Sessions for RedisRegistry {
         bucket: Bucket,
         since: RegistryTime,
     ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
-        Ok(self.renewals.since(bucket, since))
+        Ok(self.heartbeat_buffer.since(bucket, since))
     }
 }
 
@@ -93,20 +93,20 @@ impl RedisRegistry {
     /// Renews a session in its known pool.
     async fn renew_at(
         &self,
-        whereabouts: Whereabouts,
+        location: SessionLocation,
         id: SessionId,
         who: &Authority,
     ) -> Result<Heartbeat, Error> {
-        let asked = self.call_on_session(&SCRIPTS.heartbeat, whereabouts, id, who, |_, call| call).await?;
+        let asked = self.call_on_session(&SCRIPTS.heartbeat, location, id, who, |_, call| call).await?;
         let Some((pool, mut reply)) = asked else { return Ok(Heartbeat::Missing) };
         match reply.values.signed()? {
             LIVE => {
                 let live = reply.live(&pool)?;
-                self.renewals.note(id, live.session.last_heartbeat);
+                self.heartbeat_buffer.note(id, live.session.last_heartbeat);
                 Ok(Heartbeat::Renewed(Box::new(live)))
             }
             GONE => {
-                self.renewals.forget(id);
+                self.heartbeat_buffer.forget(id);
                 let last_heartbeat = RegistryTime::from_millis(reply.values.number()?);
                 Ok(Heartbeat::Over { last_heartbeat, receipt: self.expect(reply.receipt) })
             }
@@ -120,22 +120,22 @@ impl RedisRegistry {
     async fn call_on_session(
         &self,
         script: &'static Script,
-        Whereabouts { pool, clue }: Whereabouts,
+        SessionLocation { pool, hint }: SessionLocation,
         id: SessionId,
         who: &Authority,
         add: impl Fn(&PoolId, Call) -> Call,
     ) -> Result<Option<(PoolId, Reply)>, Error> {
         let Some(reach) = reach_into(&pool, who) else { return Ok(None) };
-        let call = |clue: &Clue| {
-            let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(clue.bytes()).arg(&reach);
+        let call = |hint: &LocationHint| {
+            let call = self.on_pool(script, &pool).arg(id.as_bytes()).arg(hint.bytes()).arg(&reach);
             add(&pool, call)
         };
-        let reply = match self.call_for_session(call(&clue)).await? {
+        let reply = match self.call_for_session(call(&hint)).await? {
             Some(reply) => reply,
             None => {
-                let clue = Box::pin(self.search_large(&pool, id)).await?;
-                self.remembered.note(id, Whereabouts { pool: pool.clone(), clue });
-                self.call(call(&clue)).await?
+                let hint = Box::pin(self.search_large(&pool, id)).await?;
+                self.remembered.note(id, SessionLocation { pool: pool.clone(), hint });
+                self.call(call(&hint)).await?
             }
         };
         Ok(Some((pool, reply)))

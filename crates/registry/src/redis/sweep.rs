@@ -7,14 +7,14 @@ use seatkeeper_core::{Bucket, RegistryTime, Span};
 
 use super::RedisRegistry;
 use super::codec::Garbled;
-use super::expire::Look;
+use super::expire::ExpiryScan;
 use super::keys::{Key, PoolKeys};
 use super::reply::warn_of_step;
 use super::scripts::SCRIPTS;
 use super::survey::BucketSurvey;
 use crate::Error;
+use crate::clock_estimate::Estimate;
 use crate::contract::{Expiry, Swept};
-use crate::reckoning::Known;
 
 /// Maximum number of due pools read at a time, whatever the caller's bound.
 const DUE_READ_MAX: usize = 1_000;
@@ -34,14 +34,14 @@ impl Expiry for RedisRegistry {
         let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
         warn_of_step(Span::from_millis(behind));
         let now = RegistryTime::from_millis(now);
-        self.reckoning.note(now, asked);
+        self.clock_estimate.note(now, asked);
         Ok(now)
     }
 
-    async fn about_now(&self) -> Result<RegistryTime, Error> {
-        match self.reckoning.known() {
-            Known::Time(time) => Ok(time),
-            Known::Ask(_turn) => self.now().await,
+    async fn approximate_now(&self) -> Result<RegistryTime, Error> {
+        match self.clock_estimate.known() {
+            Estimate::Time(time) => Ok(time),
+            Estimate::Ask(_turn) => self.now().await,
         }
     }
 
@@ -63,7 +63,7 @@ impl Expiry for RedisRegistry {
             self.due(bucket).await?;
             return Ok(swept);
         }
-        let Look { at, expiring, mut others } = self.look(bucket, &due).await?;
+        let ExpiryScan { at, expiring, mut others } = self.scan(bucket, &due).await?;
         for expiring in expiring.chunks(SWEPT_TOGETHER) {
             let (ended, changed) = self.expire(bucket, at, expiring).await?;
             swept.ended += ended;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, Region, RegistryTime, SessionId};
-use seatkeeper_registry::redis::{FindSession, Found, Settings};
-use seatkeeper_registry::{Heartbeat, Journal as _, Share};
+use seatkeeper_registry::redis::{SearchResult, SessionLocator, Settings};
+use seatkeeper_registry::{Heartbeat, Journal as _, Partition};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;
@@ -20,15 +20,15 @@ struct GetsItMeanwhile {
 }
 
 #[async_trait]
-impl FindSession for GetsItMeanwhile {
-    async fn find(&self, _id: SessionId, _who: &Authority) -> Found {
+impl SessionLocator for GetsItMeanwhile {
+    async fn find(&self, _id: SessionId, _who: &Authority) -> SearchResult {
         if self.has_it.swap(true, Ordering::Relaxed) {
-            return Found::In(self.pool.clone(), None);
+            return SearchResult::In(self.pool.clone(), None);
         }
-        let read = self.drain.registry.journal_read(Share::All, 10).await.expect("it is reached");
+        let read = self.drain.registry.journal_read(Partition::All, 10).await.expect("it is reached");
         let last = read.entries.last().expect("the admission waits");
         self.drain.registry.journal_acknowledge(last.receipt).await.expect("it is reached");
-        Found::NotOnRecord
+        SearchResult::NotOnRecord
     }
 }
 
@@ -50,10 +50,10 @@ async fn one_that_gets_on_record_while_it_is_looked_for_is_found() {
 struct Counted(AtomicUsize);
 
 #[async_trait]
-impl FindSession for Counted {
-    async fn find(&self, _id: SessionId, _who: &Authority) -> Found {
+impl SessionLocator for Counted {
+    async fn find(&self, _id: SessionId, _who: &Authority) -> SearchResult {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Found::NotOnRecord
+        SearchResult::NotOnRecord
     }
 }
 
@@ -89,7 +89,7 @@ async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_j
     let one = Node::on(&redis).await;
     let pool = one.pool().await;
     let known = one.admit(&pool, "ann").await;
-    let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached");
+    let read = one.registry.journal_read(Partition::All, 10).await.expect("it is reached");
     one.registry
         .journal_acknowledge(read.entries.last().expect("an admission").receipt)
         .await
@@ -99,7 +99,7 @@ async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_j
     let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
     // A read of the journal acknowledges recorded events to Redis.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    one.registry.journal_read(Share::All, 10).await.expect("it is reached");
+    one.registry.journal_read(Partition::All, 10).await.expect("it is reached");
     for asked in 1..4 {
         let invented =
             SessionId::mint(RegistryTime::default(), known.bucket(), Region::default(), rand::random());

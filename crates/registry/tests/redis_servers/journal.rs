@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Journal as _, JournalEntry, Share};
+use seatkeeper_registry::{Journal as _, JournalEntry, Partition};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::calls::calls_of;
@@ -23,13 +23,13 @@ async fn what_a_node_wrote_is_left_to_it_until_it_may_be_gone() {
     let began = Instant::now();
     one.admit(&pool, "ann").await;
     while began.elapsed() < LINGER / 2 {
-        let read = other.registry.journal_read(Share::All, 10).await.expect("it is reached");
+        let read = other.registry.journal_read(Partition::All, 10).await.expect("it is reached");
         assert!(read.entries.is_empty() || began.elapsed() >= LINGER, "it does the first one's work");
     }
     assert_eq!(other.registry.journal_depth(), 1, "it knows of it all the same");
-    assert_eq!(one.registry.journal_read(Share::All, 10).await.expect("it is reached").entries.len(), 1);
+    assert_eq!(one.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries.len(), 1);
     loop {
-        let read = other.registry.journal_read(Share::All, 10).await.expect("it is reached");
+        let read = other.registry.journal_read(Partition::All, 10).await.expect("it is reached");
         if !read.entries.is_empty() {
             break;
         }
@@ -47,7 +47,10 @@ async fn what_a_client_waits_for_at_one_node_it_brings_to_the_ledger_whoever_wro
     let pool = one.pool().await;
     one.admit(&pool, "ann").await;
     other.admit(&pool, "ann").await;
-    assert_eq!(other.registry.journal_read(Share::All, 10).await.expect("it is reached").entries.len(), 1);
+    assert_eq!(
+        other.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries.len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -59,10 +62,10 @@ async fn what_a_node_did_itself_it_does_not_read_from_the_journal_unless_asked_a
     node.claim(&pool, "bob").await.expect("it is refused");
     node.end(session).await.expect("it is reached");
 
-    let known = node.registry.journal_read(Share::All, 10).await.expect("it is known").entries;
+    let known = node.registry.journal_read(Partition::All, 10).await.expect("it is known").entries;
     assert_eq!(calls_of(&redis, "xrange"), 0);
     assert_eq!(known.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [1, 2, 3]);
-    let read = node.registry.journal_read(Share::All, 10).await.expect("it is reached").entries;
+    let read = node.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries;
     assert_eq!(calls_of(&redis, "xrange"), 1);
     let told = |entries: Vec<JournalEntry>| {
         entries.into_iter().map(|entry| (entry.receipt, entry.event)).collect::<Vec<_>>()
@@ -81,7 +84,7 @@ async fn what_it_does_is_put_on_record_in_parts_as_they_are_asked_for() {
     }
     let mut seqs = Vec::new();
     while seqs.len() < 6 {
-        let read = node.registry.journal_read(Share::All, 4).await.expect("it is known");
+        let read = node.registry.journal_read(Partition::All, 4).await.expect("it is known");
         let through = read.entries.last().expect("there is more").receipt;
         seqs.extend(read.entries.into_iter().map(|entry| entry.event.seq));
         node.registry.journal_acknowledge(through).await.expect("it is reached");
@@ -100,10 +103,10 @@ async fn what_others_did_in_between_is_read_from_the_journal_in_its_place() {
     other.claim(&pool, "bob").await.expect("it is refused");
     one.end(session).await.expect("it is reached");
 
-    let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached").entries;
+    let read = one.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries;
     assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [1, 2, 3]);
     one.registry.journal_acknowledge(read[2].receipt).await.expect("it is reached");
-    let read = one.registry.journal_read(Share::All, 10).await.expect("it is reached");
+    let read = one.registry.journal_read(Partition::All, 10).await.expect("it is reached");
     assert!(read.entries.is_empty(), "it brings the ledger what is there: {read:?}");
 }
 
@@ -119,16 +122,16 @@ async fn what_others_put_on_record_meanwhile_hides_nothing_that_waits() {
     let one = Node::with(redis.url().parse().expect("a URL"), settings()).await;
     let other = one.beside(redis.url().parse().expect("a URL"), settings());
     let pool = one.pool().await;
-    let read = other.registry.journal_read(Share::All, 1).await.expect("it is reached");
+    let read = other.registry.journal_read(Partition::All, 1).await.expect("it is reached");
     assert!(read.entries.is_empty());
     for _ in 0..10 {
         let session = one.admit(&pool, "ann").await;
         one.end(session).await.expect("it is reached");
     }
     other.admit(&pool, "bob").await;
-    let read = one.registry.journal_read(Share::All, 20).await.expect("it is reached").entries;
+    let read = one.registry.journal_read(Partition::All, 20).await.expect("it is reached").entries;
     one.registry.journal_acknowledge(read[19].receipt).await.expect("it is reached");
 
-    let read = other.registry.journal_read(Share::All, 1).await.expect("it is reached").entries;
+    let read = other.registry.journal_read(Partition::All, 1).await.expect("it is reached").entries;
     assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [21]);
 }

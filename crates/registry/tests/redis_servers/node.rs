@@ -9,7 +9,7 @@ use seatkeeper_core::{
     SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_redis::{ServerSettings, Servers};
-use seatkeeper_registry::redis::{FindSession, NoRecord, RedisRegistry, Settings};
+use seatkeeper_registry::redis::{NoRecord, RedisRegistry, SessionLocator, Settings};
 use seatkeeper_registry::{
     Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Rebuild as _, Request, Sessions as _,
 };
@@ -54,7 +54,7 @@ impl Node {
         &self,
         servers: ServerSettings,
         settings: Settings,
-        record: Arc<dyn FindSession>,
+        record: Arc<dyn SessionLocator>,
     ) -> Self {
         Self::new(servers, settings, Arc::clone(&self.epochs), record)
     }
@@ -63,10 +63,10 @@ impl Node {
         servers: ServerSettings,
         settings: Settings,
         epochs: Arc<Epochs>,
-        finder: Arc<dyn FindSession>,
+        locator: Arc<dyn SessionLocator>,
     ) -> Self {
         let servers = Servers::new(servers);
-        let registry = RedisRegistry::new(servers.clone(), settings, Arc::clone(&epochs), finder);
+        let registry = RedisRegistry::new(servers.clone(), settings, Arc::clone(&epochs), locator);
         Self { registry, servers, epochs }
     }
 

@@ -10,7 +10,7 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::{
     Admission, Claimed, Ended, EndedAll, Error, Expiry, Heartbeat, Journal, JournalRead, Live, ManualClock,
-    PoolView, Pools, Receipt, Request, Sessions, Share, Stirred, Swept, TimeSource as _,
+    Partition, PoolView, Pools, Receipt, Request, Sessions, Swept, TimeSource as _, Wakeup,
 };
 
 use crate::design::Flaw;
@@ -23,7 +23,7 @@ pub(crate) struct Store {
     journal_events_max: usize,
     clock: Arc<ManualClock>,
     state: Mutex<State>,
-    stirred: Stirred,
+    wakeup: Wakeup,
 }
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub(crate) struct Node {
 
 impl Store {
     pub(crate) fn new(flaw: Flaw, journal_events_max: usize, clock: Arc<ManualClock>) -> Self {
-        Self { flaw, journal_events_max, clock, state: Mutex::default(), stirred: Stirred::default() }
+        Self { flaw, journal_events_max, clock, state: Mutex::default(), wakeup: Wakeup::default() }
     }
 }
 
@@ -73,7 +73,7 @@ impl Node {
         let State { pools, journals, .. } = &mut *state;
         let open = pools.get_mut(pool).ok_or(Error::PoolNotOpen)?;
         let done = act(open, &mut Step { now, origin, journals });
-        self.store.stirred.notify(pool.bucket());
+        self.store.wakeup.notify(pool.bucket());
         Ok((done, journals.end(pool.bucket())))
     }
 
@@ -253,7 +253,7 @@ impl Expiry for Node {
             swept.ended += pool.forget_over(&mut step);
             pool.flush_denials(&mut step);
         }
-        self.store.stirred.notify(bucket);
+        self.store.wakeup.notify(bucket);
         Ok(swept)
     }
 
@@ -265,8 +265,8 @@ impl Expiry for Node {
 
 #[async_trait]
 impl Journal for Node {
-    async fn journal_read(&self, share: Share, max: usize) -> Result<JournalRead, Error> {
-        Ok(JournalRead { entries: self.lock().journals.read(share, max), acknowledged: Vec::new() })
+    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
+        Ok(JournalRead { entries: self.lock().journals.read(partition, max), acknowledged: Vec::new() })
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -278,8 +278,8 @@ impl Journal for Node {
         self.lock().journals.depth()
     }
 
-    async fn journal_stirred(&self, share: Share) {
-        self.store.stirred.notified(share).await;
+    async fn journal_stirred(&self, partition: Partition) {
+        self.store.wakeup.notified(partition).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

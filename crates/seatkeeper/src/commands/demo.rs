@@ -2,7 +2,7 @@
 
 mod capacity;
 mod child;
-mod desk;
+mod license_api;
 mod screens;
 mod story;
 

@@ -8,7 +8,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::json;
 
 use super::{blocks, page, three_nodes};
-use crate::house::House;
+use crate::harness::Harness;
 
 /// A claim on a license that was created after the backup.
 const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H "Authorization: Bearer $TOKEN" \
@@ -61,30 +61,30 @@ fn of_nodes() {
 
 #[tokio::test]
 async fn of_a_data_directory() {
-    let mut house = House::open();
-    let license = house.license(2).await;
-    let (key, ann) = (&license["license_key"], house.client("ann"));
+    let mut harness = Harness::open();
+    let license = harness.license(2).await;
+    let (key, ann) = (&license["license_key"], harness.client("ann"));
     let before = ann.acquire(key, "before").await.expect(201)["session_id"].clone();
     let guide = page("docs/durability.md");
     let (_, rest) = guide.split_once("**Backup.** `").expect("how it is made");
     let (command, _) = rest.split_once('`').expect("the end of the command");
     let mut shell = Command::new("bash");
-    shell.args(["-euc", &command.replace("seatkeeper-data/", "")]).current_dir(house.data_dir());
+    shell.args(["-euc", &command.replace("seatkeeper-data/", "")]).current_dir(harness.data_dir());
     assert!(
         shell.status().expect("bash").success(),
         "sqlite3 is missing: install it (Debian: apt-get install sqlite3)"
     );
     let after = ann.acquire(key, "after").await.expect(201)["session_id"].clone();
 
-    assert!(house.stop().0.success());
-    let file = |name: &str| house.data_dir().join(name);
+    assert!(harness.stop().0.success());
+    let file = |name: &str| harness.data_dir().join(name);
     fs::rename(file("copy.db"), file("ledger.db")).expect("a copy");
     for rest in ["ledger.db-wal", "ledger.db-shm"] {
         // After a graceful shutdown, the files do not exist.
         let _ = fs::remove_file(file(rest));
     }
-    house.start();
-    let ann = house.client("ann");
+    harness.start();
+    let ann = harness.client("ann");
     ann.heartbeat(&before).await.expect(200);
     ann.heartbeat(&after).await.expect(404);
     ann.acquire(key, "after").await.expect(201);

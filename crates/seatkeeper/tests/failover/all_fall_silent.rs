@@ -9,7 +9,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::Value;
 
 use super::support::{Nodes, answered, renewed};
-use crate::house::Client;
+use crate::harness::Client;
 use crate::support::books::Books;
 use crate::support::knobs;
 use crate::support::scene::{License, text};
@@ -33,7 +33,7 @@ async fn fall_silent(redis: Redis) {
     // Enough time to renew every session twice, on a busy machine.
     let ttl = Duration::from_secs(10 + count / 100);
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
-    let (admin, token) = (nodes.houses[0].admin(), nodes.houses[0].token("crowd"));
+    let (admin, token) = (nodes.harnesses[0].admin(), nodes.harnesses[0].token("crowd"));
     let client = Client::at(nodes.doors(), token);
     let mut licenses = Vec::new();
     for _ in 0..count.div_ceil(u64::from(SEATS)) {

@@ -7,7 +7,7 @@ use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
 use super::support::{Nodes, answered};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 use crate::support::books::proof_of;
 use crate::support::subscriber::Subscriber;
 
@@ -31,9 +31,9 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
     let mut redis = Redis::start();
     let allow = &[("DEVICES_WHEN_DOWN", "allow"), ("DEVICES_DURABILITY", "ledger")];
     let nodes = Nodes::over_with(&[redis.url(), redis.url()], allow);
-    let (admin, license) = (nodes.houses[0].admin(), nodes.houses[0].license(1).await);
+    let (admin, license) = (nodes.harnesses[0].admin(), nodes.harnesses[0].license(1).await);
     Subscriber::make(&admin, "ann", LIMIT, "evict").await;
-    let anns: Vec<_> = nodes.houses.iter().map(|house| house.client("ann")).collect();
+    let anns: Vec<_> = nodes.harnesses.iter().map(|harness| harness.client("ann")).collect();
     let on_record = watch(&anns[0], "tv").await.expect(201)["session_id"].clone();
     let is_over = AtomicBool::new(false);
 
@@ -67,7 +67,7 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
         }
         anns[0].delete(&path(&alone[2])).await.expect(204);
         assert_eq!(beat(&anns[1], &alone[2]).await.expect(410)["reason"], "revoked");
-        let bob = nodes.houses[1].client("bob");
+        let bob = nodes.harnesses[1].client("bob");
         beat(&bob, &alone[1]).await.expect(503);
         // Meanwhile the ledger's database serves licenses.
         let seat = answered(async || bob.acquire(&license["license_key"], "bob").await).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::support::Nodes;
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 
 const CAPACITIES: &str = "/api/v1/capacities/sessions";
 
@@ -26,9 +26,9 @@ async fn capacities_are_taken_found_and_released_whatever_becomes_of_redis() {
     let nodes = Nodes::over(&[redis.url(), redis.url()]);
     let (tenant, ann, bob) = (Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4());
     let clients: Vec<_> = nodes
-        .houses
+        .harnesses
         .iter()
-        .map(|house| Client::new(house.url(), house.token_of(&tenant.to_string(), "desk", "service")))
+        .map(|harness| Client::new(harness.url(), harness.token_of(&tenant.to_string(), "desk", "service")))
         .collect();
     let first = take(&clients[0], tenant, ann, 1).await.expect(201);
     let ann_at = path_of(&first["sessionId"]);
@@ -55,8 +55,8 @@ async fn capacities_are_taken_found_and_released_whatever_becomes_of_redis() {
     assert_eq!(clients[0].get(&ann_at).await.expect(200)["endReason"], "upgraded");
     let bob_at = clients[0].get(&path_of(&bobs[0])).await.expect(200);
     assert_eq!((&bob_at["isActive"], &bob_at["endReason"]), (&json!(false), &json!("released")));
-    let admin = nodes.houses[1].token_of(&tenant.to_string(), "ops", "admin");
-    let admin = Client::new(nodes.houses[1].url(), admin);
+    let admin = nodes.harnesses[1].token_of(&tenant.to_string(), "ops", "admin");
+    let admin = Client::new(nodes.harnesses[1].url(), admin);
     let revoke = format!("/api/v1/admin/sessions/{}", upgraded["sessionId"].as_str().expect("a session id"));
     admin.delete(&revoke).await.expect(204);
     assert_eq!(clients[0].get(&path_of(&upgraded["sessionId"])).await.expect(200)["endReason"], "revoked");

@@ -202,7 +202,7 @@ async fn the_clock_of_postgresql_beside_redis_shows_another_decade() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_has_a_full_ttl_after_a_jump_and_then_expires() {
     let stage = Stage::alone();
-    let (admin, clients) = (stage.nodes.houses[0].admin(), stage.nodes.clients());
+    let (admin, clients) = (stage.nodes.harnesses[0].admin(), stage.nodes.clients());
     let license = License::make(&admin, 1, Some(SHORT_TTL.as_secs())).await;
     let ann = clients[0].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
     // By this time both nodes have read the clock and keep renewing the lease.
@@ -230,7 +230,7 @@ async fn a_session_has_a_full_ttl_after_a_jump_and_then_expires() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_nodes_over_postgresql_are_frozen_for_longer_than_a_session_lasts() {
     let stage = Stage::alone();
-    let (admin, clients) = (stage.nodes.houses[0].admin(), stage.nodes.clients());
+    let (admin, clients) = (stage.nodes.harnesses[0].admin(), stage.nodes.clients());
     let license = License::make(&admin, 2, Some(FROZEN_TTL.as_secs())).await;
     let keys = serde_json::json!({ "license_key": license.key });
     let seats = [seat(&clients[0], &keys, "ann").await, seat(&clients[1], &keys, "bob").await];
@@ -238,9 +238,9 @@ async fn all_nodes_over_postgresql_are_frozen_for_longer_than_a_session_lasts() 
     for session in &seats {
         renewed(&clients[0], session).await;
     }
-    stage.nodes.houses.iter().for_each(|node| signal(node, Signal::STOP));
+    stage.nodes.harnesses.iter().for_each(|node| signal(node, Signal::STOP));
     tokio::time::sleep(LONG).await;
-    stage.nodes.houses.iter().for_each(|node| signal(node, Signal::CONT));
+    stage.nodes.harnesses.iter().for_each(|node| signal(node, Signal::CONT));
     // While registry time stands still, no session expires anyway.
     stage.runs_on().await;
     answered(async || clients[0].acquire(&license.key, "carl").await).await.expect(403);

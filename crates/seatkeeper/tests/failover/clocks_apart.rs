@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::steady::{Manner, Steady};
 use super::support::Nodes;
-use crate::house::Client;
+use crate::harness::Client;
 use crate::support::knobs;
 use crate::support::scene::License;
 
@@ -34,7 +34,7 @@ async fn a_session_lives_and_ends_by_the_registrys_clock_at_whichever_node() {
     let (redis, database) = (Redis::start(), postgres::database());
     let (nodes, _clocks) = nodes(&redis, database.url());
     let clients = nodes.clients();
-    let license = License::make(&nodes.houses[0].admin(), 1, Some(TTL.as_secs())).await;
+    let license = License::make(&nodes.harnesses[0].admin(), 1, Some(TTL.as_secs())).await;
     for (number, client) in clients.iter().enumerate() {
         let taken = client.acquire(&license.key, &format!("ann-{number}")).await.expect(201);
         let session = &taken["session_id"];

@@ -10,7 +10,7 @@ use seatkeeper_testbed::postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::support::{Nodes, answered, seat};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 
 /// The variable with the path of a node's password file.
 const PASSWORD_FILE: &str = "SEATKEEPER_LEDGER_PASSWORD_FILE";
@@ -77,7 +77,7 @@ async fn a_password_of_the_database_is_changed_under_load() {
     for _ in 0..2 {
         nodes.add_in(&[(PASSWORD_FILE, file.clone())], &nodes_url);
     }
-    let (license, clients) = (nodes.houses[0].license(100).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(100).await, nodes.clients());
     let key = &license["license_key"];
     let held = seat(&clients[0], &license, "held").await;
 

@@ -16,7 +16,7 @@ async fn nodes_over_a_cluster_share_its_seats() {
     let clients = nodes.clients();
     // With eight licenses each master has some.
     for _ in 0..8 {
-        let license = nodes.houses[0].license(1).await;
+        let license = nodes.harnesses[0].license(1).await;
         let ann = seat(&clients[0], &license, "ann").await;
         clients[1].acquire(&license["license_key"], "bob").await.expect(403);
         renewed(&clients[1], &ann).await;
@@ -35,7 +35,7 @@ async fn no_seat_is_lost_when_a_cluster_takes_a_master_out_of_service() {
     let mut held = Vec::new();
     // With eight licenses each master has some.
     for _ in 0..8 {
-        let license = nodes.houses[0].license(1).await;
+        let license = nodes.harnesses[0].license(1).await;
         let ann = seat(&clients[0], &license, "ann").await;
         held.push((license, ann));
     }
@@ -76,7 +76,7 @@ async fn no_seat_is_lost_when_sentinels_promote_a_replica() {
     let _replica = Redis::replica_of(&primary);
     let sentinel = Sentinel::watch(&primary, "seats");
     let nodes = Nodes::over(&[sentinel.url(), sentinel.url()]);
-    let (license, clients) = (nodes.houses[0].license(2).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(2).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
     let bob = seat(&clients[1], &license, "bob").await;
 

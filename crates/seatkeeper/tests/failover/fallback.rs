@@ -8,7 +8,7 @@ use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
 use super::support::{Nodes, answered, renewed, seat};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 
@@ -19,17 +19,18 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
     let mut redis = Redis::start();
     let on_record = &[("DEVICES_DURABILITY", "ledger")];
     let mut nodes = Nodes::over_with(&[redis.url(), redis.url(), redis.url()], on_record);
-    let (license, clients) = (nodes.houses[0].license(3).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(3).await, nodes.clients());
     let key = &license["license_key"];
     let viewers = ["dan", "eve", "flo"];
-    let viewers: Vec<_> = nodes.houses.iter().zip(viewers).map(|(house, user)| house.client(user)).collect();
+    let viewers: Vec<_> =
+        nodes.harnesses.iter().zip(viewers).map(|(harness, user)| harness.client(user)).collect();
     let ann = seat(&clients[0], &license, "ann").await;
     let tv = watch(&clients[0], "tv").await.expect(201)["session_id"].clone();
     let is_over = AtomicBool::new(false);
     // A node that is down when Redis is lost, and starts during the outage.
-    let other = nodes.houses[0].license(1).await;
+    let other = nodes.harnesses[0].license(1).await;
     nodes.add(&redis.url());
-    let mut late = nodes.houses.pop().expect("a node");
+    let mut late = nodes.harnesses.pop().expect("a node");
     late.kill();
 
     let story = async {
@@ -61,7 +62,7 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
         is_over.store(true, Relaxed);
     };
     tokio::join!(story, never_ended(&clients, &ann, &tv, &is_over));
-    nodes.houses.push(late);
+    nodes.harnesses.push(late);
     nodes.close();
 }
 
@@ -70,9 +71,9 @@ async fn a_crowd_gets_as_many_seats_as_there_are_through_the_loss_of_redis_and_i
     const SEATS: u32 = 5;
     let mut redis = Redis::start();
     let nodes = Nodes::over(&[redis.url(), redis.url(), redis.url()]);
-    let (license, clients) = (nodes.houses[0].license(SEATS).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(SEATS).await, nodes.clients());
     let key = &license["license_key"];
-    let other = nodes.houses[0].license(1).await;
+    let other = nodes.harnesses[0].license(1).await;
     let is_over = AtomicBool::new(false);
     let machine = async |number: usize| {
         let (client, name) = (&clients[number % clients.len()], format!("machine-{number}"));

@@ -197,10 +197,10 @@ async fn a_node_is_frozen_and_wakes() {
     for cycle in 0..knobs::fault_cycles() {
         let node = usize::try_from(cycle).expect("a few") % NODES;
         stage.breaks().await;
-        signal(&stage.nodes.houses[node], Signal::STOP);
+        signal(&stage.nodes.harnesses[node], Signal::STOP);
         tokio::time::sleep(Duration::from_secs(knobs::freeze_seconds())).await;
         stage.is_well().await;
-        signal(&stage.nodes.houses[node], Signal::CONT);
+        signal(&stage.nodes.harnesses[node], Signal::CONT);
         stage.heals().await;
     }
     stage.end().await;

@@ -8,7 +8,7 @@ use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
 use super::support::Nodes;
-use crate::house::Scrape;
+use crate::harness::Scrape;
 use crate::until::until;
 
 /// Time limit for every answer, even while a store hangs.
@@ -22,7 +22,7 @@ struct Stage {
 impl Stage {
     /// Waits until `/health/…` has this status, and returns the body.
     async fn health(&self, part: &str, status: &str) -> Value {
-        let url = self.nodes.houses[0].url().to_owned();
+        let url = self.nodes.harnesses[0].url().to_owned();
         let code = if status == "ok" { 200 } else { 503 };
         until(&format!("{part} is {status}"), async || {
             let began = Instant::now();
@@ -37,7 +37,7 @@ impl Stage {
 
     /// Waits until a metric has this value. Every scrape meanwhile must be answered in time.
     async fn metric(&self, name: &str, value: Option<f64>) {
-        let url = self.nodes.houses[0].url().to_owned();
+        let url = self.nodes.harnesses[0].url().to_owned();
         until(&format!("{name} is {value:?}"), async || {
             let began = Instant::now();
             let scrape = Scrape::of(std::slice::from_ref(&url)).await;
@@ -51,7 +51,7 @@ impl Stage {
     /// Sends a few requests, and finds each in the counters of the next scrape.
     async fn counters_go_on(&self) {
         const COUNTER: &str = "http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"}";
-        let url = self.nodes.houses[0].url().to_owned();
+        let url = self.nodes.harnesses[0].url().to_owned();
         let count = async || Scrape::of(std::slice::from_ref(&url)).await.value(COUNTER);
         let before = count().await;
         for asked in 1..=3 {
@@ -98,5 +98,5 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
     stage.metric("redis_ops_per_sec", None).await;
     stage.counters_go_on().await;
     stage.redis.resume();
-    stage.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
+    stage.nodes.harnesses.iter_mut().for_each(|harness| drop(harness.stop()));
 }

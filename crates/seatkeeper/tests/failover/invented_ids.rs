@@ -27,9 +27,9 @@ async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_eac
     let redis = Redis::start();
     let mut nodes = Nodes::on_with(postgres.url(&postgres.add_database()), SETTINGS);
     nodes.add(&redis.url());
-    let house = &nodes.houses[0];
-    let license = house.license(5).await;
-    let (eve, bob) = (house.client("eve"), house.client("bob"));
+    let harness = &nodes.harnesses[0];
+    let license = harness.license(5).await;
+    let (eve, bob) = (harness.client("eve"), harness.client("bob"));
     let held = seat(&eve, &license, "eve's").await;
     let bobs = seat(&bob, &license, "bob's").await;
 

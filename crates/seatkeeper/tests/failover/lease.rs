@@ -11,7 +11,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::Value;
 
 use super::support::{Nodes, answered, signal, usurper};
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 use crate::support::books::Books;
 use crate::support::scene::{License, text};
 
@@ -53,14 +53,14 @@ impl Scene {
         let to_ledger = Proxy::start(nodes.ledger_address(), 0).await;
         tokio::task::block_in_place(|| nodes.add_behind(&old.url(), &to_ledger));
         let clients = nodes.clients();
-        let license = License::make(&nodes.houses[0].admin(), 1, Some(ttl.as_secs())).await;
+        let license = License::make(&nodes.harnesses[0].admin(), 1, Some(ttl.as_secs())).await;
         let ann = clients[2].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
         let taken = Instant::now();
         Self { nodes, clients, license, ann, taken, old, to_redis, to_ledger }
     }
 
-    fn left_behind(&self) -> &House {
-        &self.nodes.houses[2]
+    fn left_behind(&self) -> &Harness {
+        &self.nodes.harnesses[2]
     }
 
     /// Moves two nodes to a new Redis, waits for a raised epoch, and returns the new Redis.
@@ -112,7 +112,7 @@ async fn a_late_heartbeat_is_refused() -> bool {
         tokio::time::sleep(PAUSE).await;
     }
     println!("another got the seat {:?} after the new epoch was served", counted_anew.elapsed());
-    let mut left_behind = scene.nodes.houses.pop().expect("a node");
+    let mut left_behind = scene.nodes.harnesses.pop().expect("a node");
     let (status, log) = left_behind.stop();
     assert_eq!(status.code(), Some(0), "{log}");
     drop(scene.nodes.close());

@@ -8,11 +8,11 @@ use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use serde_json::json;
 
 use super::support::answered;
-use crate::house::{House, run, run_with};
+use crate::harness::{Harness, run, run_with};
 
 /// Starts a server on this database. Its sessions outlive the test.
-fn house_on(url: &str) -> House {
-    House::open_with(&[
+fn house_on(url: &str) -> Harness {
+    Harness::open_with(&[
         ("LEDGER_URL", url),
         ("LICENSES_TTL_SECONDS", "3600"),
         ("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "1000"),
@@ -22,16 +22,16 @@ fn house_on(url: &str) -> House {
 #[tokio::test]
 async fn what_was_answered_is_there_after_a_crash_and_can_be_proved() {
     let database = postgres::database();
-    let mut house = house_on(&database.url());
-    let license = house.license(2).await;
-    let (ann, key) = (house.client("ann"), &license["license_key"]);
+    let mut harness = house_on(&database.url());
+    let license = harness.license(2).await;
+    let (ann, key) = (harness.client("ann"), &license["license_key"]);
     let stays = ann.acquire(key, "m1").await.expect(201);
     let gone = ann.acquire(key, "m2").await.expect(201);
     ann.release(&gone["session_id"]).await.expect(204);
-    house.kill();
-    house.start();
+    harness.kill();
+    harness.start();
 
-    let ann = house.client("ann");
+    let ann = harness.client("ann");
     ann.heartbeat(&stays["session_id"]).await.expect(200);
     let ended = ann.heartbeat(&gone["session_id"]).await.expect(410);
     assert_eq!(ended["reason"], "released");
@@ -41,16 +41,16 @@ async fn what_was_answered_is_there_after_a_crash_and_can_be_proved() {
     let watching = json!({ "device_id": "tv", "device_type": "tv" });
     ann.post("/api/v1/devices/sessions", watching).await.expect(201);
     // A screen is recorded some time after its answer, and at the latest when the server stops.
-    house.stop();
-    assert!(house.prove().contains("4  none left its pool above its limit"));
+    harness.stop();
+    assert!(harness.prove().contains("4  none left its pool above its limit"));
 }
 
 #[tokio::test]
 async fn a_server_outlives_a_ledger_that_crashes_and_comes_back() {
     let server = Postgres::start();
-    let mut house = house_on(&server.url("postgres"));
-    let license = house.license(1_000).await;
-    let (ann, key) = (house.client("ann"), &license["license_key"]);
+    let mut harness = house_on(&server.url("postgres"));
+    let license = harness.license(1_000).await;
+    let (ann, key) = (harness.client("ann"), &license["license_key"]);
     let mut seats = vec![ann.acquire(key, "m0").await.expect(201)];
     for round in 1..=5 {
         server.stop(Stop::Immediate);
@@ -65,8 +65,8 @@ async fn a_server_outlives_a_ledger_that_crashes_and_comes_back() {
         ann.heartbeat(&seat["session_id"]).await.expect(200);
     }
     assert_eq!(seats[5]["seats_used"], 6);
-    house.stop();
-    house.prove();
+    harness.stop();
+    harness.prove();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use seatkeeper_testbed::redis::{Memory, Redis};
 
 use super::support::{Nodes, answered};
-use crate::house::{Client, TENANT};
+use crate::harness::{Client, TENANT};
 
 /// A role without a rate limit: its answers show when seats are served.
 const SERVICE: &str = "service";
@@ -13,16 +13,16 @@ async fn each_node_counts_for_itself_while_redis_is_gone() {
     let mut redis = Redis::start();
     let limits = &[("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "2")];
     let nodes = Nodes::over_with(&[redis.url(), redis.url()], limits);
-    let license = nodes.houses[0].license(10).await;
+    let license = nodes.harnesses[0].license(10).await;
     let key = &license["license_key"];
     let asked = async |client: &Client| client.acquire(key, "laptop").await.status;
-    let anns: Vec<_> = nodes.houses.iter().map(|house| house.client("ann")).collect();
+    let anns: Vec<_> = nodes.harnesses.iter().map(|harness| harness.client("ann")).collect();
     assert_eq!([asked(&anns[0]).await, asked(&anns[1]).await], [201, 200]);
     assert_eq!([asked(&anns[0]).await, asked(&anns[1]).await], [429, 429], "the nodes count as one");
 
     redis.kill();
-    for (house, ann) in nodes.houses.iter().zip(&anns) {
-        let service = house.client_with(house.token_of(TENANT, "ops", SERVICE));
+    for (harness, ann) in nodes.harnesses.iter().zip(&anns) {
+        let service = harness.client_with(harness.token_of(TENANT, "ops", SERVICE));
         answered(async || service.acquire(key, "laptop").await).await.expect(200);
         assert_eq!([asked(ann).await, asked(ann).await, asked(ann).await], [200, 200, 429]);
     }
@@ -35,9 +35,10 @@ async fn nobody_who_would_be_counted_is_let_through_while_redis_is_gone_if_that_
     let mut redis = Redis::start();
     let limits = &[("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "100"), ("LIMITS_WHEN_REDIS_DOWN", "deny")];
     let nodes = Nodes::over_with(&[redis.url()], limits);
-    let (house, license) = (&nodes.houses[0], nodes.houses[0].license(10).await);
+    let (harness, license) = (&nodes.harnesses[0], nodes.harnesses[0].license(10).await);
     let key = &license["license_key"];
-    let (ann, service) = (house.client("ann"), house.client_with(house.token_of(TENANT, "ops", SERVICE)));
+    let (ann, service) =
+        (harness.client("ann"), harness.client_with(harness.token_of(TENANT, "ops", SERVICE)));
     ann.acquire(key, "laptop").await.expect(201);
 
     redis.kill();

@@ -25,7 +25,7 @@ async fn one_seat_has_one_holder(split: Split) {
     let (_permit, redis) = (storm_permit().await, Redis::start());
     let mut network = Network3::start(&redis, knobs::seed()).await;
     let (first, last) = (network.nodes.clients().remove(0), network.nodes.clients().remove(NODES - 1));
-    let license = License::make(&network.nodes.houses[0].admin(), 1, Some(TTL.as_secs())).await;
+    let license = License::make(&network.nodes.harnesses[0].admin(), 1, Some(TTL.as_secs())).await;
     let ann = last.acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
     split_up(&network, split);
     let (told_until, is_over) = (Mutex::new(Instant::now() + TTL), AtomicBool::new(false));
@@ -57,7 +57,7 @@ async fn one_seat_has_one_holder(split: Split) {
     let told_until = *told_until.lock().expect("nobody panics");
     assert!(taken >= told_until, "two holders of one seat for {:?}", told_until - taken);
     heal(&network);
-    network.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
+    network.nodes.harnesses.iter_mut().for_each(|harness| drop(harness.stop()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,7 +75,7 @@ async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
     let (_permit, redis) = (storm_permit().await, Redis::start());
     let mut network = Network3::start(&redis, knobs::seed()).await;
     let clients = network.nodes.clients();
-    let license = License::make(&network.nodes.houses[0].admin(), 1, Some(LONG_TTL_SECONDS)).await;
+    let license = License::make(&network.nodes.harnesses[0].admin(), 1, Some(LONG_TTL_SECONDS)).await;
     let ann = clients[0].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
     for client in &clients {
         client.heartbeat(&ann).await.expect(200);
@@ -91,5 +91,5 @@ async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
         tokio::time::sleep(PAUSE).await;
     }
     heal(&network);
-    network.nodes.houses.iter_mut().for_each(|house| drop(house.stop()));
+    network.nodes.harnesses.iter_mut().for_each(|harness| drop(harness.stop()));
 }

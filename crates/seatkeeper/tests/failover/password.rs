@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use seatkeeper_testbed::redis::Redis;
 
 use super::support::{Nodes, seat};
-use crate::house::Client;
+use crate::harness::Client;
 
 /// The variable with the path of a node's password file.
 const PASSWORD_FILE: &str = "SEATKEEPER_REGISTRY_PASSWORD_FILE";
@@ -40,7 +40,7 @@ async fn a_password_is_changed_under_load_and_no_request_fails() {
     for _ in 0..2 {
         nodes.add_in(&[(PASSWORD_FILE, file.clone())], &registry);
     }
-    let (license, clients) = (nodes.houses[0].license(100).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(100).await, nodes.clients());
     let key = &license["license_key"];
     let held = seat(&clients[0], &license, "held").await;
 

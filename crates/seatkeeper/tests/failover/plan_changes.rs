@@ -10,7 +10,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 use super::support::{Nodes, seat};
-use crate::house::{Client, TENANT};
+use crate::harness::{Client, TENANT};
 use crate::support::knobs;
 use crate::support::subscriber::Subscriber;
 
@@ -41,8 +41,8 @@ impl Viewer {
     async fn at(nodes: &Nodes, node: usize, plan: &str) -> Self {
         let user = format!("viewer-{node}");
         let subscription = json!({ "user": user, "plan": plan });
-        nodes.houses[node].admin().post("/api/v1/admin/subscriptions", subscription).await.expect(201);
-        let client = nodes.houses[node].client(&user);
+        nodes.harnesses[node].admin().post("/api/v1/admin/subscriptions", subscription).await.expect(201);
+        let client = nodes.harnesses[node].client(&user);
         let tv = json!({ "device_id": "tv", "device_type": "tv" });
         let session = client.post(DEVICES, tv).await.expect(201)["session_id"].clone();
         Self { client, session }
@@ -70,7 +70,7 @@ impl Viewer {
 }
 
 async fn viewers(nodes: &Nodes) -> (Subscriber, Vec<Viewer>) {
-    let of_plan = Subscriber::make(&nodes.houses[0].admin(), "ann", 1, "evict").await;
+    let of_plan = Subscriber::make(&nodes.harnesses[0].admin(), "ann", 1, "evict").await;
     let mut viewers = Vec::new();
     for node in 0..NODES {
         viewers.push(Viewer::at(nodes, node, &of_plan.plan).await);
@@ -83,8 +83,8 @@ async fn a_change_at_one_node_binds_every_node_within_a_second() {
     let redis = Redis::start();
     let nodes = Nodes::over(&[redis.url(), redis.url(), redis.url()]);
     let (ann, viewers) = viewers(&nodes).await;
-    for (limit, house) in (2..).zip(&nodes.houses) {
-        house.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
+    for (limit, harness) in (2..).zip(&nodes.harnesses) {
+        harness.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
         let changed = Instant::now();
         let told = viewers.iter().map(|viewer| viewer.limit_becomes(limit, changed, TOLD_WITHIN));
         println!("{:?}", futures_util::future::join_all(told).await);
@@ -106,8 +106,8 @@ async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old()
     deaf.arg("SETUSER").arg("default").arg("resetchannels");
     redis.ask::<()>(deaf);
     for limit in [2, 3] {
-        let house = &nodes.houses[0];
-        house.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
+        let harness = &nodes.harnesses[0];
+        harness.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
         let changed = Instant::now();
         let seen = viewers.iter().map(|viewer| viewer.limit_becomes(limit, changed, remembered));
         println!("{:?}", futures_util::future::join_all(seen).await);
@@ -123,12 +123,12 @@ async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old()
 async fn a_change_that_its_node_did_not_live_to_carry_out_reaches_live_sessions_all_the_same() {
     let redis = Redis::start();
     let nodes = Nodes::over(&[redis.url(), redis.url()]);
-    let license = nodes.houses[0].license(2).await;
-    let client = nodes.houses[0].client("crowd");
+    let license = nodes.harnesses[0].license(2).await;
+    let client = nodes.harnesses[0].client("crowd");
     let session = seat(&client, &license, "machine").await;
-    let ann = Subscriber::make(&nodes.houses[0].admin(), "ann", 2, "evict").await;
+    let ann = Subscriber::make(&nodes.harnesses[0].admin(), "ann", 2, "evict").await;
     let tv = json!({ "device_id": "tv", "device_type": "tv" });
-    let viewer = nodes.houses[0].client("ann");
+    let viewer = nodes.harnesses[0].client("ann");
     viewer.post(DEVICES, tv).await.expect(201);
 
     let ledger = Ledger::open(Settings::new(nodes.ledger())).await.expect("a ledger");

@@ -34,7 +34,7 @@ fn events_in_journals(redis: &Redis) -> u64 {
 async fn the_copy_decides(a_raise_is_lost: bool) {
     let mut redis = Redis::start();
     let mut nodes = Nodes::over(&[redis.url(), redis.url()]);
-    let (license, client) = (nodes.houses[0].license(SEATS).await, nodes.houses[0].client("crowd"));
+    let (license, client) = (nodes.harnesses[0].license(SEATS).await, nodes.harnesses[0].client("crowd"));
     let ann = seat(&client, &license, "ann").await;
     let dump = tempfile::NamedTempFile::new().expect("a file");
     postgres_tool("pg_dump", &["-Fc", "-f"], dump.path(), nodes.ledger_url());
@@ -52,13 +52,13 @@ async fn the_copy_decides(a_raise_is_lost: bool) {
         waiting => Err(waiting.to_string()),
     })
     .await;
-    for node in &mut nodes.houses {
+    for node in &mut nodes.harnesses {
         let (status, log) = node.stop();
         assert!(status.success(), "{log}");
     }
     let restore = ["--clean", "--if-exists", "--single-transaction"];
     postgres_tool("pg_restore", &restore, dump.path(), nodes.ledger_url());
-    nodes.houses.iter_mut().for_each(crate::house::House::start);
+    nodes.harnesses.iter_mut().for_each(crate::harness::Harness::start);
 
     let clients = nodes.clients();
     for client in &clients {

@@ -12,7 +12,7 @@ use seatkeeper_testbed::redis::Redis;
 
 use super::steady::{Manner, Steady};
 use super::support::{Nodes, answered};
-use crate::house::BIN;
+use crate::harness::BIN;
 use crate::support::knobs;
 
 const NODES: usize = 3;
@@ -37,7 +37,7 @@ async fn nodes_are_replaced_one_by_one_and_nobody_loses_a_seat() {
     let manner = Manner { ttl_seconds: TTL_SECONDS, pinned: false, seed: knobs::seed() };
     let mut steady = Steady::begin(&nodes, manner).await;
     steady.goes_on(WELL).await;
-    for node in &mut nodes.houses {
+    for node in &mut nodes.harnesses {
         let log = tokio::task::block_in_place(|| node.replace_by(Path::new(BIN)));
         assert!(!log.contains("stopped short"), "{log}");
         answered(async || node.client("probe").get("/readyz").await).await.expect(200);

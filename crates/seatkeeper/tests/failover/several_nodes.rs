@@ -10,7 +10,7 @@ use super::support::{Nodes, answered, renewed, seat, signal, stays_out, taken_ou
 async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     let old = Redis::start();
     let mut nodes = Nodes::over(&[old.url(), old.url()]);
-    let license = nodes.houses[0].license(2).await;
+    let license = nodes.harnesses[0].license(2).await;
     let ann = seat(&nodes.clients()[0], &license, "ann").await;
     let replica = usurper(&old);
 
@@ -47,9 +47,9 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
 async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
     let mut redis = Redis::start();
     let nodes = Nodes::over(&[redis.url(), redis.url()]);
-    let (license, clients) = (nodes.houses[0].license(1).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(1).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
-    signal(&nodes.houses[0], Signal::STOP);
+    signal(&nodes.harnesses[0], Signal::STOP);
 
     redis.kill();
     redis.start_again(seatkeeper_testbed::redis::Memory::Lost);
@@ -57,7 +57,7 @@ async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
     clients[1].release(&ann).await.expect(204);
     let bob = seat(&clients[1], &license, "bob").await;
 
-    signal(&nodes.houses[0], Signal::CONT);
+    signal(&nodes.harnesses[0], Signal::CONT);
     answered(async || clients[0].heartbeat(&ann).await).await.expect(410);
     renewed(&clients[0], &bob).await;
     clients[0].acquire(&license["license_key"], "carl").await.expect(403);
@@ -70,7 +70,7 @@ async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 1).await;
     let cut_off = format!("redis://{}", proxy.address());
     let nodes = Nodes::over(&[cut_off, redis.url(), redis.url()]);
-    let (license, clients) = (nodes.houses[0].license(2).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(2).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
 
     proxy.set(Network::Cut);
@@ -94,7 +94,7 @@ async fn when_no_node_reaches_redis_nobody_is_admitted_and_nobody_loses_a_seat()
     let through = format!("redis://{}", proxy.address());
     let deny = &[("REGISTRY_WHEN_DOWN", "deny")];
     let nodes = Nodes::over_with(&[through.clone(), through.clone(), through], deny);
-    let (license, clients) = (nodes.houses[0].license(2).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(2).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
 
     proxy.set(Network::Cut);

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 
 use super::support::{Nodes, answered};
-use crate::house::{Client, Doors};
+use crate::harness::{Client, Doors};
 use crate::support::books::{Books, proof_of};
 use crate::support::capacity::{self, Capacity};
 use crate::support::dice::Dice;
@@ -134,7 +134,7 @@ impl Steady {
         };
         let mut callers = Callers { storm, manner, http: patient(), doors: nodes.doors(), number: 0 };
         if !manner.pinned {
-            let (admin, client) = (nodes.houses[0].admin(), nodes.houses[0].client("crowd"));
+            let (admin, client) = (nodes.harnesses[0].admin(), nodes.harnesses[0].client("crowd"));
             steady.background = fill_background(&admin, &client, knobs::fault_sessions()).await;
             steady.begin_devices(nodes, &mut callers).await;
             steady.begin_capacities(nodes, &mut callers);
@@ -144,7 +144,7 @@ impl Steady {
     }
 
     async fn begin_licenses(&mut self, nodes: &Nodes, callers: &mut Callers) {
-        let (admin, token) = (nodes.houses[0].admin(), nodes.houses[0].token("crowd"));
+        let (admin, token) = (nodes.harnesses[0].admin(), nodes.harnesses[0].token("crowd"));
         let crowds = SEATS.map(|seats| (seats, 2 * seats, false));
         let stays = (!self.manner.pinned).then_some((2, 2, true));
         for (seats, machines, stays) in crowds.into_iter().chain(stays) {
@@ -163,7 +163,7 @@ impl Steady {
         let crowds = SCREENS.map(|limit| (limit, 2 * limit, false));
         for (limit, devices, stays) in crowds.into_iter().chain([(1, 1, true)]) {
             let user = format!("viewer-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-            let screens = Arc::new(Screens::make(&nodes.houses[0], &user, limit).await);
+            let screens = Arc::new(Screens::make(&nodes.harnesses[0], &user, limit).await);
             for _ in 0..devices {
                 let caller = callers.next(&self.pulses[1], &screens.client.token, stays);
                 let name = format!("device-{}", callers.number).into();
@@ -175,7 +175,7 @@ impl Steady {
     }
 
     fn begin_capacities(&mut self, nodes: &Nodes, callers: &mut Callers) {
-        let token = capacity::client(&nodes.houses[0]).token;
+        let token = capacity::client(&nodes.harnesses[0]).token;
         for user in 0..=USERS {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let capacity = Capacity::drawn(&mut Dice::new(!self.manner.seed, number));
@@ -289,7 +289,7 @@ fn one_of(doors: &Doors, number: u64) -> Doors {
 /// Takes every seat, fails to take another, and releases all. Forgotten sessions may hold seats for as long
 /// as `ghosts`.
 async fn every_seat_is_there(nodes: &Nodes, license: &License, ghosts: Duration) {
-    let (client, started) = (nodes.houses[0].client("crowd"), Instant::now());
+    let (client, started) = (nodes.harnesses[0].client("crowd"), Instant::now());
     let mut sessions = Vec::new();
     for number in 0..license.seats {
         let machine = format!("last-{number}");

@@ -13,7 +13,7 @@ use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
-use crate::house::{Answer, BIN, Client, Doors, House};
+use crate::harness::{Answer, BIN, Client, Doors, Harness};
 use crate::until::within;
 
 /// The longest time for which a bucket may be unserved.
@@ -29,7 +29,7 @@ const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
 
 /// Nodes with a shared ledger in PostgreSQL and a shared token key.
 pub(crate) struct Nodes {
-    pub(crate) houses: Vec<House>,
+    pub(crate) harnesses: Vec<Harness>,
     ledger: String,
     /// The database on the PostgreSQL shared by tests; `None` if the test has its own server.
     database: Option<Database>,
@@ -66,13 +66,13 @@ impl Nodes {
 
     /// Returns an empty cluster with this ledger.
     pub(crate) fn on(ledger: String) -> Self {
-        Self { houses: Vec::new(), ledger, database: None, settings: &[], is_embedded: false }
+        Self { harnesses: Vec::new(), ledger, database: None, settings: &[], is_embedded: false }
     }
 
     /// Starts a single embedded node, with these environment variables.
     pub(crate) fn embedded(environment: &[(&str, PathBuf)]) -> Self {
         let mut nodes = Self { is_embedded: true, ..Self::on(String::new()) };
-        nodes.houses.push(House::open_in(environment, &[DEVICES_ON_RECORD]));
+        nodes.harnesses.push(Harness::open_in(environment, &[DEVICES_ON_RECORD]));
         nodes
     }
 
@@ -88,24 +88,30 @@ impl Nodes {
 
     /// Adds a node over this registry, with further environment variables.
     pub(crate) fn add_in(&mut self, environment: &[(&str, PathBuf)], registry: &str) {
-        let house = self.house(BIN.as_ref(), environment, registry, &self.ledger);
-        self.houses.push(house);
+        let harness = self.harness(BIN.as_ref(), environment, registry, &self.ledger);
+        self.harnesses.push(harness);
     }
 
     /// Adds a node over this registry. `program` may be another version of the server.
     pub(crate) fn add_as(&mut self, program: &Path, registry: &str) {
-        let house = self.house(program, &[], registry, &self.ledger);
-        self.houses.push(house);
+        let harness = self.harness(program, &[], registry, &self.ledger);
+        self.harnesses.push(harness);
     }
 
     /// Adds a node over this registry that reaches the ledger through a proxy.
     pub(crate) fn add_behind(&mut self, registry: &str, ledger: &Proxy) {
         let by_proxy = self.ledger.replace(&self.ledger_address().to_string(), &ledger.address().to_string());
-        let house = self.house(BIN.as_ref(), &[], registry, &by_proxy);
-        self.houses.push(house);
+        let harness = self.harness(BIN.as_ref(), &[], registry, &by_proxy);
+        self.harnesses.push(harness);
     }
 
-    fn house(&self, program: &Path, environment: &[(&str, PathBuf)], registry: &str, ledger: &str) -> House {
+    fn harness(
+        &self,
+        program: &Path,
+        environment: &[(&str, PathBuf)],
+        registry: &str,
+        ledger: &str,
+    ) -> Harness {
         let mut settings = vec![
             ("REGISTRY_URL", registry),
             ("LEDGER_URL", ledger),
@@ -114,17 +120,17 @@ impl Nodes {
             DEVICES_ON_RECORD,
         ];
         settings.extend(self.settings);
-        House::open_as(program, environment, &settings)
+        Harness::open_as(program, environment, &settings)
     }
 
     /// Returns a client at each node.
     pub(crate) fn clients(&self) -> Vec<Client> {
-        self.houses.iter().map(|house| house.client("crowd")).collect()
+        self.harnesses.iter().map(|harness| harness.client("crowd")).collect()
     }
 
     /// Returns the addresses of the nodes.
     pub(crate) fn doors(&self) -> Doors {
-        Doors::new(self.houses.iter().map(|house| house.url().to_owned()))
+        Doors::new(self.harnesses.iter().map(|harness| harness.url().to_owned()))
     }
 
     /// Returns the address of the ledger's server.
@@ -141,7 +147,7 @@ impl Nodes {
     /// Returns the location of the ledger.
     pub(crate) fn ledger(&self) -> Location {
         if self.is_embedded {
-            return self.houses[0].ledger();
+            return self.harnesses[0].ledger();
         }
         let ledger: PostgresUrl = self.ledger.parse().expect("the URL of a database");
         ledger.into()
@@ -178,7 +184,7 @@ impl Nodes {
     pub(crate) async fn raised_at_most(&mut self, most: u64, before: &[u64]) {
         let raised = self.raised(before).await;
         if raised > most {
-            let logs: String = self.houses.iter_mut().map(|house| house.stop().1).collect();
+            let logs: String = self.harnesses.iter_mut().map(|harness| harness.stop().1).collect();
             panic!("a bucket was raised {raised} times:\n{logs}");
         }
     }
@@ -203,12 +209,12 @@ impl Nodes {
     /// Stops all nodes and proves the audit log. Log lines do not fail the test. The ledger is dropped with
     /// the result.
     pub(crate) fn close(mut self) -> Closed {
-        for house in &mut self.houses {
-            let (status, log) = house.stop();
+        for harness in &mut self.harnesses {
+            let (status, log) = harness.stop();
             assert_eq!(status.code(), Some(0), "{log}");
         }
-        self.houses[0].prove();
-        Closed { ledger: self.ledger(), _database: self.database, _houses: self.houses }
+        self.harnesses[0].prove();
+        Closed { ledger: self.ledger(), _database: self.database, _houses: self.harnesses }
     }
 }
 
@@ -226,7 +232,7 @@ pub(crate) struct Closed {
     pub(crate) ledger: Location,
     // Dropped together with the ledger.
     _database: Option<Database>,
-    _houses: Vec<House>,
+    _houses: Vec<Harness>,
 }
 
 /// Takes a seat that must be free, and returns the session id.
@@ -287,7 +293,7 @@ pub(crate) fn promote(replica: &Redis) {
 }
 
 /// Sends a signal to a node's process.
-pub(crate) fn signal(node: &House, signal: Signal) {
+pub(crate) fn signal(node: &Harness, signal: Signal) {
     let process = Pid::from_raw(node.pid().cast_signed()).expect("a process id");
     kill_process(process, signal).expect("it can be told");
 }

@@ -25,14 +25,14 @@ async fn heartbeats_are_answered_at_once_by_a_node_that_has_not_seen_their_sessi
     let (redis, server) = (Redis::start(), Postgres::start());
     let mut nodes = Nodes::on(server.url("postgres"));
     tokio::task::block_in_place(|| nodes.add(&redis.url()));
-    let admitting = nodes.houses[0].client("crowd");
+    let admitting = nodes.harnesses[0].client("crowd");
     let mut sessions = Vec::new();
     for machine in 0..SESSIONS {
-        let license = nodes.houses[0].license(1).await;
+        let license = nodes.harnesses[0].license(1).await;
         sessions.push(seat(&admitting, &license, &format!("machine-{machine}")).await);
     }
     tokio::task::block_in_place(|| nodes.add(&redis.url()));
-    let other = nodes.houses[1].client("crowd");
+    let other = nodes.harnesses[1].client("crowd");
     answered(async || other.get("/readyz").await).await.expect(200);
 
     tokio::task::block_in_place(|| server.stop(Stop::Immediate));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _};
 
 use super::support::{Nodes, answered, seat};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 use crate::support::subscriber::Subscriber;
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -45,9 +45,9 @@ async fn in_time(client: &Client, device: &str, status: u16) -> Value {
 async fn scene(redis: &Redis, server: &Postgres, settings: &'static [(&str, &str)]) -> (Nodes, Client) {
     let mut nodes = Nodes::on_with(server.url("postgres"), settings);
     tokio::task::block_in_place(|| nodes.add(&redis.url()));
-    let house = &nodes.houses[0];
-    Subscriber::make(&house.admin(), "ann", 2, "evict").await;
-    let client = house.client("ann");
+    let harness = &nodes.harnesses[0];
+    Subscriber::make(&harness.admin(), "ann", 2, "evict").await;
+    let client = harness.client("ann");
     answered(async || admit(&client, "first").await.0).await.expect(201);
     (nodes, client)
 }
@@ -104,8 +104,8 @@ async fn seats_that_are_held_and_not_on_record_yet_are_listed() {
     let settings = &[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "500")];
     let mut nodes = Nodes::on_with(server.url("postgres"), settings);
     tokio::task::block_in_place(|| nodes.add(&redis.url()));
-    let (admin, client) = (nodes.houses[0].admin(), nodes.houses[0].client("crowd"));
-    let license = nodes.houses[0].license(5).await;
+    let (admin, client) = (nodes.harnesses[0].admin(), nodes.harnesses[0].client("crowd"));
+    let license = nodes.harnesses[0].license(5).await;
     seat(&client, &license, "machine-0").await;
 
     // Blocks appends to the record, but not reads.

@@ -9,7 +9,7 @@ use sqlx::Connection as _;
 use uuid::Uuid;
 
 use super::support::{Nodes, answered, renewed, seat};
-use crate::house::{Client, EventStream, House, run};
+use crate::harness::{Client, EventStream, Harness, run};
 use crate::support::subscriber::Subscriber;
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -18,7 +18,7 @@ const CAPACITIES: &str = "/api/v1/capacities/sessions";
 #[tokio::test]
 async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_others() {
     let mut nodes = Nodes::in_ledger(3);
-    let (license, clients) = (nodes.houses[0].license(4).await, nodes.clients());
+    let (license, clients) = (nodes.harnesses[0].license(4).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
     let key = &license["license_key"];
 
@@ -41,7 +41,7 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
     clients[2].post(&heartbeat, json!({ "session_id": phone })).await.expect(204);
 
     let tenant = Uuid::new_v4();
-    let token = nodes.houses[0].token_of(&tenant.to_string(), "desk", "service");
+    let token = nodes.harnesses[0].token_of(&tenant.to_string(), "desk", "service");
     let capacity = json!({
         "tenantObjectId": tenant, "userObjectId": tenant, "capacityId": tenant, "sessionKind": 1,
     });
@@ -53,20 +53,20 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
     for session in [&taken["sessionId"], &phone, &ann] {
         let path = format!("/api/v1/admin/sessions/{}", session.as_str().expect("a session id"));
         let tenant = if session == &taken["sessionId"] { tenant.to_string() } else { "default".to_owned() };
-        let admin = Client::new(clients[2].url(), nodes.houses[2].token_of(&tenant, "ops", "admin"));
+        let admin = Client::new(clients[2].url(), nodes.harnesses[2].token_of(&tenant, "ops", "admin"));
         admin.delete(&path).await.expect(204);
         admin.delete(&path).await.expect(404);
     }
     clients[1].heartbeat(&ann).await.expect(410);
     let bob = seat(&clients[0], &license, "bob").await;
 
-    nodes.houses[0].kill();
+    nodes.harnesses[0].kill();
     clients[1].get("/readyz").await.expect(200);
     renewed(&clients[1], &bob).await;
     clients[2].acquire(key, "carl").await.expect(403);
     clients[2].release(&bob).await.expect(204);
     clients[1].acquire(key, "carl").await.expect(201);
-    nodes.houses[0].start();
+    nodes.harnesses[0].start();
     nodes.close();
 }
 
@@ -74,7 +74,7 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
 async fn a_postgresql_that_crashes_takes_no_seat_along() {
     let server = Postgres::start();
     let database = server.url("postgres");
-    let mut node = House::open_with(&[("REGISTRY_URL", &database), ("LEDGER_URL", &database)]);
+    let mut node = Harness::open_with(&[("REGISTRY_URL", &database), ("LEDGER_URL", &database)]);
     let (license, client) = (node.license(2).await, node.client("crowd"));
     let ann = seat(&client, &license, "ann").await;
     // Longer than any node waits before a registry counts as unreachable.
@@ -143,15 +143,15 @@ async fn what_happens_at_one_node_is_told_at_another_within_a_second() {
     let server = Postgres::start();
     let mut nodes = Nodes::on(server.url("postgres"));
     tokio::task::block_in_place(|| (0..2).for_each(|_| nodes.add(&server.url("postgres"))));
-    let admin = nodes.houses[0].admin();
+    let admin = nodes.harnesses[0].admin();
     let ann = Subscriber::make(&admin, "ann", 3, "evict").await;
-    let clients: Vec<_> = nodes.houses.iter().map(|house| house.client("ann")).collect();
+    let clients: Vec<_> = nodes.harnesses.iter().map(|harness| harness.client("ann")).collect();
     let mut database = sqlx::PgConnection::connect(&server.url("postgres")).await.expect("a connection");
     let started = Instant::now();
     let mut listening = async |but: &[i32]| loop {
         let pids: Vec<i32> =
             sqlx::query_scalar(LISTENING).fetch_all(&mut database).await.expect("connections");
-        if pids.len() == nodes.houses.len() && !pids.iter().any(|pid| but.contains(pid)) {
+        if pids.len() == nodes.harnesses.len() && !pids.iter().any(|pid| but.contains(pid)) {
             return pids;
         }
         assert!(started.elapsed() < Duration::from_secs(60), "not all nodes listen: {pids:?}");

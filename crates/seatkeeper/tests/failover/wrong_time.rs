@@ -10,7 +10,7 @@ use seatkeeper_testbed::postgres::Postgres;
 use serde_json::Value;
 
 use super::support::{answered, renewed};
-use crate::house::{House, Output, run};
+use crate::harness::{Harness, Output, run};
 use crate::support::scene::License;
 use crate::until::within;
 
@@ -70,14 +70,14 @@ fn now() -> DateTime<Utc> {
 }
 
 /// Takes a seat for a machine, and returns the answer with its expiry.
-async fn taken(house: &House, license: &License, machine: &str) -> Value {
-    let client = house.client("crowd");
+async fn taken(harness: &Harness, license: &License, machine: &str) -> Value {
+    let client = harness.client("crowd");
     answered(async || client.acquire(&license.key, machine).await).await.expect(201)
 }
 
 /// Checks that Ann's seat becomes free at the end of the TTL, and not before.
-async fn expires_in_time(house: &House, license: &License, ann: &Value) {
-    let client = house.client("crowd");
+async fn expires_in_time(harness: &Harness, license: &License, ann: &Value) {
+    let client = harness.client("crowd");
     renewed(&client, ann).await;
     answered(async || client.acquire(&license.key, "bob").await).await.expect(403);
     let bob = within(EXPIRES_WITHIN, "the silent session expires", async || {
@@ -94,33 +94,33 @@ async fn expires_in_time(house: &House, license: &License, ann: &Value) {
 async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
     let clock = Clock::new();
     clock.advance(DECADE);
-    let mut house = tokio::task::block_in_place(|| House::open_in(&clock.environment(), &[]));
-    let record = Record(vec!["--data-dir".into(), house.data_dir().to_str().expect("a path").into()]);
-    let license = License::make(&house.admin(), 1, Some(TTL.as_secs())).await;
-    let ann = taken(&house, &license, "ann").await;
+    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &[]));
+    let record = Record(vec!["--data-dir".into(), harness.data_dir().to_str().expect("a path").into()]);
+    let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
+    let ann = taken(&harness, &license, "ann").await;
     assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
     let refused = record.repair(&["--apply"]);
     assert!(refused.stderr.contains("another process uses"), "{}{}", refused.stdout, refused.stderr);
-    tokio::task::block_in_place(|| house.stop());
+    tokio::task::block_in_place(|| harness.stop());
     clock.set_back(DECADE);
 
-    tokio::task::block_in_place(|| house.start());
-    let kept = house.client("crowd").heartbeat(&ann["session_id"]).await.expect(200);
+    tokio::task::block_in_place(|| harness.start());
+    let kept = harness.client("crowd").heartbeat(&ann["session_id"]).await.expect(200);
     assert!(ahead(&kept["expires_at"]) > DECADE / 2, "the record does not go back by itself: {kept:#}");
-    let (_, log) = tokio::task::block_in_place(|| house.stop());
+    let (_, log) = tokio::task::block_in_place(|| harness.stop());
     assert!(log.contains("run `seatkeeper repair clock`"), "{log}");
 
     record.is_repaired();
     record.states_the_repair();
-    tokio::task::block_in_place(|| house.start());
-    expires_in_time(&house, &license, &ann["session_id"]).await;
-    let (_, log) = tokio::task::block_in_place(|| house.stop());
+    tokio::task::block_in_place(|| harness.start());
+    expires_in_time(&harness, &license, &ann["session_id"]).await;
+    let (_, log) = tokio::task::block_in_place(|| harness.stop());
     assert!(!log.contains("repair clock"), "{log}");
     record.states_the_repair();
 
     clock.advance(MONTHS);
-    tokio::task::block_in_place(|| house.start());
-    let (_, log) = tokio::task::block_in_place(|| house.stop());
+    tokio::task::block_in_place(|| harness.start());
+    let (_, log) = tokio::task::block_in_place(|| harness.stop());
     assert!(log.contains("more than 30 days after the ledger's latest record"), "{log}");
 }
 
@@ -131,26 +131,26 @@ async fn a_wrong_time_on_record_in_postgresql_is_set_right() {
     let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
     let database = postgres.url("postgres");
     let settings = [("REGISTRY_URL", database.as_str()), ("LEDGER_URL", database.as_str())];
-    let mut house = tokio::task::block_in_place(|| House::open_in(&clock.environment(), &settings));
+    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &settings));
     let record = Record(vec!["--ledger".into(), database.clone()]);
-    let license = License::make(&house.admin(), 1, Some(TTL.as_secs())).await;
-    let ann = taken(&house, &license, "ann").await;
+    let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
+    let ann = taken(&harness, &license, "ann").await;
     assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
-    tokio::task::block_in_place(|| house.stop());
+    tokio::task::block_in_place(|| harness.stop());
     clock.set_back(DECADE);
 
-    tokio::task::block_in_place(|| house.start());
+    tokio::task::block_in_place(|| harness.start());
     tokio::time::sleep(TTL + Duration::from_secs(2)).await;
-    let client = house.client("crowd");
+    let client = harness.client("crowd");
     answered(async || client.acquire(&license.key, "bob").await).await.expect(403);
     let refused = record.repair(&["--apply"]);
     assert!(refused.stderr.contains("nodes are live"), "{}{}", refused.stdout, refused.stderr);
-    tokio::task::block_in_place(|| house.stop());
+    tokio::task::block_in_place(|| harness.stop());
 
     record.is_repaired();
     record.states_the_repair();
-    tokio::task::block_in_place(|| house.start());
-    expires_in_time(&house, &license, &ann["session_id"]).await;
-    tokio::task::block_in_place(|| house.stop());
+    tokio::task::block_in_place(|| harness.start());
+    expires_in_time(&harness, &license, &ann["session_id"]).await;
+    tokio::task::block_in_place(|| harness.stop());
     record.states_the_repair();
 }

@@ -6,17 +6,17 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use crate::house::Answer;
+use crate::harness::Answer;
 use crate::http::books::Books;
-use crate::http::desk::Desk;
 use crate::http::exchange::{assert_problem, comparable};
+use crate::http::tenant_client::TenantClient;
 use subject::Subject;
 use table::{LINES, Line, Needs, OtherUser};
 
 #[tokio::test]
 async fn every_operation_of_the_description_has_a_line_and_every_line_an_operation() {
-    let desk = Desk::open();
-    let described = operations(&desk).await;
+    let api = TenantClient::open();
+    let described = operations(&api).await;
     let listed: BTreeSet<_> = LINES.iter().map(|line| line.operation.to_owned()).collect();
     let unguarded: Vec<_> = described.difference(&listed).collect();
     assert!(unguarded.is_empty(), "without a line in the authorization table: {unguarded:?}");
@@ -26,7 +26,7 @@ async fn every_operation_of_the_description_has_a_line_and_every_line_an_operati
 
 #[tokio::test]
 async fn the_description_says_which_operations_need_a_token() {
-    let description = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    let description = TenantClient::open().user("ann").get("/openapi.json").await.expect(200);
     for line in LINES {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let needs_token = description["paths"][path][method].get("security").is_some();
@@ -36,7 +36,7 @@ async fn the_description_says_which_operations_need_a_token() {
 
 #[tokio::test]
 async fn the_description_has_every_status_of_the_table() {
-    let description = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    let description = TenantClient::open().user("ann").get("/openapi.json").await.expect(200);
     for line in LINES {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let described = &description["paths"][path][method]["responses"];
@@ -53,19 +53,19 @@ async fn the_description_has_every_status_of_the_table() {
 
 #[tokio::test]
 async fn whoever_may_do_it_can() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for line in LINES {
-        let subject = Subject::of(&desk).await;
-        let answer = subject.ask(line, Some(&desk.token("ann", line.scopes()))).await;
+        let subject = Subject::of(&api).await;
+        let answer = subject.ask(line, Some(&api.token("ann", line.scopes()))).await;
         assert_eq!(answer.status, line.allowed, "{}: {:#}", line.operation, answer.body);
     }
 }
 
 #[tokio::test]
 async fn without_a_token_nothing_is_told_and_nothing_changes() {
-    let desk = Desk::open();
-    let subject = Subject::of(&desk).await;
-    let before = Books::of(&desk).await;
+    let api = TenantClient::open();
+    let subject = Subject::of(&api).await;
+    let before = Books::of(&api).await;
     for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
         for token in [None, Some(""), Some("no.such.token")] {
             let answer = subject.ask(line, token).await;
@@ -74,18 +74,18 @@ async fn without_a_token_nothing_is_told_and_nothing_changes() {
             looks_the_same_as_nothing(&subject, line, token, &answer).await;
         }
     }
-    assert_eq!(Books::of(&desk).await, before);
+    assert_eq!(Books::of(&api).await, before);
 }
 
 #[tokio::test]
 async fn who_asks_is_looked_at_before_what_is_asked() {
-    let desk = Desk::open();
-    let wrong = Subject::malformed(&desk);
+    let api = TenantClient::open();
+    let wrong = Subject::malformed(&api);
     for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
         let nobody = wrong.ask(line, None).await;
         assert_problem(&nobody, 401, line.operation);
         if line.needs == Needs::Admin {
-            let user = wrong.ask(line, Some(&desk.token("ann", ""))).await;
+            let user = wrong.ask(line, Some(&api.token("ann", ""))).await;
             assert_problem(&user, 403, line.operation);
         }
     }
@@ -93,10 +93,10 @@ async fn who_asks_is_looked_at_before_what_is_asked() {
 
 #[tokio::test]
 async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothing_changes() {
-    let desk = Desk::open();
-    let stranger = desk.neighbour();
-    let subject = Subject::of(&desk).await;
-    let before = Books::of(&desk).await;
+    let api = TenantClient::open();
+    let stranger = api.neighbour();
+    let subject = Subject::of(&api).await;
+    let before = Books::of(&api).await;
     for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
         // The user and the scopes match, so that only the tenant differs.
         for scopes in [line.scopes(), "admin service"] {
@@ -109,42 +109,42 @@ async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothi
             looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
         }
     }
-    assert_eq!(Books::of(&desk).await, before);
+    assert_eq!(Books::of(&api).await, before);
 }
 
 #[tokio::test]
 async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
-    let desk = Desk::open();
-    let subject = Subject::of(&desk).await;
-    let before = Books::of(&desk).await;
+    let api = TenantClient::open();
+    let subject = Subject::of(&api).await;
+    let before = Books::of(&api).await;
     for line in LINES.iter().filter(|line| line.needs == Needs::Admin) {
         for scopes in ["", "service", "administrator ADMIN admin,service"] {
-            let token = desk.token("ann", scopes);
+            let token = api.token("ann", scopes);
             let answer = subject.ask(line, Some(&token)).await;
             assert_problem(&answer, 403, line.operation);
             assert_eq!(answer.body["type"], "/problems/admin-scope-required", "{}", line.operation);
             looks_the_same_as_nothing(&subject, line, Some(&token), &answer).await;
         }
     }
-    assert_eq!(Books::of(&desk).await, before);
+    assert_eq!(Books::of(&api).await, before);
 }
 
 #[tokio::test]
 async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_changes() {
-    let desk = Desk::open();
-    let subject = Subject::of(&desk).await;
-    let before = Books::of(&desk).await;
+    let api = TenantClient::open();
+    let subject = Subject::of(&api).await;
+    let before = Books::of(&api).await;
     for line in LINES.iter().filter(|line| line.other_user == OtherUser::Missing) {
-        let token = desk.token("bob", "");
+        let token = api.token("bob", "");
         let real = subject.ask(line, Some(&token)).await;
         assert_problem(&real, 404, line.operation);
         looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
         // The owner gets an identical answer for a session that does not exist.
         let [random, _] = subject.missing();
-        let owner = random.ask(line, Some(&desk.token("ann", ""))).await;
+        let owner = random.ask(line, Some(&api.token("ann", ""))).await;
         assert_eq!(comparable(&owner), comparable(&real), "{}", line.operation);
     }
-    assert_eq!(Books::of(&desk).await, before);
+    assert_eq!(Books::of(&api).await, before);
 }
 
 /// Repeats a request with random ids, and with ids next to the real ids. Except for request id and date,
@@ -157,8 +157,8 @@ async fn looks_the_same_as_nothing(subject: &Subject<'_>, line: &Line, token: Op
 }
 
 /// Returns `method /path` of every operation in the API description.
-async fn operations(desk: &Desk) -> BTreeSet<String> {
-    let description = desk.user("ann").get("/openapi.json").await.expect(200);
+async fn operations(api: &TenantClient) -> BTreeSet<String> {
+    let description = api.user("ann").get("/openapi.json").await.expect(200);
     let paths = description["paths"].as_object().unwrap();
     let of_path = |(path, item): (&String, &serde_json::Value)| {
         let methods: Vec<_> =

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::desk::{AUDIT, Desk, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS};
+use super::tenant_client::{AUDIT, LICENSES, PLANS, SESSIONS, SUBSCRIPTIONS, TenantClient};
 
 /// Licenses with their seats, plans, subscriptions, sessions with their last heartbeats, and the audit log.
 #[derive(Debug, PartialEq)]
@@ -15,8 +15,8 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    pub(crate) async fn of(desk: &Desk) -> Self {
-        let admin = desk.admin();
+    pub(crate) async fn of(api: &TenantClient) -> Self {
+        let admin = api.admin();
         let page = async |path: &str| {
             let page = admin.get(&format!("{path}?limit=500")).await.expect(200);
             assert_eq!(page.get("next_cursor"), None, "more than a page of {path}");

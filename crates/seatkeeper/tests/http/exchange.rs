@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
 
-use crate::house::Answer;
+use crate::harness::Answer;
 
 /// Longer than a server takes to answer, or to close a connection with nonsense.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);

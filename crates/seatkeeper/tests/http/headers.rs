@@ -4,9 +4,11 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::json;
 
-use crate::house::{Answer, EventStream};
-use crate::http::desk::{ACQUIRE, DEVICES, Desk, LICENSES, license_path, session_path, text};
+use crate::harness::{Answer, EventStream};
 use crate::http::exchange::exchange;
+use crate::http::tenant_client::{
+    ACQUIRE, DEVICES, LICENSES, TenantClient, license_path, session_path, text,
+};
 
 #[track_caller]
 fn assert_uncached(headers: &HeaderMap, what: &str) {
@@ -18,8 +20,8 @@ fn assert_uncached(headers: &HeaderMap, what: &str) {
 
 #[tokio::test]
 async fn no_answer_is_kept_by_a_cache() {
-    let desk = Desk::open();
-    let (admin, ann) = (desk.admin(), desk.user("ann"));
+    let api = TenantClient::open();
+    let (admin, ann) = (api.admin(), api.user("ann"));
     let created = admin.post(LICENSES, json!({ "max_seats": 1 })).await;
     assert_uncached(&created.headers, "a created license");
     let license = created.expect(201);
@@ -33,7 +35,7 @@ async fn no_answer_is_kept_by_a_cache() {
         ("a heartbeat", 200, ann.heartbeat(&session).await),
         ("a release", 204, ann.release(&session).await),
         ("an end", 410, ann.heartbeat(&session).await),
-        ("no token", 401, exchange(desk.request(Method::GET, &session_path(&session))).await),
+        ("no token", 401, exchange(api.request(Method::GET, &session_path(&session))).await),
         ("nowhere", 404, ann.get("/api/v1/nowhere").await),
     ];
     for (what, status, answer) in answers {
@@ -48,12 +50,12 @@ async fn no_answer_is_kept_by_a_cache() {
 
 #[tokio::test]
 async fn every_operation_answers_so_without_a_token() {
-    let desk = Desk::open();
-    let description = exchange(desk.request(Method::GET, "/openapi.json")).await.expect(200);
+    let api = TenantClient::open();
+    let description = exchange(api.request(Method::GET, "/openapi.json")).await.expect(200);
     for (path, operations) in description["paths"].as_object().unwrap() {
         for method in operations.as_object().unwrap().keys() {
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-            let answer = exchange(desk.request(method, path)).await;
+            let answer = exchange(api.request(method, path)).await;
             assert_uncached(&answer.headers, path);
         }
     }
@@ -61,9 +63,9 @@ async fn every_operation_answers_so_without_a_token() {
 
 #[tokio::test]
 async fn the_browsable_description_loads_from_here_alone_and_is_framed_by_nobody() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for path in ["/docs/", "/docs/index.html", "/docs/swagger-ui-bundle.js", "/docs/swagger-initializer.js"] {
-        let answer = exchange(desk.request(Method::GET, path)).await;
+        let answer = exchange(api.request(Method::GET, path)).await;
         let policy = answer.headers["content-security-policy"].to_str().unwrap();
         for part in
             ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"]
@@ -79,10 +81,10 @@ async fn the_browsable_description_loads_from_here_alone_and_is_framed_by_nobody
 
 #[tokio::test]
 async fn the_browsable_description_works_under_its_policy() {
-    let desk = Desk::open();
-    let page = exchange(desk.request(Method::GET, "/docs/")).await.expect(200);
+    let api = TenantClient::open();
+    let page = exchange(api.request(Method::GET, "/docs/")).await.expect(200);
     let inline = text(&page).split("<script").skip(1).find(|tag| !tag.contains("src=\""));
     assert_eq!(inline, None, "the policy allows no script in the page");
-    let settings = exchange(desk.request(Method::GET, "/docs/swagger-initializer.js")).await.expect(200);
+    let settings = exchange(api.request(Method::GET, "/docs/swagger-initializer.js")).await.expect(200);
     assert!(text(&settings).contains("\"validatorUrl\": \"none\""), "{settings}");
 }

@@ -15,12 +15,12 @@ mod verbs;
 use reqwest::Method;
 
 use crate::http::books::Books;
-use crate::http::desk::Desk;
 use crate::http::exchange::exchange;
+use crate::http::tenant_client::TenantClient;
 
 /// A tenant whose license, session and subscription must not change.
 struct Siege {
-    desk: Desk,
+    api: TenantClient,
     license: serde_json::Value,
     session: serde_json::Value,
     subscription: serde_json::Value,
@@ -29,28 +29,28 @@ struct Siege {
 
 impl Siege {
     async fn begin() -> Self {
-        Self::of(Desk::open()).await
+        Self::of(TenantClient::open()).await
     }
 
     /// Starts a server with extra settings.
     async fn begin_with(settings: &[(&str, &str)]) -> Self {
-        Self::of(Desk::open_with(settings)).await
+        Self::of(TenantClient::open_with(settings)).await
     }
 
-    async fn of(desk: Desk) -> Self {
-        let license = desk.license(serde_json::json!({ "max_seats": 3 })).await;
-        let session = desk.seat(&license, "ann", "laptop-1").await;
-        let subscription = desk.subscription("sue", "basic").await;
-        let before = Books::of(&desk).await;
-        Self { desk, license, session, subscription, before }
+    async fn of(api: TenantClient) -> Self {
+        let license = api.license(serde_json::json!({ "max_seats": 3 })).await;
+        let session = api.seat(&license, "ann", "laptop-1").await;
+        let subscription = api.subscription("sue", "basic").await;
+        let before = Books::of(&api).await;
+        Self { api, license, session, subscription, before }
     }
 
     /// Asserts that the tenant is unchanged, and that the server still works.
     async fn withstood(self) {
-        assert_eq!(Books::of(&self.desk).await, self.before);
-        exchange(self.desk.request(Method::GET, "/readyz")).await.expect(200);
-        self.desk.user("ann").heartbeat(&self.session).await.expect(200);
-        let session = self.desk.seat(&self.license, "ann", "laptop-2").await;
-        self.desk.user("ann").release(&session).await.expect(204);
+        assert_eq!(Books::of(&self.api).await, self.before);
+        exchange(self.api.request(Method::GET, "/readyz")).await.expect(200);
+        self.api.user("ann").heartbeat(&self.session).await.expect(200);
+        let session = self.api.seat(&self.license, "ann", "laptop-2").await;
+        self.api.user("ann").release(&session).await.expect(204);
     }
 }

@@ -7,11 +7,11 @@ use reqwest::Method;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::house::{Answer, Client};
-use crate::http::desk::{
-    ACQUIRE, CAPACITIES, DEVICES, Desk, capacity as capacity_of, session_path, sessions_path, text,
-};
+use crate::harness::{Answer, Client};
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{
+    ACQUIRE, CAPACITIES, DEVICES, TenantClient, capacity as capacity_of, session_path, sessions_path, text,
+};
 
 /// The default limits of the product.
 const ACQUIRES: (&str, &str) = ("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "10");
@@ -45,25 +45,25 @@ fn assert_burst(passed: usize, burst: usize, began: Instant, interval: Duration)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_thousand_acquires_at_once_exactly_the_burst_passes() {
-    let desk = Desk::open_with(&[ACQUIRES]);
-    let license = desk.license(json!({ "max_seats": 1_000 })).await;
+    let api = TenantClient::open_with(&[ACQUIRES]);
+    let license = api.license(json!({ "max_seats": 1_000 })).await;
     let machines: Vec<_> = (0..1_000).map(|number| format!("machine-{number}")).collect();
-    let ann = desk.user("ann");
+    let ann = api.user("ann");
     let began = Instant::now();
     let answers =
         join_all(machines.iter().map(|machine| ann.acquire(&license["license_key"], machine))).await;
     assert_burst(passed(&answers, &[201]), 10, began, ACQUIRE_INTERVAL);
     // Other users are not limited.
-    desk.seat(&license, "bob", "bobs").await;
-    desk.neighbour().user("ann").acquire(&license["license_key"], "abroad").await.expect(404);
+    api.seat(&license, "bob", "bobs").await;
+    api.neighbour().user("ann").acquire(&license["license_key"], "abroad").await.expect(404);
 }
 
 #[tokio::test]
 async fn an_answer_tells_how_the_caller_stands() {
-    let desk = Desk::open_with(&[ACQUIRES]);
-    let license = desk.license(json!({ "max_seats": 3 })).await;
+    let api = TenantClient::open_with(&[ACQUIRES]);
+    let license = api.license(json!({ "max_seats": 3 })).await;
     for (number, remaining) in (0..10).zip((0..10).rev()) {
-        let answer = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
+        let answer = api.user("ann").acquire(&license["license_key"], "laptop-1").await;
         let told = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
         assert_eq!(answer.status, if number == 0 { 201 } else { 200 });
         assert_eq!(told("ratelimit-limit"), "10");
@@ -72,24 +72,24 @@ async fn an_answer_tells_how_the_caller_stands() {
         let reset: u64 = told("ratelimit-reset").parse().unwrap();
         assert!((1..=6 * (number + 1)).contains(&reset), "{number}: {reset}");
     }
-    let limited = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
+    let limited = api.user("ann").acquire(&license["license_key"], "laptop-1").await;
     assert_limited(&limited);
     assert!(limited.body["retry_after_seconds"].as_u64().unwrap() <= 6);
     // Requests that take no seat are not counted.
-    let list = desk.user("ann").get(&sessions_path(&license)).await;
+    let list = api.user("ann").get(&sessions_path(&license)).await;
     assert!(list.status == 200 && !list.headers.contains_key("ratelimit-limit"), "{list:?}");
 }
 
 #[tokio::test]
 async fn a_limit_is_of_its_user_whatever_the_token_and_the_body() {
-    let desk = Desk::open_with(&[ACQUIRES]);
-    let license = desk.license(json!({ "max_seats": 100 })).await;
+    let api = TenantClient::open_with(&[ACQUIRES]);
+    let license = api.license(json!({ "max_seats": 100 })).await;
     let (key, began) = (&license["license_key"], Instant::now());
     let mut answers = Vec::new();
     for number in 0..24 {
         // A new token for each request.
-        let token = desk.token("ann", if number % 2 == 0 { "" } else { "admin" });
-        let ann = desk.client(token);
+        let token = api.token("ann", if number % 2 == 0 { "" } else { "admin" });
+        let ann = api.client(token);
         answers.push(match number % 4 {
             0 => ann.acquire(key, "laptop-1").await,
             1 => ann.acquire(&json!("no such license"), "laptop-1").await,
@@ -102,9 +102,9 @@ async fn a_limit_is_of_its_user_whatever_the_token_and_the_body() {
 
 #[tokio::test]
 async fn heartbeats_are_counted_however_they_are_written() {
-    let desk = Desk::open_with(&[HEARTBEATS]);
-    let license = desk.license(json!({ "max_seats": 2 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let api = TenantClient::open_with(&[HEARTBEATS]);
+    let license = api.license(json!({ "max_seats": 2 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
     let id = text(&session);
     let spellings = [
         id.to_owned(),
@@ -113,7 +113,7 @@ async fn heartbeats_are_counted_however_they_are_written() {
         id.replace('-', "%2D"),
         format!("%{:02X}{}", id.as_bytes()[0], &id[1..]),
     ];
-    let (ann, began) = (desk.user("ann"), Instant::now());
+    let (ann, began) = (api.user("ann"), Instant::now());
     let mut answers = Vec::new();
     for number in 0..40 {
         let path = format!("/api/v1/licenses/sessions/{}/heartbeat", spellings[number % spellings.len()]);
@@ -128,16 +128,16 @@ async fn heartbeats_are_counted_however_they_are_written() {
     // Limited heartbeats do no harm: the session lives, and the user's other sessions have limits of their
     // own.
     ann.get(&session_path(&session)).await.expect(200);
-    let other = desk.seat(&license, "ann", "laptop-2").await;
+    let other = api.seat(&license, "ann", "laptop-2").await;
     ann.heartbeat(&other).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_uses_up_the_heartbeats_of_another_s_session() {
-    let desk = Desk::open_with(&[HEARTBEATS]);
-    let license = desk.license(json!({ "max_seats": 2 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    let (bob, stranger) = (desk.user("bob"), desk.neighbour());
+    let api = TenantClient::open_with(&[HEARTBEATS]);
+    let license = api.license(json!({ "max_seats": 2 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let (bob, stranger) = (api.user("bob"), api.neighbour());
     let eve = stranger.user("ann");
     let knock = |client: &Client| {
         let (client, session) = (client.clone(), session.clone());
@@ -148,29 +148,29 @@ async fn nobody_uses_up_the_heartbeats_of_another_s_session() {
         assert_burst(passed(&answers, &[404]), 20, began, HEARTBEAT_INTERVAL);
     }
     let began = Instant::now();
-    let answers = knock(&desk.user("ann")).await;
+    let answers = knock(&api.user("ann")).await;
     assert_burst(passed(&answers, &[200]), 20, began, HEARTBEAT_INTERVAL);
 }
 
 #[tokio::test]
 async fn each_api_and_a_service_have_limits_of_their_own() {
-    let desk = Desk::open_with(&[
+    let api = TenantClient::open_with(&[
         ("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "1"),
         ("LIMITS_DEVICES_ACQUIRES_PER_MINUTE", "2"),
         ("LIMITS_DEVICES_HEARTBEATS_PER_MINUTE", "1"),
         ("LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE", "3"),
         ("LIMITS_SERVICE_ACQUIRES_PER_MINUTE", "5"),
     ]);
-    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let license = api.license(json!({ "max_seats": 5 })).await;
     let seat = async |client: &Client| client.acquire(&license["license_key"], "laptop-1").await;
     let screen =
         async |client: &Client| client.post(DEVICES, json!({ "device_id": "tv", "device_type": "tv" })).await;
     let capacity = async |client: &Client| {
-        client.put(CAPACITIES, capacity_of(&desk.tenant, Uuid::from_u128(1), Uuid::from_u128(2), 1)).await
+        client.put(CAPACITIES, capacity_of(&api.tenant, Uuid::from_u128(1), Uuid::from_u128(2), 1)).await
     };
     // A user may take capacities only for itself.
-    let ann = desk.user(&Uuid::from_u128(1).to_string());
-    let service = desk.service("meter");
+    let ann = api.user(&Uuid::from_u128(1).to_string());
+    let service = api.service("meter");
     for (client, limits) in [(&ann, [1, 2, 3]), (&service, [5, 5, 5])] {
         for number in 0..6 {
             let answers = [seat(client).await, screen(client).await, capacity(client).await];

@@ -2,9 +2,9 @@
 //! embedded server alone are in `embedded`.
 
 pub(crate) mod books;
-pub(crate) mod desk;
 pub(crate) mod exchange;
 pub(crate) mod shown;
+pub(crate) mod tenant_client;
 pub(crate) mod until;
 
 mod admin;

@@ -5,29 +5,29 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::TOPOLOGY;
-use crate::house::Topology;
-use crate::http::desk::{ACQUIRE, AUDIT, Desk, LICENSES, SESSIONS, license_path, text};
+use crate::harness::Topology;
 use crate::http::exchange::{assert_problem, bytes, exchange};
+use crate::http::tenant_client::{ACQUIRE, AUDIT, LICENSES, SESSIONS, TenantClient, license_path, text};
 
 /// The environment variable that makes the test of the API description rewrite `docs/openapi.json`.
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_OPENAPI";
 
 #[tokio::test]
 async fn a_server_that_runs_is_healthy_and_ready() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for path in ["/healthz", "/readyz"] {
-        let answer = exchange(desk.request(reqwest::Method::GET, path)).await;
+        let answer = exchange(api.request(reqwest::Method::GET, path)).await;
         assert_eq!(answer.expect(200), json!({ "status": "ok" }), "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_server_tells_how_what_it_needs_is() {
-    let desk = Desk::open();
-    let ledger = exchange(desk.request(reqwest::Method::GET, "/health/ledger")).await.expect(200);
+    let api = TenantClient::open();
+    let ledger = exchange(api.request(reqwest::Method::GET, "/health/ledger")).await.expect(200);
     assert_eq!(ledger["status"], "ok");
     assert!(ledger["latency_ms"].as_f64().unwrap() > 0.0 && ledger.get("problems").is_none(), "{ledger}");
-    let redis = exchange(desk.request(reqwest::Method::GET, "/health/redis")).await.expect(200);
+    let redis = exchange(api.request(reqwest::Method::GET, "/health/redis")).await.expect(200);
     if TOPOLOGY == Topology::Embedded {
         assert_eq!(redis, json!({ "status": "none" }));
     } else {
@@ -38,7 +38,7 @@ async fn a_server_tells_how_what_it_needs_is() {
 
 #[tokio::test]
 async fn the_description_of_the_api_is_the_one_that_is_checked_in() {
-    let served = Desk::open().user("ann").get("/openapi.json").await.expect(200);
+    let served = TenantClient::open().user("ann").get("/openapi.json").await.expect(200);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
     let now = format!("{}\n", seatkeeper_server::openapi().to_pretty_json().unwrap());
     assert_eq!(serde_json::from_str::<serde_json::Value>(&now).unwrap(), served);
@@ -57,8 +57,8 @@ async fn the_description_of_the_api_is_the_one_that_is_checked_in() {
 
 #[tokio::test]
 async fn every_operation_names_each_status_and_problem_that_it_can_answer() {
-    let api = Desk::open().user("ann").get("/openapi.json").await.expect(200);
-    let operations = api["paths"].as_object().unwrap().iter().flat_map(|(path, operations)| {
+    let description = TenantClient::open().user("ann").get("/openapi.json").await.expect(200);
+    let operations = description["paths"].as_object().unwrap().iter().flat_map(|(path, operations)| {
         let operations = operations.as_object().unwrap().iter();
         operations.map(move |(method, operation)| (format!("{method} {path}"), operation))
     });
@@ -66,7 +66,7 @@ async fn every_operation_names_each_status_and_problem_that_it_can_answer() {
         for (status, answer) in described["responses"].as_object().unwrap() {
             let status: u16 = status.parse().unwrap_or_else(|_| panic!("{operation} answers {status}"));
             let answer = match answer["$ref"].as_str() {
-                Some(place) => api.pointer(place.trim_start_matches('#')).expect("a component"),
+                Some(place) => description.pointer(place.trim_start_matches('#')).expect("a component"),
                 None => answer,
             };
             if status >= 400 && answer["content"].get("application/json").is_none() {
@@ -84,11 +84,11 @@ async fn every_operation_names_each_status_and_problem_that_it_can_answer() {
 
 #[tokio::test]
 async fn the_browsable_description_needs_nothing_from_elsewhere() {
-    let desk = Desk::open();
-    let page = exchange(desk.request(reqwest::Method::GET, "/docs/")).await.expect(200);
+    let api = TenantClient::open();
+    let page = exchange(api.request(reqwest::Method::GET, "/docs/")).await.expect(200);
     assert!(text(&page).contains("swagger-ui"), "{page}");
     for asset in ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-initializer.js"] {
-        exchange(desk.request(reqwest::Method::GET, &format!("/docs/{asset}"))).await.expect(200);
+        exchange(api.request(reqwest::Method::GET, &format!("/docs/{asset}"))).await.expect(200);
     }
     let outside =
         text(&page).split(['"', '\'']).find(|part| part.starts_with("http") || part.starts_with("//"));
@@ -97,27 +97,27 @@ async fn the_browsable_description_needs_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn every_problem_has_its_page_where_its_type_points() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for kind in seatkeeper_server::PROBLEMS {
-        let page = exchange(desk.request(reqwest::Method::GET, &format!("/problems/{}", kind.name))).await;
+        let page = exchange(api.request(reqwest::Method::GET, &format!("/problems/{}", kind.name))).await;
         assert_eq!(page.headers["content-type"], "text/markdown; charset=utf-8", "{}", kind.name);
         let page = page.expect(200);
         assert!(text(&page).contains(kind.title) && text(&page).len() > 100, "{}: {page}", kind.name);
     }
-    let missing = exchange(desk.request(reqwest::Method::GET, "/problems/none-of-ours")).await;
+    let missing = exchange(api.request(reqwest::Method::GET, "/problems/none-of-ours")).await;
     assert_problem(&missing, 404, "no such problem");
 }
 
 #[tokio::test]
 async fn every_answer_has_a_request_id_of_its_own() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let mut ids = Vec::new();
     for path in ["/healthz", "/openapi.json", "/docs/", "/problems/internal", "/nowhere", LICENSES, ACQUIRE] {
-        let answer = exchange(desk.request(reqwest::Method::GET, path)).await;
+        let answer = exchange(api.request(reqwest::Method::GET, path)).await;
         ids.push(answer.headers["x-request-id"].to_str().unwrap().to_owned());
     }
     let raw = bytes(
-        desk.house.url(),
+        api.harness.url(),
         b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Request-Id: mine\r\n\r\n",
     );
     assert!(raw.contains("x-request-id: ") && !raw.contains("mine"), "{raw}");
@@ -128,8 +128,8 @@ async fn every_answer_has_a_request_id_of_its_own() {
 
 #[tokio::test]
 async fn a_record_names_the_request_that_its_answer_named() {
-    let desk = Desk::open();
-    let (admin, ann) = (desk.admin(), desk.user("ann"));
+    let api = TenantClient::open();
+    let (admin, ann) = (api.admin(), api.user("ann"));
     let mut answers = vec![("license_created", admin.post(LICENSES, json!({ "max_seats": 1 })).await)];
     let license = answers[0].1.body.clone();
     answers.push(("admitted", ann.acquire(&license["license_key"], "laptop-1").await));

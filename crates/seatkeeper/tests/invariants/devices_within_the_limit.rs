@@ -15,7 +15,7 @@ use super::support::knobs;
 use super::support::scene::patient;
 use super::support::storm::{no_other_errors, nodes, raging};
 use super::support::subscriber::Subscriber;
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 /// Short, so that sessions of silent devices expire while the storm goes on.
 const TTL_SECONDS: u64 = 2;
@@ -64,30 +64,30 @@ struct Player {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_never_brings_a_subscriber_above_its_limit_and_evicts_the_stalest() {
     let (rounds, seed) = (knobs::storm_rounds(), knobs::seed());
-    let house = patient(&[("DEVICES_TTL_SECONDS", &TTL_SECONDS.to_string())]);
-    let players = players(&house).await;
+    let harness = patient(&[("DEVICES_TTL_SECONDS", &TTL_SECONDS.to_string())]);
+    let players = players(&harness).await;
     let storm = Storm {
-        nodes: nodes(&house, None),
-        pools: players.iter().map(|player| player.pool(&house)).collect(),
+        nodes: nodes(&harness, None),
+        pools: players.iter().map(|player| player.pool(&harness)).collect(),
         rounds,
         lanes: LANES,
         seed,
     };
-    several_make_room(&house, &players).await;
+    several_make_room(&harness, &players).await;
     let verdict = raging(storm).await;
 
     everything_happened(&verdict.statistics, rounds);
-    on_record(&house, &players, &verdict.statistics).await;
+    on_record(&harness, &players, &verdict.statistics).await;
 }
 
 /// Makes a newcomer evict several sessions, including the named session. A short storm may never get to this
 /// case.
-async fn several_make_room(house: &House, players: &[Player]) {
+async fn several_make_room(harness: &Harness, players: &[Player]) {
     let is_fit = |player: &&Player| player.kind == Kind::Evicting && player.seats > 2;
     let player = players.iter().find(is_fit).expect("one whose plan evicts, with room for several");
     // One node for both clients, because a node applies its own change of a plan at once.
-    let user = house.client(&player.subscriber.user).at_one_node();
-    let admin = Client::new(user.url(), house.admin().token);
+    let user = harness.client(&player.subscriber.user).at_one_node();
+    let admin = Client::new(user.url(), harness.admin().token);
     let plan = player.subscriber.plan_path();
     let started = Instant::now();
     loop {
@@ -111,8 +111,8 @@ async fn several_make_room(house: &House, players: &[Player]) {
     }
 }
 
-async fn players(house: &House) -> Vec<Player> {
-    let (admin, mut players) = (house.admin(), Vec::new());
+async fn players(harness: &Harness) -> Vec<Player> {
+    let (admin, mut players) = (harness.admin(), Vec::new());
     for number in 0..EACH {
         for seats in 1..=4 {
             for kind in KINDS {
@@ -127,10 +127,10 @@ async fn players(house: &House) -> Vec<Player> {
 }
 
 impl Player {
-    fn pool(&self, house: &House) -> Pool {
-        let subscriber = house.client(&self.subscriber.user);
-        let subscriber = Target::new(house.url(), Some(&subscriber.token)).expect("a target");
-        let admin = Target::new(house.url(), Some(&house.admin().token)).expect("a target");
+    fn pool(&self, harness: &Harness) -> Pool {
+        let subscriber = harness.client(&self.subscriber.user);
+        let subscriber = Target::new(harness.url(), Some(&subscriber.token)).expect("a target");
+        let admin = Target::new(harness.url(), Some(&harness.admin().token)).expect("a target");
         Pool {
             door: Door::Devices { subscriber, renew: self.kind != Kind::SilentEvicting },
             seats: self.seats,
@@ -182,12 +182,12 @@ fn everything_happened(seen: &Statistics, rounds: u32) {
 }
 
 /// Checks the audit log twice: with `audit verify`, and record by record.
-async fn on_record(house: &House, players: &[Player], seen: &Statistics) {
-    let proof = proof_once_over(&house.ledger()).await;
+async fn on_record(harness: &Harness, players: &[Player], seen: &Statistics) {
+    let proof = proof_once_over(&harness.ledger()).await;
     println!("{proof:?}");
     assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
 
-    let books = Books::of(&house.ledger()).await;
+    let books = Books::of(&harness.ledger()).await;
     assert_eq!(books.stories().count() as u64, proof.admissions);
     let mut evicting = Evicting::default();
     for player in players {

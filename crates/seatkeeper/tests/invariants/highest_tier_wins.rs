@@ -13,7 +13,7 @@ use super::support::dice::Dice;
 use super::support::knobs;
 use super::support::line::Line;
 use super::support::scene::{patient, text};
-use crate::house::Client;
+use crate::harness::Client;
 
 /// Racing requests of a round.
 const AT_ONCE: usize = 8;
@@ -27,21 +27,21 @@ const ROUNDS_A_CAPACITY: u64 = 4;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_eight_racing_requests_the_highest_tier_wins_and_one_session_stands() {
     let (rounds, seed) = (knobs::race_rounds(), knobs::seed());
-    let house = patient(&[]);
-    let client = capacity::client(&house);
+    let harness = patient(&[]);
+    let client = capacity::client(&harness);
     let lanes: JoinSet<_> =
         (0..LANES).map(|lane| play(client.clone(), Dice::new(seed, lane), rounds.div_ceil(LANES))).collect();
     let played = lanes.join_all().await;
-    let told: Told = played.iter().fold(Told::default(), |all, lane| all.and(&lane.told));
+    let told: TierAnswer = played.iter().fold(TierAnswer::default(), |all, lane| all.and(&lane.told));
     println!("{told:?}");
-    let Told { created, upgraded, existing, released, .. } = told;
+    let TierAnswer { created, upgraded, existing, released, .. } = told;
     assert!([created, upgraded, existing, released].into_iter().all(|count| count > 0), "{told:?}");
     assert_eq!(created + upgraded + existing, told.rounds * AT_ONCE as u64);
 
-    let proof = proof_of(&house.ledger()).await;
+    let proof = proof_of(&harness.ledger()).await;
     println!("{proof:?}");
     assert_eq!(proof.admissions, created + upgraded, "each was answered, and to one request");
-    let books = Books::of_tenant(&house.ledger(), TENANT).await;
+    let books = Books::of_tenant(&harness.ledger(), TENANT).await;
     let mut of_pool: BTreeMap<&str, Vec<(&str, &Story)>> = BTreeMap::new();
     for (id, story) in books.stories() {
         of_pool.entry(&story.pool).or_default().push((id, story));
@@ -64,7 +64,7 @@ struct Stands {
 
 /// Counts of the answers in a lane.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct TierAnswer {
     rounds: u64,
     created: u64,
     upgraded: u64,
@@ -74,12 +74,12 @@ struct Told {
 
 /// The result of a lane.
 struct Played {
-    told: Told,
+    told: TierAnswer,
     /// The played capacities, with the live session at the end or `None`.
     capacities: Vec<(Capacity, Option<Stands>)>,
 }
 
-impl Told {
+impl TierAnswer {
     fn and(self, other: &Self) -> Self {
         Self {
             rounds: self.rounds + other.rounds,
@@ -97,7 +97,7 @@ async fn play(client: Client, mut dice: Dice, rounds: u64) -> Played {
     for _ in 0..AT_ONCE {
         lines.push(Line::to(&client).await);
     }
-    let mut played = Played { told: Told::default(), capacities: Vec::new() };
+    let mut played = Played { told: TierAnswer::default(), capacities: Vec::new() };
     let (mut capacity, mut stands) = (Capacity::drawn(&mut dice), None);
     for round in 0..rounds {
         if round > 0 && round % ROUNDS_A_CAPACITY == 0 {
@@ -125,7 +125,7 @@ async fn race(
     capacity: Capacity,
     tiers: &[u8],
     before: Option<Stands>,
-    told: &mut Told,
+    told: &mut TierAnswer,
 ) -> Stands {
     let what = format!("PUT {PATH}");
     let asking = lines.iter_mut().zip(tiers).map(async |(line, &tier)| {

@@ -13,7 +13,7 @@ use super::support::knobs;
 use super::support::scene::{License, patient};
 use super::support::storm::{nodes, raging};
 use crate::TOPOLOGY;
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 /// Connections that take, renew and release seats of other licenses at full speed.
 const LOAD_CONNECTIONS: usize = 64;
@@ -25,9 +25,9 @@ const HOLDERS: u32 = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holders_who_heartbeat_in_time_under_full_load_are_never_ended() {
-    let house = patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "50")]);
-    let license = License::make(&house.admin(), 2 * HOLDERS, Some(TTL.as_secs())).await;
-    let client = house.client("holder");
+    let harness = patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "50")]);
+    let license = License::make(&harness.admin(), 2 * HOLDERS, Some(TTL.as_secs())).await;
+    let client = harness.client("holder");
     let over = Arc::new(AtomicBool::new(false));
     let mut holders = JoinSet::new();
     for number in 0..2 * HOLDERS {
@@ -38,20 +38,20 @@ async fn holders_who_heartbeat_in_time_under_full_load_are_never_ended() {
     }
 
     let load = Duration::from_secs(knobs::load_seconds());
-    let report = full_load(&house, load).await.await.expect("a load");
+    let report = full_load(&harness, load).await.await.expect("a load");
     over.store(true, Ordering::Relaxed);
     let beats: u32 = holders.join_all().await.into_iter().sum();
     println!("{beats} heartbeats in time beside {:.0} requests a second", report.requests_per_second);
     well_loaded(&report);
-    assert_eq!(license.seats_used(&house.admin()).await, u64::from(2 * HOLDERS));
+    assert_eq!(license.seats_used(&harness.admin()).await, u64::from(2 * HOLDERS));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seat_that_was_given_back_can_be_taken_at_once_under_full_load() {
-    let house = patient(&[]);
-    let license = License::make(&house.admin(), 1, None).await;
-    let client = house.client("holder");
-    let load = full_load(&house, Duration::from_secs(knobs::load_seconds()) / 4).await;
+    let harness = patient(&[]);
+    let license = License::make(&harness.admin(), 1, None).await;
+    let client = harness.client("holder");
+    let load = full_load(&harness, Duration::from_secs(knobs::load_seconds()) / 4).await;
     let mut turns = 0;
     while !load.is_finished() {
         let held = client.acquire(&license.key, &format!("machine-{turns}")).await.expect(201);
@@ -65,16 +65,16 @@ async fn a_seat_that_was_given_back_can_be_taken_at_once_under_full_load() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_denied_while_a_seat_is_free_or_ended_early_in_a_storm_beside_full_load() {
-    let house = patient(&[]);
+    let harness = patient(&[]);
     let seed = knobs::seed();
     let ttl = Duration::from_secs(2);
     let mut pools = Vec::new();
     for seats in [2, 3, 5, 8] {
-        let license = License::make(&house.admin(), seats, Some(ttl.as_secs())).await;
+        let license = License::make(&harness.admin(), seats, Some(ttl.as_secs())).await;
         pools.push(Pool { door: Door::Licenses { key: license.key() }, seats, ttl, operator: None });
     }
-    let load = full_load(&house, Duration::from_secs(knobs::load_seconds()) / 4).await;
-    let storm = Storm { nodes: nodes(&house, Some("storm")), pools, rounds: 200, lanes: 2, seed };
+    let load = full_load(&harness, Duration::from_secs(knobs::load_seconds()) / 4).await;
+    let storm = Storm { nodes: nodes(&harness, Some("storm")), pools, rounds: 200, lanes: 2, seed };
     let verdict = raging(storm).await;
     assert!(verdict.statistics.denied > 0 && verdict.statistics.renewed > 0, "{:?}", verdict.statistics);
     well_loaded(&load.await.expect("a load"));
@@ -103,14 +103,14 @@ async fn hold(client: Client, session: Value, pause: Duration, over: Arc<AtomicB
 }
 
 /// Loads the server over separate licenses, in a background task.
-async fn full_load(house: &House, duration: Duration) -> JoinHandle<Report> {
-    let admin = house.admin();
+async fn full_load(harness: &Harness, duration: Duration) -> JoinHandle<Report> {
+    let admin = harness.admin();
     let mut license_keys = Vec::new();
     for _ in 0..8 {
         license_keys.push(License::make(&admin, LOAD_CONNECTIONS as u32, None).await.key());
     }
     let plan = Plan {
-        target: target(house, "load"),
+        target: target(harness, "load"),
         license_keys,
         concurrency: LOAD_CONNECTIONS,
         bounds: Bounds { duration, turns: None },
@@ -119,8 +119,8 @@ async fn full_load(house: &House, duration: Duration) -> JoinHandle<Report> {
     tokio::spawn(async move { seatkeeper_load::run(plan, |_| ()).await.expect("a run") })
 }
 
-fn target(house: &House, user: &str) -> Target {
-    Target::new(house.url(), Some(&house.token(user))).expect("a target")
+fn target(harness: &Harness, user: &str) -> Target {
+    Target::new(harness.url(), Some(&harness.token(user))).expect("a target")
 }
 
 /// Requires a heavy load without an error or a violation.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::support::books::Books;
 use super::support::raw::RawRequest;
 use super::support::scene::{License, patient, text};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 
 /// Number of equal requests at once.
 const AT_ONCE: usize = 50;
@@ -20,8 +20,8 @@ const MACHINES: usize = 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_equal_acquires_at_once_take_one_seat() {
-    let house = patient(&[]);
-    let (admin, client) = (house.admin(), house.client("holder"));
+    let harness = patient(&[]);
+    let (admin, client) = (harness.admin(), harness.client("holder"));
     for seats in [1, 100] {
         let license = License::make(&admin, seats, None).await;
         for machine in 0..MACHINES {
@@ -32,14 +32,14 @@ async fn fifty_equal_acquires_at_once_take_one_seat() {
             assert_eq!(license.seats_used(&admin).await, 1);
             client.release(&session.into()).await.expect(204);
         }
-        admitted_once_each(&Books::of(&house.ledger()).await, &license, MACHINES);
+        admitted_once_each(&Books::of(&harness.ledger()).await, &license, MACHINES);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_acquires_whose_answers_were_thrown_away_and_a_retry_take_one_seat() {
-    let mut house = patient(&[]);
-    let (admin, client) = (house.admin(), house.client("holder"));
+    let mut harness = patient(&[]);
+    let (admin, client) = (harness.admin(), harness.client("holder"));
     let license = License::make(&admin, 100, None).await;
     for number in 0..MACHINES {
         let machine = format!("machine-{number}");
@@ -51,14 +51,14 @@ async fn fifty_acquires_whose_answers_were_thrown_away_and_a_retry_take_one_seat
     }
     assert_eq!(license.seats_used(&admin).await, MACHINES as u64);
     // Abandoned requests may still be in progress. A stopped server has finished every request.
-    house.stop();
-    admitted_once_each(&Books::of(&house.ledger()).await, &license, MACHINES);
+    harness.stop();
+    admitted_once_each(&Books::of(&harness.ledger()).await, &license, MACHINES);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_never_told_full_also_when_the_limit_is_lowered_to_nothing() {
-    let house = patient(&[]);
-    let (admin, client) = (house.admin(), house.client("holder"));
+    let harness = patient(&[]);
+    let (admin, client) = (harness.admin(), harness.client("holder"));
     let license = License::make(&admin, 3, None).await;
     let mut sessions = Vec::new();
     for machine in 0..3 {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::support::books::Books;
 use super::support::scene::{patient, text};
 use super::support::subscriber::Subscriber;
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 /// Heartbeat interval of both clients.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(20);
@@ -31,16 +31,16 @@ struct Screen {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_clients_with_one_identity_never_watch_together_for_longer_than_a_heartbeat() {
     for device_limit in [1, 4] {
-        let house = patient(&[]);
+        let harness = patient(&[]);
         let user = format!("copied-{device_limit}");
-        let subscriber = Subscriber::make(&house.admin(), &user, device_limit, "evict").await;
-        let (one, other) = (house.client(&user), house.client(&user));
+        let subscriber = Subscriber::make(&harness.admin(), &user, device_limit, "evict").await;
+        let (one, other) = (harness.client(&user), harness.client(&user));
         let over = AtomicBool::new(false);
         let (ours, theirs) = tokio::join!(watch(one, device_limit, &over), watch(other, device_limit, &over));
         assert!(ours.len().min(theirs.len()) >= TURNS - 1, "they did not take turns");
         never_together(&ours, &theirs);
         never_together(&theirs, &ours);
-        on_record(&house, &subscriber, ours.len() + theirs.len()).await;
+        on_record(&harness, &subscriber, ours.len() + theirs.len()).await;
     }
 }
 
@@ -101,8 +101,8 @@ fn never_together(ours: &[Screen], theirs: &[Screen]) {
 
 /// Checks the audit log: every admission but the last was superseded. `Books` itself checks that no holder is
 /// admitted twice.
-async fn on_record(house: &House, subscriber: &Subscriber, admissions: usize) {
-    let books = Books::of(&house.ledger()).await;
+async fn on_record(harness: &Harness, subscriber: &Subscriber, admissions: usize) {
+    let books = Books::of(&harness.ledger()).await;
     let stories: Vec<_> = books.stories().filter(|(_, story)| story.pool == subscriber.user).collect();
     let superseded = stories.iter().filter(|(_, story)| story.reason() == Some("superseded")).count();
     assert_eq!((stories.len(), superseded), (admissions, admissions - 1));

@@ -14,7 +14,7 @@ use super::support::dice::Dice;
 use super::support::knobs;
 use super::support::raw::RawRequest;
 use super::support::scene::{patient, text};
-use crate::house::{Answer, Client, House};
+use crate::harness::{Answer, Client, Harness};
 
 /// Number of equal requests at once.
 const AT_ONCE: usize = 50;
@@ -30,8 +30,8 @@ const KILL_EVERY: u64 = 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_equal_requests_at_once_create_one_session() {
-    let house = patient(&[]);
-    let (client, mut dice) = (capacity::client(&house), Dice::new(knobs::seed(), 0));
+    let harness = patient(&[]);
+    let (client, mut dice) = (capacity::client(&harness), Dice::new(knobs::seed(), 0));
     let mut all = Vec::new();
     for _ in 0..CAPACITIES {
         let capacity = Capacity::drawn(&mut dice);
@@ -41,13 +41,13 @@ async fn fifty_equal_requests_at_once_create_one_session() {
         assert_eq!((again, created), (session, 0));
         all.push(capacity);
     }
-    one_each_on_record(&house, &all).await;
+    one_each_on_record(&harness, &all).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_requests_whose_answers_were_thrown_away_and_fifty_more_create_one_session() {
-    let mut house = patient(&[]);
-    let (client, mut dice) = (capacity::client(&house), Dice::new(knobs::seed(), 0));
+    let mut harness = patient(&[]);
+    let (client, mut dice) = (capacity::client(&harness), Dice::new(knobs::seed(), 0));
     let mut all = Vec::new();
     for number in 0..CAPACITIES {
         let capacity = Capacity::drawn(&mut dice);
@@ -59,14 +59,14 @@ async fn fifty_requests_whose_answers_were_thrown_away_and_fifty_more_create_one
         all.push(capacity);
     }
     // Abandoned requests may still be in progress. A stopped server has finished every request.
-    house.stop();
-    one_each_on_record(&house, &all).await;
+    harness.stop();
+    one_each_on_record(&harness, &all).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_requests_into_a_killed_server_and_fifty_after_its_restart_create_one_session() {
-    let mut house = patient(&[]);
-    let mut client = capacity::client(&house);
+    let mut harness = patient(&[]);
+    let mut client = capacity::client(&harness);
     let (mut dice, mut unanswered, mut all) = (Dice::new(knobs::seed(), 0), 0, Vec::new());
     for cycle in 0..knobs::kill_cycles().div_ceil(KILL_EVERY) {
         let capacities: Vec<_> = (0..CAPACITIES_A_KILL).map(|_| Capacity::drawn(&mut dice)).collect();
@@ -81,10 +81,10 @@ async fn fifty_requests_into_a_killed_server_and_fifty_after_its_restart_create_
             }
         })
         .await;
-        house.kill();
+        harness.kill();
         told.extend(asking.join_all().await);
-        house.start();
-        client = capacity::client(&house);
+        harness.start();
+        client = capacity::client(&harness);
         for (capacity, answers) in told {
             unanswered += AT_ONCE - answers.len();
             let (session, created) = the_one_session_of(&put_at_once(&client, capacity).await);
@@ -97,7 +97,7 @@ async fn fifty_requests_into_a_killed_server_and_fifty_after_its_restart_create_
             }
         }
         all.extend(capacities);
-        one_each_on_record(&house, &all).await;
+        one_each_on_record(&harness, &all).await;
     }
     println!("{unanswered} requests without an answer");
     assert!(unanswered > 0, "the server was never killed while it worked");
@@ -159,8 +159,8 @@ async fn put_and_hang_up(client: &Client, capacity: Capacity, pause: Duration) {
 }
 
 /// Requires exactly one session on record for each capacity, and the session to be live.
-async fn one_each_on_record(house: &House, capacities: &[Capacity]) {
-    let books = Books::of_tenant(&house.ledger(), TENANT).await;
+async fn one_each_on_record(harness: &Harness, capacities: &[Capacity]) {
+    let books = Books::of_tenant(&harness.ledger(), TENANT).await;
     let stories: Vec<_> = books.stories().map(|(_, story)| story).collect();
     assert!(stories.iter().all(|story| story.end.is_none() && story.tier == 2), "{stories:?}");
     let mut pools: Vec<_> = stories.iter().map(|story| story.pool.clone()).collect();

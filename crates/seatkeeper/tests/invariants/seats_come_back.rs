@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::support::books::Books;
 use super::support::scene::{License, patient, text};
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 const TTL_SECONDS: u64 = 2;
 const TTL: Duration = Duration::from_secs(TTL_SECONDS);
@@ -41,9 +41,10 @@ struct Silent {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_holders_seat_can_be_taken_the_moment_its_ttl_is_over_and_not_before() {
     // A denial that shows the holders reads the pool, and reading a pool ends its expired sessions.
-    let house = patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"), ("LICENSES_SHOW_HOLDERS", "false")]);
-    let license = License::make(&house.admin(), 3, Some(TTL_SECONDS)).await;
-    let client = house.client("holder");
+    let harness =
+        patient(&[("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"), ("LICENSES_SHOW_HOLDERS", "false")]);
+    let license = License::make(&harness.admin(), 3, Some(TTL_SECONDS)).await;
+    let client = harness.client("holder");
     let others = keep_two_seats(&client, &license).await;
 
     for round in 0..3 {
@@ -51,19 +52,19 @@ async fn a_silent_holders_seat_can_be_taken_the_moment_its_ttl_is_over_and_not_b
         let taken = take_when_free(&client, &license, &format!("newcomer-{round}"), &silent).await;
         let told = client.heartbeat(&silent.session).await.expect(410);
         assert_eq!(told["reason"], "expired");
-        ended_by_the_claim(&house, &silent, &taken).await;
+        ended_by_the_claim(&harness, &silent, &taken).await;
         client.release(&taken).await.expect(204);
     }
     // Live holders kept their seats. A refused heartbeat would have failed the test.
-    assert_eq!(license.seats_used(&house.admin()).await, 2);
+    assert_eq!(license.seats_used(&harness.admin()).await, 2);
     drop(others);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sweeper_puts_a_silent_holders_end_on_record_within_five_seconds() {
-    let house = patient(&[]);
-    let license = License::make(&house.admin(), 3, Some(TTL_SECONDS)).await;
-    let client = house.client("holder");
+    let harness = patient(&[]);
+    let license = License::make(&harness.admin(), 3, Some(TTL_SECONDS)).await;
+    let client = harness.client("holder");
     let others = keep_two_seats(&client, &license).await;
     let silent = hold_and_go_silent(&client, &license, "silent").await;
     let session = text(&silent.session);
@@ -74,14 +75,14 @@ async fn the_sweeper_puts_a_silent_holders_end_on_record_within_five_seconds() {
         looks.tick().await;
         let waited = silent.answered.elapsed();
         assert!(waited < TTL + ON_RECORD_WITHIN, "not on record {waited:?} after its last sign");
-        books.catch_up(&house.ledger()).await;
+        books.catch_up(&harness.ledger()).await;
         if let Some(end) = &books.story(&session).end {
             break end;
         }
     };
     assert_eq!(end.reason, "expired");
     assert!(end.at >= end.expires, "ended before its time: {end:?}");
-    assert_eq!(license.seats_used(&house.admin()).await, 2);
+    assert_eq!(license.seats_used(&harness.admin()).await, 2);
     drop(others);
 }
 
@@ -135,8 +136,8 @@ async fn take_when_free(client: &Client, license: &License, machine: &str, silen
 }
 
 /// Checks in the audit log, to the millisecond, that the claim ended the silent session after its expiry.
-async fn ended_by_the_claim(house: &House, silent: &Silent, taken: &Value) {
-    let books = Books::of(&house.ledger()).await;
+async fn ended_by_the_claim(harness: &Harness, silent: &Silent, taken: &Value) {
+    let books = Books::of(&harness.ledger()).await;
     let (old, new) = (books.story(&text(&silent.session)), books.story(&text(taken)));
     let end = old.end.as_ref().expect("an end");
     assert_eq!(end.reason, "expired");

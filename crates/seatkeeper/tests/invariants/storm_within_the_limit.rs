@@ -8,7 +8,7 @@ use super::support::books::{Books, proof_of};
 use super::support::knobs;
 use super::support::scene::{License, patient};
 use super::support::storm::{no_other_errors, nodes, raging};
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 /// Short, so that seats of crashed clients become free while the storm goes on.
 const TTL_SECONDS: u64 = 2;
@@ -24,11 +24,11 @@ const SEATS: [(u32, usize); 12] =
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_never_brings_a_license_above_its_limit() {
     let (rounds, seed) = (knobs::storm_rounds(), knobs::seed());
-    let house = patient(&[]);
-    let licenses = licenses(&house.admin()).await;
-    let verdict = storm(&house, &licenses, rounds, seed).await;
+    let harness = patient(&[]);
+    let licenses = licenses(&harness.admin()).await;
+    let verdict = storm(&harness, &licenses, rounds, seed).await;
     everything_happened(&verdict.statistics, rounds);
-    on_record(&house, &licenses, &verdict.statistics).await;
+    on_record(&harness, &licenses, &verdict.statistics).await;
 }
 
 async fn licenses(admin: &Client) -> Vec<License> {
@@ -41,14 +41,14 @@ async fn licenses(admin: &Client) -> Vec<License> {
     licenses
 }
 
-async fn storm(house: &House, licenses: &[License], rounds: u32, seed: u64) -> Verdict {
+async fn storm(harness: &Harness, licenses: &[License], rounds: u32, seed: u64) -> Verdict {
     let ttl = Duration::from_secs(TTL_SECONDS);
     let pool = |license: &License| {
         let door = Door::Licenses { key: license.key() };
         Pool { door, seats: license.seats, ttl, operator: None }
     };
     let storm = Storm {
-        nodes: nodes(house, Some("storm")),
+        nodes: nodes(harness, Some("storm")),
         pools: licenses.iter().map(pool).collect(),
         rounds,
         lanes: LANES,
@@ -68,12 +68,12 @@ fn everything_happened(seen: &Statistics, rounds: u32) {
 }
 
 /// Checks the audit log three times: with `audit verify`, record by record, and by the recorded times alone.
-async fn on_record(house: &House, licenses: &[License], seen: &Statistics) {
-    let proof = proof_of(&house.ledger()).await;
+async fn on_record(harness: &Harness, licenses: &[License], seen: &Statistics) {
+    let proof = proof_of(&harness.ledger()).await;
     println!("{proof:?}");
     assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
 
-    let books = Books::of(&house.ledger()).await;
+    let books = Books::of(&harness.ledger()).await;
     assert_eq!(books.stories().count() as u64, proof.admissions);
     for license in licenses {
         let most = books.most_at_once(&license.id);

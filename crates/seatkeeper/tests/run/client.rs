@@ -8,33 +8,33 @@ use seatkeeper_client::{CheckError, Client, Error, Failure, Finish, LossReason, 
 use seatkeeper_testbed::port;
 use serde_json::json;
 
-use crate::house::House;
+use crate::harness::Harness;
 use crate::started::{license, live, until_live};
 
-fn client(house: &House) -> Client {
-    Client::builder(house.url()).token(house.token("ann")).build().unwrap()
+fn client(harness: &Harness) -> Client {
+    Client::builder(harness.url()).token(harness.token("ann")).build().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_seat_is_held_beyond_its_ttl_and_given_back() {
-    let house = House::open();
-    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
+    let harness = Harness::open();
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
     let key = license["license_key"].as_str().unwrap();
-    let seat = client(&house).license(key).machine("m1").acquire().await.unwrap();
+    let seat = client(&harness).license(key).machine("m1").acquire().await.unwrap();
     let session = seat.session_id().unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(seat.check(), Ok(()));
     assert_eq!(seat.session_id(), Some(session), "one session all along");
     assert_eq!(seat.release().await.unwrap(), Finish::GivenBack);
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_full_license_is_a_typed_error_and_a_wait_ends_when_a_seat_is_free() {
-    let house = House::open();
-    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
+    let harness = Harness::open();
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
     let key = license["license_key"].as_str().unwrap();
-    let client = client(&house);
+    let client = client(&harness);
     let first = client.license(key).machine("m1").acquire().await.unwrap();
     let error = client.license(key).machine("m2").acquire().await.unwrap_err();
     let Error::Denied(problem) = error else { panic!("{error:?}") };
@@ -44,17 +44,17 @@ async fn a_full_license_is_a_typed_error_and_a_wait_ends_when_a_seat_is_free() {
     drop(first);
     let second = client.license(key).machine("m2").wait(Wait::For(Duration::from_secs(60))).acquire().await;
     assert_eq!(second.unwrap().check(), Ok(()));
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_revoked_seat_is_told_to_those_who_watch_and_to_those_who_check() {
-    let house = House::open();
-    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 3 })).await;
-    let seat = client(&house).license(license["license_key"].as_str().unwrap()).machine("m1");
+    let harness = Harness::open();
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 3 })).await;
+    let seat = client(&harness).license(license["license_key"].as_str().unwrap()).machine("m1");
     let seat = seat.acquire().await.unwrap();
     let mut states = seat.watch();
-    house.command(&["sessions", "revoke", &seat.session_id().unwrap()]);
+    harness.command(&["sessions", "revoke", &seat.session_id().unwrap()]);
     let lost = tokio::time::timeout(
         Duration::from_secs(30),
         states.wait_for(|state| matches!(state, State::Lost(_))),
@@ -62,14 +62,14 @@ async fn a_revoked_seat_is_told_to_those_who_watch_and_to_those_who_check() {
     let State::Lost(loss) = lost.await.expect("in time").unwrap().clone() else { panic!("no loss") };
     assert_eq!((&loss.reason, loss.retry), (&LossReason::Revoked, false));
     assert_eq!(seat.check(), Err(CheckError::Lost(loss)));
-    assert_eq!(live(&house).await.len(), 0);
+    assert_eq!(live(&harness).await.len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_rejected_token_is_fetched_again_once_for_all_seats() {
-    let house = House::open();
-    let key = license(&house, 20).await;
-    let (good, calls) = (house.token("ann"), Arc::new(AtomicUsize::new(0)));
+    let harness = Harness::open();
+    let key = license(&harness, 20).await;
+    let (good, calls) = (harness.token("ann"), Arc::new(AtomicUsize::new(0)));
     let counted = calls.clone();
     let source = move || {
         let call = counted.fetch_add(1, Ordering::SeqCst);
@@ -79,7 +79,7 @@ async fn a_rejected_token_is_fetched_again_once_for_all_seats() {
             Ok::<_, TokenError>(token)
         }
     };
-    let client = Client::builder(house.url()).token_source(source).build().unwrap();
+    let client = Client::builder(harness.url()).token_source(source).build().unwrap();
     let acquire = |number: usize| client.license(key.as_str()).machine(format!("m{number}")).acquire();
     let seats: Vec<_> = (0..20).map(|number| tokio::spawn(acquire(number))).collect();
     for seat in seats {
@@ -87,19 +87,19 @@ async fn a_rejected_token_is_fetched_again_once_for_all_seats() {
         seat.await.unwrap().unwrap();
     }
     assert_eq!(calls.load(Ordering::SeqCst), 2);
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_dropped_acquire_leaves_no_seat() {
-    let house = House::open();
-    let key = license(&house, 1).await;
-    let client = client(&house);
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let client = client(&harness);
     for _ in 0..20 {
         let acquire = client.license(key.as_str()).machine("m1").acquire();
         let _ = tokio::time::timeout(Duration::from_millis(2), acquire).await;
     }
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -112,10 +112,10 @@ async fn the_page_on_clients_shows_a_program_that_works() {
         include_str!("example.rs"),
         "docs/clients.md shows another program than the one tried"
     );
-    let house = House::open();
-    let key = license(&house, 1).await;
-    crate::example::work_with_a_seat(house.url(), &house.token("ann"), &key).await.unwrap();
-    until_live(&house, 0).await;
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    crate::example::work_with_a_seat(harness.url(), &harness.token("ann"), &key).await.unwrap();
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -3,43 +3,43 @@
 
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::harness::Harness;
 use crate::started::{license, recorded, run, until_live};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_exit_code_is_the_commands_own() {
-    let house = House::open();
-    let key = license(&house, 1).await;
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
     for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)] {
-        let output = run(&house, &key, &[]).args(["sh", "-c", script]).output().unwrap();
+        let output = run(&harness, &key, &[]).args(["sh", "-c", script]).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{script}: {output:?}");
-        until_live(&house, 0).await;
+        until_live(&harness, 0).await;
     }
-    assert_eq!(recorded(&house, "admitted").await, 3);
+    assert_eq!(recorded(&harness, "admitted").await, 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_command_that_cannot_run_takes_no_seat() {
-    let house = House::open();
-    let plain = house.path("plain");
+    let harness = Harness::open();
+    let plain = harness.path("plain");
     std::fs::write(&plain, "no program").unwrap();
-    let key = license(&house, 1).await;
+    let key = license(&harness, 1).await;
     for (program, code) in
         [("/nonexistent", 127), ("no-such-command-anywhere", 127), (plain.to_str().unwrap(), 126), ("/", 126)]
     {
-        let output = run(&house, &key, &[]).arg(program).output().unwrap();
+        let output = run(&harness, &key, &[]).arg(program).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{program}: {output:?}");
     }
-    assert_eq!(recorded(&house, "admitted").await, 0);
+    assert_eq!(recorded(&harness, "admitted").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn arguments_and_streams_reach_the_command_as_they_are() {
-    let house = House::open();
-    let key = license(&house, 1).await;
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
     let script = "printf '%s|' \"$0\" \"$@\"; printf '%s' \"${SEATKEEPER_TOKEN-none}\"; \
                   test -n \"$SEATKEEPER_SESSION_ID\" && test -n \"$SEATKEEPER_LICENSE_ID\"";
-    let mut command = run(&house, &key, &["--quiet", "--token", &house.token("ann")]);
+    let mut command = run(&harness, &key, &["--quiet", "--token", &harness.token("ann")]);
     command.env("SEATKEEPER_TOKEN", "secret").args(["sh", "-c", script, "zero", "a b", "--license", "$HOME"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -49,36 +49,37 @@ async fn arguments_and_streams_reach_the_command_as_they_are() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn several_licenses_are_all_held_or_none() {
-    let house = House::open();
-    let (one, other, full) = (license(&house, 1).await, license(&house, 1).await, license(&house, 0).await);
-    let held = run(&house, &one, &["--license", &other]).args(["sleep", "600"]).spawn().unwrap();
-    until_live(&house, 2).await;
+    let harness = Harness::open();
+    let (one, other, full) =
+        (license(&harness, 1).await, license(&harness, 1).await, license(&harness, 0).await);
+    let held = run(&harness, &one, &["--license", &other]).args(["sleep", "600"]).spawn().unwrap();
+    until_live(&harness, 2).await;
     crate::started::send(held.id(), rustix::process::Signal::TERM);
     assert_eq!(crate::started::code(held), Some(143));
-    until_live(&house, 0).await;
-    let output = run(&house, &one, &["--license", &full]).arg("true").output().unwrap();
+    until_live(&harness, 0).await;
+    let output = run(&harness, &one, &["--license", &full]).arg("true").output().unwrap();
     assert_eq!(output.status.code(), Some(75), "{output:?}");
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_report_tells_our_code_from_the_commands() {
-    let house = House::open();
-    let (key, full) = (license(&house, 1).await, license(&house, 0).await);
-    let path = house.path("report.json");
+    let harness = Harness::open();
+    let (key, full) = (license(&harness, 1).await, license(&harness, 0).await);
+    let path = harness.path("report.json");
     let options = ["--report", path.to_str().unwrap()];
     let report = || serde_json::from_slice::<Value>(&std::fs::read(&path).unwrap()).unwrap();
 
-    run(&house, &key, &options).args(["sh", "-c", "exit 75"]).status().unwrap();
+    run(&harness, &key, &options).args(["sh", "-c", "exit 75"]).status().unwrap();
     let own = report();
     assert_eq!((&own["outcome"], &own["exit_code"]), (&json!("exited"), &json!(75)), "{own}");
     assert_eq!(own["session_ids"].as_array().unwrap().len(), 1);
 
-    run(&house, &full, &options).arg("true").status().unwrap();
+    run(&harness, &full, &options).arg("true").status().unwrap();
     let ours = report();
     assert_eq!((&ours["outcome"], &ours["exit_code"]), (&json!("no-seat"), &json!(75)), "{ours}");
 
-    run(&house, &key, &options).args(["sh", "-c", "kill -9 $$"]).status().unwrap();
+    run(&harness, &key, &options).args(["sh", "-c", "kill -9 $$"]).status().unwrap();
     let killed = report();
     assert_eq!((&killed["outcome"], &killed["signal"]), (&json!("signalled"), &json!(9)), "{killed}");
 }

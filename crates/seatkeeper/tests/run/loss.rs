@@ -3,46 +3,46 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::house::House;
+use crate::harness::Harness;
 use crate::started::{code, live, pid_in, run, send, until_gone, until_live};
 
-async fn short_license(house: &House, ttl_seconds: u64) -> String {
-    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl_seconds })).await;
+async fn short_license(harness: &Harness, ttl_seconds: u64) -> String {
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl_seconds })).await;
     license["license_key"].as_str().unwrap().to_owned()
 }
 
-async fn revoke(house: &House) {
-    let id = live(house).await[0]["session_id"].as_str().unwrap().to_owned();
-    let revoked = house.command(&["sessions", "revoke", &id]);
+async fn revoke(harness: &Harness) {
+    let id = live(harness).await[0]["session_id"].as_str().unwrap().to_owned();
+    let revoked = harness.command(&["sessions", "revoke", &id]);
     assert!(revoked.status.success(), "{}", revoked.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_revoked_seat_stops_the_command() {
-    let house = House::open();
-    let key = short_license(&house, 3).await;
-    let file = house.path("revoked");
+    let harness = Harness::open();
+    let key = short_license(&harness, 3).await;
+    let file = harness.path("revoked");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
-    let run = run(&house, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
+    let run = run(&harness, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
     let pid = pid_in(&file);
-    revoke(&house).await;
+    revoke(&harness).await;
     assert_eq!(code(run), Some(76));
     until_gone(pid);
-    assert_eq!(live(&house).await.len(), 0, "no second session of a revoked holder");
+    assert_eq!(live(&harness).await.len(), 0, "no second session of a revoked holder");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_command_may_go_on_without_its_seat_if_told_so() {
-    let house = House::open();
-    let key = short_license(&house, 3).await;
-    let flag = house.path("flag");
+    let harness = Harness::open();
+    let key = short_license(&harness, 3).await;
+    let flag = harness.path("flag");
     let script = format!("until test -e {}; do sleep 0.1; done; exit 5", flag.display());
-    let path = house.path("report.json");
+    let path = harness.path("report.json");
     let options = ["--on-lost", "warn", "--report", path.to_str().unwrap()];
-    let mut run = run(&house, &key, &options);
+    let mut run = run(&harness, &key, &options);
     let mut run = run.args(["sh", "-c", &script]).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    until_live(&house, 1).await;
-    revoke(&house).await;
+    until_live(&harness, 1).await;
+    revoke(&harness).await;
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(run.stderr.take().unwrap()));
     let told = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("is lost (revoked)")));
     assert!(told.is_some(), "the loss is told");
@@ -54,16 +54,16 @@ async fn a_command_may_go_on_without_its_seat_if_told_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_server_that_stands_still_for_half_the_ttl_costs_nothing() {
-    let house = House::open();
-    let key = short_license(&house, 30).await;
-    let flag = house.path("flag");
+    let harness = Harness::open();
+    let key = short_license(&harness, 30).await;
+    let flag = harness.path("flag");
     let script = format!("until test -e {}; do sleep 0.1; done; exit 5", flag.display());
-    let run = run(&house, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
-    until_live(&house, 1).await;
-    send(house.pid(), Signal::STOP);
+    let run = run(&harness, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
+    until_live(&harness, 1).await;
+    send(harness.pid(), Signal::STOP);
     tokio::time::sleep(std::time::Duration::from_secs(15)).await;
-    send(house.pid(), Signal::CONT);
+    send(harness.pid(), Signal::CONT);
     std::fs::write(&flag, "").unwrap();
     assert_eq!(code(run), Some(5));
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }

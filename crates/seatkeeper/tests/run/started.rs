@@ -8,41 +8,41 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::house::{House, command, eventually};
+use crate::harness::{Harness, command, eventually};
 
 /// Time limit of a run.
 const END_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Builds a `seatkeeper run` for a license key. The caller adds the command.
-pub(crate) fn run(house: &House, license: &str, options: &[&str]) -> Command {
-    run_at(house, house.url(), license, options)
+pub(crate) fn run(harness: &Harness, license: &str, options: &[&str]) -> Command {
+    run_at(harness, harness.url(), license, options)
 }
 
 /// Builds a `seatkeeper run` for a license key on a server at `url`. The caller adds the command.
-pub(crate) fn run_at(house: &House, url: &str, license: &str, options: &[&str]) -> Command {
+pub(crate) fn run_at(harness: &Harness, url: &str, license: &str, options: &[&str]) -> Command {
     let mut run = command(&[]);
-    run.args(["run", "--license", license, "--server", url, "--data-dir"]).arg(house.data_dir());
+    run.args(["run", "--license", license, "--server", url, "--data-dir"]).arg(harness.data_dir());
     run.args(options).arg("--").stdin(Stdio::null());
     run
 }
 
 /// Creates a license, and returns its key.
-pub(crate) async fn license(house: &House, seats: u32) -> String {
-    house.license(seats).await["license_key"].as_str().unwrap().to_owned()
+pub(crate) async fn license(harness: &Harness, seats: u32) -> String {
+    harness.license(seats).await["license_key"].as_str().unwrap().to_owned()
 }
 
 /// Returns the live sessions of all licenses.
-pub(crate) async fn live(house: &House) -> Vec<Value> {
-    let answer = house.admin().get("/api/v1/admin/sessions?live=true").await;
+pub(crate) async fn live(harness: &Harness) -> Vec<Value> {
+    let answer = harness.admin().get("/api/v1/admin/sessions?live=true").await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.body["items"].as_array().unwrap().clone()
 }
 
 /// Waits until `count` sessions are live, and returns the elapsed time.
-pub(crate) async fn until_live(house: &House, count: usize) -> Duration {
+pub(crate) async fn until_live(harness: &Harness, count: usize) -> Duration {
     let began = Instant::now();
     loop {
-        let live = live(house).await;
+        let live = live(harness).await;
         if live.len() == count {
             return began.elapsed();
         }
@@ -52,8 +52,8 @@ pub(crate) async fn until_live(house: &House, count: usize) -> Duration {
 }
 
 /// Returns the number of audit records of an action.
-pub(crate) async fn recorded(house: &House, action: &str) -> usize {
-    let answer = house.admin().get("/api/v1/admin/audit").await;
+pub(crate) async fn recorded(harness: &Harness, action: &str) -> usize {
+    let answer = harness.admin().get("/api/v1/admin/audit").await;
     let items = answer.body["items"].as_array().unwrap().clone();
     items.iter().filter(|item| item["action"] == json!(action)).count()
 }

@@ -6,40 +6,40 @@ use rustix::process::Signal;
 use seatkeeper_testbed::port;
 use serde_json::json;
 
-use crate::house::House;
+use crate::harness::Harness;
 use crate::started::{code, license, recorded, run, run_at, send, until_live};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn runs_that_wait_have_the_seat_one_after_the_other() {
-    let house = House::open();
-    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
+    let harness = Harness::open();
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
     let key = license["license_key"].as_str().unwrap();
-    let lock = house.path("lock");
+    let lock = harness.path("lock");
     // With two commands at once, the second `mkdir` would fail.
     let script = format!("mkdir {0} && sleep 0.3 && rmdir {0}", lock.display());
-    let start = |_| run(&house, key, &["--wait", "1m"]).args(["sh", "-c", &script]).spawn().unwrap();
+    let start = |_| run(&harness, key, &["--wait", "1m"]).args(["sh", "-c", &script]).spawn().unwrap();
     let runs: Vec<_> = (0..4).map(start).collect();
     for run in runs {
         assert_eq!(code(run), Some(0));
     }
-    assert_eq!(recorded(&house, "admitted").await, 4);
+    assert_eq!(recorded(&harness, "admitted").await, 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn each_refusal_has_its_code() {
-    let house = House::open();
-    let (key, full) = (license(&house, 1).await, license(&house, 0).await);
+    let harness = Harness::open();
+    let (key, full) = (license(&harness, 1).await, license(&harness, 0).await);
     let closed = format!("http://127.0.0.1:{}", port::free());
     let bad_token = ["--token", "no-token-of-ours"];
     let cases = [
-        (run(&house, &full, &[]), 75),
-        (run(&house, &full, &["--wait", "1s"]), 75),
-        (run(&house, "NO-SUCH-LICENSE", &[]), 77),
-        (run(&house, &key, &bad_token), 77),
-        (run(&house, &key, &["--token-file", "/no/such/file"]), 77),
-        (run_at(&house, &closed, &key, &["--wait", "1s"]), 69),
-        (run_at(&house, "ftp://nowhere", &key, &[]), 2),
-        (run(&house, &key, &["--wait", "soon"]), 2),
+        (run(&harness, &full, &[]), 75),
+        (run(&harness, &full, &["--wait", "1s"]), 75),
+        (run(&harness, "NO-SUCH-LICENSE", &[]), 77),
+        (run(&harness, &key, &bad_token), 77),
+        (run(&harness, &key, &["--token-file", "/no/such/file"]), 77),
+        (run_at(&harness, &closed, &key, &["--wait", "1s"]), 69),
+        (run_at(&harness, "ftp://nowhere", &key, &[]), 2),
+        (run(&harness, &key, &["--wait", "soon"]), 2),
     ];
     for (mut run, wanted) in cases {
         let output = run.arg("true").output().unwrap();
@@ -47,14 +47,14 @@ async fn each_refusal_has_its_code() {
         assert_eq!(output.status.code(), Some(wanted), "{run:?}: {said}");
         assert!(!said.contains("NO-SUCH-LICENSE"), "a key is shown: {said}");
     }
-    assert_eq!(recorded(&house, "admitted").await, 0);
+    assert_eq!(recorded(&harness, "admitted").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_signal_ends_the_wait_at_once() {
-    let house = House::open();
-    let key = license(&house, 0).await;
-    let mut run = run(&house, &key, &["--wait", "forever"]);
+    let harness = Harness::open();
+    let key = license(&harness, 0).await;
+    let mut run = run(&harness, &key, &["--wait", "forever"]);
     let mut run = run.arg("true").stderr(std::process::Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     let mut told = std::io::BufReader::new(run.stderr.take().unwrap());
@@ -65,5 +65,5 @@ async fn a_signal_ends_the_wait_at_once() {
     assert_eq!(code(run), Some(130));
     // The next retry is due in 60 s, so the run has not waited for it.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-    until_live(&house, 0).await;
+    until_live(&harness, 0).await;
 }

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::house::{Answer, Client, run_with};
+use crate::harness::{Answer, Client, run_with};
 use crate::written::{PATIENCE, Written};
 use crate::{BEARER, IDEMPOTENCY_KEY, LICENSE_KEY, WRONG_LICENSE_KEY};
 

@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use reqwest::{Client, StatusCode};
 use tokio::sync::Mutex;
 
-use super::keys::Found;
+use super::keys::KeyMatch;
 use super::{Error, KeyError, Refusal};
 use crate::outbound::{self, ANSWER_BYTES_MAX};
 use crate::settings::{Algorithm, AuthSettings};
@@ -35,12 +35,12 @@ pub(super) struct Jwks {
     url: String,
     algorithm: Algorithm,
     interval: Duration,
-    known: RwLock<Known>,
+    known: RwLock<CachedKeySet>,
     /// Serializes fetches, and holds the time of the last fetch for an unknown key id.
     asking: Mutex<Option<Instant>>,
 }
 
-struct Known {
+struct CachedKeySet {
     keys: Arc<KeySet>,
     /// Time of the next scheduled fetch.
     due: Instant,
@@ -63,7 +63,7 @@ impl Jwks {
     /// Creates a client for the issuer in the settings, or returns `None` without `auth.jwks_url`.
     pub(super) fn of(settings: &AuthSettings) -> Result<Option<Self>, KeyError> {
         let Some(url) = &settings.jwks_url else { return Ok(None) };
-        let known = Known { keys: Arc::default(), due: Instant::now() };
+        let known = CachedKeySet { keys: Arc::default(), due: Instant::now() };
         Ok(Some(Self {
             client: outbound::client(TIMEOUT)?,
             url: url.clone(),
@@ -81,7 +81,7 @@ impl Jwks {
 
     /// Returns the key with id `name`, or the only key of the set without a `name`. An unknown id triggers a
     /// fetch first, unless throttled by `UNKNOWN_KEY_PAUSE`.
-    pub(super) async fn key(self: &Arc<Self>, name: Option<&str>) -> Result<Found, Error> {
+    pub(super) async fn key(self: &Arc<Self>, name: Option<&str>) -> Result<KeyMatch, Error> {
         if let Some(found) = self.known().find(name) {
             return Ok(found);
         }

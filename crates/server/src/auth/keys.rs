@@ -18,7 +18,7 @@ pub(super) enum Keys {
 }
 
 /// Candidate keys for a token, with their edition.
-pub(super) struct Found {
+pub(super) struct KeyMatch {
     pub(super) keys: Arc<[DecodingKey]>,
     pub(super) edition: u64,
 }
@@ -42,7 +42,7 @@ impl Keys {
 
     /// Returns the candidate keys for a token. With an issuer's keys, a token signed with a different
     /// algorithm is refused before any fetch.
-    pub(super) async fn for_token(&self, token: &str, algorithm: Algorithm) -> Result<Found, Error> {
+    pub(super) async fn for_token(&self, token: &str, algorithm: Algorithm) -> Result<KeyMatch, Error> {
         match self {
             Self::Own(keys) => Ok(keys.known()),
             Self::Published(jwks) => {

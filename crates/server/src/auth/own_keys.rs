@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 
 use super::KeyError;
 use super::key::Source;
-use super::keys::Found;
+use super::keys::KeyMatch;
 use crate::reload::InFiles;
 use crate::settings::Settings;
 
@@ -16,10 +16,10 @@ use crate::settings::Settings;
 #[derive(Clone)]
 pub(super) struct OwnKeys {
     source: Source,
-    known: Arc<RwLock<Known>>,
+    known: Arc<RwLock<LoadedKeys>>,
 }
 
-struct Known {
+struct LoadedKeys {
     keys: Arc<[DecodingKey]>,
     /// Content of the file, empty for a secret in the settings.
     text: Vec<u8>,
@@ -32,14 +32,14 @@ impl OwnKeys {
         let source = Source::of(settings);
         source.make_if_own()?;
         let text = source.read()?;
-        let known = Known { keys: source.keys_in(&text)?, text, edition: 0 };
+        let known = LoadedKeys { keys: source.keys_in(&text)?, text, edition: 0 };
         Ok(Self { source, known: Arc::new(RwLock::new(known)) })
     }
 
     /// Returns every current key.
-    pub(super) fn known(&self) -> Found {
+    pub(super) fn known(&self) -> KeyMatch {
         let known = self.known.read();
-        Found { keys: Arc::clone(&known.keys), edition: known.edition }
+        KeyMatch { keys: Arc::clone(&known.keys), edition: known.edition }
     }
 
     pub(super) fn edition(&self) -> u64 {

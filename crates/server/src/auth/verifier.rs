@@ -9,7 +9,7 @@ use seatkeeper_core::{TenantId, UserId};
 use uuid::Uuid;
 
 use super::claims::Claims;
-use super::keys::{Found, Keys};
+use super::keys::{KeyMatch, Keys};
 use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};
 use crate::settings::{Algorithm, AuthSettings, Settings};
@@ -110,7 +110,7 @@ impl Verifier {
             let expired = caller.expires_at_seconds.saturating_add(self.leeway_seconds) < now;
             return if expired { Err(Refusal::Expired.into()) } else { Ok(caller) };
         }
-        let Found { keys, edition } = self.keys.for_token(token, self.algorithm).await?;
+        let KeyMatch { keys, edition } = self.keys.for_token(token, self.algorithm).await?;
         let caller = Arc::new(self.check(token, &keys)?);
         self.remembered.insert(token.into(), Remembered { caller: Arc::clone(&caller), edition });
         Ok(caller)

@@ -13,7 +13,7 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::patience::AtWork;
+use super::conn_timeouts::AtWork;
 use crate::http::BODY_BYTES_MAX;
 
 /// A request's body. A body dropped before its end hands the rest over as a [`Remainder`].
@@ -54,15 +54,15 @@ impl BodyWatch {
     }
 
     /// Reads the rest of the body after the handler. Returns `false` if the connection cannot carry another
-    /// request: the rest is too long, does not arrive within `patience`, was abandoned by the handler midway,
+    /// request: the rest is too long, does not arrive within `conn_timeouts`, was abandoned by the handler midway,
     /// or was never demanded.
-    pub(super) async fn drain(self, patience: Duration) -> bool {
+    pub(super) async fn drain(self, conn_timeouts: Duration) -> bool {
         let Some(mut receiver) = self.rest else { return true };
         let Ok(rest) = receiver.try_recv() else { return true };
         if rest.is_begun || self.on_demand {
             return false;
         }
-        timeout(patience, rest.drain()).await.unwrap_or(false)
+        timeout(conn_timeouts, rest.drain()).await.unwrap_or(false)
     }
 }
 

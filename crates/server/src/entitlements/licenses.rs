@@ -9,7 +9,7 @@ use seatkeeper_core::{Span, TenantId, Terms};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::licenses::{License, LicenseKey};
 
-use super::announcements::Changed;
+use super::local_broadcast::Changed;
 use super::memory::Memory;
 use crate::error::Error;
 use crate::settings::LicensesSettings;

@@ -14,11 +14,11 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::subscriptions::Subscriber;
 use seatkeeper_redis::Servers;
 
-use super::announcements::{Announcements, Changed, Listening};
+use super::local_broadcast::{Changed, Listening, LocalBroadcast};
 use super::memory::Memory;
 use crate::error::Error;
 use lookup::Lookup;
-use shared::{Found, Shared};
+use shared::{CacheRead, Shared};
 
 /// Capacity of the local cache, in subscribers. A miss reads the shared cache or the ledger.
 const SUBSCRIBERS_REMEMBERED_MAX: usize = 100_000;
@@ -34,7 +34,7 @@ pub(crate) struct Subscribers {
     ledger: Lookup,
     remembered: Memory<Key, Subscriber>,
     shared: Option<Shared>,
-    announcements: Announcements,
+    local_broadcast: LocalBroadcast,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ impl Subscribers {
             ledger: Lookup::new(ledger),
             remembered: Memory::new(SUBSCRIBERS_REMEMBERED_MAX, remember_for),
             shared: others.map(|others| Shared::new(others, SHARED_PATIENCE)),
-            announcements: Announcements::new(),
+            local_broadcast: LocalBroadcast::new(),
         }
     }
 
@@ -77,7 +77,7 @@ impl Subscribers {
             Changed::Anything => self.remembered.forget(|_, _| false),
             Changed::License(..) => return,
         }
-        self.announcements.announce(changed);
+        self.local_broadcast.announce(changed);
     }
 
     /// Invalidates the entries of the shared cache that `changed` affects. Without a shared cache the call
@@ -90,7 +90,7 @@ impl Subscribers {
 
     /// Returns a listener for changes of the user's entitlement.
     pub(crate) fn listen(&self, tenant: TenantId, user: UserId) -> Listening {
-        self.announcements.listen(tenant, user)
+        self.local_broadcast.listen(tenant, user)
     }
 
     async fn load(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
@@ -105,8 +105,8 @@ impl Subscribers {
         let from_ledger = async || self.ledger.subscriber(tenant, user).await;
         let Some(shared) = &self.shared else { return from_ledger().await };
         match shared.get(tenant, user).await {
-            Some(Found::Subscriber(subscriber)) => Ok(subscriber),
-            Some(Found::Nothing(generation)) => {
+            Some(CacheRead::Subscriber(subscriber)) => Ok(subscriber),
+            Some(CacheRead::Nothing(generation)) => {
                 let subscriber = from_ledger().await?;
                 shared.put(tenant, user, generation, &subscriber).await;
                 Ok(subscriber)

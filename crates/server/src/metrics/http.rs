@@ -22,18 +22,18 @@ const OTHER_METHOD: &str = "OTHER";
 /// series.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpMetrics {
-    requests: Family<Answered, Counter>,
-    durations: Family<Asked, Timing, fn() -> Timing>,
+    requests: Family<ResponseLabels, Counter>,
+    durations: Family<RequestLabels, Timing, fn() -> Timing>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     method: &'static str,
     route: Route,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct ResponseLabels {
     method: &'static str,
     route: Route,
     status: u16,
@@ -46,7 +46,7 @@ struct Route(Option<MatchedPath>);
 /// A request in progress.
 pub(crate) struct Counted<'m> {
     metrics: &'m HttpMetrics,
-    asked: Asked,
+    asked: RequestLabels,
     began: Instant,
 }
 
@@ -69,7 +69,7 @@ impl HttpMetrics {
     /// Starts the clock of a request whose route is known.
     pub(crate) fn begin(&self, request: &Request) -> Counted<'_> {
         let route = Route(request.extensions().get::<MatchedPath>().cloned());
-        let asked = Asked { method: name_of(request.method()), route };
+        let asked = RequestLabels { method: name_of(request.method()), route };
         Counted { metrics: self, asked, began: Instant::now() }
     }
 }
@@ -79,8 +79,8 @@ impl Counted<'_> {
     pub(crate) fn answered(self, status: StatusCode) {
         let Self { metrics, asked, began } = self;
         metrics.durations.get_or_create(&asked).observe(began.elapsed());
-        let Asked { method, route } = asked;
-        metrics.requests.get_or_create(&Answered { method, route, status: status.as_u16() }).inc();
+        let RequestLabels { method, route } = asked;
+        metrics.requests.get_or_create(&ResponseLabels { method, route, status: status.as_u16() }).inc();
     }
 }
 

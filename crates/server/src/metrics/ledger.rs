@@ -10,7 +10,7 @@ use seatkeeper_core::PoolKind;
 use seatkeeper_ledger::{Ledger, LicenseSeats};
 
 use super::gauges::{gauge, gauges};
-use super::{KINDS, Look, OfKind, Source};
+use super::{CachedProbe, KINDS, OfKind, Source};
 use crate::error::Error;
 
 /// The ledger as the source of figures.
@@ -29,9 +29,9 @@ pub(crate) struct Counted {
 
 #[async_trait]
 impl Source for Books {
-    type Seen = Counted;
+    type Snapshot = Counted;
 
-    async fn look(&self) -> Result<Counted, Error> {
+    async fn probe(&self) -> Result<Counted, Error> {
         let live = self.ledger.live_by_kind().await.map_err(Error::Ledger)?;
         let seats = match self.license_series_max {
             0 => Vec::new(),
@@ -47,7 +47,7 @@ struct OfLicense {
     license_id: String,
 }
 
-impl Collector for Look<Books> {
+impl Collector for CachedProbe<Books> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let Some(counted) = self.known() else { return Ok(()) };
         let Counted { live, seats: _, outbox_depth } = &*counted;
@@ -69,7 +69,7 @@ impl Collector for Look<Books> {
 
 /// The series of single licenses, shown only to a protected scrape.
 #[derive(Debug)]
-pub(super) struct LicenseSeries(pub(super) Look<Books>);
+pub(super) struct LicenseSeries(pub(super) CachedProbe<Books>);
 
 impl Collector for LicenseSeries {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
@@ -107,16 +107,16 @@ const PULSE_MAX: Duration = Duration::from_secs(1);
 
 #[async_trait]
 impl Source for LedgerPulse {
-    type Seen = Pulse;
+    type Snapshot = Pulse;
 
-    async fn look(&self) -> Result<Pulse, Error> {
+    async fn probe(&self) -> Result<Pulse, Error> {
         let began = Instant::now();
         let answered = tokio::time::timeout(PULSE_MAX, self.0.ping()).await;
         Ok(Pulse { is_up: matches!(answered, Ok(Ok(()))), latency: began.elapsed() })
     }
 }
 
-impl Collector for Look<LedgerPulse> {
+impl Collector for CachedProbe<LedgerPulse> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let pulse = self.known();
         gauge(

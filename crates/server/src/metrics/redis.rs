@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use seatkeeper_redis::{ServerFigures, Servers};
 
 use super::gauges::gauge;
-use super::{Look, Source};
+use super::{CachedProbe, Source};
 use crate::error::Error;
 
 /// Time limit of a server's answer.
@@ -35,7 +35,7 @@ struct Slow {
 }
 
 /// The figures from Redis.
-pub(crate) struct Told {
+pub(crate) struct RedisSnapshot {
     /// The time until the slowest server answered.
     pub(crate) latency: Duration,
     /// The figures of each server, or of each master in a cluster; `None` for a silent server.
@@ -51,14 +51,14 @@ impl Redis {
 
 #[async_trait]
 impl Source for Redis {
-    type Seen = Told;
+    type Snapshot = RedisSnapshot;
 
-    async fn look(&self) -> Result<Told, Error> {
+    async fn probe(&self) -> Result<RedisSnapshot, Error> {
         let began = Instant::now();
         let servers: Vec<_> = self.servers.figures(ANSWER_MAX).await.into_iter().map(Result::ok).collect();
         let latency = began.elapsed();
         let slow_commands = self.slow.lock().with(servers.iter().flatten());
-        Ok(Told { latency, servers, slow_commands })
+        Ok(RedisSnapshot { latency, servers, slow_commands })
     }
 }
 
@@ -83,7 +83,7 @@ impl Slow {
     }
 }
 
-impl Told {
+impl RedisSnapshot {
     /// Returns whether every server answers.
     pub(crate) fn is_up(&self) -> bool {
         !self.servers.is_empty() && self.servers.iter().all(Option::is_some)
@@ -109,12 +109,12 @@ impl Told {
     }
 }
 
-impl Collector for Look<Redis> {
+impl Collector for CachedProbe<Redis> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let (told, encoder) = (self.known(), &mut encoder);
         let told = told.as_deref();
         let sum = |figure: fn(&ServerFigures) -> u64| told.and_then(|told| told.sum(figure));
-        let is_up = told.is_some_and(Told::is_up);
+        let is_up = told.is_some_and(RedisSnapshot::is_up);
         gauge(
             encoder,
             "redis_up",
@@ -137,13 +137,13 @@ impl Collector for Look<Redis> {
             encoder,
             "redis_memory_max_bytes",
             "Memory that Redis may use; absent if it has no limit.",
-            told.and_then(Told::memory_max),
+            told.and_then(RedisSnapshot::memory_max),
         )?;
         gauge(
             encoder,
             "redis_memory_used_ratio",
             "How full the fullest server of Redis is: 0 to 1; absent if none has a limit.",
-            told.and_then(Told::fullness),
+            told.and_then(RedisSnapshot::fullness),
         )?;
         gauge(encoder, "redis_connected_clients", "Connections to Redis.", sum(|server| server.clients))?;
         gauge(

@@ -14,7 +14,7 @@ use seatkeeper_registry::{ClockSteps, Store};
 use tokio::time::timeout;
 
 use super::gauges::{gauge, gauges};
-use super::{KINDS, Look, OfKind, Source};
+use super::{CachedProbe, KINDS, OfKind, Source};
 use crate::error::Error;
 use seatkeeper_engine::{Backend, Engine};
 
@@ -56,7 +56,7 @@ pub(crate) struct Standing {
 
 #[async_trait]
 impl Source for Node {
-    type Seen = Standing;
+    type Snapshot = Standing;
 
     /// A probe takes long only while a registry does not answer. In an outage operators want fresh figures,
     /// so the rest is short.
@@ -64,7 +64,7 @@ impl Source for Node {
 
     /// Probes all registries in service. A silent registry is left out, for other metrics show the outage,
     /// and the figures of the remaining registry still count.
-    async fn look(&self) -> Result<Standing, Error> {
+    async fn probe(&self) -> Result<Standing, Error> {
         let is_ready = self.engine.is_ready().await.is_ok();
         let (mut journal_lag, mut due) = (None, None);
         for backend in self.engine.registries().all().filter(|backend| backend.serves_any()) {
@@ -130,7 +130,7 @@ fn number_of(mode: BucketMode) -> u64 {
     }
 }
 
-impl Collector for Look<Node> {
+impl Collector for CachedProbe<Node> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let (node, standing, encoder) = (self.source(), self.known(), &mut encoder);
         let standing = standing.as_deref();

@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 
 use super::arrival::Arrival;
 use super::headers::Protection;
-use super::room::Room;
+use super::request_limit::RequestLimit;
 use crate::error::Error;
 use crate::metrics::HttpMetrics;
 
@@ -18,7 +18,7 @@ use crate::metrics::HttpMetrics;
 pub(super) struct Front {
     pub(super) metrics: HttpMetrics,
     pub(super) arrival: Arrival,
-    pub(super) room: Room,
+    pub(super) request_limit: RequestLimit,
 }
 
 /// Counts a request, gives it an id, limits its time, and runs the handler if there is room. A panic costs a
@@ -27,7 +27,9 @@ pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next
     let counted = front.metrics.begin(&request);
     let protection = Protection::for_request(&request);
     let answer = front.arrival.named(request, async |request| {
-        let Some(_inside) = front.room.enter(&request) else { return Error::TooBusy.into_response() };
+        let Some(_inside) = front.request_limit.enter(&request) else {
+            return Error::TooBusy.into_response();
+        };
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
         answer.unwrap_or_else(|_| Error::Panicked.into_response())
     });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, Misfit, Secret, web_address, within};
+use super::{Checked, InvalidSetting, Secret, web_address, within};
 
 /// The algorithm of token signatures. The settings name the algorithm, never the token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,35 +109,37 @@ impl AuthSettings {
             return self.check_jwks(url);
         }
         if self.secret.is_some() && self.secret_file.is_some() {
-            return Err(Misfit {
+            return Err(InvalidSetting {
                 key: "auth.secret_file",
                 got: "a file beside a secret".into(),
                 want: "want auth.secret or auth.secret_file, and not both",
             });
         }
         match (self.algorithm, &self.key_file, &self.secret) {
-            (Algorithm::Rs256 | Algorithm::Es256, None, _) => Err(Misfit {
+            (Algorithm::Rs256 | Algorithm::Es256, None, _) => Err(InvalidSetting {
                 key: "auth.key_file",
                 got: "nothing".into(),
                 want: "RS256 and ES256 want a file with the public key in PEM, or auth.jwks_url",
             }),
-            (Algorithm::Hs256, _, None) if self.secret_file.is_none() => Err(Misfit {
+            (Algorithm::Hs256, _, None) if self.secret_file.is_none() => Err(InvalidSetting {
                 key: "auth.secret",
                 got: "nothing".into(),
                 want: "HS256 wants a secret of at least 32 bytes, or auth.secret_file",
             }),
-            (Algorithm::Hs256, _, Some(secret)) if secret.reveal().len() < SECRET_BYTES_MIN => Err(Misfit {
-                key: "auth.secret",
-                got: format!("{} bytes", secret.reveal().len()),
-                want: "HS256 wants a secret of at least 32 bytes",
-            }),
+            (Algorithm::Hs256, _, Some(secret)) if secret.reveal().len() < SECRET_BYTES_MIN => {
+                Err(InvalidSetting {
+                    key: "auth.secret",
+                    got: format!("{} bytes", secret.reveal().len()),
+                    want: "HS256 wants a secret of at least 32 bytes",
+                })
+            }
             (Algorithm::EdDsa | Algorithm::Rs256 | Algorithm::Es256 | Algorithm::Hs256, _, _) => Ok(()),
         }
     }
 
-    fn check_jwks(&self, url: &str) -> Result<(), Misfit> {
+    fn check_jwks(&self, url: &str) -> Result<(), InvalidSetting> {
         web_address("auth.jwks_url", url)?;
-        let misfit = |want| Misfit { key: "auth.jwks_url", got: "a URL".into(), want };
+        let misfit = |want| InvalidSetting { key: "auth.jwks_url", got: "a URL".into(), want };
         if self.algorithm == Algorithm::Hs256 {
             return Err(misfit("HS256 has a secret and no public keys: want EdDSA, RS256 or ES256"));
         }

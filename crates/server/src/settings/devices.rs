@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    CACHE_SECONDS_MAX, Checked, Durability, Misfit, RegistrySettings, TTL_SECONDS_MAX, TTL_SECONDS_MIN,
-    WhenDown, within,
+    CACHE_SECONDS_MAX, Checked, Durability, InvalidSetting, RegistrySettings, TTL_SECONDS_MAX,
+    TTL_SECONDS_MIN, WhenDown, within,
 };
 
 /// `[devices]`: subscribers and their plans.
@@ -83,7 +83,7 @@ impl DevicesSettings {
         if self.when_down == DevicesWhenDown::Deny || registry.when_down == WhenDown::Ledger {
             return Ok(());
         }
-        Err(Misfit {
+        Err(InvalidSetting {
             key: "devices.when_down",
             got: "allow".to_owned(),
             want: "allow goes with registry.when_down = ledger",

@@ -7,7 +7,7 @@ use seatkeeper_ledger::{Location, PostgresUrl};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, Misfit, Secret, within};
+use super::{Checked, InvalidSetting, Secret, within};
 
 /// `[ledger]`: the system of record.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -56,23 +56,23 @@ impl LedgerSettings {
     }
 
     /// Returns the location of the ledger's database.
-    pub fn location(&self) -> Result<Location, Misfit> {
+    pub fn location(&self) -> Result<Location, InvalidSetting> {
         Ok(self.postgres()?.map_or_else(|| Location::from(&self.data_dir), Location::from))
     }
 
     /// Returns the PostgreSQL URL; `None` for SQLite.
-    pub(crate) fn postgres(&self) -> Result<Option<PostgresUrl>, Misfit> {
+    pub(crate) fn postgres(&self) -> Result<Option<PostgresUrl>, InvalidSetting> {
         let Some(url) = &self.url else {
             return match &self.password_file {
                 None => Ok(None),
-                Some(path) => Err(Misfit {
+                Some(path) => Err(InvalidSetting {
                     key: "ledger.password_file",
                     got: path.display().to_string(),
                     want: "want postgres://user@host/database in ledger.url with it",
                 }),
             };
         };
-        let url: PostgresUrl = url.reveal().parse().map_err(|_| Misfit {
+        let url: PostgresUrl = url.reveal().parse().map_err(|_| InvalidSetting {
             key: "ledger.url",
             got: "another text".to_owned(),
             want: "want postgres://user:password@host/database, or none: then it is SQLite, in ledger.data_dir",

@@ -6,7 +6,7 @@ use seatkeeper_redis::{Deployment, Login, Password, ServerSettings, Tls};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, LedgerSettings, Misfit, RegistryUrl, within};
+use super::{Checked, InvalidSetting, LedgerSettings, RegistryUrl, within};
 
 const MEMORY: &str = "memory";
 
@@ -96,12 +96,12 @@ impl Default for RegistrySettings {
 
 impl RegistrySettings {
     /// Returns the connection settings of the shared Redis; `None` without a Redis.
-    pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, Misfit> {
+    pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, InvalidSetting> {
         let url = self.url.reveal();
         if url == MEMORY || self.is_ledgers() {
             return Ok(None);
         }
-        let misfit = |key, want| Misfit { key, got: "another text".to_owned(), want };
+        let misfit = |key, want| InvalidSetting { key, got: "another text".to_owned(), want };
         let mut servers: ServerSettings = url.parse().map_err(|_| {
             misfit(
                 "registry.url",
@@ -133,11 +133,11 @@ impl RegistrySettings {
     }
 
     /// Returns the login for Sentinels; `None` if Sentinels take the login of Redis.
-    fn sentinel_login(&self, servers: &ServerSettings) -> Result<Option<Login>, Misfit> {
+    fn sentinel_login(&self, servers: &ServerSettings) -> Result<Option<Login>, InvalidSetting> {
         let Some(path) = &self.sentinel_password_file else {
             return match &self.sentinel_username {
                 None => Ok(None),
-                Some(user) => Err(Misfit {
+                Some(user) => Err(InvalidSetting {
                     key: "registry.sentinel_username",
                     got: user.clone(),
                     want: "want sentinel_password_file with it",
@@ -145,7 +145,7 @@ impl RegistrySettings {
             };
         };
         if !matches!(servers.deployment, Deployment::Sentinel { .. }) {
-            return Err(Misfit {
+            return Err(InvalidSetting {
                 key: "registry.sentinel_password_file",
                 got: path.display().to_string(),
                 want: "want redis+sentinel://… in registry.url where there is a password for Sentinels",
@@ -199,7 +199,7 @@ impl RegistrySettings {
         if !self.is_ledgers() || ledger.url.as_ref().is_some_and(|url| url.reveal() == self.url.reveal()) {
             return Ok(());
         }
-        Err(Misfit {
+        Err(InvalidSetting {
             key: "registry.url",
             got: "another PostgreSQL".to_owned(),
             want: "live sessions can only be in the ledger's own database: want the text of ledger.url",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, Misfit, Networks, within};
+use super::{Checked, InvalidSetting, Networks, within};
 
 /// `[server]`: the listener, and limits of connections and requests.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -135,7 +135,7 @@ impl ServerSettings {
         if self.tls_cert_file.is_some() == self.tls_key_file.is_some() {
             return Ok(());
         }
-        Err(Misfit {
+        Err(InvalidSetting {
             key: "server.tls_key_file",
             got: "one without the other".into(),
             want: "want tls_cert_file and tls_key_file, or neither",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, Misfit, Secret, check_token, web_address, within};
+use super::{Checked, InvalidSetting, Secret, check_token, web_address, within};
 
 /// `[usage]`: metering of capacities, and the sink of usage records.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -91,13 +91,13 @@ impl UsageSettings {
     }
 }
 
-fn check_source(source: &str) -> Result<(), Misfit> {
+fn check_source(source: &str) -> Result<(), InvalidSetting> {
     let fits = (1..=255).contains(&source.chars().count()) && !source.chars().any(char::is_control);
     if fits {
         return Ok(());
     }
     let want = "want 1 to 255 characters, none of them a control character";
-    Err(Misfit { key: "usage.event_source", got: source.into(), want })
+    Err(InvalidSetting { key: "usage.event_source", got: source.into(), want })
 }
 
 #[cfg(test)]

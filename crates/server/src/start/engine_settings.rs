@@ -6,13 +6,13 @@ use seatkeeper_engine::{RedisSettings, Settings as EngineSettings, SharedSetting
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_redis::Servers;
 
-use crate::settings::{DevicesWhenDown, Misfit, Settings, WhenDown};
+use crate::settings::{DevicesWhenDown, InvalidSetting, Settings, WhenDown};
 
 /// Returns the engine's settings. `servers` is the Redis that nodes share, or `None`.
 pub(super) fn engine_settings(
     settings: &Settings,
     servers: Option<Servers>,
-) -> Result<EngineSettings, Misfit> {
+) -> Result<EngineSettings, InvalidSetting> {
     let sweep_milliseconds = settings.registry.sweep_interval_milliseconds;
     Ok(EngineSettings {
         topology: topology(settings, servers)?,
@@ -23,7 +23,7 @@ pub(super) fn engine_settings(
     })
 }
 
-fn topology(settings: &Settings, servers: Option<Servers>) -> Result<Topology, Misfit> {
+fn topology(settings: &Settings, servers: Option<Servers>) -> Result<Topology, InvalidSetting> {
     let store = match (servers, settings.ledger.postgres()?) {
         (Some(servers), standby) => SharedStore::Redis(RedisSettings {
             servers,

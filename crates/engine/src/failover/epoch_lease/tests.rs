@@ -9,7 +9,7 @@ use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_registry::Epochs;
 
 use super::super::LEASE;
-use super::{EpochLease, Known, Unready};
+use super::{EpochLease, KnownEpochs, Unready};
 
 fn bucket() -> Bucket {
     Bucket::new(3).expect("a bucket")
@@ -22,7 +22,7 @@ fn rows(epoch: u64, mode: BucketMode) -> Vec<BucketRow> {
 }
 
 fn confirmed(epoch: u64, ago: Duration) -> EpochLease {
-    let lease = EpochLease::shared(Known::default(), Arc::default(), false);
+    let lease = EpochLease::shared(KnownEpochs::default(), Arc::default(), false);
     lease.confirm(Instant::now() - ago, Vec::new(), rows(epoch, BucketMode::Registry));
     lease
 }

@@ -6,7 +6,7 @@ use seatkeeper_ledger::nodes::NodeRow;
 use seatkeeper_registry::{Condition, Identity, State};
 use uuid::Uuid;
 
-use super::{RebuildTask, Seen, cut, is_in_service, is_superseded, reached};
+use super::{BucketView, RebuildTask, cut, is_in_service, is_superseded, reached};
 
 const EPOCH: u64 = 7;
 
@@ -33,8 +33,8 @@ fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
     Condition { bucket: bucket(), server: server(is_now), state }
 }
 
-fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> Seen<'a> {
-    Seen {
+fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> BucketView<'a> {
+    BucketView {
         row,
         condition,
         standby: None,
@@ -81,12 +81,12 @@ fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
 fn a_node_with_an_open_breaker_leaves_the_rebuild_to_others_or_to_the_fallback() {
     let row = row(BucketMode::Registry);
     let empty = Condition { bucket: bucket(), server: server("redis-2"), state: State::Missing };
-    let tripped = Seen { is_tripped: true, ..seen(&row, &empty) };
+    let tripped = BucketView { is_tripped: true, ..seen(&row, &empty) };
     assert_eq!(tripped.need(BucketMode::Deny), None);
-    let cut = Seen { is_cut: true, ..tripped };
+    let cut = BucketView { is_cut: true, ..tripped };
     assert_eq!(cut.need(BucketMode::Deny), None, "it has just come back");
     let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
-    let cut = Seen { condition: &gone, ..cut };
+    let cut = BucketView { condition: &gone, ..cut };
     assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
 }
 
@@ -94,7 +94,7 @@ fn a_node_with_an_open_breaker_leaves_the_rebuild_to_others_or_to_the_fallback()
 fn nodes_that_are_left_with_an_old_primary_leave_it_once_they_are_most() {
     let row = BucketRow { identity: Some("redis-2".to_owned()), ..row(BucketMode::Registry) };
     let old_primary = serving(EPOCH - 1, "redis-1", "redis-1");
-    let cut = Seen { is_cut: true, ..seen(&row, &old_primary) };
+    let cut = BucketView { is_cut: true, ..seen(&row, &old_primary) };
     assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-2")));
 }
 
@@ -125,7 +125,7 @@ fn a_ledger_that_was_promoted_or_restored_raises_every_bucket() {
         for redis in [serving(EPOCH, "redis-1", "redis-1"), serving(EPOCH + 1, "redis-1", "redis-1")] {
             let standby_state = State::Serving { epoch: EPOCH, identity: None, is_leased: true };
             let standby = Condition { bucket: bucket(), server: None, state: standby_state };
-            let seen = Seen { standby: Some(&standby), ..seen(&row, &redis) };
+            let seen = BucketView { standby: Some(&standby), ..seen(&row, &redis) };
             let need = seen.need(BucketMode::Deny);
             assert_eq!(need, from(mode, mode, server("redis-1")), "{redis:?}");
             assert!(need.is_some_and(|need| need.is_left(&row, &redis, Some(&standby))));
@@ -152,7 +152,7 @@ fn an_old_primary_that_lives_on_takes_nothing_back() {
 #[test]
 fn a_suspect_is_rebuilt_though_it_looks_well() {
     let (row, condition) = (row(BucketMode::Registry), serving(EPOCH, "redis-1", "redis-1"));
-    let suspect = Seen { is_suspect: true, ..seen(&row, &condition) };
+    let suspect = BucketView { is_suspect: true, ..seen(&row, &condition) };
     let need = suspect.need(BucketMode::Deny).expect("a need");
     assert_eq!((need.mode, &need.identity), (BucketMode::Registry, &server("redis-1")));
     assert!(need.is_left(&row, &condition, None), "that it looks well tells nothing");
@@ -174,7 +174,7 @@ fn the_mode_changes_when_most_nodes_are_cut_off_and_not_when_one_is() {
     let row = row(BucketMode::Registry);
     let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
     assert_eq!(need_of(&row, &gone), None, "one node alone changes nothing");
-    let cut = Seen { is_cut: true, ..seen(&row, &gone) };
+    let cut = BucketView { is_cut: true, ..seen(&row, &gone) };
     assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
 }
 
@@ -183,7 +183,7 @@ fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
     let row = row(BucketMode::Deny);
     let well = serving(EPOCH - 1, "redis-1", "redis-1");
     assert_eq!(need_of(&row, &well), None, "most do not see it yet");
-    let back = |condition| Seen { is_back: true, ..seen(&row, condition) };
+    let back = |condition| BucketView { is_back: true, ..seen(&row, condition) };
     assert_eq!(
         back(&well).need(BucketMode::Deny),
         from(BucketMode::Deny, BucketMode::Registry, server("redis-1"))
@@ -196,9 +196,9 @@ fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
 fn an_old_primary_serves_again_only_where_most_nodes_were_left_with_it_for_long() {
     let row = row(BucketMode::Deny);
     let old_primary = serving(EPOCH - 2, "redis-0", "redis-0");
-    let back = Seen { is_back: true, ..seen(&row, &old_primary) };
+    let back = BucketView { is_back: true, ..seen(&row, &old_primary) };
     assert_eq!(back.need(BucketMode::Deny), None, "most are elsewhere");
-    let lost = Seen { is_lost: true, ..seen(&row, &old_primary) };
+    let lost = BucketView { is_lost: true, ..seen(&row, &old_primary) };
     assert_eq!(lost.need(BucketMode::Deny), from(BucketMode::Deny, BucketMode::Registry, server("redis-0")));
 }
 
@@ -209,7 +209,7 @@ fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves()
     let standby = |state| Condition { bucket: bucket(), server: None, state };
     let filled = standby(State::Serving { epoch: EPOCH, identity: None, is_leased: true });
     let need = |standby: &Condition, is_suspect| {
-        let seen = Seen { standby: Some(standby), is_suspect, ..seen(&row, &gone) };
+        let seen = BucketView { standby: Some(standby), is_suspect, ..seen(&row, &gone) };
         seen.need(BucketMode::Ledger)
     };
     assert_eq!(need(&filled, false), None);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Asked, Witness};
+use super::{RequestSpan, Witness};
 use crate::{Grant, How, Moment, What};
 
 const TTL_SECONDS: u64 = 10;
@@ -11,8 +11,8 @@ fn name(text: &str) -> Arc<str> {
     Arc::from(text)
 }
 
-fn asked(sent_millis: u64, answered_millis: u64) -> Asked {
-    Asked { sent: Moment::from_millis(sent_millis), answered: Moment::from_millis(answered_millis) }
+fn asked(sent_millis: u64, answered_millis: u64) -> RequestSpan {
+    RequestSpan { sent: Moment::from_millis(sent_millis), answered: Moment::from_millis(answered_millis) }
 }
 
 /// Returns a device's grant of one of `total` seats, with `used` seats taken afterwards.
@@ -37,7 +37,7 @@ fn ann_and_bob() -> Witness {
     witness
 }
 
-fn renewed(witness: &mut Witness, holder: &str, session: &str, asked: Asked) {
+fn renewed(witness: &mut Witness, holder: &str, session: &str, asked: RequestSpan) {
     witness.renewed(&name(holder), &name(session), TTL_SECONDS, asked);
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Backend<'h, H> {
 }
 
 /// The visible result of a step.
-pub(super) struct Seen {
+pub(super) struct Observed {
     before: RegistryTime,
     after: RegistryTime,
     pub(super) events: Vec<Event>,
@@ -31,7 +31,7 @@ pub(super) struct Seen {
     end: Option<Receipt>,
 }
 
-impl Seen {
+impl Observed {
     /// Returns the time of the step: from its answer, or its events, or otherwise the time before the step.
     pub(super) fn at(&self, live: Option<&Live>) -> RegistryTime {
         let told = live.map(|live| live.expires - live.expires_in);
@@ -104,13 +104,13 @@ impl<'h, H: Harness> Backend<'h, H> {
         &mut self,
         before: RegistryTime,
         shadow: &mut Shadow,
-    ) -> Result<Seen, String> {
+    ) -> Result<Observed, String> {
         let after = self.now().await;
         let mut drained = self.drain().await;
         let (events, end) = drained.remove(&shadow.id).unwrap_or_default();
         nothing_else(&drained)?;
         enter(shadow, &events)?;
-        Ok(Seen { before, after, events, end })
+        Ok(Observed { before, after, events, end })
     }
 
     /// Reads the journal to its end and acknowledges every event.

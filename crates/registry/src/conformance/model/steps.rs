@@ -8,7 +8,7 @@ use seatkeeper_core::{
     SessionId, Terms,
 };
 
-use super::backend::{Backend, Seen, enter, nothing_else};
+use super::backend::{Backend, Observed, enter, nothing_else};
 use super::compare::{Checked, same, same_denial, same_record};
 use super::shadow::{Entry, Shadow, entries};
 use crate::conformance::books::sweep_out;
@@ -207,7 +207,7 @@ fn compare_claim(
     policy: &Policy,
     origin: &Origin,
     claimed: &Claimed,
-    seen: &Seen,
+    seen: &Observed,
 ) -> Checked {
     let live = match &claimed.answer {
         Answer::Granted { session, .. } => Some(&**session),
@@ -244,7 +244,7 @@ fn decided_by(shadow: &Shadow, events: &[Event]) -> Checked {
     Ok(())
 }
 
-fn compare_end_of_all(ended: EndedAll, seen: &Seen, expected: Vec<Entry>) -> Checked {
+fn compare_end_of_all(ended: EndedAll, seen: &Observed, expected: Vec<Entry>) -> Checked {
     seen.covered_by(ended.receipt)?;
     same("sessions that ended", &ended.count, &expected.len())?;
     same_record(&seen.events, expected)

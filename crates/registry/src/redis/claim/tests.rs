@@ -11,7 +11,7 @@ use seatkeeper_testbed::redis::Redis;
 
 use super::Clues;
 use crate::contract::{Admission as _, Answer, Claimed, Request};
-use crate::redis::whereabouts::Clue;
+use crate::redis::session_location::LocationHint;
 use crate::redis::{NoRecord, RedisRegistry, Settings};
 use crate::{Epochs, Rebuild as _};
 
@@ -50,7 +50,8 @@ async fn a_claim_that_is_carried_out_twice_at_once_starts_two_sessions() {
     };
     let (origin, particulars) = (&Origin::SYSTEM, &Particulars::default());
     let request = Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars };
-    let call = registry.claim_call(request, &Clues { session: Clue::Unknown, replace: Clue::Unknown });
+    let call = registry
+        .claim_call(request, &Clues { session: LocationHint::Unknown, replace: LocationHint::Unknown });
 
     let mut sessions = Vec::new();
     for reply in registry.call_together(&[call.clone(), call]).await {

@@ -13,9 +13,9 @@ use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
 use super::super::keys::PoolKeys;
 use super::super::{NoRecord, RedisRegistry, Servers, Settings};
-use super::{Look, SCRIPTS};
+use super::{ExpiryScan, SCRIPTS};
 use crate::contract::{Admission as _, Expiry as _, Journal as _};
-use crate::{Epochs, Rebuild as _, Request, Share};
+use crate::{Epochs, Partition, Rebuild as _, Request};
 
 const EPOCH: u64 = 1;
 const SOON: Span = Span::from_millis(20);
@@ -95,19 +95,19 @@ impl Stage {
         self.registry.now().await.expect("it is reached")
     }
 
-    async fn look<'p>(&self, pools: &'p [PoolKeys]) -> Look<'p> {
-        self.registry.look(self.bucket(), pools).await.expect("it is reached")
+    async fn scan<'p>(&self, pools: &'p [PoolKeys]) -> ExpiryScan<'p> {
+        self.registry.scan(self.bucket(), pools).await.expect("it is reached")
     }
 
     /// Ends the sessions of a look. Returns the number of ended sessions and of changed pools.
-    async fn expire(&self, Look { at, expiring, .. }: Look<'_>) -> (usize, usize) {
+    async fn expire(&self, ExpiryScan { at, expiring, .. }: ExpiryScan<'_>) -> (usize, usize) {
         let expired = self.registry.expire(self.bucket(), at, &expiring).await;
         let (ended, changed) = expired.expect("it is reached");
         (ended, changed.len())
     }
 
     async fn events(&self) -> Vec<Event> {
-        let read = self.registry.journal_read(Share::All, 1_000).await.expect("it is reached");
+        let read = self.registry.journal_read(Partition::All, 1_000).await.expect("it is reached");
         read.entries.into_iter().map(|entry| entry.event).collect()
     }
 
@@ -154,9 +154,9 @@ async fn what_ends_so_is_what_a_sweep_of_each_pool_would_have_ended() {
     }
 
     let (bucket, keys) = (stage.bucket(), stage.keys());
-    let look = stage.look(&keys).await;
-    let found: Vec<_> = look.expiring.iter().map(|overdue| overdue.pool.reference).collect();
-    let (ended, changed) = stage.expire(look).await;
+    let scan = stage.scan(&keys).await;
+    let found: Vec<_> = scan.expiring.iter().map(|overdue| overdue.pool.reference).collect();
+    let (ended, changed) = stage.expire(scan).await;
     assert!(ended > 20 && changed == 0, "{ended} ended, {changed} changed");
     let expired = stage.kept().await;
 
@@ -180,10 +180,10 @@ async fn where_something_has_happened_since_nothing_ends_by_what_was_seen() {
     stage.claim(1, "ann", TERMS).await;
     stage.clock.advance(MEANWHILE);
     let keys = stage.keys();
-    let look = stage.look(&keys).await;
+    let scan = stage.scan(&keys).await;
     // The claim ends Ann's session in this pool and starts Bob's.
     stage.claim(0, "bob", TERMS).await;
-    assert_eq!(stage.expire(look).await, (1, 1));
+    assert_eq!(stage.expire(scan).await, (1, 1));
     let ends = stage.events().await.into_iter().filter(|event| matches!(event.change, Change::Ended { .. }));
     let ends: Vec<_> = ends.map(|event| (event.pool, event.seq)).collect();
     assert_eq!(ends, [(stage.pools[0].clone(), 2), (stage.pools[1].clone(), 2)]);
@@ -195,7 +195,7 @@ async fn nothing_ends_earlier_than_it_was_seen_to() {
     stage.claim(0, "ann", TERMS).await;
     stage.clock.advance(MEANWHILE);
     let keys = stage.keys();
-    let look = stage.look(&keys).await;
+    let scan = stage.scan(&keys).await;
     stage.clock.set_back(STANDSTILL);
-    assert_eq!(stage.expire(look).await, (0, 1));
+    assert_eq!(stage.expire(scan).await, (0, 1));
 }

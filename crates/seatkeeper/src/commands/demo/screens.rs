@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::story::{DemoError, Told};
+use super::story::{DemoError, StoryResult};
 use crate::admin::SUBSCRIPTIONS;
 use crate::api_client::{ApiClient, Events};
 use crate::output::line;
@@ -39,7 +39,7 @@ struct By {
 
 /// Admits three devices of a subscriber with two screens: the first device is evicted, and receives the
 /// event.
-pub(super) async fn tell(api: &ApiClient, subscriber: &str) -> Told<()> {
+pub(super) async fn tell(api: &ApiClient, subscriber: &str) -> StoryResult<()> {
     api.post(SUBSCRIPTIONS, json!({ "user": subscriber, "plan": "standard" })).await?;
     let tv = take(api, "tv").await?;
     let mut events = api.listen(&format!("{SESSIONS}/{}/events", tv.session_id)).await?;
@@ -51,7 +51,7 @@ pub(super) async fn tell(api: &ApiClient, subscriber: &str) -> Told<()> {
     Ok(())
 }
 
-async fn take(api: &ApiClient, device: &str) -> Told<Screen> {
+async fn take(api: &ApiClient, device: &str) -> StoryResult<Screen> {
     let ask = json!({ "device_id": device, "device_type": device, "device_name": format!("the {device}") });
     let screen: Screen = api.read(SESSIONS, api.post(SESSIONS, ask).await?)?;
     let Screen { outcome, devices_in_use, device_limit, .. } = &screen;
@@ -59,7 +59,7 @@ async fn take(api: &ApiClient, device: &str) -> Told<Screen> {
     Ok(screen)
 }
 
-async fn hear(events: &mut Events, asked: Instant) -> Told<()> {
+async fn hear(events: &mut Events, asked: Instant) -> StoryResult<()> {
     let unheard = || DemoError::Unexpected("a device did not hear that it was evicted".to_owned());
     let event = timeout(HEARING_TIMEOUT, events.next()).await.map_err(|_| unheard())??.ok_or_else(unheard)?;
     let ended: Ended = events.read(&event)?;

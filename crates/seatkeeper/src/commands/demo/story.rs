@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::capacity::{Analyst, Taken};
 use super::child::{ChildError, ChildServer};
-use super::desk::{Desk, Seat};
+use super::license_api::{LicenseApi, Seat};
 use super::screens;
 use crate::admin::{LICENSES, License};
 use crate::api_client::{self, ApiClient};
@@ -58,22 +58,22 @@ pub(crate) enum DemoError {
     Unexpected(String),
 }
 
-pub(super) type Told<T> = Result<T, DemoError>;
+pub(super) type StoryResult<T> = Result<T, DemoError>;
 
 /// Tells the story, from an empty directory to the proof.
-pub(super) async fn tell() -> Told<ExitCode> {
+pub(super) async fn tell() -> StoryResult<ExitCode> {
     line("Seatkeeper in ten steps, on a server of its own.")?;
     let dir = tempfile::Builder::new().prefix("seatkeeper-demo-").tempdir().map_err(DemoError::Directory)?;
     let server = start(&dir).await?;
-    let desk = license(&dir, &server).await?;
-    let seats = fill(&desk).await?;
-    deny_the_fourth(&desk).await?;
-    let (survivors, taken) = crash_of_one(&desk, seats).await?;
+    let license_api = license(&dir, &server).await?;
+    let seats = fill(&license_api).await?;
+    deny_the_fourth(&license_api).await?;
+    let (survivors, taken) = crash_of_one(&license_api, seats).await?;
     let live = [survivors, vec![taken]].concat();
-    let (server, desk) = kill_and_start_again(&dir, server, desk, &live).await?;
-    go_home(&desk, &live).await?;
-    take_a_capacity(&desk.api).await?;
-    lose_a_screen(&desk.api).await?;
+    let (server, license_api) = kill_and_start_again(&dir, server, license_api, &live).await?;
+    go_home(&license_api, &live).await?;
+    take_a_capacity(&license_api.api).await?;
+    lose_a_screen(&license_api.api).await?;
     server.stop().await?;
     line("   the server was asked to stop (SIGTERM), and has")?;
     prove(&dir).await
@@ -83,7 +83,7 @@ fn step(number: u32, title: &str) -> std::io::Result<()> {
     line(format_args!("\n{number}. {title}"))
 }
 
-async fn start(dir: &TempDir) -> Told<ChildServer> {
+async fn start(dir: &TempDir) -> StoryResult<ChildServer> {
     step(1, "A server starts in an empty directory. It needs nothing else")?;
     let server = ChildServer::start(dir.path()).await?;
     line(format_args!("   $ seatkeeper serve --listen 127.0.0.1:0 --data-dir {}", dir.path().display()))?;
@@ -91,17 +91,17 @@ async fn start(dir: &TempDir) -> Told<ChildServer> {
     Ok(server)
 }
 
-async fn license(dir: &TempDir, server: &ChildServer) -> Told<Desk> {
+async fn license(dir: &TempDir, server: &ChildServer) -> StoryResult<LicenseApi> {
     step(2, "A license of 3 seats, whose holders must be heard of every 2 seconds")?;
     let api = client(dir, server)?;
     let ask = json!({ "max_seats": 3, "ttl_seconds": TTL.as_secs(), "license_key": "DEMO-3" });
     let license: License = api.read(LICENSES, api.post(LICENSES, ask).await?)?;
     line(format_args!("   license {} has the key {}", license.license_id, license.license_key))?;
-    Ok(Desk { api, license_key: license.license_key })
+    Ok(LicenseApi { api, license_key: license.license_key })
 }
 
 /// Returns a client with a token signed by the key in the server's directory.
-fn client(dir: &TempDir, server: &ChildServer) -> Told<ApiClient> {
+fn client(dir: &TempDir, server: &ChildServer) -> StoryResult<ApiClient> {
     let mut settings = Settings::default();
     settings.ledger.data_dir = dir.path().to_owned();
     let request = TokenRequest {
@@ -113,17 +113,17 @@ fn client(dir: &TempDir, server: &ChildServer) -> Told<ApiClient> {
     Ok(ApiClient::new(server.url(), mint(&settings, &request)?, None)?)
 }
 
-async fn fill(desk: &Desk) -> Told<Vec<Seat>> {
+async fn fill(license_api: &LicenseApi) -> StoryResult<Vec<Seat>> {
     step(3, "Three machines take the three seats")?;
     let mut seats = Vec::new();
     for machine in ["lathe", "press", "robot"] {
-        seats.push(take(desk, machine).await?);
+        seats.push(take(license_api, machine).await?);
     }
     Ok(seats)
 }
 
-async fn take(desk: &Desk, machine: &str) -> Told<Seat> {
-    match desk.acquire(machine).await? {
+async fn take(license_api: &LicenseApi, machine: &str) -> StoryResult<Seat> {
+    match license_api.acquire(machine).await? {
         Ok(seat) => {
             let Seat { status, seats_used, seats_total, .. } = &seat;
             line(format_args!("   {machine:<6} {status}: {seats_used} of {seats_total} seats in use"))?;
@@ -133,9 +133,9 @@ async fn take(desk: &Desk, machine: &str) -> Told<Seat> {
     }
 }
 
-async fn deny_the_fourth(desk: &Desk) -> Told<()> {
+async fn deny_the_fourth(license_api: &LicenseApi) -> StoryResult<()> {
     step(4, "A fourth machine asks")?;
-    match desk.acquire("welder").await? {
+    match license_api.acquire("welder").await? {
         Ok(_) => Err(DemoError::Unexpected("a fourth machine got one of three seats".to_owned())),
         Err(problem) => Ok(line(format_args!("   welder denied: {}", problem.title))?),
     }
@@ -143,15 +143,15 @@ async fn deny_the_fourth(desk: &Desk) -> Told<()> {
 
 /// Lets the robot fall silent while the welder keeps asking. Returns the seats of the remaining machines, and
 /// the welder's seat.
-async fn crash_of_one(desk: &Desk, mut seats: Vec<Seat>) -> Told<(Vec<Seat>, Seat)> {
+async fn crash_of_one(license_api: &LicenseApi, mut seats: Vec<Seat>) -> StoryResult<(Vec<Seat>, Seat)> {
     step(5, "The robot crashes: no release, no more heartbeats. The others go on, the welder keeps asking")?;
     seats.pop();
     let crashed = Instant::now();
     while crashed.elapsed() < SEAT_BACK_TIMEOUT {
         for seat in &seats {
-            desk.heartbeat(&seat.session_id).await?;
+            license_api.heartbeat(&seat.session_id).await?;
         }
-        if let Ok(seat) = desk.acquire("welder").await? {
+        if let Ok(seat) = license_api.acquire("welder").await? {
             let seconds = crashed.elapsed().as_secs_f64();
             line(format_args!(
                 "   welder {} the robot's seat after {seconds:.1} s, once its TTL was over",
@@ -167,37 +167,37 @@ async fn crash_of_one(desk: &Desk, mut seats: Vec<Seat>) -> Told<(Vec<Seat>, Sea
 async fn kill_and_start_again(
     dir: &TempDir,
     server: ChildServer,
-    desk: Desk,
+    license_api: LicenseApi,
     live: &[Seat],
-) -> Told<(ChildServer, Desk)> {
+) -> StoryResult<(ChildServer, LicenseApi)> {
     step(6, "The server is killed with kill -9, and started again")?;
     server.kill().await?;
     let server = ChildServer::start(dir.path()).await?;
     line(format_args!("   listening on {}", server.url()))?;
-    let desk = Desk { api: client(dir, &server)?, ..desk };
+    let license_api = LicenseApi { api: client(dir, &server)?, ..license_api };
     for seat in live {
-        desk.heartbeat(&seat.session_id).await?;
+        license_api.heartbeat(&seat.session_id).await?;
     }
     line(format_args!(
         "   nothing is lost: all {} sessions are alive, and their heartbeats are taken",
         live.len()
     ))?;
-    if desk.acquire("robot").await?.is_ok() {
+    if license_api.acquire("robot").await?.is_ok() {
         return Err(DemoError::Unexpected("a restart gave away a fourth seat".to_owned()));
     }
     line("   and nothing is given away: the robot, back from its crash, finds the license full")?;
-    Ok((server, desk))
+    Ok((server, license_api))
 }
 
-async fn go_home(desk: &Desk, live: &[Seat]) -> Told<()> {
+async fn go_home(license_api: &LicenseApi, live: &[Seat]) -> StoryResult<()> {
     step(7, "Everybody goes home")?;
     for seat in live {
-        desk.release(&seat.session_id).await?;
+        license_api.release(&seat.session_id).await?;
     }
     Ok(line(format_args!("   {} seats were given back", live.len()))?)
 }
 
-async fn take_a_capacity(api: &ApiClient) -> Told<()> {
+async fn take_a_capacity(api: &ApiClient) -> StoryResult<()> {
     step(
         8,
         "Other businesses, the same engine. An analyst takes a capacity, for 30 days without heartbeats",
@@ -216,12 +216,12 @@ async fn take_a_capacity(api: &ApiClient) -> Told<()> {
     Ok(line("   one session at every instant: an upgrade ends the old one and starts the new in one step")?)
 }
 
-async fn lose_a_screen(api: &ApiClient) -> Told<()> {
+async fn lose_a_screen(api: &ApiClient) -> StoryResult<()> {
     step(9, "A subscriber's plan has two screens. A third device takes one, and who loses it hears at once")?;
     screens::tell(api, NARRATOR).await
 }
 
-async fn prove(dir: &TempDir) -> Told<ExitCode> {
+async fn prove(dir: &TempDir) -> StoryResult<ExitCode> {
     step(10, "The proof, from the audit log alone")?;
     line("   $ seatkeeper audit verify")?;
     let verdict = audit::verify::verify(dir.path(), |_| ()).await?;

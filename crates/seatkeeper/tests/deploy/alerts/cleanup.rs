@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::nothing;
 use super::outages::node;
 use crate::deploy::prometheus::Prometheus;
-use crate::house::House;
+use crate::harness::Harness;
 
 pub(super) const ALERTS: [&str; 2] = ["SeatkeeperCleanupBacklog", "SeatkeeperCleanupSlow"];
 
@@ -30,20 +30,20 @@ const MINUTES: Duration = Duration::from_secs(400);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweeper_that_hardly_ever_sweeps() {
-    let house = tokio::task::block_in_place(|| {
-        House::open_with(&[
+    let harness = tokio::task::block_in_place(|| {
+        Harness::open_with(&[
             ("METRICS_REFRESH_SECONDS", "1"),
             ("LICENSES_TTL_SECONDS", "2"),
             ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "60000"),
         ])
     });
-    let mut prometheus = Prometheus::watching(house.url()).await;
+    let mut prometheus = Prometheus::watching(harness.url()).await;
     let [backlog, slow] = ALERTS;
 
-    let ann = house.client("ann");
+    let ann = harness.client("ann");
     let mut keys = Vec::new();
     for _ in 0..LICENSES {
-        let key = house.license(1).await["license_key"].clone();
+        let key = harness.license(1).await["license_key"].clone();
         ann.acquire(&key, "m1").await.expect(201);
         keys.push(key);
     }
@@ -59,12 +59,12 @@ async fn a_sweeper_that_hardly_ever_sweeps() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo test -p seatkeeper --test deploy -- --ignored"]
 async fn a_database_that_takes_nothing_while_changes_pour_in() {
-    let mut house = tokio::task::block_in_place(|| {
-        House::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("DEVICES_DURABILITY", "journal")])
+    let mut harness = tokio::task::block_in_place(|| {
+        Harness::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("DEVICES_DURABILITY", "journal")])
     });
-    let mut prometheus = Prometheus::watching(house.url()).await;
-    let subscribers: Vec<_> = (0..SUBSCRIBERS).map(|user| house.client(&format!("user-{user}"))).collect();
-    let options = SqliteConnectOptions::new().filename(house.path("ledger.db"));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
+    let subscribers: Vec<_> = (0..SUBSCRIBERS).map(|user| harness.client(&format!("user-{user}"))).collect();
+    let options = SqliteConnectOptions::new().filename(harness.path("ledger.db"));
     let mut writer = options.connect().await.expect("the ledger's file");
     sqlx::query("BEGIN IMMEDIATE").execute(&mut writer).await.expect("the write lock");
     let admit = async || {
@@ -74,7 +74,7 @@ async fn a_database_that_takes_nothing_while_changes_pour_in() {
         }
     };
     prometheus.fires_within(MINUTES, &SLOW_ALERTS, admit).await;
-    tokio::task::block_in_place(|| house.kill());
+    tokio::task::block_in_place(|| harness.kill());
     writer.close().await.expect("a connection that closes");
 }
 
@@ -83,9 +83,9 @@ async fn a_database_that_takes_nothing_while_changes_pour_in() {
 async fn a_sweeper_whose_registry_is_down() {
     let postgres = tokio::task::block_in_place(Postgres::start);
     let ledger = postgres.url(&postgres.add_database());
-    let mut house = tokio::task::block_in_place(|| node(&ledger, &ledger));
-    let mut prometheus = Prometheus::watching(house.url()).await;
+    let mut harness = tokio::task::block_in_place(|| node(&ledger, &ledger));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
     tokio::task::block_in_place(|| postgres.stop(Stop::Fast));
     prometheus.fires_within(MINUTES, &ALERTS_WITHOUT_SWEEPER, nothing).await;
-    tokio::task::block_in_place(|| house.kill());
+    tokio::task::block_in_place(|| harness.kill());
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::nothing;
 use crate::deploy::prometheus::{Prometheus, TOKEN};
-use crate::house::House;
+use crate::harness::Harness;
 
 pub(super) const ALERTS: [&str; 3] =
     ["SeatkeeperLicenseAlmostFull", "SeatkeeperAcquireFailures", "SeatkeeperSessionsExpire"];
@@ -14,23 +14,23 @@ const SILENT: u32 = 100;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_license_that_is_full_and_clients_that_fall_silent() {
-    let house = tokio::task::block_in_place(|| {
-        House::open_with(&[
+    let harness = tokio::task::block_in_place(|| {
+        Harness::open_with(&[
             ("LICENSES_TTL_SECONDS", "2"),
             ("METRICS_REFRESH_SECONDS", "1"),
             ("METRICS_TOKEN", TOKEN),
         ])
     });
-    let mut prometheus = Prometheus::watching(house.url()).await;
-    let ann = house.client("ann");
+    let mut prometheus = Prometheus::watching(harness.url()).await;
+    let ann = harness.client("ann");
 
     let [full, refused, expire] = ALERTS;
-    let license = house.license_with(json!({ "max_seats": 1, "ttl_seconds": 600 })).await;
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 600 })).await;
     ann.acquire(&license["license_key"], "m1").await.expect(201);
     let ask = async || drop(ann.acquire(&license["license_key"], "m2").await);
     prometheus.fires(&[full, refused], ask).await;
 
-    let license = house.license(SILENT).await;
+    let license = harness.license(SILENT).await;
     for machine in 0..SILENT {
         ann.acquire(&license["license_key"], &machine.to_string()).await.expect(201);
     }

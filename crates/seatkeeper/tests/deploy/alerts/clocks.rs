@@ -17,10 +17,10 @@ async fn the_clock_of_postgresql_is_set() {
     let clock = Arc::new(Clock::new());
     let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
     let database = postgres.url("postgres");
-    let mut house = tokio::task::block_in_place(|| node(&database, &database));
-    let mut prometheus = Prometheus::watching(house.url()).await;
+    let mut harness = tokio::task::block_in_place(|| node(&database, &database));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
     clock.advance(Duration::from_secs(400));
     prometheus.fires(&ALERTS, nothing).await;
     // The node has logged the wrong clock as an error, so the server is killed instead of checked.
-    tokio::task::block_in_place(|| house.kill());
+    tokio::task::block_in_place(|| harness.kill());
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::nothing;
 use crate::deploy::prometheus::Prometheus;
-use crate::house::House;
-use crate::house::sink::{Do, Sink};
+use crate::harness::Harness;
+use crate::harness::sink::{Do, Sink};
 use crate::until::until;
 
 pub(super) const ALERTS: [&str; 1] = ["SeatkeeperJobFailing"];
@@ -25,15 +25,15 @@ const TENANT: &str = "80004000-8000-0000-0000-000000000002";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_table_is_missing() {
-    let house = tokio::task::block_in_place(|| House::open_with(&[("METRICS_REFRESH_SECONDS", "1")]));
-    let mut prometheus = Prometheus::watching(house.url()).await;
-    let options = SqliteConnectOptions::new().filename(house.path("ledger.db"));
+    let harness = tokio::task::block_in_place(|| Harness::open_with(&[("METRICS_REFRESH_SECONDS", "1")]));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
+    let options = SqliteConnectOptions::new().filename(harness.path("ledger.db"));
     let mut database = options.connect().await.expect("the ledger's file");
     sqlx::query("ALTER TABLE idempotency_keys RENAME TO hidden")
         .execute(&mut database)
         .await
         .expect("a table");
-    let admin = house.admin();
+    let admin = harness.admin();
     let run = async || {
         admin.post("/api/v1/admin/jobs/housekeeping/run", json!(null)).await;
     };
@@ -51,7 +51,7 @@ async fn a_node_that_dies_in_the_middle_of_a_job() {
     let sink = Sink::open(|_| Do::TakeAndHang).await;
     let database = tokio::task::block_in_place(postgres::database);
     let node = || {
-        House::open_with(&[
+        Harness::open_with(&[
             ("REGISTRY_URL", &database.url()),
             ("LEDGER_URL", &database.url()),
             ("AUTH_ALGORITHM", "HS256"),

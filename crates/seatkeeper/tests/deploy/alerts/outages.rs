@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::nothing;
 use crate::deploy::prometheus::Prometheus;
-use crate::house::House;
+use crate::harness::Harness;
 
 pub(super) const ALERTS: [&str; 5] = [
     "SeatkeeperLedgerDown",
@@ -27,13 +27,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 async fn a_database_and_then_a_redis_that_are_down() {
     let (postgres, mut redis) = tokio::task::block_in_place(|| (Postgres::start(), Redis::start()));
     let ledger = postgres.url(&postgres.add_database());
-    let mut house = tokio::task::block_in_place(|| node(&redis.url(), &ledger));
-    let mut prometheus = Prometheus::watching(house.url()).await;
+    let mut harness = tokio::task::block_in_place(|| node(&redis.url(), &ledger));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
     let [ledger_down, unavailable, lag, redis_down, not_ready] = ALERTS;
 
     // The node knows both pools before the outage: claims are admitted, and wait for their commit.
-    let license = house.license(100).await;
-    let (ann, bob) = (house.client("ann"), house.client("bob"));
+    let license = harness.license(100).await;
+    let (ann, bob) = (harness.client("ann"), harness.client("bob"));
     let admit = async |device: &str| {
         let phone = json!({ "device_id": device, "device_type": "mobile" });
         bob.post("/api/v1/devices/sessions", phone).await.status
@@ -51,25 +51,25 @@ async fn a_database_and_then_a_redis_that_are_down() {
     // Without the ledger, nodes cannot agree on a fallback for Redis.
     redis.kill();
     prometheus.fires(&[redis_down, not_ready], nothing).await;
-    tokio::task::block_in_place(|| house.kill());
+    tokio::task::block_in_place(|| harness.kill());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_and_then_a_node_that_are_down() {
     let (database, mut redis) = tokio::task::block_in_place(|| (postgres::database(), Redis::start()));
-    let mut house = tokio::task::block_in_place(|| node(&redis.url(), &database.url()));
-    let mut prometheus = Prometheus::watching(house.url()).await;
+    let mut harness = tokio::task::block_in_place(|| node(&redis.url(), &database.url()));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
     let [fallback, node_down] = ALERTS_OF_NODE;
 
     redis.kill();
     prometheus.fires(&[fallback], nothing).await;
-    tokio::task::block_in_place(|| house.kill());
+    tokio::task::block_in_place(|| harness.kill());
     prometheus.fires(&[node_down], nothing).await;
 }
 
 /// Starts a node over a registry and a ledger.
-pub(super) fn node(registry: &str, ledger: &str) -> House {
-    House::open_with(&[
+pub(super) fn node(registry: &str, ledger: &str) -> Harness {
+    Harness::open_with(&[
         ("REGISTRY_URL", registry),
         ("LEDGER_URL", ledger),
         ("AUTH_ALGORITHM", "HS256"),

@@ -13,12 +13,12 @@ pub(super) const ALERTS: [&str; 3] =
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_is_slow_and_full() {
     let (database, redis) = tokio::task::block_in_place(|| (postgres::database(), Redis::start()));
-    let mut house = tokio::task::block_in_place(|| node(&redis.url(), &database.url()));
-    let mut prometheus = Prometheus::watching(house.url()).await;
+    let mut harness = tokio::task::block_in_place(|| node(&redis.url(), &database.url()));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
     let [slow, full, evicts] = ALERTS;
 
-    let ann = house.client("ann");
-    let license = house.license(1).await;
+    let ann = harness.client("ann");
+    let license = harness.license(1).await;
     let seat = ann.acquire(&license["license_key"], "m1").await.expect(201)["session_id"].clone();
     let mut pause = redis::cmd("CLIENT");
     pause.arg("PAUSE").arg(400).arg("ALL");
@@ -37,7 +37,7 @@ async fn a_redis_that_is_slow_and_full() {
     redis.ask::<()>(config("maxmemory", &(used / 2).to_string()));
     prometheus.fires(&[evicts], nothing).await;
     // The node has logged lost sessions as an error, so the server is killed instead of checked.
-    tokio::task::block_in_place(|| house.kill());
+    tokio::task::block_in_place(|| harness.kill());
 }
 
 fn config(name: &str, value: &str) -> redis::Cmd {

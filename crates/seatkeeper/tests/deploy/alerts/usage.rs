@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::nothing;
 use crate::deploy::prometheus::Prometheus;
-use crate::house::House;
-use crate::house::sink::{Do, Sink};
+use crate::harness::Harness;
+use crate::harness::sink::{Do, Sink};
 
 pub(super) const ALERTS: [&str; 3] =
     ["SeatkeeperUsageOutboxFull", "SeatkeeperUsageEmissionFailing", "SeatkeeperUsageDead"];
@@ -20,16 +20,16 @@ const CAPACITIES: usize = 110;
 #[tokio::test(flavor = "multi_thread")]
 async fn usage_that_its_sink_does_not_take() {
     let sink = Sink::open(|_| Do::Refuse(500)).await;
-    let house = tokio::task::block_in_place(|| {
-        House::open_with(&[
+    let harness = tokio::task::block_in_place(|| {
+        Harness::open_with(&[
             ("METRICS_REFRESH_SECONDS", "1"),
             ("USAGE_SINK_URL", &sink.url),
             ("USAGE_EMISSION_INTERVAL_SECONDS", "2"),
             ("USAGE_BATCH_RECORDS", "1"),
         ])
     });
-    let mut prometheus = Prometheus::watching(house.url()).await;
-    let meter = house.client_with(house.token_of(TENANT, "meter", "service"));
+    let mut prometheus = Prometheus::watching(harness.url()).await;
+    let meter = harness.client_with(harness.token_of(TENANT, "meter", "service"));
     for _ in 0..CAPACITIES {
         let ask = json!({
             "userObjectId": Uuid::new_v4(), "tenantObjectId": TENANT, "capacityId": Uuid::new_v4(), "sessionKind": 1,

@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Method;
-use seatkeeper_load::{Asked, Moment, Stopwatch};
+use seatkeeper_load::{Moment, RequestSpan, Stopwatch};
 use serde_json::Value;
 
 use super::pulse::Pulse;
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 use crate::support::dice::Dice;
 
 /// The most heartbeats of a session before its release.
@@ -45,7 +45,7 @@ pub(super) struct Caller {
 /// An answer other than 503, to a request that may have been sent several times.
 pub(super) struct Reply {
     pub(super) answer: Answer,
-    pub(super) asked: Asked,
+    pub(super) asked: RequestSpan,
     /// The request was sent before, and an earlier attempt may have taken effect.
     pub(super) is_repeated: bool,
     /// An earlier attempt timed out and may still be in progress.
@@ -92,7 +92,7 @@ impl Caller {
         loop {
             let sent = self.storm.now();
             let answer = self.client.try_send(method.clone(), path, body.cloned()).await;
-            let asked = Asked { sent, answered: self.storm.now() };
+            let asked = RequestSpan { sent, answered: self.storm.now() };
             match answer {
                 Ok(answer) if answer.status != 503 => {
                     return Reply { answer, asked, is_repeated, was_unanswered };

@@ -7,7 +7,7 @@ use super::caller::Storm;
 use super::deeds::Deeds;
 use super::{Pools, SESSIONS_EACH};
 use crate::failover::support::answered;
-use crate::house::Client;
+use crate::harness::Client;
 use crate::support::books::{Books, Story};
 use crate::support::scene::License;
 
@@ -29,7 +29,7 @@ pub(super) struct Record {
 
 /// The sessions known to clients.
 #[derive(Default)]
-struct Told<'d> {
+struct Observation<'d> {
     admitted: HashSet<&'d str>,
     contestable: HashSet<&'d str>,
     /// The expected reason for the end of a session, by pool.
@@ -76,8 +76,8 @@ impl Calm {
         assert!(sent_away.is_empty(), "ended without being given back: {sent_away:?}");
     }
 
-    fn told(&self) -> Told<'_> {
-        let mut told = Told::default();
+    fn told(&self) -> Observation<'_> {
+        let mut told = Observation::default();
         for deeds in &self.deeds {
             told.admitted.extend(deeds.admitted.iter().map(|(session, _)| &**session));
             told.contestable.extend(deeds.contestable.iter().map(|session| &**session));
@@ -87,7 +87,7 @@ impl Calm {
     }
 }
 
-impl Told<'_> {
+impl Observation<'_> {
     fn is_sent_away(&self, session: &str, story: &Story) -> bool {
         let Some(&given_back_as) = self.reasons.get(story.pool.as_str()) else { return false };
         let is_known = self.admitted.contains(session);

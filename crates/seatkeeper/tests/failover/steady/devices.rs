@@ -10,7 +10,7 @@ use serde_json::json;
 use super::caller::{Caller, Reply};
 use super::deeds::Deeds;
 use crate::failover::support::answered;
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 pub(super) const PATH: &str = "/api/v1/devices/sessions";
 
@@ -34,13 +34,13 @@ pub(super) struct Device {
 }
 
 impl Screens {
-    pub(super) async fn make(house: &House, user: &str, limit: u32) -> Self {
-        let (admin, plan) = (house.admin(), format!("plan-of-{user}"));
+    pub(super) async fn make(harness: &Harness, user: &str, limit: u32) -> Self {
+        let (admin, plan) = (harness.admin(), format!("plan-of-{user}"));
         let ask = json!({ "name": plan, "device_limit": limit, "when_full": "deny" });
         make(&admin, "/api/v1/admin/plans", ask).await;
         make(&admin, "/api/v1/admin/subscriptions", json!({ "user": user, "plan": plan })).await;
         let witness = Mutex::new(Witness::new(user));
-        Self { user: user.to_owned(), limit, client: house.client(user), witness }
+        Self { user: user.to_owned(), limit, client: harness.client(user), witness }
     }
 
     pub(super) fn kept_their_promises(&self) {

@@ -3,30 +3,30 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::http::desk::{ACQUIRE, AUDIT, Desk, text};
 use crate::http::exchange::exchange;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{ACQUIRE, AUDIT, TenantClient, text};
 
 /// A license of one seat with a short history: an admission, a denial, a release, and an update to two seats.
 struct Story {
-    desk: Desk,
+    api: TenantClient,
     license: Value,
     session: Value,
 }
 
 impl Story {
     async fn told() -> Self {
-        let desk = Desk::open();
-        let license = desk.license(json!({ "max_seats": 1 })).await;
-        let session = desk.seat(&license, "ann", "laptop-1").await;
-        desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
-        desk.user("ann").release(&session).await.expect(204);
-        desk.change(&license, json!({ "max_seats": 2 })).await;
-        Self { desk, license, session }
+        let api = TenantClient::open();
+        let license = api.license(json!({ "max_seats": 1 })).await;
+        let session = api.seat(&license, "ann", "laptop-1").await;
+        api.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+        api.user("ann").release(&session).await.expect(204);
+        api.change(&license, json!({ "max_seats": 2 })).await;
+        Self { api, license, session }
     }
 
     async fn records(&self, query: &str) -> Vec<Value> {
-        let page = self.desk.admin().get(&format!("{AUDIT}?{query}")).await.expect(200);
+        let page = self.api.admin().get(&format!("{AUDIT}?{query}")).await.expect(200);
         page["items"].as_array().unwrap().clone()
     }
 }
@@ -65,7 +65,7 @@ async fn every_change_is_one_record_that_says_who_what_and_by_which_request() {
 #[tokio::test]
 async fn records_are_found_by_each_filter_and_by_all_of_them() {
     let story = Story::told().await;
-    let other = story.desk.license(json!({ "max_seats": 1 })).await;
+    let other = story.api.license(json!({ "max_seats": 1 })).await;
     let all = story.records("").await;
     for action in ["admitted", "denied", "ended", "license_updated"] {
         assert_eq!(actions(&story.records(&format!("action={action}")).await), [action]);
@@ -91,7 +91,7 @@ async fn records_come_in_pages_the_newest_first() {
     let story = Story::told().await;
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for size in [2, 2, 1] {
-        let page = story.desk.admin().get(&format!("{AUDIT}?limit=2{cursor}")).await.expect(200);
+        let page = story.api.admin().get(&format!("{AUDIT}?limit=2{cursor}")).await.expect(200);
         assert_eq!(page["items"].as_array().unwrap().len(), size);
         found.extend(page["items"].as_array().unwrap().clone());
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
@@ -102,8 +102,8 @@ async fn records_come_in_pages_the_newest_first() {
 #[tokio::test]
 async fn records_come_as_csv_by_parameter_and_by_header() {
     let story = Story::told().await;
-    let token = story.desk.token("ops", "admin");
-    let request = |path: String| story.desk.request(Method::GET, &path).bearer_auth(&token);
+    let token = story.api.token("ops", "admin");
+    let request = |path: String| story.api.request(Method::GET, &path).bearer_auth(&token);
     let first = exchange(request(format!("{AUDIT}?format=csv&limit=3"))).await;
     let next = first.headers["x-next-cursor"].to_str().unwrap().to_owned();
     let rest = request(format!("{AUDIT}?limit=3&cursor={next}"));
@@ -138,27 +138,27 @@ async fn records_come_as_csv_by_parameter_and_by_header() {
 
 #[tokio::test]
 async fn a_process_and_its_machine_are_told_apart_in_json_and_in_csv() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "count_per": "process" })).await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "count_per": "process" })).await;
     let ask = json!({
         "license_key": license["license_key"], "machine_id": "laptop-1", "instance_id": "cad-7"
     });
-    desk.user("ann").post(ACQUIRE, ask).await.expect(201);
-    let found = desk.admin().get(&format!("{AUDIT}?action=admitted")).await.expect(200);
+    api.user("ann").post(ACQUIRE, ask).await.expect(201);
+    let found = api.admin().get(&format!("{AUDIT}?action=admitted")).await.expect(200);
     let record = &found["items"][0];
     assert_eq!([&record["holder"], &record["instance_id"]], [&json!("laptop-1"), &json!("cad-7")]);
-    let request = desk.request(Method::GET, &format!("{AUDIT}?format=csv&action=admitted"));
-    let csv = exchange(request.bearer_auth(desk.token("ops", "admin"))).await.expect(200);
+    let request = api.request(Method::GET, &format!("{AUDIT}?format=csv&action=admitted"));
+    let csv = exchange(request.bearer_auth(api.token("ops", "admin"))).await.expect(200);
     assert!(text(&csv).contains(",laptop-1,cad-7,user:ann,"), "{csv}");
 }
 
 #[tokio::test]
 async fn a_client_cannot_put_a_formula_into_a_spreadsheet() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    desk.seat(&license, "ann", "=HYPERLINK(\"http://example.org\",\"x,y\")").await;
-    let request = desk.request(Method::GET, &format!("{AUDIT}?format=csv&action=admitted"));
-    let csv = exchange(request.bearer_auth(desk.token("ops", "admin"))).await.expect(200);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    api.seat(&license, "ann", "=HYPERLINK(\"http://example.org\",\"x,y\")").await;
+    let request = api.request(Method::GET, &format!("{AUDIT}?format=csv&action=admitted"));
+    let csv = exchange(request.bearer_auth(api.token("ops", "admin"))).await.expect(200);
     let wanted = "\"'=HYPERLINK(\"\"http://example.org\"\",\"\"x,y\"\")\"";
     assert!(text(&csv).contains(wanted), "{csv}");
 }
@@ -166,7 +166,7 @@ async fn a_client_cannot_put_a_formula_into_a_spreadsheet() {
 #[tokio::test]
 async fn another_tenants_admin_sees_no_record() {
     let story = Story::told().await;
-    let elsewhere = story.desk.neighbour().admin();
+    let elsewhere = story.api.neighbour().admin();
     let (pool, session) = (text(&story.license["license_id"]), text(&story.session));
     for filter in
         [String::new(), format!("pool={pool}"), format!("session={session}"), "action=denied".into()]

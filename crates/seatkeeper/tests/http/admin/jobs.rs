@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::http::desk::{Desk, JOBS};
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{JOBS, TenantClient};
 use crate::http::until::until;
 
 const RUNS: &str = "/api/v1/admin/jobs/session_expiry/runs";
 
 /// Waits until the newest run has the fencing token `newest` and has ended. Returns all runs on record.
-async fn ended(desk: &Desk, newest: u64) -> Vec<Value> {
+async fn ended(api: &TenantClient, newest: u64) -> Vec<Value> {
     until("a run ends", async || {
-        let runs = desk.admin().get(RUNS).await.expect(200);
+        let runs = api.admin().get(RUNS).await.expect(200);
         let first = &runs["items"][0];
         if first["fencing_token"].as_u64() == Some(newest) && first["outcome"] != "running" {
             Ok(runs["items"].as_array().unwrap().clone())
@@ -25,9 +25,9 @@ async fn ended(desk: &Desk, newest: u64) -> Vec<Value> {
 
 #[tokio::test]
 async fn jobs_are_listed_with_how_they_stand() {
-    let desk = Desk::open_with(&[]);
-    ended(&desk, 1).await;
-    let jobs = desk.admin().get(JOBS).await.expect(200);
+    let api = TenantClient::open_with(&[]);
+    ended(&api, 1).await;
+    let jobs = api.admin().get(JOBS).await.expect(200);
     let names: Vec<_> = jobs["items"].as_array().unwrap().iter().map(|job| job["job"].clone()).collect();
     assert_eq!(names, ["housekeeping", "retention", "session_expiry", "usage_delivery", "usage_emission"]);
     assert_eq!(
@@ -53,13 +53,13 @@ async fn jobs_are_listed_with_how_they_stand() {
 
 #[tokio::test]
 async fn a_job_that_is_asked_for_runs_at_once_and_its_grid_stays() {
-    let desk = Desk::open_with(&[]);
-    ended(&desk, 1).await;
-    let next_run = async || desk.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
+    let api = TenantClient::open_with(&[]);
+    ended(&api, 1).await;
+    let next_run = async || api.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
     let before = next_run().await;
-    let asked = desk.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await;
+    let asked = api.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await;
     assert_eq!(asked.expect(202), json!({ "job": "session_expiry" }));
-    let runs = ended(&desk, 2).await;
+    let runs = ended(&api, 2).await;
     assert_eq!(next_run().await, before);
     assert_eq!(
         shown(&runs[0]),
@@ -72,15 +72,15 @@ async fn a_job_that_is_asked_for_runs_at_once_and_its_grid_stays() {
 
 #[tokio::test]
 async fn runs_come_in_pages_the_newest_first() {
-    let desk = Desk::open_with(&[]);
+    let api = TenantClient::open_with(&[]);
     for run in 1..=3 {
-        ended(&desk, run).await;
-        desk.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await.expect(202);
+        ended(&api, run).await;
+        api.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await.expect(202);
     }
-    ended(&desk, 4).await;
+    ended(&api, 4).await;
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     for size in [2, 2] {
-        let page = desk.admin().get(&format!("{RUNS}?limit=2{cursor}")).await.expect(200);
+        let page = api.admin().get(&format!("{RUNS}?limit=2{cursor}")).await.expect(200);
         let items = page["items"].as_array().unwrap();
         assert_eq!(items.len(), size);
         seen.extend(items.iter().map(|run| run["fencing_token"].as_u64().unwrap()));
@@ -91,31 +91,31 @@ async fn runs_come_in_pages_the_newest_first() {
 
 #[tokio::test]
 async fn a_job_that_this_server_does_not_run_is_not_found() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for job in ["retention", "nothing", "Housekeeping", "housekeeping%20", "%00", "%FF", "0"] {
-        let runs = desk.admin().get(&format!("{JOBS}/{job}/runs")).await;
+        let runs = api.admin().get(&format!("{JOBS}/{job}/runs")).await;
         assert_problem(&runs, 404, job);
         assert_eq!(runs.body["type"], "/problems/job-not-found", "{job}");
-        assert_problem(&desk.admin().post(&format!("{JOBS}/{job}/run"), json!({})).await, 404, job);
+        assert_problem(&api.admin().post(&format!("{JOBS}/{job}/run"), json!({})).await, 404, job);
     }
 }
 
 #[tokio::test]
 async fn history_is_deleted_by_a_job_if_it_is_kept_for_a_time() {
-    let desk = Desk::open_with(&[("LEDGER_RETENTION_DAYS", "1")]);
-    let jobs = desk.admin().get(JOBS).await.expect(200);
+    let api = TenantClient::open_with(&[("LEDGER_RETENTION_DAYS", "1")]);
+    let jobs = api.admin().get(JOBS).await.expect(200);
     assert_eq!(jobs["items"][1]["job"], "retention");
-    desk.admin().post(&format!("{JOBS}/retention/run"), json!({})).await.expect(202);
+    api.admin().post(&format!("{JOBS}/retention/run"), json!({})).await.expect(202);
 }
 
 #[tokio::test]
 async fn after_a_restart_the_grid_goes_on() {
-    let mut desk = Desk::open_with(&[]);
-    ended(&desk, 1).await;
+    let mut api = TenantClient::open_with(&[]);
+    ended(&api, 1).await;
     let next_run =
-        async |desk: &Desk| desk.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
-    let before = next_run(&desk).await;
-    desk.restart();
-    assert_eq!(next_run(&desk).await, before);
-    assert_eq!(ended(&desk, 1).await.len(), 1);
+        async |api: &TenantClient| api.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
+    let before = next_run(&api).await;
+    api.restart();
+    assert_eq!(next_run(&api).await, before);
+    assert_eq!(ended(&api, 1).await.len(), 1);
 }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::TOPOLOGY;
-use crate::http::desk::{AUDIT, DEVICES, Desk, PLANS};
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{AUDIT, DEVICES, PLANS, TenantClient};
 use crate::http::until::until;
 
 fn path(plan: &str) -> String {
@@ -13,21 +13,21 @@ fn path(plan: &str) -> String {
 }
 
 /// Claims a screen for a user, and returns the plan's device limit from the answer.
-pub(super) async fn limit_of(desk: &Desk, user: &str) -> Value {
+pub(super) async fn limit_of(api: &TenantClient, user: &str) -> Value {
     let ask = json!({ "device_id": "tv", "device_type": "tv" });
-    let answer = desk.user(user).post(DEVICES, ask).await;
+    let answer = api.user(user).post(DEVICES, ask).await;
     assert!(matches!(answer.status, 200 | 201), "{:#}", answer.body);
     answer.body["device_limit"].clone()
 }
 
 /// Waits until a changed limit is in effect: at once on the node that made the change, within a second on
 /// every other node, later on a busy machine.
-pub(super) async fn limit_becomes(desk: &Desk, user: &str, limit: u32) {
+pub(super) async fn limit_becomes(api: &TenantClient, user: &str, limit: u32) {
     if TOPOLOGY.nodes() == 1 {
-        assert_eq!(limit_of(desk, user).await, limit);
+        assert_eq!(limit_of(api, user).await, limit);
     }
     until("a change counts", async || {
-        let now = limit_of(desk, user).await;
+        let now = limit_of(api, user).await;
         if now == limit { Ok(()) } else { Err(format!("a limit of {now}")) }
     })
     .await;
@@ -35,23 +35,23 @@ pub(super) async fn limit_becomes(desk: &Desk, user: &str, limit: u32) {
 
 #[tokio::test]
 async fn a_tenant_has_three_plans_from_the_beginning() {
-    let desk = Desk::open();
-    let page = desk.admin().get(PLANS).await.expect(200);
+    let api = TenantClient::open();
+    let page = api.admin().get(PLANS).await.expect(200);
     let plans: Vec<_> =
         page["items"].as_array().unwrap().iter().map(|plan| (&plan["name"], &plan["device_limit"])).collect();
     let (basic, premium, standard) = (json!("basic"), json!("premium"), json!("standard"));
     assert_eq!(plans, [(&basic, &json!(1)), (&premium, &json!(4)), (&standard, &json!(2))]);
-    let premium = desk.admin().get(&path("premium")).await.expect(200);
+    let premium = api.admin().get(&path("premium")).await.expect(200);
     assert_eq!((&premium["version"], &premium["status"]), (&json!(0), &json!("active")));
 }
 
 #[tokio::test]
 async fn a_plan_has_what_was_asked_for() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let ask = json!({
         "name": "family", "device_limit": 6, "price_cents": 1999, "when_full": "deny", "ttl_seconds": 60
     });
-    let plan = desk.admin().post(PLANS, ask).await.expect(201);
+    let plan = api.admin().post(PLANS, ask).await.expect(201);
     assert_eq!(
         shown(&plan),
         json!({
@@ -66,14 +66,14 @@ async fn a_plan_has_what_was_asked_for() {
             "updated_at": "[time]"
         })
     );
-    assert_eq!(desk.admin().get(&path("family")).await.expect(200), plan);
-    desk.neighbour().admin().get(&path("family")).await.expect(404);
+    assert_eq!(api.admin().get(&path("family")).await.expect(200), plan);
+    api.neighbour().admin().get(&path("family")).await.expect(404);
 }
 
 #[tokio::test]
 async fn a_plan_needs_nothing_but_a_name_and_a_limit() {
-    let desk = Desk::open();
-    let plan = desk.admin().post(PLANS, json!({ "name": "solo", "device_limit": 1 })).await.expect(201);
+    let api = TenantClient::open();
+    let plan = api.admin().post(PLANS, json!({ "name": "solo", "device_limit": 1 })).await.expect(201);
     assert_eq!(
         (&plan["price_cents"], &plan["when_full"], &plan["ttl_seconds"]),
         (&json!(0), &json!("evict"), &Value::Null)
@@ -82,10 +82,10 @@ async fn a_plan_needs_nothing_but_a_name_and_a_limit() {
 
 #[tokio::test]
 async fn a_name_is_taken_once_in_a_tenant_also_by_a_retired_plan() {
-    let desk = Desk::open();
-    desk.admin().delete(&path("basic")).await.expect(204);
+    let api = TenantClient::open();
+    api.admin().delete(&path("basic")).await.expect(204);
     for name in ["basic", "premium"] {
-        let taken = desk.admin().post(PLANS, json!({ "name": name, "device_limit": 3 })).await;
+        let taken = api.admin().post(PLANS, json!({ "name": name, "device_limit": 3 })).await;
         assert_problem(&taken, 409, "taken");
         assert_eq!(taken.body["type"], "/problems/plan-name-taken");
     }
@@ -93,25 +93,25 @@ async fn a_name_is_taken_once_in_a_tenant_also_by_a_retired_plan() {
 
 #[tokio::test]
 async fn a_change_counts_from_the_next_admission_on_and_ends_nobody() {
-    let desk = Desk::open();
-    desk.subscription("ann", "standard").await;
-    assert_eq!(limit_of(&desk, "ann").await, 2);
+    let api = TenantClient::open();
+    api.subscription("ann", "standard").await;
+    assert_eq!(limit_of(&api, "ann").await, 2);
     let phone = json!({ "device_id": "phone", "device_type": "mobile" });
-    desk.user("ann").post(DEVICES, phone).await.expect(201);
+    api.user("ann").post(DEVICES, phone).await.expect(201);
 
-    desk.admin().patch(&path("standard"), Some(json!({ "device_limit": 1 }))).await.expect(200);
-    let live = desk.user("ann").get(DEVICES).await.expect(200);
+    api.admin().patch(&path("standard"), Some(json!({ "device_limit": 1 }))).await.expect(200);
+    let live = api.user("ann").get(DEVICES).await.expect(200);
     assert_eq!(live["items"].as_array().map(Vec::len), Some(2), "{live:#}");
-    limit_becomes(&desk, "ann", 1).await;
+    limit_becomes(&api, "ann", 1).await;
 
-    desk.admin().patch(&path("standard"), Some(json!({ "device_limit": 3 }))).await.expect(200);
-    limit_becomes(&desk, "ann", 3).await;
+    api.admin().patch(&path("standard"), Some(json!({ "device_limit": 3 }))).await.expect(200);
+    limit_becomes(&api, "ann", 3).await;
 }
 
 #[tokio::test]
 async fn a_change_leaves_what_it_does_not_name_and_null_takes_the_ttl_away() {
-    let desk = Desk::open();
-    let admin = desk.admin();
+    let api = TenantClient::open();
+    let admin = api.admin();
     let first = admin.patch(&path("basic"), Some(json!({ "ttl_seconds": 60, "when_full": "deny" }))).await;
     let first = first.expect(200);
     assert_eq!(
@@ -126,8 +126,8 @@ async fn a_change_leaves_what_it_does_not_name_and_null_takes_the_ttl_away() {
 
 #[tokio::test]
 async fn a_retired_plan_can_be_offered_again() {
-    let desk = Desk::open();
-    let admin = desk.admin();
+    let api = TenantClient::open();
+    let admin = api.admin();
     admin.delete(&path("premium")).await.expect(204);
     admin.delete(&path("premium")).await.expect(204);
     let active = admin.get(&format!("{PLANS}?status=active")).await.expect(200);
@@ -138,17 +138,17 @@ async fn a_retired_plan_can_be_offered_again() {
 
 #[tokio::test]
 async fn plans_come_in_pages() {
-    let desk = Desk::open();
-    let first = desk.admin().get(&format!("{PLANS}?limit=2")).await.expect(200);
+    let api = TenantClient::open();
+    let first = api.admin().get(&format!("{PLANS}?limit=2")).await.expect(200);
     assert_eq!(first["next_cursor"], "premium");
-    let second = desk.admin().get(&format!("{PLANS}?limit=2&cursor=premium")).await.expect(200);
+    let second = api.admin().get(&format!("{PLANS}?limit=2&cursor=premium")).await.expect(200);
     assert_eq!((&second["items"][0]["name"], second.get("next_cursor")), (&json!("standard"), None));
 }
 
 #[tokio::test]
 async fn each_change_is_on_record_under_the_plans_name() {
-    let desk = Desk::open();
-    let admin = desk.admin();
+    let api = TenantClient::open();
+    let admin = api.admin();
     admin.post(PLANS, json!({ "name": "family", "device_limit": 6 })).await.expect(201);
     admin.patch(&path("family"), Some(json!({ "device_limit": 5 }))).await.expect(200);
     let records = async |action: &str| {

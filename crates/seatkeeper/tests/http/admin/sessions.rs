@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::http::capacities::place::Place;
-use crate::http::desk::{ACQUIRE, DEVICES, Desk, SESSIONS, text};
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{ACQUIRE, DEVICES, SESSIONS, TenantClient, text};
 
 #[tokio::test]
 async fn sessions_are_found_by_each_filter_and_by_all_of_them() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let (cad, cam) =
-        (desk.license(json!({ "max_seats": 5 })).await, desk.license(json!({ "max_seats": 5 })).await);
-    let first = desk.seat(&cad, "ann", "laptop-1").await;
-    let second = desk.seat(&cad, "bob", "laptop-2").await;
-    let third = desk.seat(&cam, "ann", "laptop-1").await;
-    desk.user("ann").release(&first).await.expect(204);
+        (api.license(json!({ "max_seats": 5 })).await, api.license(json!({ "max_seats": 5 })).await);
+    let first = api.seat(&cad, "ann", "laptop-1").await;
+    let second = api.seat(&cad, "bob", "laptop-2").await;
+    let third = api.seat(&cam, "ann", "laptop-1").await;
+    api.user("ann").release(&first).await.expect(204);
     let cad_id = text(&cad["license_id"]);
     for (filter, wanted) in [
         (String::new(), vec![&third, &second, &first]),
@@ -32,52 +32,52 @@ async fn sessions_are_found_by_each_filter_and_by_all_of_them() {
         (format!("pool_kind=license&pool={cad_id}&holder=laptop-1&user=ann&live=false"), vec![&first]),
         ("user=ann&holder=laptop-2".into(), vec![]),
     ] {
-        let found = desk.admin().get(&format!("{SESSIONS}?{filter}")).await.expect(200);
+        let found = api.admin().get(&format!("{SESSIONS}?{filter}")).await.expect(200);
         assert_eq!(ids(&found), wanted.into_iter().map(|id| text(id).to_owned()).collect(), "{filter}");
     }
 }
 
 #[tokio::test]
 async fn a_machine_finds_the_processes_on_it_and_on_no_other() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 5, "count_per": "process" })).await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 5, "count_per": "process" })).await;
     let mut taken = Vec::new();
     for (machine, instance) in [("laptop-1", "a"), ("laptop-1", "b"), ("laptop-10", "a")] {
         let ask = json!({
             "license_key": license["license_key"], "machine_id": machine, "instance_id": instance,
         });
-        let answer = desk.user("ann").post(ACQUIRE, ask).await.expect(201);
+        let answer = api.user("ann").post(ACQUIRE, ask).await.expect(201);
         taken.push(text(&answer["session_id"]).to_owned());
     }
-    let found = desk.admin().get(&format!("{SESSIONS}?holder=laptop-1")).await.expect(200);
+    let found = api.admin().get(&format!("{SESSIONS}?holder=laptop-1")).await.expect(200);
     assert_eq!(ids(&found), taken.into_iter().take(2).collect());
 }
 
 #[tokio::test]
 async fn a_filter_may_hold_any_character() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 5 })).await;
     let name = "Büro 1 & 2 = \"größer\" % + 汉";
     let ask = json!({ "license_key": license["license_key"], "machine_id": name });
-    let taken = desk.user("ann").post(ACQUIRE, ask).await.expect(201);
+    let taken = api.user("ann").post(ACQUIRE, ask).await.expect(201);
     let url =
         reqwest::Url::parse_with_params("http://localhost", [("holder", name), ("pool_kind", "license")]);
     let query = url.unwrap().query().unwrap().to_owned();
-    let found = desk.admin().get(&format!("{SESSIONS}?{query}")).await.expect(200);
+    let found = api.admin().get(&format!("{SESSIONS}?{query}")).await.expect(200);
     assert_eq!(ids(&found), BTreeSet::from([text(&taken["session_id"]).to_owned()]));
 }
 
 #[tokio::test]
 async fn sessions_come_in_pages_without_one_missing_or_twice() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 5 })).await;
     let mut all = BTreeSet::new();
     for machine in 1..=5 {
-        all.insert(text(&desk.seat(&license, "ann", &format!("laptop-{machine}")).await).to_owned());
+        all.insert(text(&api.seat(&license, "ann", &format!("laptop-{machine}")).await).to_owned());
     }
     let (mut found, mut cursor) = (BTreeSet::new(), String::new());
     for size in [2, 2, 1] {
-        let page = desk.admin().get(&format!("{SESSIONS}?limit=2{cursor}")).await.expect(200);
+        let page = api.admin().get(&format!("{SESSIONS}?limit=2{cursor}")).await.expect(200);
         assert_eq!(page["items"].as_array().unwrap().len(), size);
         found.extend(ids(&page));
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
@@ -87,13 +87,13 @@ async fn sessions_come_in_pages_without_one_missing_or_twice() {
 
 #[tokio::test]
 async fn an_admin_reads_a_session_of_any_kind_as_the_search_shows_it() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let (place, admin) = (Place::of(&desk), desk.admin());
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let (place, admin) = (Place::of(&api), api.admin());
     let screen = json!({ "device_id": "tv", "device_type": "tv" });
-    let seat = desk.seat(&license, "ann", "laptop-1").await;
-    let screen = desk.user("ann").post(DEVICES, screen).await.expect(201)["session_id"].clone();
-    let capacity = place.take(&desk.service("ann"), 1).await;
+    let seat = api.seat(&license, "ann", "laptop-1").await;
+    let screen = api.user("ann").post(DEVICES, screen).await.expect(201)["session_id"].clone();
+    let capacity = place.take(&api.service("ann"), 1).await;
     for (session, field) in [(&seat, "machine_id"), (&screen, "holder"), (&capacity, "holder")] {
         let path = format!("{SESSIONS}/{}", text(session));
         for status in ["active", "ended"] {
@@ -103,7 +103,7 @@ async fn an_admin_reads_a_session_of_any_kind_as_the_search_shows_it() {
             assert_eq!(holders, [field == "machine_id", field == "holder"], "{read}");
             let found = admin.get(SESSIONS).await.expect(200);
             assert!(found["items"].as_array().unwrap().contains(&read), "{read} is not in {found}");
-            assert_problem(&desk.neighbour().admin().get(&path).await, 404, "another tenant's");
+            assert_problem(&api.neighbour().admin().get(&path).await, 404, "another tenant's");
             if status == "active" {
                 admin.delete(&path).await.expect(204);
             }
@@ -113,41 +113,41 @@ async fn an_admin_reads_a_session_of_any_kind_as_the_search_shows_it() {
 
 #[tokio::test]
 async fn a_revoked_session_is_told_so_and_its_seat_is_free() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
     let path = format!("{SESSIONS}/{}", text(&session));
-    desk.admin().delete(&path).await.expect(204);
-    assert_eq!(desk.user("ann").heartbeat(&session).await.expect(410)["reason"], "revoked");
-    desk.seat(&license, "bob", "laptop-2").await;
-    assert_problem(&desk.admin().delete(&path).await, 404, "ended already");
+    api.admin().delete(&path).await.expect(204);
+    assert_eq!(api.user("ann").heartbeat(&session).await.expect(410)["reason"], "revoked");
+    api.seat(&license, "bob", "laptop-2").await;
+    assert_problem(&api.admin().delete(&path).await, 404, "ended already");
 }
 
 #[tokio::test]
 async fn all_sessions_of_a_license_are_revoked_and_no_others() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let (cad, cam) =
-        (desk.license(json!({ "max_seats": 5 })).await, desk.license(json!({ "max_seats": 5 })).await);
+        (api.license(json!({ "max_seats": 5 })).await, api.license(json!({ "max_seats": 5 })).await);
     let mut sessions = Vec::new();
     for machine in ["laptop-1", "laptop-2", "laptop-3"] {
-        sessions.push(desk.seat(&cad, "ann", machine).await);
+        sessions.push(api.seat(&cad, "ann", machine).await);
     }
-    let other = desk.seat(&cam, "ann", "laptop-1").await;
+    let other = api.seat(&cam, "ann", "laptop-1").await;
     let all = format!("{SESSIONS}?pool_kind=license&pool={}", text(&cad["license_id"]));
-    assert_eq!(desk.admin().delete(&all).await.expect(200), json!({ "ended": 3 }));
+    assert_eq!(api.admin().delete(&all).await.expect(200), json!({ "ended": 3 }));
     for session in &sessions {
-        assert_eq!(desk.user("ann").heartbeat(session).await.expect(410)["reason"], "revoked");
+        assert_eq!(api.user("ann").heartbeat(session).await.expect(410)["reason"], "revoked");
     }
-    desk.user("ann").heartbeat(&other).await.expect(200);
-    assert_eq!(desk.admin().delete(&all).await.expect(200), json!({ "ended": 0 }));
+    api.user("ann").heartbeat(&other).await.expect(200);
+    assert_eq!(api.admin().delete(&all).await.expect(200), json!({ "ended": 0 }));
 }
 
 #[tokio::test]
 async fn another_tenants_admin_finds_and_ends_nothing() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    let elsewhere = desk.neighbour().admin();
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let elsewhere = api.neighbour().admin();
     let pool = text(&license["license_id"]);
     for filter in [String::new(), format!("?pool={pool}"), "?user=ann".into(), "?holder=laptop-1".into()] {
         let found = elsewhere.get(&format!("{SESSIONS}{filter}")).await.expect(200);
@@ -156,7 +156,7 @@ async fn another_tenants_admin_finds_and_ends_nothing() {
     elsewhere.delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(404);
     let all = format!("{SESSIONS}?pool_kind=license&pool={pool}");
     assert_eq!(elsewhere.delete(&all).await.expect(200), json!({ "ended": 0 }));
-    desk.user("ann").heartbeat(&session).await.expect(200);
+    api.user("ann").heartbeat(&session).await.expect(200);
 }
 
 fn ids(page: &Value) -> BTreeSet<String> {

@@ -5,25 +5,27 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::house::sink::{Do, Sink, Taken, header};
-use crate::http::desk::{CAPACITIES, Desk, RECONCILIATION, USAGE, USAGE_BATCHES, capacity, text};
+use crate::harness::sink::{Do, Sink, Taken, header};
 use crate::http::exchange::{assert_field, assert_problem};
 use crate::http::shown::shown;
+use crate::http::tenant_client::{
+    CAPACITIES, RECONCILIATION, TenantClient, USAGE, USAGE_BATCHES, capacity, text,
+};
 use crate::http::until::until;
 
 const ALL_TIME: &str = "from=2020-01-01T00:00:00Z&to=2200-01-01T00:00:00Z";
 
 /// Starts a server that sends usage to `sink` every second.
-fn desk(sink: &Sink, more: &[(&str, &str)]) -> Desk {
+fn api(sink: &Sink, more: &[(&str, &str)]) -> TenantClient {
     let mut settings = vec![("USAGE_SINK_URL", sink.url.as_str()), ("USAGE_EMISSION_INTERVAL_SECONDS", "1")];
     settings.extend(more);
-    Desk::open_with(&settings)
+    TenantClient::open_with(&settings)
 }
 
 /// Takes a capacity in tier 3 for a new user of the tenant.
-async fn held(desk: &Desk) -> Value {
-    let ask = capacity(&desk.tenant, Uuid::new_v4(), Uuid::new_v4(), 3);
-    desk.service("ann").put(CAPACITIES, ask).await.expect(201)
+async fn held(api: &TenantClient) -> Value {
+    let ask = capacity(&api.tenant, Uuid::new_v4(), Uuid::new_v4(), 3);
+    api.service("ann").put(CAPACITIES, ask).await.expect(201)
 }
 
 /// Waits for the first batch that the sink accepts.
@@ -32,20 +34,20 @@ async fn first_taken(sink: &Sink) -> Taken {
 }
 
 /// Waits for a batch of the tenant in a state.
-async fn batch(desk: &Desk, state: &str) -> Value {
+async fn batch(api: &TenantClient, state: &str) -> Value {
     let path = format!("{USAGE_BATCHES}?state={state}");
     until("a batch comes so far", async || {
-        let all = desk.admin().get(USAGE_BATCHES).await.expect(200);
-        let found = desk.admin().get(&path).await.expect(200)["items"][0].clone();
+        let all = api.admin().get(USAGE_BATCHES).await.expect(200);
+        let found = api.admin().get(&path).await.expect(200)["items"][0].clone();
         if found.is_null() { Err(all.to_string()) } else { Ok(found) }
     })
     .await
 }
 
 /// Waits for the job's first run. With an hourly job, a session that starts later is in a single window.
-async fn first_run_is_over(desk: &Desk) {
+async fn first_run_is_over(api: &TenantClient) {
     until("the first run of the job is over", async || {
-        let runs = desk.admin().get("/api/v1/admin/jobs/usage_emission/runs").await.expect(200);
+        let runs = api.admin().get("/api/v1/admin/jobs/usage_emission/runs").await.expect(200);
         if runs["items"][0]["finished_at"].is_string() { Ok(()) } else { Err(runs.to_string()) }
     })
     .await;
@@ -58,14 +60,14 @@ fn send_path(batch: &Value) -> String {
 #[tokio::test]
 async fn a_capacity_that_is_held_is_told_to_the_sink_and_shown_to_its_tenants_admins() {
     let sink = Sink::open(|_| Do::Take(204)).await;
-    let desk = desk(&sink, &[("USAGE_SINK_TOKEN", "open-sesame")]);
-    let session = held(&desk).await;
+    let api = api(&sink, &[("USAGE_SINK_TOKEN", "open-sesame")]);
+    let session = held(&api).await;
     let taken = first_taken(&sink).await;
     assert_eq!(header(&taken.head, "content-type"), "application/json");
     assert_eq!(header(&taken.head, "authorization"), "Bearer open-sesame");
     let record = &taken.records()[0];
     assert_eq!(record.user_object_id, text(&session["userObjectId"]));
-    assert_eq!(record.tenant_object_id, desk.tenant);
+    assert_eq!(record.tenant_object_id, api.tenant);
     assert_eq!(record.capacity_id, text(&session["capacityId"]));
     assert_eq!(record.window_start_utc, text(&session["sessionStartUtc"]));
     let time = |text: &str| chrono::DateTime::parse_from_rfc3339(text).expect("a time");
@@ -73,7 +75,7 @@ async fn a_capacity_that_is_held_is_told_to_the_sink_and_shown_to_its_tenants_ad
     let exact = window.num_milliseconds() as f64 * 3.0 / 2_592.0;
     assert!((record.micros() as f64 - exact).abs() <= 0.5, "{window}: {record:?}");
 
-    let delivered = batch(&desk, "delivered").await;
+    let delivered = batch(&api, "delivered").await;
     assert_eq!(
         shown(&delivered),
         json!({
@@ -82,27 +84,27 @@ async fn a_capacity_that_is_held_is_told_to_the_sink_and_shown_to_its_tenants_ad
             "last_status": 204, "last_error": null, "delivered_at": "[time]",
         })
     );
-    let windows = desk.admin().get(USAGE).await.expect(200);
+    let windows = api.admin().get(USAGE).await.expect(200);
     let oldest = windows["items"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((text(&oldest["window_start"]), &oldest["records"]), (&*record.window_start_utc, &json!(1)));
     assert_eq!(oldest["recorded"].as_f64(), record.usage.get().parse().ok());
-    let stranger = desk.neighbour();
+    let stranger = api.neighbour();
     for path in [USAGE, USAGE_BATCHES] {
         assert_eq!(stranger.admin().get(path).await.expect(200)["items"], json!([]));
     }
     let upside_down = format!("{USAGE}?from=2030-01-01T00:00:00Z&to=2020-01-01T00:00:00Z");
-    assert_field(&desk.admin().get(&upside_down).await, "to", &upside_down);
+    assert_field(&api.admin().get(&upside_down).await, "to", &upside_down);
 }
 
 #[tokio::test]
 async fn what_the_sink_does_not_acknowledge_comes_again_under_the_same_ids() {
     let mut replies = [Do::Refuse(500), Do::Drop, Do::TakeAndDrop, Do::TakeAndHang].into_iter();
     let sink = Sink::open(move |_| replies.next().unwrap_or(Do::Take(409))).await;
-    let desk = desk(&sink, &[("USAGE_SINK_TIMEOUT_SECONDS", "1")]);
-    held(&desk).await;
+    let api = api(&sink, &[("USAGE_SINK_TIMEOUT_SECONDS", "1")]);
+    held(&api).await;
     let first = first_taken(&sink).await;
     until("all is delivered", async || {
-        let pending = desk.admin().get(&format!("{USAGE_BATCHES}?state=pending")).await.expect(200);
+        let pending = api.admin().get(&format!("{USAGE_BATCHES}?state=pending")).await.expect(200);
         let (keys, taken) = (sink.taken(), sink.taken().len());
         let again = keys.iter().filter(|taken| taken.key == first.key).count();
         if again >= 2 { Ok(()) } else { Err(format!("{taken} taken, {pending}")) }
@@ -116,19 +118,19 @@ async fn what_the_sink_does_not_acknowledge_comes_again_under_the_same_ids() {
 #[tokio::test]
 async fn what_the_sink_refuses_for_good_waits_until_its_tenants_admin_sends_it_again() {
     let sink = Sink::open(|_| Do::Refuse(422)).await;
-    let desk = desk(&sink, &[]);
-    held(&desk).await;
-    let dead = batch(&desk, "dead").await;
+    let api = api(&sink, &[]);
+    held(&api).await;
+    let dead = batch(&api, "dead").await;
     assert_eq!((&dead["last_status"], &dead["last_error"]), (&json!(422), &json!("it is 422")));
-    let books = desk.admin().get(&format!("{RECONCILIATION}?{ALL_TIME}")).await.expect(200);
+    let books = api.admin().get(&format!("{RECONCILIATION}?{ALL_TIME}")).await.expect(200);
     assert_eq!((&books["agrees"], &books["delivered"]), (&json!(false), &json!(0.0)));
 
-    let stranger = desk.neighbour();
+    let stranger = api.neighbour();
     assert_problem(&stranger.admin().post(&send_path(&dead), json!({})).await, 404, "a stranger");
-    assert_eq!(batch(&desk, "dead").await["batch_id"], dead["batch_id"]);
+    assert_eq!(batch(&api, "dead").await["batch_id"], dead["batch_id"]);
     assert!(sink.taken().is_empty());
     sink.follow(|_| Do::Take(200));
-    let sent = desk.admin().post(&send_path(&dead), json!({})).await.expect(200);
+    let sent = api.admin().post(&send_path(&dead), json!({})).await.expect(200);
     assert_eq!((&sent["state"], &sent["attempts"]), (&json!("pending"), &json!(0)));
     let key = text(&dead["batch_id"]).to_owned();
     until("the sink has it", async || {
@@ -137,9 +139,9 @@ async fn what_the_sink_refuses_for_good_waits_until_its_tenants_admin_sends_it_a
     })
     .await;
     until("it is noted", async || {
-        let again = desk.admin().post(&send_path(&dead), json!({})).await;
+        let again = api.admin().post(&send_path(&dead), json!({})).await;
         assert_problem(&again, 409, "pending or delivered");
-        let delivered = desk.admin().get(&format!("{USAGE_BATCHES}?state=delivered")).await.expect(200);
+        let delivered = api.admin().get(&format!("{USAGE_BATCHES}?state=delivered")).await.expect(200);
         let ids: Vec<_> =
             delivered["items"].as_array().unwrap().iter().map(|b| b["batch_id"].clone()).collect();
         if ids.contains(&json!(key)) { Ok(()) } else { Err(format!("{ids:?}")) }
@@ -151,8 +153,8 @@ async fn what_the_sink_refuses_for_good_waits_until_its_tenants_admin_sends_it_a
 async fn cloud_events_come_in_batches() {
     let sink = Sink::open(|_| Do::Take(200)).await;
     let settings = [("USAGE_SINK_FORMAT", "cloudevents"), ("USAGE_EVENT_SOURCE", "urn:seats:1")];
-    let desk = desk(&sink, &settings);
-    let session = held(&desk).await;
+    let api = api(&sink, &settings);
+    let session = held(&api).await;
     let taken = first_taken(&sink).await;
     assert_eq!(header(&taken.head, "content-type"), "application/cloudevents-batch+json");
     let events: Value = serde_json::from_str(&taken.body).unwrap();
@@ -172,15 +174,15 @@ async fn cloud_events_come_in_batches() {
 #[tokio::test]
 async fn the_command_shows_usage_sends_again_and_reconciles() {
     let sink = Sink::open(|_| Do::Refuse(410)).await;
-    let desk = desk(&sink, &[("USAGE_EMISSION_INTERVAL_SECONDS", "3600")]);
-    first_run_is_over(&desk).await;
-    held(&desk).await;
-    let tenant = desk.tenant.clone();
-    let command = |args: &[&str]| desk.house.command(&[args, &["--tenant", &tenant]].concat());
+    let api = api(&sink, &[("USAGE_EMISSION_INTERVAL_SECONDS", "3600")]);
+    first_run_is_over(&api).await;
+    held(&api).await;
+    let tenant = api.tenant.clone();
+    let command = |args: &[&str]| api.harness.command(&[args, &["--tenant", &tenant]].concat());
     // The next emission finds some usage by the session.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    desk.admin().post("/api/v1/admin/jobs/usage_emission/run", json!({})).await.expect(202);
-    let dead = batch(&desk, "dead").await;
+    api.admin().post("/api/v1/admin/jobs/usage_emission/run", json!({})).await.expect(202);
+    let dead = batch(&api, "dead").await;
     let shown = command(&["usage", "batches", "--state", "dead"]).stdout;
     assert!(shown.contains(text(&dead["batch_id"])) && shown.contains("410"), "{shown}");
 
@@ -193,7 +195,7 @@ async fn the_command_shows_usage_sends_again_and_reconciles() {
     sink.follow(|_| Do::Take(200));
     let sent = command(&["usage", "send", text(&dead["batch_id"])]);
     assert_eq!((sent.stdout.trim(), sent.status.code()), ("on its way", Some(0)), "{}", sent.stderr);
-    batch(&desk, "delivered").await;
+    batch(&api, "delivered").await;
     let listed = command(&["usage", "list"]);
     assert!(listed.stdout.contains("DELIVERED"), "{}{}", listed.stdout, listed.stderr);
     let agrees = command(&reconcile);
@@ -207,10 +209,10 @@ async fn the_command_shows_usage_sends_again_and_reconciles() {
 
 #[tokio::test]
 async fn without_a_sink_there_is_nothing_and_all_of_it_agrees() {
-    let desk = Desk::open();
-    held(&desk).await;
-    assert_eq!(desk.admin().get(USAGE).await.expect(200)["items"], json!([]));
-    let books = desk.admin().get(&format!("{RECONCILIATION}?{ALL_TIME}")).await.expect(200);
+    let api = TenantClient::open();
+    held(&api).await;
+    assert_eq!(api.admin().get(USAGE).await.expect(200)["items"], json!([]));
+    let books = api.admin().get(&format!("{RECONCILIATION}?{ALL_TIME}")).await.expect(200);
     assert_eq!(
         books,
         json!({
@@ -222,10 +224,10 @@ async fn without_a_sink_there_is_nothing_and_all_of_it_agrees() {
 
 #[tokio::test]
 async fn one_reconciliation_at_a_time_is_answered() {
-    let desk = Desk::open_with(&[]);
+    let api = TenantClient::open_with(&[]);
     let path = format!("{RECONCILIATION}?{ALL_TIME}");
     until("one of many at once is told to come again", async || {
-        let ask = || async { desk.admin().get(&path).await };
+        let ask = || async { api.admin().get(&path).await };
         let answers = futures_util::future::join_all((0..16).map(|_| ask())).await;
         let (done, busy): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status == 200);
         for answer in &busy {
@@ -236,5 +238,5 @@ async fn one_reconciliation_at_a_time_is_answered() {
         if busy.is_empty() { Err("all were answered".to_owned()) } else { Ok(()) }
     })
     .await;
-    desk.admin().get(&path).await.expect(200);
+    api.admin().get(&path).await.expect(200);
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::table::{Line, Of};
-use crate::house::Answer;
-use crate::http::desk::{CAPACITIES, DEVICES, Desk, PLANS, SUBSCRIPTIONS, capacity, text};
+use crate::harness::Answer;
 use crate::http::exchange::exchange;
+use crate::http::tenant_client::{CAPACITIES, DEVICES, PLANS, SUBSCRIPTIONS, TenantClient, capacity, text};
 
 /// An id after every session id, so that a descending page after it contains every session.
 const LATER_SESSION_ID: &str = "ffffffff-0000-8fff-bfff-ffffffffffff";
@@ -20,7 +20,7 @@ const BATCH_ID: &str = "0193d2f4-0007-8000-8abc-0123456789ab";
 const JOB: &str = "session_expiry";
 
 pub(super) struct Subject<'a> {
-    desk: &'a Desk,
+    api: &'a TenantClient,
     license_id: String,
     license_key: String,
     session_id: String,
@@ -35,23 +35,23 @@ pub(super) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// Creates a license, a capacity, a plan, a subscription and sessions, for the tenant and user `ann`.
-    pub(super) async fn of(desk: &'a Desk) -> Self {
-        let license = desk.license(json!({ "max_seats": 1 })).await;
-        let session = desk.seat(&license, "ann", "laptop-1").await;
+    pub(super) async fn of(api: &'a TenantClient) -> Self {
+        let license = api.license(json!({ "max_seats": 1 })).await;
+        let session = api.seat(&license, "ann", "laptop-1").await;
         let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
-        let taken = desk.service("ann").put(CAPACITIES, capacity(&desk.tenant, user, capacity_id, 1)).await;
+        let taken = api.service("ann").put(CAPACITIES, capacity(&api.tenant, user, capacity_id, 1)).await;
         let ask = json!({ "device_id": "tv", "device_type": "tv" });
-        let superseded = desk.user("ann").post(DEVICES, ask.clone()).await;
-        let device = desk.user("ann").post(DEVICES, ask).await;
+        let superseded = api.user("ann").post(DEVICES, ask.clone()).await;
+        let device = api.user("ann").post(DEVICES, ask).await;
         // The list waits until the ledger has committed the device sessions.
-        desk.user("ann").get(DEVICES).await.expect(200);
-        let (plan, admin) = (some_plan(), desk.admin());
+        api.user("ann").get(DEVICES).await.expect(200);
+        let (plan, admin) = (some_plan(), api.admin());
         admin.post(PLANS, json!({ "name": plan, "device_limit": 2 })).await.expect(201);
         let ask = json!({ "user": Uuid::new_v4(), "plan": plan });
         let subscription = admin.post(SUBSCRIPTIONS, ask).await.expect(201);
         let own = |value: &Value| text(value).to_owned();
         Self {
-            desk,
+            api,
             license_id: own(&license["license_id"]),
             license_key: own(&license["license_key"]),
             session_id: own(&session),
@@ -66,10 +66,10 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns malformed ids, and a key that breaks the JSON around it.
-    pub(super) fn malformed(desk: &'a Desk) -> Self {
+    pub(super) fn malformed(api: &'a TenantClient) -> Self {
         let x = || "x".to_owned();
         Self {
-            desk,
+            api,
             license_id: x(),
             license_key: "\"".into(),
             session_id: x(),
@@ -87,7 +87,7 @@ impl<'a> Subject<'a> {
     /// the last bit.
     pub(super) fn missing(&self) -> [Self; 2] {
         let random = Self {
-            desk: self.desk,
+            api: self.api,
             license_id: Uuid::new_v4().to_string(),
             license_key: Uuid::new_v4().to_string(),
             session_id: Uuid::new_v4().to_string(),
@@ -100,7 +100,7 @@ impl<'a> Subject<'a> {
             subscription_id: Uuid::new_v4().to_string(),
         };
         let near = Self {
-            desk: self.desk,
+            api: self.api,
             license_id: next_to(&self.license_id),
             license_key: format!("{}x", self.license_key),
             session_id: next_to(&self.session_id),
@@ -119,7 +119,7 @@ impl<'a> Subject<'a> {
     pub(super) async fn ask(&self, line: &Line, token: Option<&str>) -> Answer {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-        let mut request = self.desk.request(method, &self.filled(line, &format!("{path}{}", line.query)));
+        let mut request = self.api.request(method, &self.filled(line, &format!("{path}{}", line.query)));
         // An event stream of an ended session is refused when the client has already seen the end.
         request = request.header("Last-Event-ID", "0-ended");
         if let Some(token) = token {
@@ -143,7 +143,7 @@ impl<'a> Subject<'a> {
             .replace("{license_key}", &self.license_key)
             .replace("{later_session_id}", LATER_SESSION_ID)
             .replace("{session_id}", session_id)
-            .replace("{tenant}", &self.desk.tenant)
+            .replace("{tenant}", &self.api.tenant)
             .replace("{user_object_id}", &self.user_object_id)
             .replace("{capacity_id}", &self.capacity_id)
             .replace("{batch_id}", BATCH_ID)

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::place::{Place, path_of};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 use crate::http::books::Books;
-use crate::http::desk::{AUDIT, Desk, SESSIONS, text};
 use crate::http::exchange::{assert_problem, comparable};
+use crate::http::tenant_client::{AUDIT, SESSIONS, TenantClient, text};
 
 /// Sends every request about a session but PUT. The answers are identical for foreign and for missing
 /// sessions.
@@ -25,7 +25,7 @@ async fn asked(
 
 #[tokio::test]
 async fn a_service_finds_reads_and_ends_what_it_acquired_in_another_tenant() {
-    let home = Desk::open();
+    let home = TenantClient::open();
     let there = home.neighbour();
     let service = home.client(home.token("meter", "service"));
     let place = Place::of(&there);
@@ -42,7 +42,7 @@ async fn a_service_finds_reads_and_ends_what_it_acquired_in_another_tenant() {
 
 #[tokio::test]
 async fn the_tenants_own_admin_sees_who_took_it_and_may_end_it() {
-    let home = Desk::open();
+    let home = TenantClient::open();
     let there = home.neighbour();
     let service = home.client(home.token("meter", "service"));
     let place = Place::of(&there);
@@ -77,10 +77,10 @@ fn actor_of(record: &Value) -> Value {
 
 #[tokio::test]
 async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same_and_nothing_changes() {
-    let home = Desk::open();
+    let home = TenantClient::open();
     let (other, there) = (home.neighbour(), home.neighbour());
     // The services have equal names, so that only the tenant differs.
-    let service_of = |desk: &Desk, scopes| desk.client(desk.token("meter", scopes));
+    let service_of = |api: &TenantClient, scopes| api.client(api.token("meter", scopes));
     let takers = [service_of(&other, "service"), service_of(&there, "service"), service_of(&there, "admin")];
     let mut taken = Vec::new();
     for taker in &takers {
@@ -105,7 +105,7 @@ async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same
 
 #[tokio::test]
 async fn a_service_that_is_told_of_anothers_session_has_no_business_with_it() {
-    let home = Desk::open();
+    let home = TenantClient::open();
     let there = home.neighbour();
     let place = Place::of(&there);
     let session = place.take(&there.service("ann"), 2).await;
@@ -119,7 +119,7 @@ async fn a_service_that_is_told_of_anothers_session_has_no_business_with_it() {
 
 #[tokio::test]
 async fn without_the_scope_a_service_has_no_business_there_any_more() {
-    let home = Desk::open();
+    let home = TenantClient::open();
     let place = Place::of(&home.neighbour());
     let session = place.take(&home.client(home.token("meter", "service")), 2).await;
     for scopes in ["", "admin"] {

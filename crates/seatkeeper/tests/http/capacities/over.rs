@@ -6,14 +6,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::place::{Place, path_of, timeless};
-use crate::http::desk::{Desk, SESSIONS, text};
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{SESSIONS, TenantClient, text};
 
 const TTL: Duration = Duration::from_secs(2);
 
 /// The request that looks at the expired session.
 #[derive(Clone, Copy, Debug)]
-enum Look {
+enum ReadPath {
     Read,
     Find,
     Release,
@@ -23,17 +23,24 @@ enum Look {
 }
 
 /// Starts a server with a short TTL of capacities, and without sweeps.
-fn desk() -> Desk {
-    Desk::open_with(&[("CAPACITIES_TTL_SECONDS", "2"), ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")])
+fn api() -> TenantClient {
+    TenantClient::open_with(&[("CAPACITIES_TTL_SECONDS", "2"), ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0")])
 }
 
 #[tokio::test]
 async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
-    let desk = desk();
-    let ann = desk.service("ann");
+    let api = api();
+    let ann = api.service("ann");
     let mut places = Vec::new();
-    for look in [Look::Read, Look::Find, Look::Release, Look::Put, Look::Search, Look::SearchForLive] {
-        let place = Place::of(&desk);
+    for look in [
+        ReadPath::Read,
+        ReadPath::Find,
+        ReadPath::Release,
+        ReadPath::Put,
+        ReadPath::Search,
+        ReadPath::SearchForLive,
+    ] {
+        let place = Place::of(&api);
         let session = place.put(&ann, 2).await.expect(201);
         places.push((look, place, session));
     }
@@ -42,23 +49,23 @@ async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
     for (look, place, session) in &places {
         let id = &session["sessionId"];
         match look {
-            Look::Read => is_over(ann.get(&path_of(id)).await.expect(200), session),
-            Look::Find => assert!(place.found(&ann).await.is_empty()),
-            Look::Release => assert_problem(&ann.delete(&path_of(id)).await, 404, "over"),
-            Look::Put => {
+            ReadPath::Read => is_over(ann.get(&path_of(id)).await.expect(200), session),
+            ReadPath::Find => assert!(place.found(&ann).await.is_empty()),
+            ReadPath::Release => assert_problem(&ann.delete(&path_of(id)).await, 404, "over"),
+            ReadPath::Put => {
                 // Nothing is live on the capacity, so a lower tier starts a new session.
                 let anew = place.put(&ann, 1).await.expect(201);
                 assert_eq!((&anew["status"], &anew["sessionKind"]), (&json!("created"), &json!(1)));
                 assert_ne!(anew["sessionId"], *id);
             }
-            Look::Search => {
+            ReadPath::Search => {
                 let path = format!("{SESSIONS}?pool_kind=capacity&pool={}", place.pool());
-                let found = desk.admin().get(&path).await.expect(200);
+                let found = api.admin().get(&path).await.expect(200);
                 assert_eq!(found["items"][0]["status"], "ended", "{found:#}");
             }
-            Look::SearchForLive => {
+            ReadPath::SearchForLive => {
                 let path = format!("{SESSIONS}?pool_kind=capacity&pool={}&live=true", place.pool());
-                assert_eq!(desk.admin().get(&path).await.expect(200)["items"], json!([]));
+                assert_eq!(api.admin().get(&path).await.expect(200)["items"], json!([]));
             }
         }
         is_over(ann.get(&path_of(id)).await.expect(200), session);
@@ -74,8 +81,8 @@ fn is_over(read: Value, session: &Value) {
 
 #[tokio::test]
 async fn a_session_lasts_from_its_start_on_whatever_is_asked_for_meanwhile() {
-    let desk = desk();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = api();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let created = place.put(&ann, 2).await.expect(201);
     let end: DateTime<Utc> = text(&created["sessionEndUtc"]).parse().unwrap();
     let mut stood = 0;

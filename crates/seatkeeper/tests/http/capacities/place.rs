@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::house::{Answer, Client};
-use crate::http::desk::{CAPACITIES, Desk, capacity, text};
+use crate::harness::{Answer, Client};
+use crate::http::tenant_client::{CAPACITIES, TenantClient, capacity, text};
 
 /// A user and a capacity of a tenant: one pool.
 pub(crate) struct Place {
@@ -15,8 +15,8 @@ pub(crate) struct Place {
 
 impl Place {
     /// Returns a new user and capacity of the desk's tenant.
-    pub(crate) fn of(desk: &Desk) -> Self {
-        Self { tenant: desk.tenant.clone(), user: Uuid::new_v4(), capacity: Uuid::new_v4() }
+    pub(crate) fn of(api: &TenantClient) -> Self {
+        Self { tenant: api.tenant.clone(), user: Uuid::new_v4(), capacity: Uuid::new_v4() }
     }
 
     /// Returns the request body for a tier.

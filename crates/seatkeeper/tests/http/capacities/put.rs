@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::place::{Place, path_of, timeless};
-use crate::http::desk::{AUDIT, CAPACITIES, Desk};
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{AUDIT, CAPACITIES, TenantClient};
 
 #[tokio::test]
 async fn a_capacity_is_taken_for_thirty_days() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
-    let answer = place.put(&desk.service("ann"), 2).await.expect(201);
+    let api = TenantClient::open();
+    let place = Place::of(&api);
+    let answer = place.put(&api.service("ann"), 2).await.expect(201);
     assert_eq!(
         shown(&answer),
         json!({
@@ -39,20 +39,20 @@ async fn a_capacity_is_taken_for_thirty_days() {
 
 #[tokio::test]
 async fn the_same_again_changes_nothing_and_renews_nothing() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
-    let mut first = place.put(&desk.service("ann"), 2).await.expect(201);
+    let api = TenantClient::open();
+    let place = Place::of(&api);
+    let mut first = place.put(&api.service("ann"), 2).await.expect(201);
     first["status"] = "existing".into();
     for kind in [2, 1, 2] {
-        assert_eq!(place.put(&desk.service("ann"), kind).await.expect(200), first, "asked for {kind}");
+        assert_eq!(place.put(&api.service("ann"), kind).await.expect(200), first, "asked for {kind}");
     }
-    assert_eq!(place.found(&desk.service("ann")).await.len(), 1);
+    assert_eq!(place.found(&api.service("ann")).await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let mut sessions = vec![place.take(&ann, 1).await];
     for kind in [2, 3] {
         let answer = place.put(&ann, kind).await.expect(201);
@@ -65,13 +65,13 @@ async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant()
         sessions.push(answer["sessionId"].clone());
     }
     assert_eq!(sessions.iter().map(Value::to_string).collect::<BTreeSet<_>>().len(), 3);
-    upgrades_are_one_step_on_record(&desk, &place).await;
+    upgrades_are_one_step_on_record(&api, &place).await;
 }
 
 /// Asserts that an upgrade's end and the following start have adjacent sequence numbers and the same time, so
 /// that no other claim can come between.
-async fn upgrades_are_one_step_on_record(desk: &Desk, place: &Place) {
-    let page = desk.admin().get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
+async fn upgrades_are_one_step_on_record(api: &TenantClient, place: &Place) {
+    let page = api.admin().get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
     let mut records = page["items"].as_array().unwrap().clone();
     records.reverse();
     let told = |record: &Value| {
@@ -98,8 +98,8 @@ async fn upgrades_are_one_step_on_record(desk: &Desk, place: &Place) {
 
 #[tokio::test]
 async fn the_same_request_fifty_times_at_once_creates_one_session() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let answers = join_all((0..50).map(|_| place.put(&ann, 2))).await;
     let sessions: BTreeSet<_> = answers.iter().map(|answer| answer.body["sessionId"].to_string()).collect();
     assert_eq!(sessions.len(), 1, "{sessions:?}");
@@ -111,10 +111,10 @@ async fn the_same_request_fifty_times_at_once_creates_one_session() {
 
 #[tokio::test]
 async fn users_and_capacities_are_apart() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
-    let other_user = Place { tenant: desk.tenant.clone(), ..Place::of(&desk) };
-    let other_capacity = Place { tenant: desk.tenant.clone(), capacity: other_user.capacity, ..place };
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
+    let other_user = Place { tenant: api.tenant.clone(), ..Place::of(&api) };
+    let other_capacity = Place { tenant: api.tenant.clone(), capacity: other_user.capacity, ..place };
     for place in [&other_user, &other_capacity] {
         place.take(&ann, 1).await;
     }
@@ -123,8 +123,8 @@ async fn users_and_capacities_are_apart() {
 
 #[tokio::test]
 async fn ids_are_the_same_however_they_are_spelt() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let session = place.take(&ann, 1).await;
     let ask = json!({
         "userObjectId": place.user.to_string().to_uppercase(),
@@ -139,45 +139,45 @@ async fn ids_are_the_same_however_they_are_spelt() {
 
 #[tokio::test]
 async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
+    let api = TenantClient::open();
+    let place = Place::of(&api);
     for scopes in ["", "Service Admin admin,service"] {
-        let refused = place.put(&desk.client(desk.token("ann", scopes)), 1).await;
+        let refused = place.put(&api.client(api.token("ann", scopes)), 1).await;
         assert_problem(&refused, 403, scopes);
         assert_eq!(refused.body["type"], "/problems/capacity-of-another-user");
     }
-    assert_problem(&place.put(&desk.user(&Uuid::new_v4().to_string()), 1).await, 403, "another user");
-    assert_eq!(place.found(&desk.admin()).await, Vec::<Value>::new());
+    assert_problem(&place.put(&api.user(&Uuid::new_v4().to_string()), 1).await, 403, "another user");
+    assert_eq!(place.found(&api.admin()).await, Vec::<Value>::new());
     // The subject's spelling of the UUID does not matter.
     for subject in [place.user.to_string(), place.user.simple().to_string().to_uppercase()] {
-        let own = Place { tenant: desk.tenant.clone(), capacity: Uuid::new_v4(), ..place };
-        own.put(&desk.user(&subject), 1).await.expect(201);
+        let own = Place { tenant: api.tenant.clone(), capacity: Uuid::new_v4(), ..place };
+        own.put(&api.user(&subject), 1).await.expect(201);
     }
     for scopes in ["service", "admin"] {
-        let other = Place { tenant: desk.tenant.clone(), capacity: Uuid::new_v4(), ..place };
-        other.put(&desk.client(desk.token("ann", scopes)), 1).await.expect(201);
+        let other = Place { tenant: api.tenant.clone(), capacity: Uuid::new_v4(), ..place };
+        other.put(&api.client(api.token("ann", scopes)), 1).await.expect(201);
     }
 }
 
 #[tokio::test]
 async fn another_tenant_needs_the_service_scope() {
-    let desk = Desk::open();
-    let place = Place::of(&desk.neighbour());
+    let api = TenantClient::open();
+    let place = Place::of(&api.neighbour());
     for scopes in ["", "admin", "Service services admin,service"] {
-        let refused = place.put(&desk.client(desk.token("ann", scopes)), 1).await;
+        let refused = place.put(&api.client(api.token("ann", scopes)), 1).await;
         assert_problem(&refused, 403, scopes);
         assert_eq!(refused.body["type"], "/problems/service-scope-required");
     }
-    place.put(&desk.client(desk.token("ann", "service")), 1).await.expect(201);
+    place.put(&api.client(api.token("ann", "service")), 1).await.expect(201);
 }
 
 #[tokio::test]
 async fn a_capacity_of_a_tenant_whose_name_is_no_uuid_is_a_services_matter() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
-    let token = |scopes: &str| desk.house.token_of("plain", "ann", scopes);
-    assert_problem(&place.put(&desk.client(token("")), 1).await, 403, "another tenant");
-    let service = desk.client(token("service"));
+    let api = TenantClient::open();
+    let place = Place::of(&api);
+    let token = |scopes: &str| api.harness.token_of("plain", "ann", scopes);
+    assert_problem(&place.put(&api.client(token("")), 1).await, 403, "another tenant");
+    let service = api.client(token("service"));
     let session = place.take(&service, 1).await;
     service.get(&path_of(&session)).await.expect(200);
 }

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use super::place::{Place, path_of, timeless};
-use crate::http::desk::{CAPACITIES, Desk, session_path};
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{CAPACITIES, TenantClient, session_path};
 
 #[tokio::test]
 async fn a_live_session_is_read_and_found_as_it_was_created() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let mut created = place.put(&ann, 3).await.expect(201);
     created.as_object_mut().unwrap().remove("status");
     assert_eq!(ann.get(&path_of(&created["sessionId"])).await.expect(200), created);
@@ -21,8 +21,8 @@ async fn a_live_session_is_read_and_found_as_it_was_created() {
 
 #[tokio::test]
 async fn an_ended_session_is_read_with_its_end_and_no_longer_found() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let session = place.take(&ann, 3).await;
     ann.delete(&path_of(&session)).await.expect(204);
     let (read, [start, end]) = timeless(ann.get(&path_of(&session)).await.expect(200));
@@ -36,10 +36,10 @@ async fn an_ended_session_is_read_with_its_end_and_no_longer_found() {
 
 #[tokio::test]
 async fn an_operators_end_is_read_with_its_reason() {
-    let desk = Desk::open();
-    let (one, other, ann) = (Place::of(&desk), Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (one, other, ann) = (Place::of(&api), Place::of(&api), api.service("ann"));
     let (first, second) = (one.take(&ann, 1).await, other.take(&ann, 1).await);
-    let admin = desk.admin();
+    let admin = api.admin();
     admin.delete(&format!("/api/v1/admin/sessions/{}", first.as_str().unwrap())).await.expect(204);
     // The spelling of the ids does not matter.
     let pool = other.pool().to_uppercase();
@@ -52,17 +52,17 @@ async fn an_operators_end_is_read_with_its_reason() {
 
 #[tokio::test]
 async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
-    let session = place.take(&desk.service("ann"), 2).await;
+    let api = TenantClient::open();
+    let place = Place::of(&api);
+    let session = place.take(&api.service("ann"), 2).await;
     // A service that is told `existing` gains no access to the session.
-    place.put(&desk.service("bob"), 1).await.expect(200);
-    for reader in [desk.service("ann"), desk.admin()] {
+    place.put(&api.service("bob"), 1).await.expect(200);
+    for reader in [api.service("ann"), api.admin()] {
         reader.get(&path_of(&session)).await.expect(200);
         assert_eq!(place.found(&reader).await.len(), 1);
     }
     for stranger in
-        [desk.service("bob"), desk.service("cid"), desk.neighbour().user("ann"), desk.neighbour().admin()]
+        [api.service("bob"), api.service("cid"), api.neighbour().user("ann"), api.neighbour().admin()]
     {
         assert_problem(&stranger.get(&path_of(&session)).await, 404, "someone else");
         assert!(place.found(&stranger).await.is_empty());
@@ -71,12 +71,12 @@ async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
 
 #[tokio::test]
 async fn each_kind_of_session_is_found_at_its_own_door_alone() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let (seat, session) = (desk.seat(&license, "ann", "laptop-1").await, place.take(&ann, 1).await);
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let (seat, session) = (api.seat(&license, "ann", "laptop-1").await, place.take(&ann, 1).await);
     let (capacities, licenses) = (path_of(&seat), session_path(&session));
-    for client in [&ann, &desk.admin()] {
+    for client in [&ann, &api.admin()] {
         for wrong in [&capacities, &licenses] {
             assert_problem(&client.get(wrong).await, 404, wrong);
             assert_problem(&client.delete(wrong).await, 404, wrong);
@@ -93,11 +93,11 @@ async fn each_kind_of_session_is_found_at_its_own_door_alone() {
 
 #[tokio::test]
 async fn admins_find_capacities_among_all_sessions() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
-    let session = place.take(&desk.service("ann"), 3).await;
+    let api = TenantClient::open();
+    let place = Place::of(&api);
+    let session = place.take(&api.service("ann"), 3).await;
     let path = format!("/api/v1/admin/sessions?pool_kind=capacity&pool={}&live=true", place.pool());
-    let found = desk.admin().get(&path).await.expect(200);
+    let found = api.admin().get(&path).await.expect(200);
     let shown = &found["items"][0];
     assert_eq!((&shown["session_id"], &shown["tier"]), (&session, &json!(3)));
     assert_eq!((&shown["holder"], &shown["user"]), (&json!(place.user), &json!("ann")));

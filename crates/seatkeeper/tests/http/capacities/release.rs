@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use super::place::{Place, path_of};
-use crate::http::desk::Desk;
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::TenantClient;
 
 #[tokio::test]
 async fn a_session_can_be_ended_once_and_does_not_come_back() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let session = place.take(&ann, 2).await;
     let released = ann.delete(&path_of(&session)).await;
     assert_eq!((released.status, released.body), (204, json!(null)));
@@ -23,8 +23,8 @@ async fn a_session_can_be_ended_once_and_does_not_come_back() {
 
 #[tokio::test]
 async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
-    let desk = Desk::open();
-    let (place, ann) = (Place::of(&desk), desk.service("ann"));
+    let api = TenantClient::open();
+    let (place, ann) = (Place::of(&api), api.service("ann"));
     let (old, new) = (place.take(&ann, 1).await, place.take(&ann, 2).await);
     assert_problem(&ann.delete(&path_of(&old)).await, 404, "upgraded");
     assert_eq!(place.found(&ann).await.len(), 1);
@@ -33,14 +33,13 @@ async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
 
 #[tokio::test]
 async fn nobody_but_who_took_it_and_admins_ends_a_session() {
-    let desk = Desk::open();
-    let place = Place::of(&desk);
-    let session = place.take(&desk.service("ann"), 2).await;
-    place.put(&desk.service("bob"), 1).await.expect(200);
-    for stranger in [desk.service("bob"), desk.neighbour().admin(), desk.client(desk.token("bob", "service"))]
-    {
+    let api = TenantClient::open();
+    let place = Place::of(&api);
+    let session = place.take(&api.service("ann"), 2).await;
+    place.put(&api.service("bob"), 1).await.expect(200);
+    for stranger in [api.service("bob"), api.neighbour().admin(), api.client(api.token("bob", "service"))] {
         assert_problem(&stranger.delete(&path_of(&session)).await, 404, "someone else");
     }
-    assert_eq!(place.found(&desk.service("ann")).await.len(), 1);
-    desk.admin().delete(&path_of(&session)).await.expect(204);
+    assert_eq!(place.found(&api.service("ann")).await.len(), 1);
+    api.admin().delete(&path_of(&session)).await.expect(204);
 }

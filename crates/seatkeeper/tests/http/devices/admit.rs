@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use super::player::{Player, ROAD, live, plan};
-use crate::http::desk::{DEVICES, Desk, SESSIONS, text};
 use crate::http::exchange::{assert_field, assert_problem};
 use crate::http::shown::shown;
+use crate::http::tenant_client::{DEVICES, SESSIONS, TenantClient, text};
 
 /// An address in the same /24 as `Player`'s default.
 const NEXT_DOOR: std::net::Ipv4Addr = std::net::Ipv4Addr::new(127, 0, 0, 77);
 
 #[tokio::test]
 async fn a_device_takes_a_screen() {
-    let desk = Desk::open();
-    let taken = Player::new(&desk, "ann", "tv").ask().await.expect(201);
+    let api = TenantClient::open();
+    let taken = Player::new(&api, "ann", "tv").ask().await.expect(201);
     assert_eq!(
         shown(&taken),
         json!({
@@ -32,8 +32,8 @@ async fn a_device_takes_a_screen() {
 
 #[tokio::test]
 async fn without_a_subscription_there_is_one_screen_and_the_latest_device_has_it() {
-    let desk = Desk::open();
-    let (tv, phone) = (Player::new(&desk, "ann", "tv"), Player::new(&desk, "ann", "phone"));
+    let api = TenantClient::open();
+    let (tv, phone) = (Player::new(&api, "ann", "tv"), Player::new(&api, "ann", "phone"));
     let first = tv.watch().await;
     let taken = phone.ask().await.expect(201);
     assert_eq!(taken["outcome"], "admitted_with_eviction");
@@ -44,10 +44,10 @@ async fn without_a_subscription_there_is_one_screen_and_the_latest_device_has_it
 
 #[tokio::test]
 async fn each_built_in_plan_has_its_screens_and_the_stalest_device_makes_room() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for (plan, limit) in [("basic", 1), ("standard", 2), ("premium", 4)] {
-        desk.subscription(plan, plan).await;
-        let player = |device: usize| Player::new(&desk, plan, &format!("device-{device}"));
+        api.subscription(plan, plan).await;
+        let player = |device: usize| Player::new(&api, plan, &format!("device-{device}"));
         let mut sessions = Vec::new();
         for device in 0..limit {
             sessions.push(player(device).watch().await);
@@ -63,9 +63,9 @@ async fn each_built_in_plan_has_its_screens_and_the_stalest_device_makes_room() 
 
 #[tokio::test]
 async fn a_device_that_comes_back_takes_its_own_seat_and_a_copied_identity_throws_the_other_out() {
-    let desk = Desk::open();
-    desk.subscription("ann", "premium").await;
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    api.subscription("ann", "premium").await;
+    let tv = Player::new(&api, "ann", "tv");
     let copy = tv.moved(NEXT_DOOR, "player/1");
     let mut before = tv.watch().await;
     for player in [&copy, &tv, &copy] {
@@ -79,12 +79,12 @@ async fn a_device_that_comes_back_takes_its_own_seat_and_a_copied_identity_throw
 
 #[tokio::test]
 async fn id_user_agent_and_network_each_make_another_device() {
-    let desk = Desk::open();
-    desk.subscription("ann", "premium").await;
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    api.subscription("ann", "premium").await;
+    let tv = Player::new(&api, "ann", "tv");
     tv.watch().await;
     for (at, other) in
-        [Player::new(&desk, "ann", "TV"), tv.moved(NEXT_DOOR, "player/2"), tv.moved(ROAD, "player/1")]
+        [Player::new(&api, "ann", "TV"), tv.moved(NEXT_DOOR, "player/2"), tv.moved(ROAD, "player/1")]
             .iter()
             .enumerate()
     {
@@ -94,9 +94,9 @@ async fn id_user_agent_and_network_each_make_another_device() {
 
 #[tokio::test]
 async fn the_network_is_the_connection_s_whatever_a_header_says() {
-    let desk = Desk::open();
-    desk.subscription("ann", "premium").await;
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    api.subscription("ann", "premium").await;
+    let tv = Player::new(&api, "ann", "tv");
     let before = tv.watch().await;
     let request = tv.client.http.post(format!("{}{DEVICES}", tv.client.url())).bearer_auth(&tv.client.token);
     let request = request.header("X-Forwarded-For", "203.0.113.9").header("Forwarded", "for=203.0.113.9");
@@ -108,8 +108,8 @@ async fn the_network_is_the_connection_s_whatever_a_header_says() {
 
 #[tokio::test]
 async fn a_device_s_own_live_session_goes_on_whatever_the_network() {
-    let desk = Desk::open();
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    let tv = Player::new(&api, "ann", "tv");
     let session = tv.watch().await;
     for device in [tv.clone(), tv.moved(ROAD, "player/2")] {
         let again = device.ask_with(json!({ "session_id": session })).await.expect(200);
@@ -120,15 +120,15 @@ async fn a_device_s_own_live_session_goes_on_whatever_the_network() {
 
 #[tokio::test]
 async fn a_session_id_counts_for_nothing_with_another_device_user_or_kind_or_once_it_has_ended() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let seat = desk.seat(&license, "ann", "laptop-1").await;
-    desk.subscription("ann", "premium").await;
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let seat = api.seat(&license, "ann", "laptop-1").await;
+    api.subscription("ann", "premium").await;
+    let tv = Player::new(&api, "ann", "tv");
     let ended = tv.watch().await;
     let own = tv.watch().await;
-    let bobs = Player::new(&desk, "bob", "thief").watch().await;
-    let thief = Player::new(&desk, "ann", "thief");
+    let bobs = Player::new(&api, "bob", "thief").watch().await;
+    let thief = Player::new(&api, "ann", "thief");
     let missing = json!("0193d2f4-0007-8000-8abc-0123456789ab");
     let mut known = vec![own.clone(), bobs.clone()];
     for (stolen, devices) in [(&own, 2), (&bobs, 2), (&ended, 2), (&seat, 2), (&missing, 2)] {
@@ -138,17 +138,17 @@ async fn a_session_id_counts_for_nothing_with_another_device_user_or_kind_or_onc
         known.push(taken["session_id"].clone());
     }
     tv.beat(&own).await.expect(204);
-    Player::new(&desk, "bob", "thief").beat(&bobs).await.expect(204);
+    Player::new(&api, "bob", "thief").beat(&bobs).await.expect(204);
 }
 
 #[tokio::test]
 async fn a_plan_that_denies_lists_the_sessions_and_lets_the_user_replace_one_in_one_step() {
-    let desk = Desk::open();
-    plan(&desk, "family", 2, "deny").await;
-    desk.subscription("ann", "family").await;
-    let (tv, phone) = (Player::new(&desk, "ann", "tv"), Player::new(&desk, "ann", "phone"));
+    let api = TenantClient::open();
+    plan(&api, "family", 2, "deny").await;
+    api.subscription("ann", "family").await;
+    let (tv, phone) = (Player::new(&api, "ann", "tv"), Player::new(&api, "ann", "phone"));
     let (first, second) = (tv.watch().await, phone.watch().await);
-    let tablet = Player::new(&desk, "ann", "tablet");
+    let tablet = Player::new(&api, "ann", "tablet");
     let full = tablet.ask().await;
     assert_problem(&full, 403, "full");
     assert!(full.headers.contains_key("retry-after"));
@@ -190,16 +190,16 @@ async fn a_plan_that_denies_lists_the_sessions_and_lets_the_user_replace_one_in_
 
 #[tokio::test]
 async fn a_session_to_replace_that_is_not_the_subscriber_s_counts_for_nothing() {
-    let desk = Desk::open();
-    plan(&desk, "family", 1, "deny").await;
-    desk.subscription("ann", "family").await;
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    plan(&api, "family", 1, "deny").await;
+    api.subscription("ann", "family").await;
+    let tv = Player::new(&api, "ann", "tv");
     let own = tv.watch().await;
-    let bob = Player::new(&desk, "bob", "phone");
+    let bob = Player::new(&api, "bob", "phone");
     let bobs = bob.watch().await;
     let missing = json!("0193d2f4-0007-8000-8abc-0123456789ab");
     for replaced in [&bobs, &missing, &json!("00000000-0000-0000-0000-000000000000")] {
-        let phone = Player::new(&desk, "ann", "phone");
+        let phone = Player::new(&api, "ann", "phone");
         assert_problem(&phone.ask_with(json!({ "replace_session_id": replaced })).await, 403, "foreign");
     }
     bob.beat(&bobs).await.expect(204);
@@ -208,14 +208,14 @@ async fn a_session_to_replace_that_is_not_the_subscriber_s_counts_for_nothing() 
 
 #[tokio::test]
 async fn the_named_session_goes_instead_of_the_stalest_and_none_while_there_is_room() {
-    let desk = Desk::open();
-    desk.subscription("ann", "standard").await;
-    let (tv, phone) = (Player::new(&desk, "ann", "tv"), Player::new(&desk, "ann", "phone"));
+    let api = TenantClient::open();
+    api.subscription("ann", "standard").await;
+    let (tv, phone) = (Player::new(&api, "ann", "tv"), Player::new(&api, "ann", "phone"));
     let stalest = tv.watch().await;
     let named = phone.ask_with(json!({ "replace_session_id": stalest })).await.expect(201);
     assert_eq!(named["evicted_session_ids"], json!([]));
     let named = named["session_id"].clone();
-    let tablet = Player::new(&desk, "ann", "tablet");
+    let tablet = Player::new(&api, "ann", "tablet");
     let taken = tablet.ask_with(json!({ "replace_session_id": named })).await.expect(201);
     assert_eq!(taken["evicted_session_ids"], json!([named]));
     tv.beat(&stalest).await.expect(204);
@@ -223,21 +223,21 @@ async fn the_named_session_goes_instead_of_the_stalest_and_none_while_there_is_r
 
 #[tokio::test]
 async fn a_plan_without_screens_denies() {
-    let desk = Desk::open();
-    plan(&desk, "paused", 0, "evict").await;
-    desk.subscription("ann", "paused").await;
-    let full = Player::new(&desk, "ann", "tv").ask().await.expect(403);
+    let api = TenantClient::open();
+    plan(&api, "paused", 0, "evict").await;
+    api.subscription("ann", "paused").await;
+    let full = Player::new(&api, "ann", "tv").ask().await.expect(403);
     assert_eq!((&full["device_limit"], &full["sessions"]), (&json!(0), &json!([])));
 }
 
 #[tokio::test]
 async fn what_a_device_says_of_itself_goes_on_record() {
-    let desk = Desk::open();
-    let phone = Player::new(&desk, "ann", "phone").moved(ROAD, "player/2 (phone)");
+    let api = TenantClient::open();
+    let phone = Player::new(&api, "ann", "phone").moved(ROAD, "player/2 (phone)");
     let ask = json!({ "device_type": "mobile", "device_name": "Ann’s phone", "of_a_later_version": [1] });
     let session = phone.ask_with(ask).await.expect(201)["session_id"].clone();
     live(&phone.client).await;
-    let found = desk.admin().get(&format!("{SESSIONS}?pool_kind=subscriber&pool=ann")).await.expect(200);
+    let found = api.admin().get(&format!("{SESSIONS}?pool_kind=subscriber&pool=ann")).await.expect(200);
     let record: &Value = &found["items"][0];
     assert_eq!(record["session_id"], session);
     assert_eq!((&record["device_type"], &record["device_name"]), (&json!("mobile"), &json!("Ann’s phone")));
@@ -247,8 +247,8 @@ async fn what_a_device_says_of_itself_goes_on_record() {
 
 #[tokio::test]
 async fn a_device_type_that_is_none_is_named() {
-    let desk = Desk::open();
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    let tv = Player::new(&api, "ann", "tv");
     for kind in [json!("fridge"), json!("TV"), json!({ "tv": null }), json!(null), json!(1)] {
         assert_field(&tv.ask_with(json!({ "device_type": kind })).await, "device_type", &kind.to_string());
     }
@@ -257,7 +257,7 @@ async fn a_device_type_that_is_none_is_named() {
 
 #[tokio::test]
 async fn subscribers_and_tenants_share_nothing() {
-    let (here, there) = (Desk::open(), Desk::open());
+    let (here, there) = (TenantClient::open(), TenantClient::open());
     let players =
         [Player::new(&here, "ann", "tv"), Player::new(&here, "bob", "tv"), Player::new(&there, "ann", "tv")];
     let mut sessions = Vec::new();

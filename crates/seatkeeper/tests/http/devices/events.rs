@@ -7,7 +7,7 @@ mod told;
 use serde_json::Value;
 
 use super::player::{Player, path};
-use crate::house::{Client, EventStream};
+use crate::harness::{Client, EventStream};
 
 /// Returns the path of a session's events.
 fn events_path(session: &Value) -> String {

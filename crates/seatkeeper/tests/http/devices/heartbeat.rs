@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::player::{Player, beat, live, path};
-use crate::house::Answer;
-use crate::http::desk::{Desk, SESSIONS, text};
+use crate::harness::Answer;
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{SESSIONS, TenantClient, text};
 use crate::http::until::until;
 
 #[tokio::test]
 async fn a_device_that_heartbeats_outlives_its_ttl() {
-    let desk = Desk::open_with(&[("DEVICES_TTL_SECONDS", "2")]);
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open_with(&[("DEVICES_TTL_SECONDS", "2")]);
+    let tv = Player::new(&api, "ann", "tv");
     let session = tv.watch().await;
     let started = Instant::now();
     until("more than a TTL is over", async || {
@@ -28,39 +28,39 @@ async fn a_device_that_heartbeats_outlives_its_ttl() {
 
 #[tokio::test]
 async fn an_ended_session_says_why_also_after_a_restart() {
-    let mut desk = Desk::open_with(&[("DEVICES_TTL_SECONDS", "2")]);
+    let mut api = TenantClient::open_with(&[("DEVICES_TTL_SECONDS", "2")]);
     let sessions = [
-        ("superseded", superseded(&desk).await),
-        ("evicted", evicted(&desk).await),
-        ("revoked", revoked_by_its_user(&desk).await),
-        ("revoked", revoked_by_an_admin(&desk).await),
-        ("expired", expired(&desk).await),
+        ("superseded", superseded(&api).await),
+        ("evicted", evicted(&api).await),
+        ("revoked", revoked_by_its_user(&api).await),
+        ("revoked", revoked_by_an_admin(&api).await),
+        ("expired", expired(&api).await),
     ];
     for (reason, session) in &sessions {
-        assert_gone(&beat(&desk.user("ann"), session).await, reason);
+        assert_gone(&beat(&api.user("ann"), session).await, reason);
     }
-    desk.restart();
+    api.restart();
     for (reason, session) in &sessions {
-        assert_gone(&beat(&desk.user("ann"), session).await, reason);
-        assert_problem(&beat(&desk.user("bob"), session).await, 404, reason);
+        assert_gone(&beat(&api.user("ann"), session).await, reason);
+        assert_problem(&beat(&api.user("bob"), session).await, 404, reason);
     }
 }
 
 #[tokio::test]
 async fn a_session_that_never_was_or_is_another_s_or_no_device_s_is_missing() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let bobs = Player::new(&desk, "bob", "tv").watch().await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let bobs = Player::new(&api, "bob", "tv").watch().await;
     let others = [
         json!("00000000-0000-0000-0000-000000000000"),
         json!("0193d2f4-0007-8000-8abc-0123456789ab"),
-        desk.seat(&license, "ann", "laptop-1").await,
+        api.seat(&license, "ann", "laptop-1").await,
         bobs.clone(),
     ];
     for session in others {
-        assert_problem(&beat(&desk.user("ann"), &session).await, 404, text(&session));
+        assert_problem(&beat(&api.user("ann"), &session).await, 404, text(&session));
     }
-    beat(&desk.admin(), &bobs).await.expect(204);
+    beat(&api.admin(), &bobs).await.expect(204);
 }
 
 #[track_caller]
@@ -84,34 +84,34 @@ fn assert_gone(answer: &Answer, reason: &str) {
     );
 }
 
-async fn superseded(desk: &Desk) -> Value {
-    let tv = Player::new(desk, "ann", "tv");
+async fn superseded(api: &TenantClient) -> Value {
+    let tv = Player::new(api, "ann", "tv");
     let session = tv.watch().await;
     tv.watch().await;
     session
 }
 
-async fn evicted(desk: &Desk) -> Value {
-    let session = Player::new(desk, "ann", "tablet").watch().await;
-    Player::new(desk, "ann", "phone").watch().await;
+async fn evicted(api: &TenantClient) -> Value {
+    let session = Player::new(api, "ann", "tablet").watch().await;
+    Player::new(api, "ann", "phone").watch().await;
     session
 }
 
-async fn revoked_by_its_user(desk: &Desk) -> Value {
-    let session = Player::new(desk, "ann", "tv").watch().await;
-    desk.user("ann").delete(&path(&session)).await.expect(204);
+async fn revoked_by_its_user(api: &TenantClient) -> Value {
+    let session = Player::new(api, "ann", "tv").watch().await;
+    api.user("ann").delete(&path(&session)).await.expect(204);
     session
 }
 
-async fn revoked_by_an_admin(desk: &Desk) -> Value {
-    let session = Player::new(desk, "ann", "tv").watch().await;
-    desk.admin().delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(204);
+async fn revoked_by_an_admin(api: &TenantClient) -> Value {
+    let session = Player::new(api, "ann", "tv").watch().await;
+    api.admin().delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(204);
     session
 }
 
 /// Returns a session that expires because its device falls silent.
-async fn expired(desk: &Desk) -> Value {
-    let tv = Player::new(desk, "ann", "tv");
+async fn expired(api: &TenantClient) -> Value {
+    let tv = Player::new(api, "ann", "tv");
     let session = tv.watch().await;
     until("nobody is in", async || {
         let left = live(&tv.client).await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::house::{Answer, Client};
-use crate::http::desk::{DEVICES, Desk, PLANS, SUBSCRIPTIONS, subscription_path, text};
+use crate::harness::{Answer, Client};
+use crate::http::tenant_client::{DEVICES, PLANS, SUBSCRIPTIONS, TenantClient, subscription_path, text};
 
 /// The default network of devices, a /24.
 const HOME: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
@@ -25,8 +25,8 @@ pub(crate) struct Player {
 
 impl Player {
     /// Returns a TV at home.
-    pub(crate) fn new(desk: &Desk, user: &str, device_id: &str) -> Self {
-        Self::of(desk.client(desk.token(user, "")), device_id, HOME, "player/1")
+    pub(crate) fn new(api: &TenantClient, user: &str, device_id: &str) -> Self {
+        Self::of(api.client(api.token(user, "")), device_id, HOME, "player/1")
     }
 
     fn of(client: Client, device_id: &str, address: impl Into<IpAddr>, user_agent: &str) -> Self {
@@ -87,20 +87,20 @@ pub(crate) async fn live(client: &Client) -> Vec<Value> {
 }
 
 /// Creates a plan of the tenant.
-pub(crate) async fn plan(desk: &Desk, name: &str, devices: u32, when_full: &str) {
+pub(crate) async fn plan(api: &TenantClient, name: &str, devices: u32, when_full: &str) {
     let ask = json!({ "name": name, "device_limit": devices, "when_full": when_full });
-    desk.admin().post(PLANS, ask).await.expect(201);
+    api.admin().post(PLANS, ask).await.expect(201);
 }
 
 /// Changes a plan of the tenant.
-pub(crate) async fn change_plan(desk: &Desk, name: &str, change: Value) {
-    desk.admin().patch(&format!("{PLANS}/{name}"), Some(change)).await.expect(200);
+pub(crate) async fn change_plan(api: &TenantClient, name: &str, change: Value) {
+    api.admin().patch(&format!("{PLANS}/{name}"), Some(change)).await.expect(200);
 }
 
 /// Subscribes a user to a plan, optionally until `ends_at`. Returns the admin path of the subscription.
-pub(crate) async fn subscribe(desk: &Desk, user: &str, plan: &str, ends_at: Option<&str>) -> String {
+pub(crate) async fn subscribe(api: &TenantClient, user: &str, plan: &str, ends_at: Option<&str>) -> String {
     let ask = json!({ "user": user, "plan": plan, "ends_at": ends_at });
-    subscription_path(&desk.admin().post(SUBSCRIPTIONS, ask).await.expect(201))
+    subscription_path(&api.admin().post(SUBSCRIPTIONS, ask).await.expect(201))
 }
 
 /// Returns the time `millis` milliseconds after a time in an answer.

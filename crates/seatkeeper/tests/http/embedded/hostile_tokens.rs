@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::forge::{self, Forge, USUAL};
 use super::issuer::{Issuer, Say};
-use crate::house::{Answer, House};
-use crate::http::desk::LICENSES;
+use crate::harness::{Answer, Harness};
 use crate::http::exchange::{assert_problem, exchange};
+use crate::http::tenant_client::LICENSES;
 
 /// The required issuer and audience.
 const ISSUER: &str = "https://id.example.org";
@@ -26,7 +26,7 @@ type Token = (String, String);
 
 /// A server, with the only key that it trusts.
 struct Scene {
-    house: House,
+    harness: Harness,
     key: Forge,
     http: reqwest::Client,
     _files: tempfile::TempDir,
@@ -45,11 +45,11 @@ impl Scene {
             std::fs::write(&path, key.public_pem()).unwrap();
             settings.push(("AUTH_KEY_FILE", path.to_str().unwrap()));
         }
-        Self { house: House::open_with(&settings), key, http: reqwest::Client::new(), _files: files }
+        Self { harness: Harness::open_with(&settings), key, http: reqwest::Client::new(), _files: files }
     }
 
     async fn ask(&self, token: &str) -> Answer {
-        let url = format!("{}{LICENSES}", self.house.url());
+        let url = format!("{}{LICENSES}", self.harness.url());
         exchange(self.http.get(url).bearer_auth(token)).await
     }
 
@@ -64,7 +64,7 @@ impl Scene {
             assert_problem(&answer, 401, what);
             assert_eq!(answer.headers["www-authenticate"], "Bearer", "{what}");
         }
-        senders::all_are_refused(&self.http, &self.house, &good).await;
+        senders::all_are_refused(&self.http, &self.harness, &good).await;
         assert_eq!(self.ask(&good).await.status, 200);
     }
 }
@@ -107,13 +107,13 @@ async fn where_published_keys_are_believed() {
     let mut published: Vec<_> = others.iter().map(|other| other.jwk(Some("other"))).collect();
     published.push(key.jwk(Some(USUAL)));
     let issuer = Issuer::open(Say::Keys(published)).await;
-    let house = House::open_with(&[
+    let harness = Harness::open_with(&[
         ("AUTH_ALGORITHM", key.algorithm()),
         ("AUTH_ISSUER", ISSUER),
         ("AUTH_AUDIENCE", AUDIENCE),
         ("AUTH_JWKS_URL", &issuer.url),
     ]);
     let files = tempfile::tempdir().unwrap();
-    Scene { house, key, http: reqwest::Client::new(), _files: files }.refuses_all().await;
+    Scene { harness, key, http: reqwest::Client::new(), _files: files }.refuses_all().await;
     assert!(issuer.asked() <= 2, "asked {} times", issuer.asked());
 }

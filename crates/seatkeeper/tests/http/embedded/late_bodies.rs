@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::house::Scrape;
-use crate::http::desk::{ACQUIRE, DEVICES, Desk, LICENSES, session_path};
+use crate::harness::Scrape;
+use crate::http::tenant_client::{ACQUIRE, DEVICES, LICENSES, TenantClient, session_path};
 use crate::http::until::until;
 
 /// Time limits of a body and of a request in these tests.
@@ -38,23 +38,23 @@ impl Needless {
 
     /// Returns the number of such requests that a handler has answered. The count rises before the response
     /// is sent.
-    async fn answered(&self, desk: &Desk) -> f64 {
+    async fn answered(&self, api: &TenantClient) -> f64 {
         let Self { method, route, status, .. } = self;
-        let scrape = Scrape::of(desk.house.doors().all()).await;
+        let scrape = Scrape::of(api.harness.doors().all()).await;
         scrape.value(&format!(
             "http_requests_total{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}}"
         ))
     }
 }
 
-fn desk() -> Desk {
-    Desk::open_with(&[("SERVER_REQUEST_TIMEOUT_SECONDS", REQUEST_SECONDS)])
+fn api() -> TenantClient {
+    TenantClient::open_with(&[("SERVER_REQUEST_TIMEOUT_SECONDS", REQUEST_SECONDS)])
 }
 
 /// Returns requests of every kind that the server answers without reading the body.
-async fn all(desk: &Desk) -> Vec<Needless> {
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let seat = desk.seat(&license, "ann", "laptop").await;
+async fn all(api: &TenantClient) -> Vec<Needless> {
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let seat = api.seat(&license, "ann", "laptop").await;
     let session = session_path(&seat);
     let needless = |method, path: &str, route, token: &str, status| Needless {
         method,
@@ -63,7 +63,7 @@ async fn all(desk: &Desk) -> Vec<Needless> {
         token: token.to_owned(),
         status,
     };
-    let ann = desk.token("ann", "");
+    let ann = api.token("ann", "");
     let (heartbeat, route) = (format!("{session}/heartbeat"), "/api/v1/licenses/sessions/{session_id}");
     vec![
         needless("PATCH", &heartbeat, "/api/v1/licenses/sessions/{session_id}/heartbeat", &ann, 200),
@@ -75,8 +75,8 @@ async fn all(desk: &Desk) -> Vec<Needless> {
     ]
 }
 
-async fn connected(desk: &Desk) -> TcpStream {
-    TcpStream::connect(desk.house.url().strip_prefix("http://").unwrap()).await.unwrap()
+async fn connected(api: &TenantClient) -> TcpStream {
+    TcpStream::connect(api.harness.url().strip_prefix("http://").unwrap()).await.unwrap()
 }
 
 /// Reads from the server until the text read ends with `end`.
@@ -102,13 +102,13 @@ async fn read_to_end(stream: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn a_body_in_a_second_segment_leaves_the_connection_open() {
-    let desk = desk();
-    let mut stream = connected(&desk).await;
-    for request in all(&desk).await {
-        let before = request.answered(&desk).await;
+    let api = api();
+    let mut stream = connected(&api).await;
+    for request in all(&api).await {
+        let before = request.answered(&api).await;
         stream.write_all(request.head("Content-Length: 2").as_bytes()).await.unwrap();
         until("the handler has answered", async || {
-            let now = request.answered(&desk).await;
+            let now = request.answered(&api).await;
             if now > before { Ok(()) } else { Err(format!("{now} of {}", request.path)) }
         })
         .await;
@@ -123,13 +123,13 @@ async fn a_body_in_a_second_segment_leaves_the_connection_open() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_closes_the_connection_and_the_answer_says_so() {
-    let desk = desk();
-    let requests = all(&desk).await;
+    let api = api();
+    let requests = all(&api).await;
     let sent = |request: &Needless| {
         ["Content-Length: 2", "Transfer-Encoding: chunked"].map(|framing| request.head(framing))
     };
     let answered = async |head: String| {
-        let (mut stream, began) = (connected(&desk).await, Instant::now());
+        let (mut stream, began) = (connected(&api).await, Instant::now());
         stream.write_all(head.as_bytes()).await.unwrap();
         (read_to_end(&mut stream).await, began.elapsed())
     };
@@ -141,10 +141,10 @@ async fn a_body_that_does_not_come_closes_the_connection_and_the_answer_says_so(
 
 #[tokio::test]
 async fn a_body_that_nobody_asks_for_is_not_waited_for() {
-    let desk = desk();
-    let refused = all(&desk).await.into_iter().find(|request| request.status == 401).unwrap();
+    let api = api();
+    let refused = all(&api).await.into_iter().find(|request| request.status == 401).unwrap();
     for framing in ["Expect: 100-continue\r\nContent-Length: 2", "Content-Length: 1000000"] {
-        let mut stream = connected(&desk).await;
+        let mut stream = connected(&api).await;
         stream.write_all(refused.head(framing).as_bytes()).await.unwrap();
         let came = timeout(BODY / 2, read_until(&mut stream, "}")).await.expect("an answer at once");
         assert!(came.starts_with("HTTP/1.1 401"), "{came}");

@@ -6,16 +6,16 @@ use reqwest::StatusCode;
 use seatkeeper_testbed::port;
 use serde_json::json;
 
-use crate::house::Scrape;
-use crate::http::desk::{Desk, text};
+use crate::harness::Scrape;
+use crate::http::tenant_client::{TenantClient, text};
 use crate::http::until::until;
 
 const TOKEN: &str = "let-me-see-it-all";
 
 /// Creates a license with a taken seat, and returns the name of one of its series.
-async fn series_of_a_license(desk: &Desk) -> String {
-    let license = desk.license(json!({ "max_seats": 2 })).await;
-    desk.seat(&license, "ann", "laptop").await;
+async fn series_of_a_license(api: &TenantClient) -> String {
+    let license = api.license(json!({ "max_seats": 2 })).await;
+    api.seat(&license, "ann", "laptop").await;
     format!("license_seats_used{{license_id=\"{}\"}}", text(&license["license_id"]))
 }
 
@@ -37,21 +37,21 @@ async fn status(url: &str, path: &str, token: Option<&str>) -> StatusCode {
 
 #[tokio::test]
 async fn a_scrape_that_nothing_protects_names_no_license() {
-    let desk = Desk::open_with(&[("METRICS_REFRESH_SECONDS", "1")]);
-    let series = series_of_a_license(&desk).await;
-    assert!(!shown(desk.house.url(), "", &series).await);
+    let api = TenantClient::open_with(&[("METRICS_REFRESH_SECONDS", "1")]);
+    let series = series_of_a_license(&api).await;
+    assert!(!shown(api.harness.url(), "", &series).await);
     // Without a configured token, a bearer token shows no more.
-    assert!(!shown(desk.house.url(), &desk.token("ops", "admin"), &series).await);
+    assert!(!shown(api.harness.url(), &api.token("ops", "admin"), &series).await);
 }
 
 #[tokio::test]
 async fn a_scrape_with_the_token_names_licenses_and_one_without_is_401() {
-    let desk = Desk::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("METRICS_TOKEN", TOKEN)]);
-    let series = series_of_a_license(&desk).await;
-    assert!(shown(desk.house.url(), TOKEN, &series).await);
-    let admin = desk.token("ops", "admin");
+    let api = TenantClient::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("METRICS_TOKEN", TOKEN)]);
+    let series = series_of_a_license(&api).await;
+    assert!(shown(api.harness.url(), TOKEN, &series).await);
+    let admin = api.token("ops", "admin");
     for token in [None, Some(""), Some(&TOKEN[1..]), Some("let-me-see-it-alL"), Some(&admin)] {
-        assert_eq!(status(desk.house.url(), "/metrics", token).await, 401, "{token:?}");
+        assert_eq!(status(api.harness.url(), "/metrics", token).await, 401, "{token:?}");
     }
 }
 
@@ -60,37 +60,37 @@ async fn the_token_in_a_file_is_replaced_while_it_counts() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("token");
     fs::write(&file, "the-old-one\n").unwrap();
-    let desk = Desk::open_with(&[("METRICS_TOKEN_FILE", file.to_str().unwrap())]);
-    assert_eq!(status(desk.house.url(), "/metrics", Some("the-old-one")).await, 200);
+    let api = TenantClient::open_with(&[("METRICS_TOKEN_FILE", file.to_str().unwrap())]);
+    assert_eq!(status(api.harness.url(), "/metrics", Some("the-old-one")).await, 200);
     fs::write(&file, "the-new-one\n").unwrap();
     until("the new token counts", async || {
-        match status(desk.house.url(), "/metrics", Some("the-new-one")).await {
+        match status(api.harness.url(), "/metrics", Some("the-new-one")).await {
             StatusCode::OK => Ok(()),
             other => Err(other.to_string()),
         }
     })
     .await;
-    assert_eq!(status(desk.house.url(), "/metrics", Some("the-old-one")).await, 401);
+    assert_eq!(status(api.harness.url(), "/metrics", Some("the-old-one")).await, 401);
 }
 
 #[tokio::test]
 async fn metrics_with_an_address_of_their_own_are_served_there_alone() {
     let address = format!("127.0.0.1:{}", port::free());
-    let desk = Desk::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("METRICS_LISTEN", &address)]);
-    let (series, own) = (series_of_a_license(&desk).await, format!("http://{address}"));
+    let api = TenantClient::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("METRICS_LISTEN", &address)]);
+    let (series, own) = (series_of_a_license(&api).await, format!("http://{address}"));
     assert!(shown(&own, "", &series).await);
-    assert_eq!(status(desk.house.url(), "/metrics", None).await, 404);
+    assert_eq!(status(api.harness.url(), "/metrics", None).await, 404);
     for path in ["/healthz", "/openapi.json", "/docs/", "/api/v1/admin/licenses"] {
-        assert_eq!(status(&own, path, Some(&desk.token("ops", "admin"))).await, 404, "{path}");
+        assert_eq!(status(&own, path, Some(&api.token("ops", "admin"))).await, 404, "{path}");
     }
 }
 
 #[tokio::test]
 async fn metrics_with_an_address_of_their_own_ask_for_the_token_there() {
     let address = format!("127.0.0.1:{}", port::free());
-    let desk = Desk::open_with(&[("METRICS_TOKEN", TOKEN), ("METRICS_LISTEN", &address)]);
+    let api = TenantClient::open_with(&[("METRICS_TOKEN", TOKEN), ("METRICS_LISTEN", &address)]);
     let own = format!("http://{address}");
     assert_eq!(status(&own, "/metrics", None).await, 401);
     assert_eq!(status(&own, "/metrics", Some(TOKEN)).await, 200);
-    drop(desk);
+    drop(api);
 }

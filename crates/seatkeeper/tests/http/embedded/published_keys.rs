@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 
 use super::forge::{Forge, claims};
 use super::issuer::{Issuer, Say};
-use crate::house::{Answer, House};
-use crate::http::desk::LICENSES;
+use crate::harness::{Answer, Harness};
 use crate::http::exchange::{assert_problem, exchange};
+use crate::http::tenant_client::LICENSES;
 use crate::http::until::until;
 
 /// Requests with a token by an unknown key.
@@ -20,7 +20,7 @@ const FLOOD: usize = 1_000;
 /// A server that trusts the keys of an issuer.
 struct Scene {
     issuer: Issuer,
-    house: House,
+    harness: Harness,
     http: reqwest::Client,
 }
 
@@ -31,16 +31,16 @@ impl Scene {
     }
 
     fn with(issuer: Issuer, refresh_seconds: &str) -> Self {
-        let house = House::open_with(&[
+        let harness = Harness::open_with(&[
             ("AUTH_ALGORITHM", "ES256"),
             ("AUTH_JWKS_URL", &issuer.url),
             ("AUTH_JWKS_REFRESH_SECONDS", refresh_seconds),
         ]);
-        Self { issuer, house, http: reqwest::Client::new() }
+        Self { issuer, harness, http: reqwest::Client::new() }
     }
 
     async fn ask(&self, token: &str) -> Answer {
-        exchange(self.http.get(format!("{}{LICENSES}", self.house.url())).bearer_auth(token)).await
+        exchange(self.http.get(format!("{}{LICENSES}", self.harness.url())).bearer_auth(token)).await
     }
 
     async fn status(&self, token: &str) -> u16 {
@@ -166,14 +166,14 @@ async fn a_server_whose_issuer_is_down_at_the_start_is_not_ready_and_says_so() {
     let address = place.local_addr().unwrap();
     drop(place);
     let key = Forge::ec();
-    let house = House::open_with(&[
+    let harness = Harness::open_with(&[
         ("AUTH_ALGORITHM", "ES256"),
         ("AUTH_JWKS_URL", &format!("http://{address}/keys")),
         ("AUTH_JWKS_REFRESH_SECONDS", OFTEN),
     ]);
     let http = reqwest::Client::new();
     let ask = async |path: &str| {
-        exchange(http.get(format!("{}{path}", house.url())).bearer_auth(named(&key, "known"))).await
+        exchange(http.get(format!("{}{path}", harness.url())).bearer_auth(named(&key, "known"))).await
     };
     for path in ["/readyz", LICENSES] {
         assert_problem(&ask(path).await, StatusCode::SERVICE_UNAVAILABLE.as_u16(), path);
@@ -192,7 +192,7 @@ async fn a_server_whose_issuer_is_down_at_the_start_is_not_ready_and_says_so() {
 async fn where_the_issuer_signs_nobody_else_does() {
     let key = Forge::ec();
     let scene = Scene::open(keys([(&key, "known")]), NEVER).await;
-    let output = scene.house.command(&["license", "list"]);
+    let output = scene.harness.command(&["license", "list"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stderr.contains("auth.jwks_url"), "{}", output.stderr);
 }

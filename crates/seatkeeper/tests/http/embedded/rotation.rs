@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::sync::RwLock;
 use uuid::Uuid;
 
-use crate::house::House;
-use crate::house::sink::{Do, Sink, header};
+use crate::harness::Harness;
+use crate::harness::sink::{Do, Sink, header};
 use crate::http::until::until;
 
 /// Concurrent clients.
@@ -42,8 +42,8 @@ async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2],
     let file = dir.path().join("keys");
     replace(&file, old);
     let settings = [(setting, file.to_str().expect("a plain path")), ("AUTH_ALGORITHM", algorithm)];
-    let mut house = House::open_with(&settings);
-    let (license, by_old) = (house.license(1).await, house.client("ann"));
+    let mut harness = Harness::open_with(&settings);
+    let (license, by_old) = (harness.license(1).await, harness.client("ann"));
     let seat = by_old.acquire(&license["license_key"], "m").await.expect(201)["session_id"].clone();
 
     // Clients hold the read lock during a request.
@@ -58,7 +58,7 @@ async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2],
     let story = async {
         replace(&file, &format!("{new}\n{old}"));
         // The token is signed by the file's first key.
-        let by_new = house.client("ann");
+        let by_new = harness.client("ann");
         until("the new key counts", async || match by_new.heartbeat(&seat).await.status {
             200 => Ok(()),
             status => Err(status.to_string()),
@@ -78,10 +78,10 @@ async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2],
     };
     tokio::join!(story, join_all((0..CLIENTS).map(|_| beat())));
     assert!(answered.load(Relaxed) > CLIENTS);
-    let (status, log) = house.stop();
+    let (status, log) = harness.stop();
     assert!(status.success() && log.contains(TOLD), "{log}");
     replace(&file, new);
-    house.prove();
+    harness.prove();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,12 +91,12 @@ async fn the_token_of_the_sink_is_rotated_and_every_batch_bears_one_that_counts(
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("token");
     replace(&file, "token-0\n");
-    let mut house = House::open_with(&[
+    let mut harness = Harness::open_with(&[
         ("USAGE_SINK_URL", &sink.url),
         ("USAGE_SINK_TOKEN_FILE", file.to_str().expect("a plain path")),
         ("USAGE_EMISSION_INTERVAL_SECONDS", "1"),
     ]);
-    let meter = house.client_with(house.token_of(TENANT, "meter", "service"));
+    let meter = harness.client_with(harness.token_of(TENANT, "meter", "service"));
     let ask = json!({
         "userObjectId": Uuid::new_v4(), "tenantObjectId": TENANT, "capacityId": Uuid::new_v4(), "sessionKind": 1,
     });
@@ -117,7 +117,7 @@ async fn the_token_of_the_sink_is_rotated_and_every_batch_bears_one_that_counts(
     let mut shown = shown();
     shown.dedup();
     assert_eq!(shown, ["Bearer token-0", "Bearer token-1", "Bearer token-2"]);
-    let (status, log) = house.stop();
+    let (status, log) = harness.stop();
     assert!(status.success() && log.contains(TOLD), "{log}");
 }
 

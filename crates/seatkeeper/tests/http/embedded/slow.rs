@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
-use crate::house::Client;
-use crate::http::desk::{ACQUIRE, Desk};
+use crate::harness::Client;
+use crate::http::tenant_client::{ACQUIRE, TenantClient};
 
 /// Time limits of each part of a request, in these tests.
 const TIMEOUTS: [(&str, &str); 4] = [
@@ -40,8 +40,8 @@ const CLIENTS: usize = 200;
 /// Far more bytes than the longest body.
 const TOO_LONG: usize = 1024 * 1024;
 
-async fn connected(desk: &Desk) -> TcpStream {
-    let address = desk.house.url().strip_prefix("http://").unwrap().to_owned();
+async fn connected(api: &TenantClient) -> TcpStream {
+    let address = api.harness.url().strip_prefix("http://").unwrap().to_owned();
     TcpStream::connect(address).await.expect("a connection")
 }
 
@@ -55,8 +55,8 @@ async fn until_cut(stream: &mut TcpStream) -> (String, Instant) {
 
 /// Sends `first`, then the bytes of `more` one by one, over and over, until the server closes the connection.
 /// Returns the response, and the time until the end.
-async fn dribbled(desk: &Desk, first: &[u8], more: &[u8]) -> (String, Duration) {
-    let (mut read, mut write) = connected(desk).await.into_split();
+async fn dribbled(api: &TenantClient, first: &[u8], more: &[u8]) -> (String, Duration) {
+    let (mut read, mut write) = connected(api).await.into_split();
     let began = Instant::now();
     write.write_all(first).await.expect("it is sent");
     let dribble = async {
@@ -78,9 +78,9 @@ async fn dribbled(desk: &Desk, first: &[u8], more: &[u8]) -> (String, Duration) 
 
 /// Takes, renews and releases seats while `something` runs, with a time limit for each cycle. Returns the
 /// result of `something`.
-async fn served_while<T>(desk: &Desk, something: impl Future<Output = T>) -> T {
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let ann = desk.user("ann");
+async fn served_while<T>(api: &TenantClient, something: impl Future<Output = T>) -> T {
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let ann = api.user("ann");
     let cycles = async {
         loop {
             let within = timeout(ANSWERED_WITHIN, cycle(&ann, &license["license_key"])).await;
@@ -106,10 +106,10 @@ fn assert_cut_after(took: Duration, expected: Duration) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_sends_a_head_byte_by_byte_is_cut_off() {
-    let desk = Desk::open_with(&TIMEOUTS);
+    let api = TenantClient::open_with(&TIMEOUTS);
     let slow =
-        join_all((0..CLIENTS).map(|_| dribbled(&desk, b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ", b"a")));
-    for (said, took) in served_while(&desk, slow).await {
+        join_all((0..CLIENTS).map(|_| dribbled(&api, b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ", b"a")));
+    for (said, took) in served_while(&api, slow).await {
         assert_eq!(said, "");
         assert_cut_after(took, HEAD);
     }
@@ -117,21 +117,21 @@ async fn who_sends_a_head_byte_by_byte_is_cut_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_sends_a_body_byte_by_byte_is_told_408() {
-    let desk = Desk::open_with(&TIMEOUTS);
-    let token = desk.token("bob", "");
+    let api = TenantClient::open_with(&TIMEOUTS);
+    let token = api.token("bob", "");
     let head = |framing: &str| {
         format!("POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{framing}\r\n\r\n")
     };
     let (sized, chunked) = (head("Content-Length: 60000"), head("Transfer-Encoding: chunked"));
     let slow = join_all((0..CLIENTS).map(|number| {
         if number % 2 == 0 {
-            dribbled(&desk, sized.as_bytes(), b" ")
+            dribbled(&api, sized.as_bytes(), b" ")
         } else {
             // A chunk of 1 MiB whose bytes come late.
-            dribbled(&desk, chunked.as_bytes(), b"100000\r\n                                              ")
+            dribbled(&api, chunked.as_bytes(), b"100000\r\n                                              ")
         }
     }));
-    for (said, took) in served_while(&desk, slow).await {
+    for (said, took) in served_while(&api, slow).await {
         assert!(said.starts_with("HTTP/1.1 408") || said.starts_with("HTTP/1.1 400"), "{said}");
         assert!(took < BODY + IDLE + MARGIN, "{took:?}");
     }
@@ -139,13 +139,13 @@ async fn who_sends_a_body_byte_by_byte_is_told_408() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_sends_chunks_without_end_is_told_413() {
-    let desk = Desk::open_with(&TIMEOUTS);
-    let token = desk.token("bob", "");
+    let api = TenantClient::open_with(&TIMEOUTS);
+    let token = api.token("bob", "");
     let head = format!(
         "POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nTransfer-Encoding: chunked\r\n\r\n"
     );
     let endless = async |_| {
-        let (mut read, mut write) = connected(&desk).await.into_split();
+        let (mut read, mut write) = connected(&api).await.into_split();
         let began = Instant::now();
         let (mut sent, chunk) = (0_usize, format!("1000\r\n{}\r\n", " ".repeat(0x1000)));
         let mut said = Vec::new();
@@ -158,7 +158,7 @@ async fn who_sends_chunks_without_end_is_told_413() {
         let _ = tokio::join!(flood, read.read_to_end(&mut said));
         (String::from_utf8_lossy(&said).into_owned(), sent, began.elapsed())
     };
-    for (said, sent, took) in served_while(&desk, join_all((0..20).map(endless))).await {
+    for (said, sent, took) in served_while(&api, join_all((0..20).map(endless))).await {
         assert!(said.starts_with("HTTP/1.1 413"), "{said}");
         assert!(said.contains("connection: close\r\n"), "{said}");
         // Most of the sent bytes are in the kernel's buffers.
@@ -169,15 +169,15 @@ async fn who_sends_chunks_without_end_is_told_413() {
 
 #[tokio::test]
 async fn who_reads_when_all_is_sent_finds_the_413() {
-    let desk = Desk::open_with(&TIMEOUTS);
+    let api = TenantClient::open_with(&TIMEOUTS);
     let head = format!(
         "POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {TOO_LONG}\r\n\r\n",
-        desk.token("bob", "")
+        api.token("bob", "")
     );
     let socket = TcpSocket::new_v4().unwrap();
     // A small buffer, so that the kernel does not absorb the whole body.
     socket.set_send_buffer_size(16 * 1024).unwrap();
-    let address = desk.house.url().strip_prefix("http://").unwrap().parse().unwrap();
+    let address = api.harness.url().strip_prefix("http://").unwrap().parse().unwrap();
     let mut stream = socket.connect(address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(&vec![b' '; TOO_LONG]).await.expect("it is taken");
@@ -188,16 +188,16 @@ async fn who_reads_when_all_is_sent_finds_the_413() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_sockets_that_say_nothing_are_cut_off() {
     let sockets = std::env::var("SEATKEEPER_IDLE_SOCKETS").map_or(1_000, |count| count.parse().unwrap());
-    let desk = Desk::open_with(&TIMEOUTS);
+    let api = TenantClient::open_with(&TIMEOUTS);
     let idle = join_all((0..sockets).map(async |number: u32| {
         // Spread over time, because the kernel's accept queue is short.
         sleep(Duration::from_millis(number.into())).await;
-        let mut stream = connected(&desk).await;
+        let mut stream = connected(&api).await;
         let began = Instant::now();
         let (said, ended) = until_cut(&mut stream).await;
         (said, ended - began)
     }));
-    for (said, took) in served_while(&desk, idle).await {
+    for (said, took) in served_while(&api, idle).await {
         assert_eq!(said, "");
         assert_cut_after(took, HEAD);
     }
@@ -205,8 +205,8 @@ async fn ten_thousand_sockets_that_say_nothing_are_cut_off() {
 
 #[tokio::test]
 async fn a_connection_is_kept_between_requests_for_a_while() {
-    let desk = Desk::open_with(&TIMEOUTS);
-    let mut stream = connected(&desk).await;
+    let api = TenantClient::open_with(&TIMEOUTS);
+    let mut stream = connected(&api).await;
     let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
     let mut came = vec![0; 4096];
     for _ in 0..2 {
@@ -228,8 +228,8 @@ async fn a_connection_is_kept_between_requests_for_a_while() {
 #[tokio::test]
 async fn who_does_not_read_its_answers_is_cut_off() {
     const ASKED: usize = 300;
-    let desk = Desk::open_with(&TIMEOUTS);
-    let (mut read, mut write) = connected(&desk).await.into_split();
+    let api = TenantClient::open_with(&TIMEOUTS);
+    let (mut read, mut write) = connected(&api).await.into_split();
     let ask = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
     let asking = tokio::spawn(async move {
         for _ in 0..ASKED {
@@ -249,13 +249,13 @@ async fn who_does_not_read_its_answers_is_cut_off() {
 
 #[tokio::test]
 async fn a_stream_of_events_is_longer_than_any_of_that() {
-    let desk = Desk::open_with(&TIMEOUTS);
-    desk.subscription("ann", "basic").await;
-    let ann = desk.user("ann");
+    let api = TenantClient::open_with(&TIMEOUTS);
+    api.subscription("ann", "basic").await;
+    let ann = api.user("ann");
     let ask = json!({ "device_id": "tv", "device_type": "tv" });
-    let session = ann.post(crate::http::desk::DEVICES, ask).await.expect(201)["session_id"].clone();
-    let path = format!("{}/{}/events", crate::http::desk::DEVICES, session.as_str().unwrap());
-    let mut stream = crate::house::EventStream::open(&ann, &path, None).await.expect("a stream");
+    let session = ann.post(crate::http::tenant_client::DEVICES, ask).await.expect(201)["session_id"].clone();
+    let path = format!("{}/{}/events", crate::http::tenant_client::DEVICES, session.as_str().unwrap());
+    let mut stream = crate::harness::EventStream::open(&ann, &path, None).await.expect("a stream");
     // A comment comes after 15 s, long after every time limit.
     assert_eq!(stream.comment().await, "still here");
 }
@@ -263,11 +263,11 @@ async fn a_stream_of_events_is_longer_than_any_of_that() {
 #[tokio::test]
 async fn more_connections_than_there_may_be_wait() {
     let more = [("SERVER_CONNECTIONS_MAX", "3")];
-    let desk = Desk::open_with(&[&TIMEOUTS[..], &more].concat());
+    let api = TenantClient::open_with(&[&TIMEOUTS[..], &more].concat());
     let began = Instant::now();
-    let mut idle = join_all((0..3).map(|_| connected(&desk))).await;
+    let mut idle = join_all((0..3).map(|_| connected(&api))).await;
     // A further connection is served only after an idle connection was cut off.
-    desk.user("ann").get("/healthz").await.expect(200);
+    api.user("ann").get("/healthz").await.expect(200);
     assert!(began.elapsed() >= HEAD / 2, "{:?}", began.elapsed());
     for stream in &mut idle {
         assert_eq!(until_cut(stream).await.0, "");
@@ -277,15 +277,15 @@ async fn more_connections_than_there_may_be_wait() {
 #[tokio::test]
 async fn more_requests_at_once_than_there_may_be_are_told_503() {
     let more = [("SERVER_REQUESTS_MAX", "2")];
-    let desk = Desk::open_with(&[&TIMEOUTS[..], &more].concat());
-    let ann = desk.user("ann");
+    let api = TenantClient::open_with(&[&TIMEOUTS[..], &more].concat());
+    let ann = api.user("ann");
     let head = format!(
         "POST {ACQUIRE} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
         ann.token
     );
     let mut under_way = Vec::new();
     for _ in 0..2 {
-        let mut stream = connected(&desk).await;
+        let mut stream = connected(&api).await;
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut came = [0; 64];
         let read = stream.read(&mut came).await.unwrap();

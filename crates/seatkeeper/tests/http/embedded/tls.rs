@@ -10,7 +10,7 @@ use reqwest::tls::TlsInfo;
 use reqwest::{Certificate, Client};
 use seatkeeper_testbed::authority::Authority;
 
-use crate::house::{BIN, House};
+use crate::harness::{BIN, Harness};
 use crate::http::until::until;
 
 /// Concurrent clients. Half of them open a new connection for each request.
@@ -28,9 +28,9 @@ fn show(papers: &Authority, name: &str) {
 }
 
 /// Starts a server with the certificate at the shown paths.
-fn server(papers: &Authority) -> House {
+fn server(papers: &Authority) -> Harness {
     let (cert, key) = (papers.path("shown.pem"), papers.path("shown.key"));
-    House::open_with(&[
+    Harness::open_with(&[
         ("SERVER_TLS_CERT_FILE", cert.to_str().expect("a plain path")),
         ("SERVER_TLS_KEY_FILE", key.to_str().expect("a plain path")),
     ])
@@ -55,8 +55,8 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
     let papers = Authority::new();
     ["first", "second", "third"].iter().for_each(|name| papers.sign(name));
     show(&papers, "first");
-    let mut house = server(&papers);
-    let url = house.url().to_owned();
+    let mut harness = server(&papers);
+    let url = harness.url().to_owned();
     assert!(url.starts_with("https://127.0.0.1:"), "{url}");
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let asking = |number: usize| {
@@ -93,7 +93,7 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
     };
     tokio::join!(story, join_all((0..CLIENTS).map(asking)));
     assert!(answered.into_inner() > CLIENTS);
-    let (status, log) = house.stop();
+    let (status, log) = harness.stop();
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(log.contains("a file was replaced by what cannot be"), "{log}");
 }
@@ -103,16 +103,16 @@ async fn the_commands_speak_to_a_secured_server_whose_certificate_they_can_check
     let papers = Authority::new();
     papers.sign("server");
     show(&papers, "server");
-    let house = server(&papers);
+    let harness = server(&papers);
     let ca = papers.path("ca.pem");
     let ca = ca.to_str().expect("a plain path");
-    let listed = house.command(&["license", "list", "--json", "--ca-file", ca]);
+    let listed = harness.command(&["license", "list", "--json", "--ca-file", ca]);
     assert!(listed.status.success(), "{}", listed.stderr);
-    let measured = house.command(&["bench", "--requests", "30", "--concurrency", "2", "--ca-file", ca]);
+    let measured = harness.command(&["bench", "--requests", "30", "--concurrency", "2", "--ca-file", ca]);
     assert!(measured.status.success(), "{}{}", measured.stdout, measured.stderr);
     // Without the CA file, the command refuses the certificate; and the server refuses plain HTTP.
-    assert!(!house.command(&["license", "list"]).status.success());
-    let in_the_clear = house.url().replace("https://", "http://");
+    assert!(!harness.command(&["license", "list"]).status.success());
+    let in_the_clear = harness.url().replace("https://", "http://");
     assert!(Client::new().get(format!("{in_the_clear}/healthz")).send().await.is_err());
 }
 

@@ -8,9 +8,9 @@ use seatkeeper_server::auth::KEY_FILE_NAME;
 use seatkeeper_server::wall_clock;
 use serde_json::{Value, json};
 
-use crate::house::House;
-use crate::http::desk::{Desk, LICENSES};
+use crate::harness::Harness;
 use crate::http::exchange::{assert_problem, exchange};
+use crate::http::tenant_client::{LICENSES, TenantClient};
 
 const SECRET: &str = "a secret that two parties share, of 32 bytes or more";
 
@@ -37,13 +37,13 @@ fn signed(algorithm: Algorithm, claims: &Value, key: &EncodingKey) -> String {
     jsonwebtoken::encode(&Header::new(algorithm), claims, key).unwrap()
 }
 
-fn own_key(house: &House) -> EncodingKey {
-    EncodingKey::from_ed_pem(&std::fs::read(house.path(KEY_FILE_NAME)).unwrap()).unwrap()
+fn own_key(harness: &Harness) -> EncodingKey {
+    EncodingKey::from_ed_pem(&std::fs::read(harness.path(KEY_FILE_NAME)).unwrap()).unwrap()
 }
 
 /// Sends a token and returns the status. Checks that a 401 is a proper problem.
-async fn status(house: &House, token: &str) -> u16 {
-    let url = format!("{}{LICENSES}", house.url());
+async fn status(harness: &Harness, token: &str) -> u16 {
+    let url = format!("{}{LICENSES}", harness.url());
     let answer = exchange(reqwest::Client::new().get(url).bearer_auth(token)).await;
     if answer.status != 200 {
         assert_problem(&answer, 401, token);
@@ -54,8 +54,8 @@ async fn status(house: &House, token: &str) -> u16 {
 
 #[tokio::test]
 async fn a_token_with_every_claim_and_the_servers_signature_is_believed() {
-    let desk = Desk::open();
-    let key = own_key(&desk.house);
+    let api = TenantClient::open();
+    let key = own_key(&api.harness);
     for (what, changes) in [
         ("all as it should be", json!({})),
         ("an issuer and an audience where none is demanded", json!({ "iss": "x", "aud": ["y"] })),
@@ -65,16 +65,16 @@ async fn a_token_with_every_claim_and_the_servers_signature_is_believed() {
         ("scopes of which one is known", json!({ "scope": "openid  admin profile" })),
     ] {
         let token = signed(Algorithm::EdDSA, &claims_with(changes), &key);
-        assert_eq!(status(&desk.house, &token).await, 200, "{what}");
+        assert_eq!(status(&api.harness, &token).await, 200, "{what}");
     }
 }
 
 #[tokio::test]
 async fn a_token_must_come_as_a_bearer() {
-    let desk = Desk::open();
-    let good = signed(Algorithm::EdDSA, &claims(), &own_key(&desk.house));
+    let api = TenantClient::open();
+    let good = signed(Algorithm::EdDSA, &claims(), &own_key(&api.harness));
     let ask = async |header: Vec<u8>| {
-        exchange(desk.request(reqwest::Method::GET, LICENSES).header("Authorization", header)).await.status
+        exchange(api.request(reqwest::Method::GET, LICENSES).header("Authorization", header)).await.status
     };
     for wrong in [good.clone(), format!("Basic {good}"), "Bearer".into(), format!("Bearer{good}")] {
         assert_eq!(ask(wrong.clone().into_bytes()).await, 401, "{wrong}");
@@ -87,10 +87,10 @@ async fn a_token_must_come_as_a_bearer() {
 
 #[tokio::test]
 async fn a_remembered_token_is_forgotten_when_it_expires() {
-    let house = House::open_with(&[("AUTH_LEEWAY_SECONDS", "0")]);
-    let token = signed(Algorithm::EdDSA, &claims_with(json!({ "exp": in_seconds(2) })), &own_key(&house));
-    assert_eq!(status(&house, &token).await, 200);
-    crate::http::until::until("the token has expired", async || match status(&house, &token).await {
+    let harness = Harness::open_with(&[("AUTH_LEEWAY_SECONDS", "0")]);
+    let token = signed(Algorithm::EdDSA, &claims_with(json!({ "exp": in_seconds(2) })), &own_key(&harness));
+    assert_eq!(status(&harness, &token).await, 200);
+    crate::http::until::until("the token has expired", async || match status(&harness, &token).await {
         401 => Ok(()),
         status => Err(status.to_string()),
     })
@@ -99,10 +99,10 @@ async fn a_remembered_token_is_forgotten_when_it_expires() {
 
 #[tokio::test]
 async fn a_shared_secret_is_believed_where_it_is_set_and_nothing_else_is() {
-    let house = House::open_with(&[("AUTH_ALGORITHM", "HS256"), ("AUTH_SECRET", SECRET)]);
+    let harness = Harness::open_with(&[("AUTH_ALGORITHM", "HS256"), ("AUTH_SECRET", SECRET)]);
     let right = EncodingKey::from_secret(SECRET.as_bytes());
-    assert_eq!(status(&house, &signed(Algorithm::HS256, &claims(), &right)).await, 200);
-    assert_eq!(status(&house, &house.token_of("default", "ops", "admin")).await, 200);
+    assert_eq!(status(&harness, &signed(Algorithm::HS256, &claims(), &right)).await, 200);
+    assert_eq!(status(&harness, &harness.token_of("default", "ops", "admin")).await, 200);
     let wrong = EncodingKey::from_secret(b"another secret that nobody shares with anyone");
     let elsewhere = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
     for token in [
@@ -112,7 +112,7 @@ async fn a_shared_secret_is_believed_where_it_is_set_and_nothing_else_is() {
         signed(Algorithm::EdDSA, &claims(), &EncodingKey::from_ed_der(elsewhere.as_ref())),
         signed(Algorithm::HS256, &claims_with(json!({ "exp": null })), &right),
     ] {
-        assert_eq!(status(&house, &token).await, 401, "{token}");
+        assert_eq!(status(&harness, &token).await, 401, "{token}");
     }
 }
 
@@ -127,24 +127,25 @@ async fn a_key_file_is_believed_also_if_it_holds_the_public_half_alone() {
     for (tag, content) in halves {
         let file = dir.path().join("key.pem");
         std::fs::write(&file, pem::encode(&pem::Pem::new(tag, content))).unwrap();
-        let house = House::open_with(&[("AUTH_KEY_FILE", path_text(&file))]);
-        assert_eq!(status(&house, &signed(Algorithm::EdDSA, &claims(), &key)).await, 200, "{tag}");
+        let harness = Harness::open_with(&[("AUTH_KEY_FILE", path_text(&file))]);
+        assert_eq!(status(&harness, &signed(Algorithm::EdDSA, &claims(), &key)).await, 200, "{tag}");
         let other = Ed25519KeyPair::generate().unwrap().to_pkcs8v1().unwrap();
         let foreign = signed(Algorithm::EdDSA, &claims(), &EncodingKey::from_ed_der(other.as_ref()));
-        assert_eq!(status(&house, &foreign).await, 401, "{tag}");
-        assert!(!house.path(KEY_FILE_NAME).exists(), "a key was made that nobody asked for");
+        assert_eq!(status(&harness, &foreign).await, 401, "{tag}");
+        assert!(!harness.path(KEY_FILE_NAME).exists(), "a key was made that nobody asked for");
     }
 }
 
 #[tokio::test]
 async fn an_issuer_and_an_audience_that_are_demanded_must_be_there() {
-    let house = House::open_with(&[("AUTH_ISSUER", "https://id.example.org"), ("AUTH_AUDIENCE", "seats")]);
-    let key = own_key(&house);
+    let harness =
+        Harness::open_with(&[("AUTH_ISSUER", "https://id.example.org"), ("AUTH_AUDIENCE", "seats")]);
+    let key = own_key(&harness);
     let believed = json!({ "iss": "https://id.example.org", "aud": "seats" });
     let ask = async |changes: Value| {
         let mut all = believed.clone();
         all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        status(&house, &signed(Algorithm::EdDSA, &claims_with(all), &key)).await
+        status(&harness, &signed(Algorithm::EdDSA, &claims_with(all), &key)).await
     };
     assert_eq!(ask(json!({})).await, 200);
     assert_eq!(ask(json!({ "aud": ["others", "seats"] })).await, 200);
@@ -163,11 +164,11 @@ async fn an_issuer_and_an_audience_that_are_demanded_must_be_there() {
 async fn claims_may_have_other_names() {
     let settings =
         [("AUTH_TENANT_CLAIM", "org"), ("AUTH_USER_CLAIM", "email"), ("AUTH_SCOPE_CLAIM", "permissions")];
-    let house = House::open_with(&settings);
-    let key = own_key(&house);
+    let harness = Harness::open_with(&settings);
+    let key = own_key(&harness);
     let renamed = json!({ "org": "default", "email": "ops@example.org", "permissions": "admin", "exp": in_seconds(600) });
-    assert_eq!(status(&house, &signed(Algorithm::EdDSA, &renamed, &key)).await, 200);
-    assert_eq!(status(&house, &signed(Algorithm::EdDSA, &claims(), &key)).await, 401);
+    assert_eq!(status(&harness, &signed(Algorithm::EdDSA, &renamed, &key)).await, 200);
+    assert_eq!(status(&harness, &signed(Algorithm::EdDSA, &claims(), &key)).await, 401);
 }
 
 /// Encodes an Ed25519 public key as a SubjectPublicKeyInfo (RFC 8410).

@@ -5,7 +5,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::request_ids::{asked_for, id_of};
-use crate::house::House;
+use crate::harness::Harness;
 
 /// Starts a collector that accepts every request. Returns its URL, and a channel of the requests.
 async fn collector() -> (String, mpsc::UnboundedReceiver<Vec<u8>>) {
@@ -46,10 +46,10 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 #[tokio::test]
 async fn a_trace_has_the_id_and_the_route_of_its_request() {
     let (url, mut sent) = collector().await;
-    let mut house = House::open_with(&[("TRACING_OTLP_ENDPOINT", &url)]);
-    let (answers, _) = asked_for(&house).await;
+    let mut harness = Harness::open_with(&[("TRACING_OTLP_ENDPOINT", &url)]);
+    let (answers, _) = asked_for(&harness).await;
     // Stopping the server flushes pending spans.
-    let (status, log) = tokio::task::spawn_blocking(move || house.stop()).await.expect("a stop");
+    let (status, log) = tokio::task::spawn_blocking(move || harness.stop()).await.expect("a stop");
     assert!(status.success(), "{log}");
     let mut all = Vec::new();
     while let Ok(request) = sent.try_recv() {
@@ -66,11 +66,11 @@ async fn a_trace_has_the_id_and_the_route_of_its_request() {
 #[tokio::test]
 async fn a_collector_that_is_away_costs_nothing_but_the_traces() {
     let nobody = format!("http://127.0.0.1:{}", seatkeeper_testbed::port::free());
-    let mut house = House::open_with(&[("TRACING_OTLP_ENDPOINT", &nobody)]);
-    let (answers, _) = asked_for(&house).await;
+    let mut harness = Harness::open_with(&[("TRACING_OTLP_ENDPOINT", &nobody)]);
+    let (answers, _) = asked_for(&harness).await;
     assert_eq!(answers.each_ref().map(|answer| answer.status), [201, 403]);
     let began = std::time::Instant::now();
-    let (status, log) = house.stop();
+    let (status, log) = harness.stop();
     assert!(status.success(), "{log}");
     assert!(began.elapsed() < std::time::Duration::from_secs(15), "{:?}", began.elapsed());
 }

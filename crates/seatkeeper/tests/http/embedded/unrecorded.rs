@@ -7,17 +7,17 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::http::capacities::place::{Place, path_of};
-use crate::http::desk::Desk;
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::TenantClient;
 use crate::http::until::until;
 
 #[tokio::test]
 async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_then_there_is_one() {
-    let mut desk = Desk::open_with(&[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "300")]);
-    let (place, other, ann) = (Place::of(&desk), Place::of(&desk), desk.service("ann"));
+    let mut api = TenantClient::open_with(&[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "300")]);
+    let (place, other, ann) = (Place::of(&api), Place::of(&api), api.service("ann"));
     let session = other.take(&ann, 1).await;
     // A second writer holds the write lock of the database.
-    let options = SqliteConnectOptions::new().filename(desk.house.path("ledger.db"));
+    let options = SqliteConnectOptions::new().filename(api.harness.path("ledger.db"));
     let mut writer = options.connect().await.expect("the ledger's file");
     sqlx::query("BEGIN IMMEDIATE").execute(&mut writer).await.expect("the write lock");
     for _ in 0..2 {
@@ -38,7 +38,7 @@ async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_
     assert_eq!((found.len(), &found[0]["sessionId"]), (1, &stands));
     assert_problem(&ann.delete(&path_of(&session)).await, 404, "the first of them ended it");
     // The server has logged errors, as expected, so the test bypasses the check of the log.
-    let house = Arc::get_mut(&mut desk.house).expect("a server of this test alone");
-    house.kill();
-    house.prove();
+    let harness = Arc::get_mut(&mut api.harness).expect("a server of this test alone");
+    harness.kill();
+    harness.prove();
 }

@@ -3,10 +3,10 @@
 use reqwest::Method;
 
 use super::Siege;
-use crate::http::desk::{
-    AUDIT, Desk, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, USAGE, USAGE_BATCHES,
-};
 use crate::http::exchange::{assert_field, assert_problem, exchange};
+use crate::http::tenant_client::{
+    AUDIT, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, TenantClient, USAGE, USAGE_BATCHES,
+};
 
 /// Operations with an id in the path, in the place of `{}`.
 const WITH_ID: [(&str, &str, &str); 18] = [
@@ -30,9 +30,9 @@ const WITH_ID: [(&str, &str, &str); 18] = [
     ("GET", "/api/v1/devices/sessions/{}/events", "session_id"),
 ];
 
-async fn ask(desk: &Desk, method: &str, path: &str) -> crate::house::Answer {
-    let request = desk.request(method.parse::<Method>().unwrap(), path).body("{}");
-    exchange(request.bearer_auth(desk.token("ops", "admin"))).await
+async fn ask(api: &TenantClient, method: &str, path: &str) -> crate::harness::Answer {
+    let request = api.request(method.parse::<Method>().unwrap(), path).body("{}");
+    exchange(request.bearer_auth(api.token("ops", "admin"))).await
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn an_id_that_is_no_uuid_is_422_and_named() {
     ] {
         for (method, path, field) in WITH_ID {
             let path = path.replace("{}", id);
-            assert_field(&ask(&siege.desk, method, &path).await, field, &format!("{method} {path}"));
+            assert_field(&ask(&siege.api, method, &path).await, field, &format!("{method} {path}"));
         }
     }
     siege.withstood().await;
@@ -79,7 +79,7 @@ async fn a_uuid_of_nothing_is_404() {
     ] {
         for (method, path, _) in WITH_ID {
             let path = path.replace("{}", id);
-            assert_problem(&ask(&siege.desk, method, &path).await, 404, &format!("{method} {path}"));
+            assert_problem(&ask(&siege.api, method, &path).await, 404, &format!("{method} {path}"));
         }
     }
     siege.withstood().await;
@@ -91,7 +91,7 @@ async fn a_job_of_nothing_is_404() {
     let long = "x".repeat(5_000);
     for job in ["x", "null", "%00", "%FF%FE", "%C3%BC", "%20", "SESSION_EXPIRY", "session_expiry%00", &long] {
         for (method, path) in [("GET", format!("{JOBS}/{job}/runs")), ("POST", format!("{JOBS}/{job}/run"))] {
-            assert_problem(&ask(&siege.desk, method, &path).await, 404, &format!("{method} {path}"));
+            assert_problem(&ask(&siege.api, method, &path).await, 404, &format!("{method} {path}"));
         }
     }
     siege.withstood().await;
@@ -105,7 +105,7 @@ async fn a_name_that_no_plan_has_or_can_have_is_404() {
     {
         for method in ["GET", "PATCH", "DELETE"] {
             let path = format!("{PLANS}/{name}");
-            let answer = ask(&siege.desk, method, &path).await;
+            let answer = ask(&siege.api, method, &path).await;
             assert_problem(&answer, 404, &format!("{method} {path}"));
             assert_eq!(answer.body["type"], "/problems/plan-not-found", "{method} {path}");
         }
@@ -146,11 +146,11 @@ async fn an_address_of_nothing_is_404() {
         "/.git/config",
         &long,
     ] {
-        assert_problem(&ask(&siege.desk, "GET", path).await, 404, path);
+        assert_problem(&ask(&siege.api, "GET", path).await, 404, path);
     }
     for path in [LICENSES, PLANS, SUBSCRIPTIONS, SESSIONS, AUDIT, JOBS, USAGE, USAGE_BATCHES, RECONCILIATION]
     {
-        assert_problem(&ask(&siege.desk, "GET", &format!("{path}/")).await, 404, path);
+        assert_problem(&ask(&siege.api, "GET", &format!("{path}/")).await, 404, path);
     }
     siege.withstood().await;
 }

@@ -65,7 +65,7 @@ async fn unknown_fields_are_ignored_whatever_they_hold() {
     for unknown in [deep.as_str(), r#"{"license_key":1}"#, r#""\u0000""#, "-1e-7", "null"] {
         let body = endpoint.valid.to_string().replacen('{', &format!("{{\"later\":{unknown},"), 1);
         let answer = endpoint.send(body).await.expect(201);
-        siege.desk.user("bob").release(&answer["session_id"]).await.expect(204);
+        siege.api.user("bob").release(&answer["session_id"]).await.expect(204);
     }
 }
 

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Siege;
-use crate::house::Answer;
-use crate::http::desk::{
+use crate::harness::Answer;
+use crate::http::exchange::exchange;
+use crate::http::tenant_client::{
     ACQUIRE, CAPACITIES, DEVICES, LICENSES, PLANS, SUBSCRIPTIONS, license_path, subscription_path, text,
 };
-use crate::http::exchange::exchange;
 
 pub(super) struct Endpoint<'a> {
     siege: &'a Siege,
@@ -52,7 +52,7 @@ impl<'a> Endpoint<'a> {
             name: "acquire",
             method: Method::POST,
             path: ACQUIRE.into(),
-            token: siege.desk.token("bob", ""),
+            token: siege.api.token("bob", ""),
             valid: json!({ "license_key": text(&siege.license["license_key"]), "machine_id": "laptop-9" }),
             required: &["license_key", "machine_id"],
             optional: &["instance_id", "user_agent", "metadata"],
@@ -67,7 +67,7 @@ impl<'a> Endpoint<'a> {
             name: "create license",
             method: Method::POST,
             path: LICENSES.into(),
-            token: siege.desk.token("ops", "admin"),
+            token: siege.api.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &["max_seats"],
             optional: &["license_key", "expires_at", "count_per", "ttl_seconds", "contact"],
@@ -82,7 +82,7 @@ impl<'a> Endpoint<'a> {
             name: "update license",
             method: Method::PATCH,
             path: license_path(&siege.license),
-            token: siege.desk.token("ops", "admin"),
+            token: siege.api.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &[],
             optional: &["max_seats", "status", "expires_at", "count_per", "ttl_seconds", "contact"],
@@ -97,7 +97,7 @@ impl<'a> Endpoint<'a> {
             name: "create plan",
             method: Method::POST,
             path: PLANS.into(),
-            token: siege.desk.token("ops", "admin"),
+            token: siege.api.token("ops", "admin"),
             valid: json!({ "name": "family", "device_limit": 6 }),
             required: &["name", "device_limit"],
             optional: &["price_cents", "when_full", "ttl_seconds"],
@@ -112,7 +112,7 @@ impl<'a> Endpoint<'a> {
             name: "update plan",
             method: Method::PATCH,
             path: format!("{PLANS}/premium"),
-            token: siege.desk.token("ops", "admin"),
+            token: siege.api.token("ops", "admin"),
             valid: json!({ "device_limit": 6, "when_full": "deny" }),
             required: &[],
             optional: &["device_limit", "price_cents", "when_full", "ttl_seconds", "status"],
@@ -127,7 +127,7 @@ impl<'a> Endpoint<'a> {
             name: "create subscription",
             method: Method::POST,
             path: SUBSCRIPTIONS.into(),
-            token: siege.desk.token("ops", "admin"),
+            token: siege.api.token("ops", "admin"),
             valid: json!({ "user": "bob", "plan": "basic" }),
             required: &["user", "plan"],
             optional: &["starts_at", "ends_at"],
@@ -142,7 +142,7 @@ impl<'a> Endpoint<'a> {
             name: "update subscription",
             method: Method::PATCH,
             path: subscription_path(&siege.subscription),
-            token: siege.desk.token("ops", "admin"),
+            token: siege.api.token("ops", "admin"),
             valid: json!({ "plan": "premium" }),
             required: &[],
             optional: &["plan", "starts_at", "ends_at"],
@@ -158,9 +158,9 @@ impl<'a> Endpoint<'a> {
             name: "put",
             method: Method::PUT,
             path: CAPACITIES.into(),
-            token: siege.desk.token("bob", "service"),
+            token: siege.api.token("bob", "service"),
             valid: json!({
-                "userObjectId": id(), "tenantObjectId": siege.desk.tenant, "capacityId": id(), "sessionKind": 2,
+                "userObjectId": id(), "tenantObjectId": siege.api.tenant, "capacityId": id(), "sessionKind": 2,
             }),
             required: &["userObjectId", "tenantObjectId", "capacityId", "sessionKind"],
             optional: &[],
@@ -175,7 +175,7 @@ impl<'a> Endpoint<'a> {
             name: "admit",
             method: Method::POST,
             path: DEVICES.into(),
-            token: siege.desk.token("bob", ""),
+            token: siege.api.token("bob", ""),
             valid: json!({ "device_id": "tv", "device_type": "tv" }),
             required: &["device_id", "device_type"],
             optional: &["device_name", "session_id", "replace_session_id"],
@@ -190,7 +190,7 @@ impl<'a> Endpoint<'a> {
             name: "heartbeat",
             method: Method::POST,
             path: format!("{DEVICES}/heartbeat"),
-            token: siege.desk.token("bob", ""),
+            token: siege.api.token("bob", ""),
             valid: json!({ "session_id": Uuid::new_v4() }),
             required: &["session_id"],
             optional: &[],
@@ -200,7 +200,7 @@ impl<'a> Endpoint<'a> {
     }
 
     pub(super) async fn send(&self, body: impl Into<reqwest::Body>) -> Answer {
-        let request = self.siege.desk.request(self.method.clone(), &self.path).bearer_auth(&self.token);
+        let request = self.siege.api.request(self.method.clone(), &self.path).bearer_auth(&self.token);
         exchange(request.header("Content-Type", "application/json").body(body)).await
     }
 

@@ -68,7 +68,7 @@ async fn the_longest_names_and_any_printable_character_are_taken() {
     for name in ["x".repeat(255), "ü".repeat(255), "👩‍🚀 '; DROP TABLE sessions;-- \u{202e}".into(), " ".into()]
     {
         let answer = endpoint.send(endpoint.with("machine_id", json!(name))).await.expect(201);
-        siege.desk.user("bob").release(&answer["session_id"]).await.expect(204);
+        siege.api.user("bob").release(&answer["session_id"]).await.expect(204);
         // As a license key, the text names no license.
         assert_problem(&endpoint.send(endpoint.with("license_key", json!(name))).await, 404, &name);
     }

@@ -1,11 +1,11 @@
 //! Query strings with one wrong parameter, which the response names.
 
 use super::Siege;
-use crate::http::desk::{
+use crate::http::exchange::assert_field;
+use crate::http::tenant_client::{
     AUDIT, CAPACITIES, DEVICES, JOBS, LICENSES, PLANS, RECONCILIATION, SESSIONS, SUBSCRIPTIONS, USAGE,
     USAGE_BATCHES, sessions_path, text,
 };
-use crate::http::exchange::assert_field;
 
 const WRONG_LIMITS: [&str; 9] =
     ["0", "501", "-1", "1.5", "", "x", "%00", "4294967296", "99999999999999999999999999"];
@@ -13,7 +13,7 @@ const WRONG_LIMITS: [&str; 9] =
 #[tokio::test]
 async fn a_parameter_that_is_wrong_is_named() {
     let siege = Siege::begin().await;
-    let admin = siege.desk.admin();
+    let admin = siege.api.admin();
     let long = "9".repeat(5_000);
     let runs = format!("{JOBS}/session_expiry/runs");
     for (path, parameter, values) in [
@@ -66,21 +66,21 @@ async fn a_page_has_1_to_500_items() {
     {
         for limit in WRONG_LIMITS {
             let query = format!("{path}?limit={limit}");
-            assert_field(&siege.desk.admin().get(&query).await, "limit", &query);
+            assert_field(&siege.api.admin().get(&query).await, "limit", &query);
         }
         for limit in [1, 500] {
-            siege.desk.admin().get(&format!("{path}?limit={limit}")).await.expect(200);
+            siege.api.admin().get(&format!("{path}?limit={limit}")).await.expect(200);
         }
     }
     let cursor = format!("{of_license}?cursor=x");
-    assert_field(&siege.desk.admin().get(&cursor).await, "cursor", &cursor);
+    assert_field(&siege.api.admin().get(&cursor).await, "cursor", &cursor);
     siege.withstood().await;
 }
 
 #[tokio::test]
 async fn a_parameter_that_is_there_twice_or_missing_is_named() {
     let siege = Siege::begin().await;
-    let admin = siege.desk.admin();
+    let admin = siege.api.admin();
     let runs = format!("{JOBS}/session_expiry/runs");
     for (path, parameter) in [
         (LICENSES, "limit"),
@@ -123,20 +123,20 @@ async fn odd_parameters_find_nothing_and_harm_nothing() {
     for value in ["", "%FF", "%", "%zz", "'%20OR%20''='", "%25", "*", &long] {
         for parameter in ["pool", "holder", "user"] {
             let query = format!("{SESSIONS}?{parameter}={value}");
-            let found = siege.desk.admin().get(&query).await.expect(200);
+            let found = siege.api.admin().get(&query).await.expect(200);
             assert_eq!(found["items"].as_array().unwrap().len(), 0, "{query}");
         }
         let query = format!("{SUBSCRIPTIONS}?user={value}");
-        let found = siege.desk.admin().get(&query).await.expect(200);
+        let found = siege.api.admin().get(&query).await.expect(200);
         assert_eq!(found["items"].as_array().unwrap().len(), 0, "{query}");
-        siege.desk.admin().get(&format!("{AUDIT}?pool={value}&unknown={value}&&=")).await.expect(200);
+        siege.api.admin().get(&format!("{AUDIT}?pool={value}&unknown={value}&&=")).await.expect(200);
     }
     for dates in [
         "from=2030-01-01T00:00:00Z&to=2020-01-01T00:00:00Z",
         "to=-0001-01-01T00:00:00Z",
         "from=%2B262142-12-31T23:59:59Z",
     ] {
-        let found = siege.desk.admin().get(&format!("{AUDIT}?{dates}")).await.expect(200);
+        let found = siege.api.admin().get(&format!("{AUDIT}?{dates}")).await.expect(200);
         assert_eq!(found["items"].as_array().unwrap().len(), 0, "{dates}");
     }
     siege.withstood().await;
@@ -151,7 +151,7 @@ async fn a_search_for_a_capacity_names_what_is_missing_or_wrong() {
         let parameters: Vec<_> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{CAPACITIES}?{}", parameters.join("&"))
     };
-    let ann = siege.desk.user("ann");
+    let ann = siege.api.user("ann");
     ann.get(&query(&right)).await.expect(200);
     for (at, (parameter, _)) in right.into_iter().enumerate() {
         for wrong in ["", "x", "1", "%00", "%FF", "00000000-0000-0000-0000-000000000000", "..%2F", &id[1..]] {

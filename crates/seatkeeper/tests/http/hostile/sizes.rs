@@ -40,10 +40,10 @@ async fn a_body_of_64_kib_is_taken() {
     let siege = Siege::begin().await;
     let endpoint = Endpoint::acquire(&siege);
     let answer = endpoint.send(padded(&endpoint, BODY_BYTES_MAX)).await.expect(201);
-    siege.desk.user("bob").release(&answer["session_id"]).await.expect(204);
+    siege.api.user("bob").release(&answer["session_id"]).await.expect(204);
     let head = endpoint.head("Transfer-Encoding: chunked");
     let request = format!("{head}{}", chunked(&padded(&endpoint, BODY_BYTES_MAX)));
-    let answer = bytes(siege.desk.house.url(), request.as_bytes());
+    let answer = bytes(siege.api.harness.url(), request.as_bytes());
     assert_eq!(status_of(&answer), Some(201), "{answer}");
 }
 
@@ -64,7 +64,7 @@ async fn a_body_that_does_not_tell_its_length_is_413_as_soon_as_it_is_too_long()
     at_each(&siege, |endpoint| {
         let head = endpoint.head("Transfer-Encoding: chunked");
         let request = format!("{head}{}", chunked(&padded(endpoint, BODY_BYTES_MAX + 1)));
-        let answer = bytes(siege.desk.house.url(), request.as_bytes());
+        let answer = bytes(siege.api.harness.url(), request.as_bytes());
         assert_eq!(status_of(&answer), Some(413), "{}: {answer}", endpoint.name);
         assert!(answer.contains("application/problem+json"), "{answer}");
     });
@@ -76,8 +76,10 @@ async fn a_length_that_is_too_long_is_413_before_any_of_the_body_comes() {
     let siege = Siege::begin().await;
     at_each(&siege, |endpoint| {
         for length in ["65537", "1000000000000", "18446744073709551615"] {
-            let answer =
-                bytes(siege.desk.house.url(), endpoint.head(&format!("Content-Length: {length}")).as_bytes());
+            let answer = bytes(
+                siege.api.harness.url(),
+                endpoint.head(&format!("Content-Length: {length}")).as_bytes(),
+            );
             // The HTTP layer cannot parse the largest length, and answers with a 4xx of its own.
             assert!(
                 matches!(status_of(&answer), Some(413 | 400 | 431)),
@@ -96,7 +98,7 @@ async fn two_hundred_thousand_levels_are_refused_for_their_length() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
             let request = format!("{}{deep}", endpoint.head(&format!("Content-Length: {}", deep.len())));
-            let answer = bytes(siege.desk.house.url(), request.as_bytes());
+            let answer = bytes(siege.api.harness.url(), request.as_bytes());
             // A server that answers before reading everything may close the connection during the upload.
             assert!(matches!(status_of(&answer), Some(413) | None), "{}: {answer}", endpoint.name);
         }
@@ -113,7 +115,7 @@ async fn metadata_as_deep_as_the_parser_goes_is_kept_and_shown() {
         |levels| endpoint.valid.to_string().replacen('{', &format!("{{\"metadata\":{},", nested(levels)), 1);
     assert_field(&endpoint.send(body(200)).await, "metadata", "200 levels");
     let answer = endpoint.send(body(100)).await.expect(201);
-    let path = crate::http::desk::session_path(&answer["session_id"]);
-    let read = siege.desk.user("bob").get(&path).await.expect(200);
+    let path = crate::http::tenant_client::session_path(&answer["session_id"]);
+    let read = siege.api.user("bob").get(&path).await.expect(200);
     assert_eq!(read["metadata"].to_string(), nested(100));
 }

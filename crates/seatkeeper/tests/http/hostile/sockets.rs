@@ -28,7 +28,7 @@ async fn bytes_that_are_no_http_are_refused_or_cut_off() {
         long_header.as_bytes(),
         many_headers.as_bytes(),
     ] {
-        assert_refused(&bytes_and_no_more(siege.desk.house.url(), request), request);
+        assert_refused(&bytes_and_no_more(siege.api.harness.url(), request), request);
     }
     siege.withstood().await;
 }
@@ -55,7 +55,7 @@ async fn a_body_whose_length_is_a_lie_takes_no_seat() {
         ("X: no length at all".into(), body.clone()),
     ] {
         let request = format!("{}{sent}", endpoint.head(&framing));
-        assert_refused(&bytes_and_no_more(siege.desk.house.url(), request.as_bytes()), framing.as_bytes());
+        assert_refused(&bytes_and_no_more(siege.api.harness.url(), request.as_bytes()), framing.as_bytes());
     }
     siege.withstood().await;
 }
@@ -65,7 +65,7 @@ async fn a_body_that_does_not_come_is_408_and_takes_no_seat() {
     let siege = Siege::begin_with(&[("SERVER_REQUEST_TIMEOUT_SECONDS", "2")]).await;
     for endpoint in Endpoint::all(&siege) {
         for framing in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
-            let answer = bytes(siege.desk.house.url(), endpoint.head(framing).as_bytes());
+            let answer = bytes(siege.api.harness.url(), endpoint.head(framing).as_bytes());
             assert_eq!(status_of(&answer), Some(408), "{}: {answer}", endpoint.name);
             assert!(answer.contains("/problems/body-too-slow"), "{answer}");
         }

@@ -12,7 +12,7 @@ const ALL: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTION
 #[tokio::test]
 async fn a_method_that_an_address_does_not_take_is_405_and_told_which_are() {
     let siege = Siege::begin().await;
-    let description = siege.desk.user("ann").get("/openapi.json").await.expect(200);
+    let description = siege.api.user("ann").get("/openapi.json").await.expect(200);
     for (path, item) in description["paths"].as_object().unwrap() {
         let mut taken: BTreeSet<_> =
             item.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
@@ -26,7 +26,7 @@ async fn a_method_that_an_address_does_not_take_is_405_and_told_which_are() {
         let others = ALL.iter().copied().chain(["BREW"]).filter(|method| !taken.contains(*method));
         for method in others {
             let what = format!("{method} {path}");
-            let request = siege.desk.request(method.parse::<Method>().unwrap(), &address);
+            let request = siege.api.request(method.parse::<Method>().unwrap(), &address);
             let answer = exchange(request).await;
             assert_eq!(allowed(&answer.headers, &what), taken, "{what}");
             if method == "HEAD" {
@@ -44,7 +44,7 @@ async fn pages_are_only_read() {
     let siege = Siege::begin().await;
     for page in ["/openapi.json", "/docs", "/docs/", "/problems/internal"] {
         for method in [Method::POST, Method::PUT, Method::DELETE] {
-            let answer = exchange(siege.desk.request(method.clone(), page)).await;
+            let answer = exchange(siege.api.request(method.clone(), page)).await;
             assert_problem(&answer, 405, &format!("{method} {page}"));
         }
     }

@@ -3,15 +3,15 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::http::desk::{ACQUIRE, Desk, SESSIONS, license_path};
 use crate::http::exchange::{assert_field, assert_problem};
 use crate::http::shown::shown;
+use crate::http::tenant_client::{ACQUIRE, SESSIONS, TenantClient, license_path};
 
 #[tokio::test]
 async fn a_free_seat_is_taken() {
-    let desk = Desk::open();
-    desk.license(json!({ "license_key": "CAD", "max_seats": 3, "ttl_seconds": 90 })).await;
-    let answer = desk.user("ann").acquire(&json!("CAD"), "laptop-1").await.expect(201);
+    let api = TenantClient::open();
+    api.license(json!({ "license_key": "CAD", "max_seats": 3, "ttl_seconds": 90 })).await;
+    let answer = api.user("ann").acquire(&json!("CAD"), "laptop-1").await.expect(201);
     assert_eq!(
         shown(&answer),
         json!({
@@ -32,34 +32,34 @@ async fn a_free_seat_is_taken() {
 
 #[tokio::test]
 async fn the_machine_that_holds_a_seat_resumes_also_when_all_are_taken() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    let again = desk.user("ann").acquire(&license["license_key"], "laptop-1").await.expect(200);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let again = api.user("ann").acquire(&license["license_key"], "laptop-1").await.expect(200);
     assert_eq!((&again["session_id"], &again["status"]), (&session, &json!("resumed")));
     assert_eq!((&again["seats_used"], &again["seats_remaining"]), (&json!(1), &json!(0)));
 }
 
 #[tokio::test]
 async fn the_same_acquire_many_times_at_once_takes_one_seat() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 2 })).await;
-    let user = desk.user("ann");
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 2 })).await;
+    let user = api.user("ann");
     let answers = join_all((0..50).map(|_| user.acquire(&license["license_key"], "laptop-1"))).await;
     let sessions: Vec<_> = answers.iter().map(|answer| &answer.body["session_id"]).collect();
     assert!(sessions.iter().all(|session| *session == sessions[0]), "{sessions:?}");
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
     assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 49);
-    assert_eq!(desk.license_now(&license).await["seats_used"], 1);
+    assert_eq!(api.license_now(&license).await["seats_used"], 1);
 }
 
 #[tokio::test]
 async fn a_full_license_denies_and_tells_who_holds_it_and_when_to_ask_again() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 2 })).await;
-    desk.seat(&license, "ann", "laptop-1").await;
-    desk.seat(&license, "bob", "laptop-2").await;
-    let denied = desk.user("cid").acquire(&license["license_key"], "laptop-3").await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 2 })).await;
+    api.seat(&license, "ann", "laptop-1").await;
+    api.seat(&license, "bob", "laptop-2").await;
+    let denied = api.user("cid").acquire(&license["license_key"], "laptop-3").await;
     assert_problem(&denied, 403, "full");
     let wait = denied.body["retry_after_seconds"].as_u64().unwrap();
     assert!((1..=75).contains(&wait), "{wait}");
@@ -88,28 +88,28 @@ async fn a_full_license_denies_and_tells_who_holds_it_and_when_to_ask_again() {
 
 #[tokio::test]
 async fn a_full_license_asks_for_a_wait_no_longer_than_its_seats_last() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": 4 })).await;
-    desk.seat(&license, "ann", "laptop-1").await;
-    let denied = desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "ttl_seconds": 4 })).await;
+    api.seat(&license, "ann", "laptop-1").await;
+    let denied = api.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
     let wait = denied["retry_after_seconds"].as_u64().unwrap();
     assert!((1..=5).contains(&wait), "{wait}");
 }
 
 #[tokio::test]
 async fn a_full_license_keeps_its_holders_to_itself_where_that_is_set() {
-    let desk = Desk::open_with(&[("LICENSES_SHOW_HOLDERS", "false")]);
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    desk.seat(&license, "ann", "laptop-1").await;
-    let denied = desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+    let api = TenantClient::open_with(&[("LICENSES_SHOW_HOLDERS", "false")]);
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    api.seat(&license, "ann", "laptop-1").await;
+    let denied = api.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
     assert_eq!((denied.get("holders"), &denied["seats_total"]), (None, &json!(1)));
 }
 
 #[tokio::test]
 async fn a_license_without_seats_denies_everyone() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 0 })).await;
-    let denied = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 0 })).await;
+    let denied = api.user("ann").acquire(&license["license_key"], "laptop-1").await;
     assert_problem(&denied, 403, "no seats");
     assert_eq!(denied.body["type"], "/problems/license-full");
     assert_eq!((&denied.body["seats_total"], &denied.body["holders"]), (&json!(0), &json!([])));
@@ -117,11 +117,11 @@ async fn a_license_without_seats_denies_everyone() {
 
 #[tokio::test]
 async fn a_license_past_its_date_denies_and_names_whom_to_ask() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let ask =
         json!({ "max_seats": 3, "expires_at": "2020-02-29T12:00:00+01:00", "contact": "sales@example.org" });
-    let license = desk.license(ask).await;
-    let denied = desk.user("ann").acquire(&license["license_key"], "laptop-1").await;
+    let license = api.license(ask).await;
+    let denied = api.user("ann").acquire(&license["license_key"], "laptop-1").await;
     assert_problem(&denied, 403, "expired");
     assert_eq!(
         denied.body,
@@ -144,23 +144,23 @@ async fn the_server_names_whom_to_ask_where_an_expired_license_does_not() {
         (&[][..], None),
         (&[("LICENSES_CONTACT_SUPPORT", "help@example.org")][..], Some(json!("help@example.org"))),
     ] {
-        let desk = Desk::open_with(settings);
-        let license = desk.license(expired.clone()).await;
-        let denied = desk.user("ann").acquire(&license["license_key"], "laptop-1").await.expect(403);
+        let api = TenantClient::open_with(settings);
+        let license = api.license(expired.clone()).await;
+        let denied = api.user("ann").acquire(&license["license_key"], "laptop-1").await.expect(403);
         assert_eq!(denied.get("contact_support"), named.as_ref());
     }
 }
 
 #[tokio::test]
 async fn an_unknown_a_suspended_and_a_revoked_license_look_the_same() {
-    let desk = Desk::open();
-    let user = desk.user("ann");
+    let api = TenantClient::open();
+    let user = api.user("ann");
     let unknown = user.acquire(&json!("NO-SUCH-KEY"), "laptop-1").await;
     assert_problem(&unknown, 404, "unknown");
     assert_eq!(unknown.body["error"], "License not found or inactive");
     for status in ["suspended", "revoked"] {
-        let license = desk.license(json!({ "max_seats": 3 })).await;
-        desk.change(&license, json!({ "status": status })).await;
+        let license = api.license(json!({ "max_seats": 3 })).await;
+        api.change(&license, json!({ "status": status })).await;
         let inactive = user.acquire(&license["license_key"], "laptop-1").await;
         assert_eq!((inactive.status, &inactive.body), (404, &unknown.body), "{status}");
     }
@@ -168,38 +168,38 @@ async fn an_unknown_a_suspended_and_a_revoked_license_look_the_same() {
 
 #[tokio::test]
 async fn a_license_that_counts_machines_gives_the_users_of_one_machine_one_seat() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "count_per": "machine" })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    let shared = desk.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(200);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "count_per": "machine" })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let shared = api.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(200);
     assert_eq!((&shared["session_id"], &shared["seats_used"]), (&session, &json!(1)));
     for user in ["ann", "bob"] {
-        desk.user(user).heartbeat(&session).await.expect(200);
+        api.user(user).heartbeat(&session).await.expect(200);
     }
-    desk.user("cid").heartbeat(&session).await.expect(404);
+    api.user("cid").heartbeat(&session).await.expect(404);
     // A user that leaves does not release the seat of the machine's other user.
-    desk.user("bob").release(&session).await.expect(204);
-    desk.user("bob").heartbeat(&session).await.expect(404);
-    desk.user("ann").heartbeat(&session).await.expect(200);
-    desk.user("ann").release(&session).await.expect(204);
-    desk.user("cid").acquire(&license["license_key"], "laptop-2").await.expect(201);
+    api.user("bob").release(&session).await.expect(204);
+    api.user("bob").heartbeat(&session).await.expect(404);
+    api.user("ann").heartbeat(&session).await.expect(200);
+    api.user("ann").release(&session).await.expect(204);
+    api.user("cid").acquire(&license["license_key"], "laptop-2").await.expect(201);
 }
 
 #[tokio::test]
 async fn a_license_that_counts_users_gives_one_user_one_seat_on_all_machines() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "count_per": "user" })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    let elsewhere = desk.user("ann").acquire(&license["license_key"], "laptop-2").await.expect(200);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "count_per": "user" })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let elsewhere = api.user("ann").acquire(&license["license_key"], "laptop-2").await.expect(200);
     assert_eq!(elsewhere["session_id"], session);
-    desk.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(403);
+    api.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(403);
 }
 
 #[tokio::test]
 async fn a_license_that_counts_processes_gives_each_of_them_a_seat() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 2, "count_per": "process" })).await;
-    let user = desk.user("ann");
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 2, "count_per": "process" })).await;
+    let user = api.user("ann");
     let ask = |instance: &str| json!({ "license_key": license["license_key"], "machine_id": "laptop-1", "instance_id": instance });
     let first = user.post(ACQUIRE, ask("1")).await.expect(201);
     user.post(ACQUIRE, ask("2")).await.expect(201);
@@ -215,15 +215,15 @@ async fn a_license_that_counts_processes_gives_each_of_them_a_seat() {
 
 #[tokio::test]
 async fn what_a_client_tells_of_itself_goes_on_record() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
     let metadata = json!({ "project": "Brücke", "build": { "number": 7 }, "tags": ["a", null] });
     let ask = json!({
         "license_key": license["license_key"], "machine_id": "laptop-1", "user_agent": "cad/7.1",
         "metadata": metadata, "of_a_later_version": true
     });
-    desk.user("ann").post(ACQUIRE, ask).await.expect(201);
-    let found = desk.admin().get(&format!("{SESSIONS}?holder=laptop-1")).await.expect(200);
+    api.user("ann").post(ACQUIRE, ask).await.expect(201);
+    let found = api.admin().get(&format!("{SESSIONS}?holder=laptop-1")).await.expect(200);
     let session: &Value = &found["items"][0];
     assert_eq!((&session["user_agent"], &session["metadata"]), (&json!("cad/7.1"), &metadata));
     assert_eq!((&session["user"], &session["ip"]), (&json!("ann"), &json!("127.0.0.1")));
@@ -231,7 +231,7 @@ async fn what_a_client_tells_of_itself_goes_on_record() {
 
 #[tokio::test]
 async fn licenses_of_two_tenants_may_have_one_key_and_share_nothing() {
-    let (here, there) = (Desk::open(), Desk::open());
+    let (here, there) = (TenantClient::open(), TenantClient::open());
     let ask = json!({ "license_key": "CAD", "max_seats": 1 });
     let (mine, theirs) = (here.license(ask.clone()).await, there.license(ask).await);
     here.seat(&mine, "ann", "laptop-1").await;

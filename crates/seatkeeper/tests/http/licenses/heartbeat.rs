@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::house::Answer;
-use crate::http::desk::{Desk, SESSIONS, license_path, session_path, text};
+use crate::harness::Answer;
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{SESSIONS, TenantClient, license_path, session_path, text};
 use crate::http::until::until;
 
 #[tokio::test]
 async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": 90 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "ttl_seconds": 90 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
     let path = format!("{}/heartbeat", session_path(&session));
-    let mut before = desk.user("ann").get(&session_path(&session)).await.expect(200);
+    let mut before = api.user("ann").get(&session_path(&session)).await.expect(200);
     for method in [Method::PATCH, Method::PUT] {
-        let renewed = desk.user("ann").send(method, &path, None).await.expect(200);
+        let renewed = api.user("ann").send(method, &path, None).await.expect(200);
         assert_eq!(
             shown(&renewed),
             json!({
@@ -32,7 +32,7 @@ async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
         );
         assert_eq!(renewed["session_id"], session);
         assert!(text(&renewed["last_heartbeat_at"]) >= text(&before["last_heartbeat_at"]));
-        let read = desk.user("ann").get(&session_path(&session)).await.expect(200);
+        let read = api.user("ann").get(&session_path(&session)).await.expect(200);
         assert_eq!(read["last_heartbeat_at"], renewed["last_heartbeat_at"]);
         before = read;
     }
@@ -40,55 +40,55 @@ async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
 
 #[tokio::test]
 async fn a_session_that_heartbeats_outlives_its_ttl() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": 3 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "ttl_seconds": 3 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
     let started = Instant::now();
     until("more than a TTL is over", async || {
-        desk.user("ann").heartbeat(&session).await.expect(200);
+        api.user("ann").heartbeat(&session).await.expect(200);
         let passed = started.elapsed();
         if passed > Duration::from_secs(4) { Ok(()) } else { Err(format!("{passed:?}")) }
     })
     .await;
-    desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+    api.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
 }
 
 #[tokio::test]
 async fn an_ended_session_says_why_also_after_a_restart() {
-    let mut desk = Desk::open_with(&[]);
+    let mut api = TenantClient::open_with(&[]);
     let sessions = [
-        ("released", released(&desk).await),
-        ("expired", expired(&desk).await),
-        ("revoked", revoked(&desk).await),
-        ("entitlement_ended", suspended(&desk).await),
-        ("entitlement_ended", license_revoked(&desk).await),
+        ("released", released(&api).await),
+        ("expired", expired(&api).await),
+        ("revoked", revoked(&api).await),
+        ("entitlement_ended", suspended(&api).await),
+        ("entitlement_ended", license_revoked(&api).await),
     ];
     for (reason, session) in &sessions {
-        assert_gone(&desk.user("ann").heartbeat(session).await, reason);
+        assert_gone(&api.user("ann").heartbeat(session).await, reason);
     }
-    desk.restart();
+    api.restart();
     for (reason, session) in &sessions {
-        assert_gone(&desk.user("ann").heartbeat(session).await, reason);
-        desk.user("bob").heartbeat(session).await.expect(404);
+        assert_gone(&api.user("ann").heartbeat(session).await, reason);
+        api.user("bob").heartbeat(session).await.expect(404);
     }
 }
 
 #[tokio::test]
 async fn a_session_that_lived_before_a_restart_lives_on_after_it() {
-    let mut desk = Desk::open_with(&[]);
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    desk.restart();
-    let renewed = desk.user("ann").heartbeat(&session).await.expect(200);
+    let mut api = TenantClient::open_with(&[]);
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    api.restart();
+    let renewed = api.user("ann").heartbeat(&session).await.expect(200);
     assert_eq!(renewed["expires_in_seconds"], 360);
-    desk.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
+    api.user("bob").acquire(&license["license_key"], "laptop-2").await.expect(403);
 }
 
 #[tokio::test]
 async fn a_session_that_never_was_is_missing() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for id in ["00000000-0000-0000-0000-000000000000", "0193d2f4-0007-8000-8abc-0123456789ab"] {
-        assert_problem(&desk.user("ann").heartbeat(&json!(id)).await, 404, id);
+        assert_problem(&api.user("ann").heartbeat(&json!(id)).await, 404, id);
     }
 }
 
@@ -114,43 +114,43 @@ fn assert_gone(answer: &Answer, reason: &str) {
     );
 }
 
-async fn released(desk: &Desk) -> Value {
-    let session = one_seat(desk, 360).await.1;
-    desk.user("ann").release(&session).await.expect(204);
+async fn released(api: &TenantClient) -> Value {
+    let session = one_seat(api, 360).await.1;
+    api.user("ann").release(&session).await.expect(204);
     session
 }
 
 /// Returns a session that expires because its holder falls silent.
-async fn expired(desk: &Desk) -> Value {
-    let session = one_seat(desk, 2).await.1;
+async fn expired(api: &TenantClient) -> Value {
+    let session = one_seat(api, 2).await.1;
     until("the session has expired", async || {
-        let read = desk.user("ann").get(&session_path(&session)).await.expect(200);
+        let read = api.user("ann").get(&session_path(&session)).await.expect(200);
         if read["reason"] == "expired" { Ok(()) } else { Err(read.to_string()) }
     })
     .await;
     session
 }
 
-async fn revoked(desk: &Desk) -> Value {
-    let session = one_seat(desk, 360).await.1;
-    desk.admin().delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(204);
+async fn revoked(api: &TenantClient) -> Value {
+    let session = one_seat(api, 360).await.1;
+    api.admin().delete(&format!("{SESSIONS}/{}", text(&session))).await.expect(204);
     session
 }
 
-async fn suspended(desk: &Desk) -> Value {
-    let (license, session) = one_seat(desk, 360).await;
-    desk.change(&license, json!({ "status": "suspended" })).await;
+async fn suspended(api: &TenantClient) -> Value {
+    let (license, session) = one_seat(api, 360).await;
+    api.change(&license, json!({ "status": "suspended" })).await;
     session
 }
 
-async fn license_revoked(desk: &Desk) -> Value {
-    let (license, session) = one_seat(desk, 360).await;
-    desk.admin().delete(&license_path(&license)).await.expect(204);
+async fn license_revoked(api: &TenantClient) -> Value {
+    let (license, session) = one_seat(api, 360).await;
+    api.admin().delete(&license_path(&license)).await.expect(204);
     session
 }
 
-async fn one_seat(desk: &Desk, ttl_seconds: u32) -> (Value, Value) {
-    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": ttl_seconds })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
+async fn one_seat(api: &TenantClient, ttl_seconds: u32) -> (Value, Value) {
+    let license = api.license(json!({ "max_seats": 1, "ttl_seconds": ttl_seconds })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
     (license, session)
 }

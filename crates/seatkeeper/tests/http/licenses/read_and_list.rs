@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::http::desk::{Desk, session_path, sessions_path, text};
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
+use crate::http::tenant_client::{TenantClient, session_path, sessions_path, text};
 use crate::http::until::until;
 
 #[tokio::test]
 async fn a_live_session_is_shown_with_its_holder() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    let read = desk.user("ann").get(&session_path(&session)).await.expect(200);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let read = api.user("ann").get(&session_path(&session)).await.expect(200);
     assert_eq!(
         shown(&read),
         json!({
@@ -35,55 +35,55 @@ async fn a_live_session_is_shown_with_its_holder() {
 
 #[tokio::test]
 async fn an_ended_session_is_shown_with_its_end() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    desk.user("ann").release(&session).await.expect(204);
-    let read = desk.user("ann").get(&session_path(&session)).await.expect(200);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    api.user("ann").release(&session).await.expect(204);
+    let read = api.user("ann").get(&session_path(&session)).await.expect(200);
     assert_eq!((&read["status"], &read["reason"]), (&json!("ended"), &json!("released")));
     assert!(text(&read["ended_at"]) >= text(&read["started_at"]));
 }
 
 #[tokio::test]
 async fn all_users_of_a_machine_and_the_admin_see_its_session_and_nobody_else() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let session = desk.seat(&license, "ann", "laptop-1").await;
-    desk.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(200);
-    for reader in [desk.user("ann"), desk.user("bob"), desk.admin()] {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    api.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(200);
+    for reader in [api.user("ann"), api.user("bob"), api.admin()] {
         reader.get(&session_path(&session)).await.expect(200);
     }
-    assert_problem(&desk.user("cid").get(&session_path(&session)).await, 404, "someone else");
+    assert_problem(&api.user("cid").get(&session_path(&session)).await, 404, "someone else");
 }
 
 #[tokio::test]
 async fn an_admin_lists_all_live_sessions_and_a_user_the_users_own() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 5 })).await;
-    let anns = desk.seat(&license, "ann", "laptop-1").await;
-    let bobs = desk.seat(&license, "bob", "laptop-2").await;
-    let gone = desk.seat(&license, "bob", "laptop-3").await;
-    desk.user("bob").release(&gone).await.expect(204);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 5 })).await;
+    let anns = api.seat(&license, "ann", "laptop-1").await;
+    let bobs = api.seat(&license, "bob", "laptop-2").await;
+    let gone = api.seat(&license, "bob", "laptop-3").await;
+    api.user("bob").release(&gone).await.expect(204);
     let listed =
-        async |client: crate::house::Client| ids(&client.get(&sessions_path(&license)).await.expect(200));
-    assert_eq!(listed(desk.admin()).await, of([&bobs, &anns]));
-    assert_eq!(listed(desk.user("ann")).await, of([&anns]));
-    assert_eq!(listed(desk.user("bob")).await, of([&bobs]));
-    assert_eq!(listed(desk.user("cid")).await, of([]));
+        async |client: crate::harness::Client| ids(&client.get(&sessions_path(&license)).await.expect(200));
+    assert_eq!(listed(api.admin()).await, of([&bobs, &anns]));
+    assert_eq!(listed(api.user("ann")).await, of([&anns]));
+    assert_eq!(listed(api.user("bob")).await, of([&bobs]));
+    assert_eq!(listed(api.user("cid")).await, of([]));
 }
 
 #[tokio::test]
 async fn live_sessions_come_in_pages() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 5 })).await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 5 })).await;
     let mut all = Vec::new();
     for machine in 1..=5 {
-        all.push(desk.seat(&license, "ann", &format!("laptop-{machine}")).await);
+        all.push(api.seat(&license, "ann", &format!("laptop-{machine}")).await);
     }
     let (mut found, mut cursor) = (BTreeSet::new(), String::new());
     for size in [2, 2, 1] {
         let path = format!("{}?limit=2{cursor}", sessions_path(&license));
-        let page = desk.admin().get(&path).await.expect(200);
+        let page = api.admin().get(&path).await.expect(200);
         assert_eq!(page["items"].as_array().unwrap().len(), size);
         found.extend(ids(&page));
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
@@ -93,22 +93,22 @@ async fn live_sessions_come_in_pages() {
 
 #[tokio::test]
 async fn a_session_whose_time_is_over_is_not_listed() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
-    desk.seat(&license, "ann", "laptop-1").await;
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
+    api.seat(&license, "ann", "laptop-1").await;
     until("nobody is in", async || {
-        let page = desk.admin().get(&sessions_path(&license)).await.expect(200);
+        let page = api.admin().get(&sessions_path(&license)).await.expect(200);
         if ids(&page).is_empty() { Ok(()) } else { Err(page.to_string()) }
     })
     .await;
-    assert_eq!(desk.license_now(&license).await["seats_used"], 0);
+    assert_eq!(api.license_now(&license).await["seats_used"], 0);
 }
 
 #[tokio::test]
 async fn an_unknown_license_has_no_list() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let unknown = json!({ "license_id": "0193d2f4-0007-7000-8abc-0123456789ab" });
-    assert_problem(&desk.user("ann").get(&sessions_path(&unknown)).await, 404, "unknown");
+    assert_problem(&api.user("ann").get(&sessions_path(&unknown)).await, 404, "unknown");
 }
 
 fn ids(page: &Value) -> BTreeSet<String> {

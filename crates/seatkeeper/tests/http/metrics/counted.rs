@@ -7,18 +7,18 @@ use uuid::Uuid;
 
 use super::{TOKEN, named};
 use crate::TOPOLOGY;
-use crate::house::Scrape;
+use crate::harness::Scrape;
 use crate::http::capacities::place::Place;
-use crate::http::desk::{DEVICES, Desk, text};
+use crate::http::tenant_client::{DEVICES, TenantClient, text};
 use crate::http::until::until;
 
 const ACQUIRE: &str = "route=\"/api/v1/licenses/acquire\"";
 
 /// Waits until the sum over the nodes equals the expected counts.
-async fn counted(desk: &Desk, expected: &[(&str, f64)]) {
+async fn counted(api: &TenantClient, expected: &[(&str, f64)]) {
     let expected: BTreeMap<_, _> = expected.iter().copied().collect();
     until("the counts", async || {
-        let scrape = Scrape::with_token(desk.house.doors().all(), TOKEN).await;
+        let scrape = Scrape::with_token(api.harness.doors().all(), TOKEN).await;
         let now: BTreeMap<_, _> = expected.keys().map(|series| (*series, scrape.value(series))).collect();
         let other: Vec<_> =
             now.iter().filter(|(series, count)| expected.get(*series) != Some(count)).collect();
@@ -28,9 +28,9 @@ async fn counted(desk: &Desk, expected: &[(&str, f64)]) {
 }
 
 /// Produces two admissions, a denial, a resume, a release and an expiry.
-async fn licenses(desk: &Desk) -> Value {
-    let license = desk.license(json!({ "max_seats": 2 })).await;
-    let (ann, key) = (desk.user("ann"), &license["license_key"]);
+async fn licenses(api: &TenantClient) -> Value {
+    let license = api.license(json!({ "max_seats": 2 })).await;
+    let (ann, key) = (api.user("ann"), &license["license_key"]);
     let first = ann.acquire(key, "m1").await.expect(201)["session_id"].clone();
     ann.acquire(key, "m2").await.expect(201);
     ann.acquire(key, "m3").await.expect(403);
@@ -41,31 +41,31 @@ async fn licenses(desk: &Desk) -> Value {
     license
 }
 
-async fn others(desk: &Desk) {
+async fn others(api: &TenantClient) {
     let screen = json!({ "device_id": "tv-1", "device_type": "tv" });
-    desk.user("ann").post(DEVICES, screen).await.expect(201);
-    let (place, service) = (Place::of(desk), desk.client(desk.token("meter", "service")));
+    api.user("ann").post(DEVICES, screen).await.expect(201);
+    let (place, service) = (Place::of(api), api.client(api.token("meter", "service")));
     place.take(&service, 1).await;
     place.take(&service, 2).await;
-    desk.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
-    desk.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
+    api.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
+    api.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
 }
 
 #[tokio::test]
 async fn what_happens_is_counted_once() {
-    let desk = Desk::open_with(&[
+    let api = TenantClient::open_with(&[
         ("METRICS_TOKEN", TOKEN),
         ("METRICS_REFRESH_SECONDS", "1"),
         ("LICENSES_TTL_SECONDS", "2"),
     ]);
-    let license = licenses(&desk).await;
-    others(&desk).await;
+    let license = licenses(&api).await;
+    others(&api).await;
     let nodes = TOPOLOGY.nodes() as f64;
     let status =
         |status: u16| format!("http_requests_total{{method=\"POST\",{ACQUIRE},status=\"{status}\"}}");
     let of_license = |name: &str| format!("{name}{{license_id=\"{}\"}}", text(&license["license_id"]));
     counted(
-        &desk,
+        &api,
         &[
             ("license_acquire_requests_total", 5.0),
             ("license_acquire_failures_total{reason=\"full\"}", 1.0),
@@ -102,13 +102,13 @@ async fn what_happens_is_counted_once() {
         ],
     )
     .await;
-    named::are_those_of_the_page(&desk).await;
+    named::are_those_of_the_page(&api).await;
 }
 
 #[tokio::test]
 async fn counters_are_those_of_the_moment_of_the_scrape() {
-    let desk = Desk::open_with(&[]);
-    let ann = desk.user("ann").at_one_node();
+    let api = TenantClient::open_with(&[]);
+    let ann = api.user("ann").at_one_node();
     let one_node = [ann.url().to_owned()];
     for count in 1..=5 {
         ann.get("/nowhere").await.expect(404);
@@ -120,15 +120,15 @@ async fn counters_are_those_of_the_moment_of_the_scrape() {
 
 #[tokio::test]
 async fn licenses_need_not_have_series_of_their_own() {
-    let desk = Desk::open_with(&[
+    let api = TenantClient::open_with(&[
         ("METRICS_TOKEN", TOKEN),
         ("METRICS_LICENSE_SERIES_MAX", "0"),
         ("METRICS_REFRESH_SECONDS", "1"),
     ]);
-    licenses(&desk).await;
+    licenses(&api).await;
     let nodes = TOPOLOGY.nodes() as f64;
-    counted(&desk, &[("sessions_active{pool_kind=\"license\"}", nodes)]).await;
-    let scrape = Scrape::with_token(desk.house.doors().all(), TOKEN).await;
+    counted(&api, &[("sessions_active{pool_kind=\"license\"}", nodes)]).await;
+    let scrape = Scrape::with_token(api.harness.doors().all(), TOKEN).await;
     let of_licenses: Vec<_> = scrape.samples.keys().filter(|series| series.contains("license_id")).collect();
     assert_eq!(of_licenses, Vec::<&String>::new());
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::TOKEN;
 use crate::TOPOLOGY;
-use crate::house::{Scrape, Topology};
-use crate::http::desk::Desk;
+use crate::harness::{Scrape, Topology};
+use crate::http::tenant_client::TenantClient;
 use crate::http::until::until;
 
 /// The names and labels that other programs rely on.
@@ -74,14 +74,14 @@ fn the_page_about_metrics_has_all_that_are_promised() {
 }
 
 /// Asserts that the served metrics are the documented metrics, after at least one event for each metric.
-pub(super) async fn are_those_of_the_page(desk: &Desk) {
+pub(super) async fn are_those_of_the_page(api: &TenantClient) {
     let mut expected = described();
     if TOPOLOGY == Topology::Embedded {
         expected.retain(|name, _| !name.starts_with("redis_") && !name.starts_with("clock_"));
     }
     WITH_A_LIMIT.iter().for_each(|name| drop(expected.remove(*name)));
     until("every metric is served", async || {
-        let scrape = Scrape::with_token(desk.house.doors().all(), TOKEN).await;
+        let scrape = Scrape::with_token(api.harness.doors().all(), TOKEN).await;
         let served: Described = scrape
             .types
             .iter()

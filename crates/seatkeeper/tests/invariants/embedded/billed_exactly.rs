@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Span};
 
-use crate::house::sink::{Do, Record, Sink, Taken};
+use crate::harness::sink::{Do, Record, Sink, Taken};
 use crate::invariants::support::dice::Dice;
 use crate::invariants::support::knobs;
 use lives::Lives;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 
-use crate::house::Client;
+use crate::harness::Client;
 use crate::invariants::support::books::{Books, proof_of};
 use crate::invariants::support::crowd::Crowd;
 use crate::invariants::support::dice::Dice;
@@ -23,9 +23,9 @@ const ANSWERS_SPREAD: u64 = 200;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_answered() {
     let (cycles, seed) = (knobs::kill_cycles(), knobs::seed());
-    let mut house = patient(&[]);
-    let mut admin = house.admin();
-    let mut client = house.client("crowd");
+    let mut harness = patient(&[]);
+    let mut admin = harness.admin();
+    let mut client = harness.client("crowd");
     let mut licenses = Vec::new();
     for seats in [1, 3, 8, 16] {
         licenses.push(License::make(&admin, seats, Some(TTL_SECONDS)).await);
@@ -36,13 +36,13 @@ async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_ans
     for cycle in 0..cycles {
         let mut at_work = crowd.start(&client);
         at_work.had(ANSWERS_MIN + dice.below(ANSWERS_SPREAD)).await;
-        house.kill();
+        harness.kill();
         crowd = at_work.gather().await;
         let killed_at = wall_clock();
-        house.start();
-        (admin.doors, client.doors) = (house.doors().clone(), house.doors().clone());
+        harness.start();
+        (admin.doors, client.doors) = (harness.doors().clone(), harness.doors().clone());
 
-        books.catch_up(&house.ledger()).await;
+        books.catch_up(&harness.ledger()).await;
         for machine in &mut crowd.machines {
             let missing = missing_of(machine, &books);
             assert_eq!(missing, None, "cycle {cycle}: {machine:?}");
@@ -54,7 +54,7 @@ async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_ans
             seats_are_right(license, &crowd, &books, &admin).await;
         }
     }
-    let proof = proof_of(&house.ledger()).await;
+    let proof = proof_of(&harness.ledger()).await;
     println!("{cycles} cycles, {unanswered} requests without an answer: {proof:?}");
     assert!(unanswered > 0, "the server was never killed while it worked");
 }
@@ -62,14 +62,14 @@ async fn a_server_that_is_killed_under_load_again_and_again_loses_nothing_it_ans
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_time_without_a_server_does_not_count_against_the_holders() {
     const SHORT_TTL_SECONDS: u64 = 2;
-    let mut house = patient(&[]);
-    let license = License::make(&house.admin(), 1, Some(SHORT_TTL_SECONDS)).await;
-    let mut client = house.client("holder");
+    let mut harness = patient(&[]);
+    let license = License::make(&harness.admin(), 1, Some(SHORT_TTL_SECONDS)).await;
+    let mut client = harness.client("holder");
     let session = client.acquire(&license.key, "holder").await.expect(201)["session_id"].clone();
-    house.kill();
+    harness.kill();
     tokio::time::sleep(std::time::Duration::from_secs(SHORT_TTL_SECONDS)).await;
-    house.start();
-    client.doors = house.doors().clone();
+    harness.start();
+    client.doors = harness.doors().clone();
     client.acquire(&license.key, "rival").await.expect(403);
     client.heartbeat(&session).await.expect(200);
 }

@@ -15,8 +15,8 @@ const TIMES: u64 = 5;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
     let seed = knobs::seed();
-    let mut house = patient(&[]);
-    let (admin, mut client) = (house.admin(), house.client("crowd"));
+    let mut harness = patient(&[]);
+    let (admin, mut client) = (harness.admin(), harness.client("crowd"));
     let mut licenses = Vec::new();
     for seats in [1, 4, 30] {
         licenses.push(License::make(&admin, seats, None).await);
@@ -25,12 +25,12 @@ async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
     for time in 0..TIMES {
         let mut at_work = crowd.start(&client);
         at_work.had(200).await;
-        let (status, log) = house.stop();
+        let (status, log) = harness.stop();
         assert_eq!(status.code(), Some(0), "{log}");
         crowd = at_work.gather().await;
-        all_on_record_was_answered(time, &crowd, &Books::of(&house.ledger()).await);
-        house.start();
-        client.doors = house.doors().clone();
+        all_on_record_was_answered(time, &crowd, &Books::of(&harness.ledger()).await);
+        harness.start();
+        client.doors = harness.doors().clone();
     }
     for machine in &crowd.machines {
         if let Seat::Held(session) = &machine.seat {
@@ -41,23 +41,23 @@ async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answered() {
-    let mut house = patient(&[]);
-    let license = License::make(&house.admin(), 1, None).await;
-    let client = house.client("slow");
+    let mut harness = patient(&[]);
+    let license = License::make(&harness.admin(), 1, None).await;
+    let client = harness.client("slow");
     let mut slow = RawRequest::acquire(&client, &license, "slow", "expect: 100-continue\r\n").await;
     slow.send_head().await;
     slow.answered(100).await;
 
-    let stopping = tokio::task::spawn_blocking(move || (house.stop(), house));
+    let stopping = tokio::task::spawn_blocking(move || (harness.stop(), harness));
     let address = client.url().strip_prefix("http://").expect("plain HTTP");
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
     slow.send_body().await;
     slow.answered(201).await;
-    let ((status, log), house) = stopping.await.expect("a server that stops");
+    let ((status, log), harness) = stopping.await.expect("a server that stops");
     assert_eq!(status.code(), Some(0), "{log}");
-    assert_eq!(Books::of(&house.ledger()).await.live(&license.id).len(), 1);
+    assert_eq!(Books::of(&harness.ledger()).await.live(&license.id).len(), 1);
 }
 
 /// Checks that a request without an answer changed nothing: every change on record was answered.

@@ -7,7 +7,7 @@ use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
 use seatkeeper_ledger::verify::{Proof, Verdict};
 use seatkeeper_ledger::{Ledger, Location};
 
-use crate::house::TENANT;
+use crate::harness::TENANT;
 
 /// Records of a page.
 const PAGE: u32 = 1_000;

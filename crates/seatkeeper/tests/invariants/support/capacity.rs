@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::dice::Dice;
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 /// The tenant of every capacity.
 pub(crate) const TENANT: &str = "6f1d2c3b-0d5e-4f7a-9b8c-1a2b3c4d5e6f";
@@ -13,8 +13,8 @@ pub(crate) const TENANT: &str = "6f1d2c3b-0d5e-4f7a-9b8c-1a2b3c4d5e6f";
 pub(crate) const PATH: &str = "/api/v1/capacities/sessions";
 
 /// Returns a client of a service that claims capacities for users.
-pub(crate) fn client(house: &House) -> Client {
-    house.client_with(house.token_of(TENANT, "portal", "service"))
+pub(crate) fn client(harness: &Harness) -> Client {
+    harness.client_with(harness.token_of(TENANT, "portal", "service"))
 }
 
 /// A user and a capacity: one pool.

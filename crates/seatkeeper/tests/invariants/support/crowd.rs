@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::machine::Machine;
 use super::scene::License;
-use crate::house::Client;
+use crate::harness::Client;
 
 /// Machines per license beyond its seats.
 const IN_VAIN: u32 = 2;

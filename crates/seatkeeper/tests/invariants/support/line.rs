@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::house::Client;
+use crate::harness::Client;
 
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 

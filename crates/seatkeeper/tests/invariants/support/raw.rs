@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::scene::License;
-use crate::house::Client;
+use crate::harness::Client;
 
 /// A connection with a prepared request.
 pub(crate) struct RawRequest {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::house::{Client, House};
+use crate::harness::{Client, Harness};
 
 /// A license under test.
 #[derive(Clone, Debug)]
@@ -48,10 +48,10 @@ impl License {
 }
 
 /// Starts a server with a commit timeout of a minute, for a machine that is busy with other tests.
-pub(crate) fn patient(settings: &[(&str, &str)]) -> House {
+pub(crate) fn patient(settings: &[(&str, &str)]) -> Harness {
     let mut all = vec![("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "60000")];
     all.extend(settings);
-    House::open_with(&all)
+    Harness::open_with(&all)
 }
 
 /// Returns the text of a JSON string.

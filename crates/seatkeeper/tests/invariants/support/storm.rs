@@ -6,12 +6,12 @@ use seatkeeper_load::Target;
 use seatkeeper_load::storm::{Storm, Verdict};
 
 use crate::TOPOLOGY;
-use crate::house::House;
+use crate::harness::Harness;
 
 /// Returns every node as a target, with the token of `user`; or without a token, if each request brings one.
-pub(crate) fn nodes(house: &House, user: Option<&str>) -> Vec<Target> {
-    let token = user.map(|user| house.token(user));
-    let urls = house.doors().all().iter();
+pub(crate) fn nodes(harness: &Harness, user: Option<&str>) -> Vec<Target> {
+    let token = user.map(|user| harness.token(user));
+    let urls = harness.doors().all().iter();
     urls.map(|url| Target::new(url, token.as_deref()).expect("a target")).collect()
 }
 

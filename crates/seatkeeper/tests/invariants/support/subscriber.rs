@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::scene::text;
-use crate::house::Client;
+use crate::harness::Client;
 
 /// A user with a subscription to a private plan.
 #[derive(Clone, Debug)]

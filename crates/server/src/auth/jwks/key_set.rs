@@ -8,7 +8,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, K
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::auth::keys::Found;
+use crate::auth::keys::KeyMatch;
 use crate::settings::Algorithm;
 
 /// An edition of the issuer's usable keys. The default is the empty set before the first fetch.
@@ -66,12 +66,12 @@ impl KeySet {
     }
 
     /// Returns the key with id `name`, or the only key of the set without a `name`.
-    pub(super) fn find(&self, name: Option<&str>) -> Option<Found> {
+    pub(super) fn find(&self, name: Option<&str>) -> Option<KeyMatch> {
         let key = match name {
             Some(name) => self.named.get(name),
             None => self.only.as_ref(),
         };
-        key.map(|key| Found { keys: Arc::clone(key), edition: self.edition })
+        key.map(|key| KeyMatch { keys: Arc::clone(key), edition: self.edition })
     }
 
     pub(in crate::auth) fn edition(&self) -> u64 {

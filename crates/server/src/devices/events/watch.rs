@@ -108,9 +108,9 @@ impl Watch {
         }
         loop {
             match self.look().await {
-                Ok(Seen::News(event)) => return Some(event),
-                Ok(Seen::Nothing) => {}
-                Ok(Seen::Gone) => return None,
+                Ok(SessionState::News(event)) => return Some(event),
+                Ok(SessionState::Nothing) => {}
+                Ok(SessionState::Gone) => return None,
                 Err(error) => {
                     tracing::debug!(
                         causes = error.with_causes(),
@@ -130,7 +130,7 @@ impl Watch {
         }
     }
 
-    async fn look(&mut self) -> Result<Seen, Error> {
+    async fn look(&mut self) -> Result<SessionState, Error> {
         let Some(live) = self.app.engine.live(self.id, &self.authority).await? else {
             return self.look_at_end().await;
         };
@@ -138,16 +138,16 @@ impl Watch {
         self.look_again_in = Duration::from_millis((live.expires_in.as_millis()).saturating_add(1));
         let entitled = entitled(&self.app, &self.pool.tenant, &user_of(&self.pool)).await?;
         if entitled.terms.version <= self.heard.version {
-            return Ok(Seen::Nothing);
+            return Ok(SessionState::Nothing);
         }
         self.heard.version = entitled.terms.version;
-        Ok(Seen::News(news::plan_changed(&entitled, self.heard)?))
+        Ok(SessionState::News(news::plan_changed(&entitled, self.heard)?))
     }
 
-    async fn look_at_end(&mut self) -> Result<Seen, Error> {
+    async fn look_at_end(&mut self) -> Result<SessionState, Error> {
         let record = self.app.engine.record(self.id, &self.authority).await?;
         let Some(end) = record.and_then(|record: SessionRecord| record.ended) else {
-            return Ok(Seen::Gone);
+            return Ok(SessionState::Gone);
         };
         let by = match end.reason {
             EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => {
@@ -159,12 +159,12 @@ impl Watch {
         };
         self.heard.ended = true;
         self.stage = Stage::Told;
-        Ok(Seen::News(news::ended(self.id, end.reason, end.at, by.as_ref(), self.heard)?))
+        Ok(SessionState::News(news::ended(self.id, end.reason, end.at, by.as_ref(), self.heard)?))
     }
 }
 
 /// The result of a look.
-enum Seen {
+enum SessionState {
     News(Event),
     Nothing,
     /// The session has no record of an end, and is not live.

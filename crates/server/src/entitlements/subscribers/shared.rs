@@ -31,7 +31,7 @@ pub(super) struct Shared {
 }
 
 /// The result of a read.
-pub(super) enum Found {
+pub(super) enum CacheRead {
     Subscriber(Subscriber),
     /// A miss, with the tenant's current generation.
     Nothing(u64),
@@ -49,7 +49,7 @@ impl Shared {
     }
 
     /// Reads an entry. Returns `None` if Redis fails or exceeds the timeout.
-    pub(super) async fn get(&self, tenant: &TenantId, user: &UserId) -> Option<Found> {
+    pub(super) async fn get(&self, tenant: &TenantId, user: &UserId) -> Option<CacheRead> {
         let generation = generation_key(tenant);
         let asked = redis::cmd("MGET").arg(&generation).arg(entry_key(tenant, user)).take();
         let answer: RedisResult<(Option<u64>, Option<String>)> =
@@ -57,7 +57,11 @@ impl Shared {
         let (generation, entry) = answer.inspect_err(unsaid).ok()?;
         let generation = generation.unwrap_or_default();
         let counts = entry.as_deref().and_then(|entry| entry.strip_prefix(&format!("{generation} ")));
-        Some(counts.and_then(Subscriber::from_text).map_or(Found::Nothing(generation), Found::Subscriber))
+        Some(
+            counts
+                .and_then(Subscriber::from_text)
+                .map_or(CacheRead::Nothing(generation), CacheRead::Subscriber),
+        )
     }
 
     /// Stores a subscriber read after a miss in `generation`, unless a change has happened since the miss

@@ -60,7 +60,7 @@ enum Script {
 
 /// Counters of a scripted job's runs.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     begun: AtomicU32,
     dropped: AtomicU32,
     refused: AtomicU32,
@@ -72,11 +72,11 @@ struct Scripted {
     is_destructive: bool,
     ledger: Ledger,
     gate: Arc<Semaphore>,
-    seen: Arc<Seen>,
+    seen: Arc<Observed>,
 }
 
 /// Counts work that was dropped before its end.
-struct Guard<'a>(&'a Seen);
+struct Guard<'a>(&'a Observed);
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
@@ -161,7 +161,7 @@ fn told(history: &[(String, JobOutcome)]) -> Vec<(&str, JobOutcome)> {
     history.iter().map(|(worker, outcome)| (worker.as_str(), *outcome)).collect()
 }
 
-impl Seen {
+impl Observed {
     fn begun(&self) -> u32 {
         self.begun.load(Ordering::SeqCst)
     }

@@ -20,7 +20,7 @@ fn router(requests_max: usize) -> Router {
             timeout: Duration::from_secs(60),
             proxies: Proxies::new(Networks::default(), ProxyHeader::default()),
         },
-        room: Room::for_requests(requests_max),
+        request_limit: RequestLimit::for_requests(requests_max),
     };
     Router::new()
         .route("/api/panics", get(async || -> StatusCode { panic!("as it was told to") }))

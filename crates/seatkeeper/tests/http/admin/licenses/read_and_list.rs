@@ -2,30 +2,30 @@
 
 use serde_json::{Value, json};
 
-use crate::http::desk::{Desk, LICENSES, license_path, text};
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{LICENSES, TenantClient, license_path, text};
 
 #[tokio::test]
 async fn a_license_tells_how_many_of_its_seats_are_held() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 3 })).await;
-    desk.seat(&license, "ann", "laptop-1").await;
-    let session = desk.seat(&license, "bob", "laptop-2").await;
-    assert_eq!(desk.license_now(&license).await["seats_used"], 2);
-    desk.user("bob").release(&session).await.expect(204);
-    assert_eq!(desk.license_now(&license).await["seats_used"], 1);
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 3 })).await;
+    api.seat(&license, "ann", "laptop-1").await;
+    let session = api.seat(&license, "bob", "laptop-2").await;
+    assert_eq!(api.license_now(&license).await["seats_used"], 2);
+    api.user("bob").release(&session).await.expect(204);
+    assert_eq!(api.license_now(&license).await["seats_used"], 1);
 }
 
 #[tokio::test]
 async fn licenses_are_listed_in_pages_the_oldest_first() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     let mut all = Vec::new();
     for seats in 1..=5 {
-        all.push(desk.license(json!({ "max_seats": seats })).await);
+        all.push(api.license(json!({ "max_seats": seats })).await);
     }
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for size in [2, 2, 1] {
-        let page = desk.admin().get(&format!("{LICENSES}?limit=2{cursor}")).await.expect(200);
+        let page = api.admin().get(&format!("{LICENSES}?limit=2{cursor}")).await.expect(200);
         assert_eq!(items(&page).len(), size);
         found.extend(items(&page).clone());
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
@@ -35,21 +35,21 @@ async fn licenses_are_listed_in_pages_the_oldest_first() {
 
 #[tokio::test]
 async fn licenses_are_listed_by_status() {
-    let desk = Desk::open();
+    let api = TenantClient::open();
     for status in ["active", "suspended", "revoked"] {
-        let license = desk.license(json!({ "max_seats": 1 })).await;
-        let license = desk.change(&license, json!({ "status": status })).await;
-        let page = desk.admin().get(&format!("{LICENSES}?status={status}")).await.expect(200);
+        let license = api.license(json!({ "max_seats": 1 })).await;
+        let license = api.change(&license, json!({ "status": status })).await;
+        let page = api.admin().get(&format!("{LICENSES}?status={status}")).await.expect(200);
         assert_eq!(*items(&page), [license]);
     }
-    assert_eq!(items(&desk.admin().get(LICENSES).await.expect(200)).len(), 3);
+    assert_eq!(items(&api.admin().get(LICENSES).await.expect(200)).len(), 3);
 }
 
 #[tokio::test]
 async fn another_tenants_admin_sees_no_license() {
-    let desk = Desk::open();
-    let license = desk.license(json!({ "max_seats": 1 })).await;
-    let elsewhere = desk.neighbour().admin();
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let elsewhere = api.neighbour().admin();
     assert_eq!(elsewhere.get(LICENSES).await.expect(200), json!({ "items": [] }));
     let after_it = format!("{LICENSES}?cursor={}", text(&license["license_id"]));
     assert_eq!(elsewhere.get(&after_it).await.expect(200), json!({ "items": [] }));

@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use super::{events_path, listen, watch_and_listen};
-use crate::house::{EventStream, House};
-use crate::http::desk::{DEVICES, Desk};
+use crate::harness::{EventStream, Harness};
 use crate::http::devices::player::Player;
 use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{DEVICES, TenantClient};
 use crate::http::until::until;
 
 #[tokio::test]
 async fn a_stream_too_many_is_refused_until_another_is_closed() {
-    let desk = Desk::open_with(&[("DEVICES_EVENT_STREAMS_MAX", "2")]);
+    let api = TenantClient::open_with(&[("DEVICES_EVENT_STREAMS_MAX", "2")]);
     // The limit is per node.
-    let tv = Player::new(&desk, "ann", "tv").at_one_node();
+    let tv = Player::new(&api, "ann", "tv").at_one_node();
     let (session, first) = watch_and_listen(&tv).await;
     let second = listen(&tv.client, &session, None).await;
     let refused = EventStream::open(&tv.client, &events_path(&session), None).await.expect_err("no stream");
@@ -43,15 +43,15 @@ async fn a_stream_too_many_is_refused_until_another_is_closed() {
 
 #[tokio::test]
 async fn a_silent_stream_shows_that_it_is_there() {
-    let desk = Desk::open();
-    let (_, mut stream) = watch_and_listen(&Player::new(&desk, "ann", "tv")).await;
+    let api = TenantClient::open();
+    let (_, mut stream) = watch_and_listen(&Player::new(&api, "ann", "tv")).await;
     assert_eq!(stream.comment().await, "still here");
 }
 
 #[tokio::test]
 async fn proxies_are_told_to_pass_events_on_as_they_come() {
-    let desk = Desk::open();
-    let tv = Player::new(&desk, "ann", "tv");
+    let api = TenantClient::open();
+    let tv = Player::new(&api, "ann", "tv");
     let session = tv.watch().await;
     let url = format!("{}{}", tv.client.url(), events_path(&session));
     let answer = tv.client.http.get(url).bearer_auth(&tv.client.token).send().await.unwrap();
@@ -62,13 +62,13 @@ async fn proxies_are_told_to_pass_events_on_as_they_come() {
 #[tokio::test(flavor = "multi_thread")]
 async fn open_streams_do_not_hold_up_the_server_s_end() {
     // The TTL of the device's session is longer than the server's shutdown timeout.
-    let mut house = House::open_with(&[("SERVER_SHUTDOWN_TIMEOUT_SECONDS", "20")]);
+    let mut harness = Harness::open_with(&[("SERVER_SHUTDOWN_TIMEOUT_SECONDS", "20")]);
     let ask = serde_json::json!({ "device_id": "tv", "device_type": "tv" });
-    let ann = house.client("ann");
+    let ann = harness.client("ann");
     let session = ann.post(DEVICES, ask).await.expect(201)["session_id"].clone();
     let mut stream = listen(&ann, &session, None).await;
     let asked = Instant::now();
-    let (status, log) = tokio::task::block_in_place(|| house.stop());
+    let (status, log) = tokio::task::block_in_place(|| harness.stop());
     let took = asked.elapsed();
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(took < Duration::from_secs(10), "it took {took:?}");

@@ -3,14 +3,14 @@
 use reqwest::Client;
 use reqwest::header::HeaderMap;
 
-use crate::house::House;
-use crate::http::desk::LICENSES;
+use crate::harness::Harness;
 use crate::http::exchange::{assert_problem, exchange};
+use crate::http::tenant_client::LICENSES;
 
 /// A description of the request, its headers, and its query string.
 type Way<'a> = (&'a str, &'a [(&'static str, String)], String);
 
-pub(super) async fn all_are_refused(http: &Client, house: &House, good: &str) {
+pub(super) async fn all_are_refused(http: &Client, harness: &Harness, good: &str) {
     let bearer = format!("Bearer {good}");
     let ways: [Way<'_>; _] = [
         ("nothing", &[], String::new()),
@@ -53,7 +53,7 @@ pub(super) async fn all_are_refused(http: &Client, house: &House, good: &str) {
         for (name, value) in headers {
             sent.append(*name, value.parse().expect("a header"));
         }
-        let url = format!("{}{LICENSES}{query}", house.url());
+        let url = format!("{}{LICENSES}{query}", harness.url());
         let answer = exchange(http.get(url).headers(sent)).await;
         assert_problem(&answer, 401, what);
     }

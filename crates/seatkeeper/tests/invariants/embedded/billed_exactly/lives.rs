@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use uuid::{Builder, Uuid};
 
 use super::office::{Office, TERM};
-use crate::house::sink::Record;
+use crate::harness::sink::Record;
 use crate::invariants::support::dice::Dice;
 use crate::invariants::support::scene::text;
 

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::lives::TENANTS;
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 
 /// The longest time that a capacity can be held.
 pub(super) const TERM: Span = Span::from_secs(30 * 24 * 3_600);

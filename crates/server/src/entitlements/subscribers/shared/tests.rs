@@ -18,8 +18,8 @@ impl Scene {
 
     async fn generation(&self, user: &str) -> u64 {
         match self.shared.get(&tenant(), &user.into()).await {
-            Some(Found::Nothing(generation)) => generation,
-            Some(Found::Subscriber(_)) => panic!("the cache has an entry of {user}"),
+            Some(CacheRead::Nothing(generation)) => generation,
+            Some(CacheRead::Subscriber(_)) => panic!("the cache has an entry of {user}"),
             None => panic!("Redis does not answer"),
         }
     }
@@ -29,7 +29,7 @@ impl Scene {
     }
 
     async fn has(&self, user: &str) -> bool {
-        matches!(self.shared.get(&tenant(), &user.into()).await, Some(Found::Subscriber(_)))
+        matches!(self.shared.get(&tenant(), &user.into()).await, Some(CacheRead::Subscriber(_)))
     }
 }
 

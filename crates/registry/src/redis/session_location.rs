@@ -12,14 +12,14 @@ use super::scripts::NO_KEY;
 
 /// A source of the pools of sessions that this node has not seen.
 #[async_trait]
-pub trait FindSession: Send + Sync + 'static {
+pub trait SessionLocator: Send + Sync + 'static {
     /// Looks up the session for a caller. The caller's authority may imply the pool.
-    async fn find(&self, id: SessionId, who: &Authority) -> Found;
+    async fn find(&self, id: SessionId, who: &Authority) -> SearchResult;
 }
 
 /// The result of a lookup.
 #[derive(Debug)]
-pub enum Found {
+pub enum SearchResult {
     /// The pool, and the holder if known.
     In(PoolId, Option<Holder>),
     /// The ledger does not have the session. The session may be in the journal.
@@ -35,22 +35,22 @@ pub enum Found {
 pub struct NoRecord;
 
 #[async_trait]
-impl FindSession for NoRecord {
-    async fn find(&self, _id: SessionId, _who: &Authority) -> Found {
-        Found::NoRecord
+impl SessionLocator for NoRecord {
+    async fn find(&self, _id: SessionId, _who: &Authority) -> SearchResult {
+        SearchResult::NoRecord
     }
 }
 
 /// A session's pool, and a location hint for large pools.
 #[derive(Clone, Debug)]
-pub(super) struct Whereabouts {
+pub(super) struct SessionLocation {
     pub(super) pool: PoolId,
-    pub(super) clue: Clue,
+    pub(super) hint: LocationHint,
 }
 
 /// A location hint: the way to a session in a large pool.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Clue {
+pub(super) enum LocationHint {
     /// Unknown. A small pool needs no hint.
     Unknown,
     /// The key of the session's holder.
@@ -59,13 +59,16 @@ pub(super) enum Clue {
     NotThere,
 }
 
-impl Whereabouts {
+impl SessionLocation {
     pub(super) fn of(pool: PoolId, holder: Option<&Holder>) -> Self {
-        Self { pool, clue: holder.map_or(Clue::Unknown, |holder| Clue::Is(holder_key(holder))) }
+        Self {
+            pool,
+            hint: holder.map_or(LocationHint::Unknown, |holder| LocationHint::Is(holder_key(holder))),
+        }
     }
 }
 
-impl Clue {
+impl LocationHint {
     /// Encodes the hint for the scripts.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
@@ -77,19 +80,19 @@ impl Clue {
 }
 
 /// A cache of session locations.
-pub(super) struct Remembered(Cache<SessionId, Whereabouts>);
+pub(super) struct Remembered(Cache<SessionId, SessionLocation>);
 
 impl Remembered {
     pub(super) fn new(sessions_max: usize) -> Self {
         Self(Cache::new(sessions_max))
     }
 
-    pub(super) fn get(&self, id: SessionId) -> Option<Whereabouts> {
+    pub(super) fn get(&self, id: SessionId) -> Option<SessionLocation> {
         self.0.get(&id)
     }
 
-    pub(super) fn note(&self, id: SessionId, whereabouts: Whereabouts) {
-        self.0.insert(id, whereabouts);
+    pub(super) fn note(&self, id: SessionId, location: SessionLocation) {
+        self.0.insert(id, location);
     }
 }
 

@@ -5,7 +5,7 @@ use tokio::sync::Notify;
 
 /// The buckets of one reader of the journals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum Partition {
     /// All buckets, for a single reader.
     All,
     /// Buckets of even number.
@@ -14,7 +14,7 @@ pub enum Share {
     Odd,
 }
 
-impl Share {
+impl Partition {
     /// The shares of two readers.
     pub const HALVES: [Self; 2] = [Self::Even, Self::Odd];
 
@@ -34,26 +34,26 @@ fn is_even(bucket: Bucket) -> bool {
 
 /// Wakes the readers of shares. A notification without a waiting reader wakes the reader's next wait.
 #[derive(Debug, Default)]
-pub struct Stirred {
+pub struct Wakeup {
     even: Notify,
     odd: Notify,
 }
 
-impl Stirred {
+impl Wakeup {
     /// Notifies the reader of a bucket of a new event.
     pub fn notify(&self, bucket: Bucket) {
         if is_even(bucket) { self.even.notify_one() } else { self.odd.notify_one() }
     }
 
     /// Waits for a notification in the share since the last call.
-    pub async fn notified(&self, share: Share) {
-        match share {
-            Share::All => tokio::select! {
+    pub async fn notified(&self, partition: Partition) {
+        match partition {
+            Partition::All => tokio::select! {
                 () = self.even.notified() => {}
                 () = self.odd.notified() => {}
             },
-            Share::Even => self.even.notified().await,
-            Share::Odd => self.odd.notified().await,
+            Partition::Even => self.even.notified().await,
+            Partition::Odd => self.odd.notified().await,
         }
     }
 }

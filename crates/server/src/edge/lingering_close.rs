@@ -25,13 +25,13 @@ const BETWEEN_SIPS: Duration = Duration::from_millis(25);
 
 /// A lingering close in progress.
 #[derive(Debug)]
-pub(super) struct Farewell {
+pub(super) struct LingeringClose {
     until: Instant,
     heard: Instant,
     pause: Pin<Box<Sleep>>,
 }
 
-impl Farewell {
+impl LingeringClose {
     pub(super) fn begin() -> Self {
         let now = Instant::now();
         Self { until: now + LASTS_MAX, heard: now, pause: Box::pin(sleep_until(now)) }

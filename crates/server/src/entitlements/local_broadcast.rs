@@ -35,9 +35,9 @@ impl Changed {
 }
 
 /// The sending end of the broadcast.
-pub(super) struct Announcements(broadcast::Sender<Changed>);
+pub(super) struct LocalBroadcast(broadcast::Sender<Changed>);
 
-impl Announcements {
+impl LocalBroadcast {
     pub(super) fn new() -> Self {
         Self(broadcast::Sender::new(WAITING_MAX))
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
-use crate::api::{self, Acquired, Beat, Naming, Released, SessionCalls, Unexpected};
+use crate::api::{self, Acquired, HeartbeatReply, Naming, Released, SessionCalls, Unexpected};
 use crate::call::Call;
 use crate::connection::Connection;
-use crate::{Asked, Error, Failure, Moment, Operation, Target};
+use crate::{Error, Failure, Moment, Operation, RequestSpan, Target};
 
 /// The pause after a request without an answer, so that a server in trouble is not flooded.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
@@ -16,7 +16,7 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
 const RENEWALS_PER_TTL: u32 = 3;
 
 /// A connection, and its license.
-pub(crate) struct Desk {
+pub(crate) struct Caller {
     shared: Arc<Shared>,
     connection: Connection,
     number: usize,
@@ -48,7 +48,7 @@ pub(super) enum Taken {
     Nothing,
 }
 
-impl Desk {
+impl Caller {
     pub(crate) fn new(shared: Arc<Shared>, number: usize) -> Self {
         let connection = Connection::to(shared.target().clone());
         let license = number % shared.plan().license_keys.len().max(1);
@@ -96,7 +96,7 @@ impl Desk {
     pub(super) async fn acquire(&mut self, ask: &Ask) -> Result<Taken, Error> {
         let sent = self.now();
         let answer = api::acquire(&mut self.connection, &ask.call).await;
-        let asked = Asked { sent, answered: self.now() };
+        let asked = RequestSpan { sent, answered: self.now() };
         match answer {
             Ok(Acquired::Granted(grant)) => {
                 self.count(Operation::Acquire, asked);
@@ -123,7 +123,7 @@ impl Desk {
         let call = api::admit_call(subscriber, &name, Naming::Nothing)?;
         let sent = self.now();
         let answer = api::acquire(&mut self.connection, &call).await;
-        let asked = Asked { sent, answered: self.now() };
+        let asked = RequestSpan { sent, answered: self.now() };
         match answer {
             Ok(Acquired::Granted(grant)) => {
                 let evicted = grant.evicted.len() == 1 && grant.seats_used == grant.seats_total;
@@ -147,30 +147,30 @@ impl Desk {
     pub(super) async fn heartbeat(&mut self, seat: &mut Seat) -> Result<bool, Error> {
         let sent = self.now();
         let answer = api::heartbeat(&mut self.connection, &seat.calls).await;
-        let asked = Asked { sent, answered: self.now() };
+        let asked = RequestSpan { sent, answered: self.now() };
         let session = &seat.calls.session;
         match answer {
-            Ok(Beat::Renewed(renewal)) => {
+            Ok(HeartbeatReply::Renewed(renewal)) => {
                 self.count(Operation::Heartbeat, asked);
                 let expires_in = renewal.expires_in_seconds;
                 seat.renewal_due = renewal_due(sent, expires_in);
                 self.shared.checker(self.license).renewed(&seat.machine, session, expires_in, asked);
                 Ok(true)
             }
-            Ok(Beat::Ended { reason }) => {
+            Ok(HeartbeatReply::Ended { reason }) => {
                 self.lost(session, &reason, asked);
                 self.unexpected("renew a seat", Unexpected { status: 410, body: reason }).map(|()| false)
             }
-            Ok(Beat::Missing) => {
+            Ok(HeartbeatReply::Missing) => {
                 self.lost(session, "", asked);
                 let missing = Unexpected { status: 404, body: String::new() };
                 self.unexpected("renew a seat", missing).map(|()| false)
             }
-            Ok(Beat::Kept) => {
+            Ok(HeartbeatReply::Kept) => {
                 let bare = Unexpected { status: 204, body: String::new() };
                 self.unexpected("renew a seat", bare).map(|()| true)
             }
-            Ok(Beat::Unexpected(what)) => self.unexpected("renew a seat", what).map(|()| true),
+            Ok(HeartbeatReply::Unexpected(what)) => self.unexpected("renew a seat", what).map(|()| true),
             Err(failure) => self.failed("renew a seat", failure).await.map(|()| true),
         }
     }
@@ -180,7 +180,7 @@ impl Desk {
         let until = self.shared.checker(self.license).releasing(session);
         let sent = self.now();
         let answer = api::release(&mut self.connection, &seat.calls).await;
-        let asked = Asked { sent, answered: self.now() };
+        let asked = RequestSpan { sent, answered: self.now() };
         match answer {
             Ok(Released::Now) => self.count(Operation::Release, asked),
             Ok(Released::NotLive) => {
@@ -198,7 +198,7 @@ impl Desk {
         let sent = self.now();
         match self.connection.send(call).await {
             Ok(reply) if reply.status == status_expected => {
-                self.count(Operation::Fixed, Asked { sent, answered: self.now() });
+                self.count(Operation::Fixed, RequestSpan { sent, answered: self.now() });
                 Ok(())
             }
             Ok(reply) => self.unexpected("send", Unexpected::from(&reply)),
@@ -206,7 +206,7 @@ impl Desk {
         }
     }
 
-    fn lost(&self, session: &Arc<str>, reason: &str, asked: Asked) {
+    fn lost(&self, session: &Arc<str>, reason: &str, asked: RequestSpan) {
         let mut checker = self.shared.checker(self.license);
         match reason {
             // An operator may end a held session.
@@ -215,7 +215,7 @@ impl Desk {
         }
     }
 
-    fn count(&self, operation: Operation, asked: Asked) {
+    fn count(&self, operation: Operation, asked: RequestSpan) {
         if self.measured {
             self.shared.tally().answered(operation, asked);
         }

@@ -7,7 +7,7 @@ use crate::api_client::{ApiClient, Error, Problem};
 
 /// A server, and the license shared by all machines.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct LicenseApi {
     pub(super) api: ApiClient,
     pub(super) license_key: String,
 }
@@ -23,7 +23,7 @@ pub(super) struct Seat {
 
 const ACQUIRE: &str = "/api/v1/licenses/acquire";
 
-impl Desk {
+impl LicenseApi {
     /// Asks for a seat. Returns the seat, or the problem of a denial.
     pub(super) async fn acquire(&self, machine: &str) -> Result<Result<Seat, Box<Problem>>, Error> {
         let ask = json!({ "license_key": self.license_key, "machine_id": machine });

@@ -8,23 +8,23 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 const API: &str = "/api/";
 
 /// Permits for concurrent API requests.
-pub(super) struct Room(Semaphore);
+pub(super) struct RequestLimit(Semaphore);
 
 /// A permit, held from the start of a request until the head of its answer, not for the body.
-pub(super) struct Inside<'r> {
+pub(super) struct Permit<'r> {
     _takes: Option<SemaphorePermit<'r>>,
 }
 
-impl Room {
+impl RequestLimit {
     pub(super) fn for_requests(max: usize) -> Self {
         Self(Semaphore::new(max))
     }
 
     /// Takes a permit. Returns `None` if all permits are taken.
-    pub(super) fn enter(&self, request: &Request) -> Option<Inside<'_>> {
+    pub(super) fn enter(&self, request: &Request) -> Option<Permit<'_>> {
         if !request.uri().path().starts_with(API) {
-            return Some(Inside { _takes: None });
+            return Some(Permit { _takes: None });
         }
-        self.0.try_acquire().ok().map(|permit| Inside { _takes: Some(permit) })
+        self.0.try_acquire().ok().map(|permit| Permit { _takes: Some(permit) })
     }
 }

@@ -9,7 +9,7 @@ use seatkeeper_server::auth::{TokenRequest, mint};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::house::{Client, Doors, House};
+use crate::harness::{Client, Doors, Harness};
 
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
@@ -29,51 +29,51 @@ const TOKEN_TTL: Duration = Duration::from_secs(3_600);
 
 // A weak reference, because a static is never dropped: the last test drops the house, which checks the
 // server.
-static HOUSE: Mutex<Weak<House>> = Mutex::new(Weak::new());
+static HARNESS: Mutex<Weak<Harness>> = Mutex::new(Weak::new());
 
 static TENANTS: AtomicU32 = AtomicU32::new(1);
 
 /// A tenant of a server, with clients for its users and admins.
-pub(crate) struct Desk {
-    pub(crate) house: Arc<House>,
+pub(crate) struct TenantClient {
+    pub(crate) harness: Arc<Harness>,
     pub(crate) tenant: String,
     http: reqwest::Client,
     /// The node that clients talk to. `None` stands for every node, round robin.
     node: Option<Doors>,
 }
 
-impl Desk {
+impl TenantClient {
     /// Returns a new tenant of the shared server.
     pub(crate) fn open() -> Self {
-        let mut shared = HOUSE.lock().unwrap_or_else(PoisonError::into_inner);
-        let house = shared.upgrade().unwrap_or_else(|| Arc::new(House::open()));
-        *shared = Arc::downgrade(&house);
+        let mut shared = HARNESS.lock().unwrap_or_else(PoisonError::into_inner);
+        let harness = shared.upgrade().unwrap_or_else(|| Arc::new(Harness::open()));
+        *shared = Arc::downgrade(&harness);
         drop(shared);
-        Self::at(house)
+        Self::at(harness)
     }
 
     /// Returns a new tenant of a new server with extra settings.
     pub(crate) fn open_with(settings: &[(&str, &str)]) -> Self {
-        Self::at(Arc::new(House::open_with(settings)))
+        Self::at(Arc::new(Harness::open_with(settings)))
     }
 
     /// Returns another tenant of the server.
     pub(crate) fn neighbour(&self) -> Self {
-        Self::at(Arc::clone(&self.house))
+        Self::at(Arc::clone(&self.harness))
     }
 
     /// Restricts the tenant's clients to a single node. A changed plan is in effect at once on the node that
     /// made the change, and within a second on other nodes.
     pub(crate) fn at_one_node(self) -> Self {
-        let node = Some(Doors::new([self.house.url().to_owned()]));
+        let node = Some(Doors::new([self.harness.url().to_owned()]));
         Self { node, ..self }
     }
 
-    fn at(house: Arc<House>) -> Self {
+    fn at(harness: Arc<Harness>) -> Self {
         // Tenants of capacities must be UUIDs.
         let number = TENANTS.fetch_add(1, Ordering::Relaxed);
         let tenant = Uuid::from_u128(0x8000_4000_8000_0000_0000_0000_0000 | u128::from(number)).to_string();
-        Self { house, tenant, http: reqwest::Client::new(), node: None }
+        Self { harness, tenant, http: reqwest::Client::new(), node: None }
     }
 
     /// Kills the server as a power cut would, and starts it again.
@@ -83,16 +83,16 @@ impl Desk {
 
     /// Kills the server as a power cut would, and starts it again after `pause`.
     pub(crate) fn restart_after(&mut self, pause: Duration) {
-        let house = Arc::get_mut(&mut self.house).expect("a server of this test alone");
-        house.kill();
+        let harness = Arc::get_mut(&mut self.harness).expect("a server of this test alone");
+        harness.kill();
         std::thread::sleep(pause);
-        house.start();
+        harness.start();
     }
 
     /// Signs a token of the tenant.
     pub(crate) fn token(&self, user: &str, scopes: &str) -> String {
         let (tenant, user, scopes) = (self.tenant.clone(), user.to_owned(), scopes.to_owned());
-        mint(&self.house.token_settings(), &TokenRequest { tenant, user, scopes, ttl: TOKEN_TTL })
+        mint(&self.harness.token_settings(), &TokenRequest { tenant, user, scopes, ttl: TOKEN_TTL })
             .expect("a token")
     }
 
@@ -111,13 +111,13 @@ impl Desk {
 
     /// Returns a client with an arbitrary token.
     pub(crate) fn client(&self, token: String) -> Client {
-        let doors = self.node.as_ref().unwrap_or(self.house.doors());
+        let doors = self.node.as_ref().unwrap_or(self.harness.doors());
         Client::with(self.http.clone(), doors.clone(), token)
     }
 
     /// Builds a request without a token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.house.url()))
+        self.http.request(method, format!("{}{path}", self.harness.url()))
     }
 
     /// Creates a license. Returns the API's representation.

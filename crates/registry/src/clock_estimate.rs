@@ -21,49 +21,49 @@ const GRAIN: Span = Span::from_millis(1);
 
 /// The latest reading, basis of the estimate.
 #[derive(Debug, Default)]
-pub(crate) struct Reckoning {
-    told: Mutex<Option<Told>>,
+pub(crate) struct ClockEstimate {
+    told: Mutex<Option<TimeSample>>,
     asking: Turn<()>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct TimeSample {
     time: RegistryTime,
     /// A moment before the reading.
     asked: Instant,
 }
 
 /// The estimated time, or the need for a reading.
-pub(crate) enum Known<'r> {
+pub(crate) enum Estimate<'r> {
     Time(RegistryTime),
     /// The caller must take a reading. While the guard is held, other callers use the latest reading, if not
     /// too old.
     Ask(Option<MutexGuard<'r, ()>>),
 }
 
-impl Reckoning {
+impl ClockEstimate {
     /// Notes a reading requested at `asked`.
     pub(crate) fn note(&self, time: RegistryTime, asked: Instant) {
         if asked.elapsed() <= TELLING_MAX {
-            *self.told.lock() = Some(Told { time, asked });
+            *self.told.lock() = Some(TimeSample { time, asked });
         }
     }
 
     /// Returns the present time, if the latest reading is young enough.
-    pub(crate) fn known(&self) -> Known<'_> {
+    pub(crate) fn known(&self) -> Estimate<'_> {
         let told = *self.told.lock();
         let now = Instant::now();
         if let Some(time) = told.and_then(|told| told.after(now, GOOD_FOR)) {
-            return Known::Time(time);
+            return Estimate::Time(time);
         }
         match (self.asking.try_lock(), told.and_then(|told| told.after(now, USABLE_FOR))) {
-            (Err(_), Some(time)) => Known::Time(time),
-            (turn, _) => Known::Ask(turn.ok()),
+            (Err(_), Some(time)) => Estimate::Time(time),
+            (turn, _) => Estimate::Ask(turn.ok()),
         }
     }
 }
 
-impl Told {
+impl TimeSample {
     /// Returns the time at `now`, if the reading is at most `age_max` old.
     fn after(self, now: Instant, age_max: Duration) -> Option<RegistryTime> {
         let age = now.saturating_duration_since(self.asked);

@@ -15,22 +15,22 @@ const KEPT: Span = Span::from_secs(5);
 
 /// The last heartbeats of the sessions of each bucket.
 #[derive(Debug)]
-pub(super) struct Renewals(Box<[Mutex<HashMap<SessionId, RegistryTime>>]>);
+pub(super) struct HeartbeatBuffer(Box<[Mutex<HashMap<SessionId, RegistryTime>>]>);
 
-impl Renewals {
+impl HeartbeatBuffer {
     pub(super) fn new() -> Self {
         Self(Bucket::all().map(|_| Mutex::default()).collect())
     }
 
     pub(super) fn note(&self, id: SessionId, at: RegistryTime) {
-        let mut renewals = self.of(id.bucket()).lock();
-        if renewals.len() >= RENEWALS_PER_BUCKET_MAX && !renewals.contains_key(&id) {
-            renewals.retain(|_, renewed| *renewed + KEPT > at);
-            if renewals.len() >= RENEWALS_PER_BUCKET_MAX {
+        let mut heartbeat_buffer = self.of(id.bucket()).lock();
+        if heartbeat_buffer.len() >= RENEWALS_PER_BUCKET_MAX && !heartbeat_buffer.contains_key(&id) {
+            heartbeat_buffer.retain(|_, renewed| *renewed + KEPT > at);
+            if heartbeat_buffer.len() >= RENEWALS_PER_BUCKET_MAX {
                 return;
             }
         }
-        let latest = renewals.entry(id).or_insert(at);
+        let latest = heartbeat_buffer.entry(id).or_insert(at);
         *latest = at.max(*latest);
     }
 
@@ -40,9 +40,9 @@ impl Renewals {
 
     /// Returns the heartbeats after `since`. Later queries never ask for older heartbeats.
     pub(super) fn since(&self, bucket: Bucket, since: RegistryTime) -> Vec<(SessionId, RegistryTime)> {
-        let mut renewals = self.of(bucket).lock();
-        renewals.retain(|_, renewed| *renewed + KEPT > since);
-        renewals.iter().filter(|&(_, &at)| at > since).map(|(&id, &at)| (id, at)).collect()
+        let mut heartbeat_buffer = self.of(bucket).lock();
+        heartbeat_buffer.retain(|_, renewed| *renewed + KEPT > since);
+        heartbeat_buffer.iter().filter(|&(_, &at)| at > since).map(|(&id, &at)| (id, at)).collect()
     }
 
     fn of(&self, bucket: Bucket) -> &Mutex<HashMap<SessionId, RegistryTime>> {

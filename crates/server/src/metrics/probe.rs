@@ -24,18 +24,18 @@ const REST_MAX: Duration = Duration::from_secs(60);
 #[async_trait]
 pub(crate) trait Source: Send + Sync + 'static {
     /// The result of a probe.
-    type Seen: Send + Sync + 'static;
+    type Snapshot: Send + Sync + 'static;
 
     /// The rest after a probe, as a multiple of the probe's duration. Costly probes stay a small share of a
     /// source's work.
     const RESTS: u32 = 20;
 
     /// Probes the source.
-    async fn look(&self) -> Result<Self::Seen, Error>;
+    async fn probe(&self) -> Result<Self::Snapshot, Error>;
 }
 
 /// A cached probe of a source. Clones share the cache.
-pub(crate) struct Look<S: Source>(Arc<Inner<S>>);
+pub(crate) struct CachedProbe<S: Source>(Arc<Inner<S>>);
 
 struct Inner<S: Source> {
     source: S,
@@ -43,26 +43,26 @@ struct Inner<S: Source> {
     patience: Duration,
     /// Set while a probe is in flight.
     busy: AtomicBool,
-    known: watch::Sender<Known<S::Seen>>,
+    known: watch::Sender<CachedSnapshot<S::Snapshot>>,
 }
 
-struct Known<T> {
+struct CachedSnapshot<T> {
     /// `None` before the first probe and after a failed probe.
     seen: Option<Arc<T>>,
     /// The time until which no new probe is needed.
     fresh_until: Option<Instant>,
 }
 
-impl<S: Source> Look<S> {
+impl<S: Source> CachedProbe<S> {
     /// Creates an empty cache. A result stays fresh for at least `age_max`. A reader waits up to `patience`
     /// for a probe in flight, and then gets the last known result.
     pub(crate) fn new(source: S, age_max: Duration, patience: Duration) -> Self {
-        let known = watch::Sender::new(Known { seen: None, fresh_until: None });
+        let known = watch::Sender::new(CachedSnapshot { seen: None, fresh_until: None });
         Self(Arc::new(Inner { source, age_max, patience, busy: AtomicBool::new(false), known }))
     }
 
     /// Returns the last result, without a probe.
-    pub(crate) fn known(&self) -> Option<Arc<S::Seen>> {
+    pub(crate) fn known(&self) -> Option<Arc<S::Snapshot>> {
         self.0.known.borrow().seen.clone()
     }
 
@@ -72,13 +72,13 @@ impl<S: Source> Look<S> {
     }
 
     /// Returns the latest result, after a new probe if the cached result is stale.
-    pub(crate) async fn latest(&self) -> Option<Arc<S::Seen>> {
+    pub(crate) async fn latest(&self) -> Option<Arc<S::Snapshot>> {
         let inner = &self.0;
         let mut news = inner.known.subscribe();
         let is_fresh = news.borrow().fresh_until.is_some_and(|until| Instant::now() < until);
         if !is_fresh && inner.busy.compare_exchange(false, true, AcqRel, Acquire).is_ok() {
             let inner = Arc::clone(inner);
-            tokio::spawn(async move { inner.look().await });
+            tokio::spawn(async move { inner.probe().await });
         }
         if inner.busy.load(Acquire) {
             // A timeout is no failure: the last known result is returned in either case.
@@ -89,10 +89,10 @@ impl<S: Source> Look<S> {
 }
 
 impl<S: Source> Inner<S> {
-    async fn look(&self) {
+    async fn probe(&self) {
         let began = Instant::now();
-        let look = AssertUnwindSafe(tokio::time::timeout(LOOK_MAX, self.source.look())).catch_unwind();
-        let seen = match look.await {
+        let probe = AssertUnwindSafe(tokio::time::timeout(LOOK_MAX, self.source.probe())).catch_unwind();
+        let seen = match probe.await {
             Ok(Ok(Ok(seen))) => Some(Arc::new(seen)),
             Ok(Ok(Err(error))) => {
                 tracing::debug!(
@@ -111,18 +111,18 @@ impl<S: Source> Inner<S> {
         let now = Instant::now();
         let rest = if seen.is_some() { ((now - began) * S::RESTS).min(REST_MAX) } else { Duration::ZERO };
         let fresh_until = Some(now + rest.max(self.age_max));
-        self.known.send_modify(|known| *known = Known { seen, fresh_until });
+        self.known.send_modify(|known| *known = CachedSnapshot { seen, fresh_until });
         self.busy.store(false, Release);
     }
 }
 
-impl<S: Source> Clone for Look<S> {
+impl<S: Source> Clone for CachedProbe<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S: Source> fmt::Debug for Look<S> {
+impl<S: Source> fmt::Debug for CachedProbe<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Look").field("age_max", &self.0.age_max).finish_non_exhaustive()
     }

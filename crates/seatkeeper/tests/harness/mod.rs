@@ -64,7 +64,7 @@ const LEDGER_SLOW: &str = "the ledger does not answer";
 ///
 /// Dropping the house of a passed test checks the server: SIGTERM stops it, no error is in its log, and the
 /// audit log verifies. After a failed test, the processes are killed.
-pub(crate) struct House {
+pub(crate) struct Harness {
     program: PathBuf,
     servers: Vec<Server>,
     doors: Doors,
@@ -74,7 +74,7 @@ pub(crate) struct House {
     dir: TempDir,
 }
 
-impl House {
+impl Harness {
     /// Starts a server with the default settings, but without rate limits.
     pub(crate) fn open() -> Self {
         Self::open_with(&[])
@@ -107,7 +107,7 @@ impl House {
         let shared = shared.filter(|(name, _)| !(believes && name.starts_with("AUTH_")));
         let shared = shared.map(|(name, value)| (variable(name), value));
         let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
-        let mut house = Self {
+        let mut harness = Self {
             program: program.to_owned(),
             servers: Vec::new(),
             doors: Doors::default(),
@@ -115,8 +115,8 @@ impl House {
             backing,
             dir: tempfile::tempdir().expect("a directory"),
         };
-        house.start();
-        house
+        harness.start();
+        harness
     }
 
     /// Starts the server again, after [`kill`](Self::kill) or [`stop`](Self::stop).
@@ -281,7 +281,7 @@ fn variable(setting: &str) -> String {
     format!("SEATKEEPER_{setting}")
 }
 
-impl Drop for House {
+impl Drop for Harness {
     fn drop(&mut self) {
         if std::thread::panicking() {
             for server in self.servers.drain(..) {

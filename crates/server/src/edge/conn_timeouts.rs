@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::farewell::Farewell;
+use super::lingering_close::LingeringClose;
 
 /// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ConnTimeouts {
     /// For the whole head of a request, from its first byte or from the start of a new connection.
     pub(super) head: Duration,
     /// For the next request on an idle connection.
@@ -26,11 +26,11 @@ pub(super) struct Patience {
 
 /// The deadline for a client's next bytes. The stream and the requests in progress share the deadline.
 #[derive(Clone, Debug)]
-pub(super) struct Silence(Arc<Inner>);
+pub(super) struct IdleTimer(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    patience: Patience,
+    conn_timeouts: ConnTimeouts,
     since: Instant,
     /// Milliseconds from `since` to the deadline; [`FOR_EVER`] while a request is in progress. The lowest
     /// bit, [`IDLE`], is set between requests.
@@ -44,18 +44,18 @@ const IDLE: u64 = 1;
 
 /// A guard for a request in progress, held until the response is written. The drop starts the idle timeout.
 #[derive(Debug)]
-pub(super) struct AtWork(Silence);
+pub(super) struct AtWork(IdleTimer);
 
-impl Silence {
-    pub(super) fn new(patience: Patience) -> Self {
+impl IdleTimer {
+    pub(super) fn new(conn_timeouts: ConnTimeouts) -> Self {
         let inner = Inner {
-            patience,
+            conn_timeouts,
             since: Instant::now(),
             until: AtomicU64::new(0),
             unread: AtomicBool::new(false),
         };
         let this = Self(Arc::new(inner));
-        this.wait_for(patience.head, 0);
+        this.wait_for(conn_timeouts.head, 0);
         this
     }
 
@@ -76,7 +76,7 @@ impl Silence {
     fn heard(&self) {
         let until = self.0.until.load(Ordering::Relaxed);
         if until != FOR_EVER && until & IDLE == IDLE {
-            self.wait_for(self.0.patience.head, 0);
+            self.wait_for(self.0.conn_timeouts.head, 0);
         }
     }
 
@@ -93,7 +93,7 @@ impl Silence {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.wait_for(self.0.0.patience.idle, IDLE);
+        self.0.wait_for(self.0.0.conn_timeouts.idle, IDLE);
     }
 }
 
@@ -101,23 +101,23 @@ impl Drop for AtWork {
 #[derive(Debug)]
 pub(super) struct Patient<S> {
     stream: S,
-    silence: Silence,
+    idle_timer: IdleTimer,
     reading: Alarm,
     /// Time since which writes have made no progress, `None` while writes advance.
     stalled_since: Option<Instant>,
     writing: Alarm,
-    farewell: Option<Farewell>,
+    lingering_close: Option<LingeringClose>,
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, silence: Silence) -> Self {
+    pub(super) fn new(stream: S, idle_timer: IdleTimer) -> Self {
         Self {
             stream,
-            silence,
+            idle_timer,
             reading: Alarm(None),
             stalled_since: None,
             writing: Alarm(None),
-            farewell: None,
+            lingering_close: None,
         }
     }
 
@@ -132,7 +132,7 @@ impl<S> Patient<S> {
             return written;
         }
         let since = *self.stalled_since.get_or_insert_with(Instant::now);
-        self.writing.poll(cx, since + self.silence.0.patience.write).map(Err)
+        self.writing.poll(cx, since + self.idle_timer.0.conn_timeouts.write).map(Err)
     }
 }
 
@@ -143,15 +143,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, into) {
-            self.silence.heard();
+            self.idle_timer.heard();
             return Poll::Ready(read);
         }
-        match self.silence.until() {
+        match self.idle_timer.until() {
             Some(until) => self.reading.poll(cx, until).map(Err),
             None => {
                 // The end of the request wakes no reader, so a wake-up after the idle timeout checks the new
                 // deadline.
-                let again = Instant::now() + self.silence.0.patience.idle;
+                let again = Instant::now() + self.idle_timer.0.conn_timeouts.idle;
                 self.reading.look_again(cx, again);
                 Poll::Pending
             }
@@ -185,8 +185,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.silence.0.unread.load(Ordering::Relaxed) {
-            ready!(this.farewell.get_or_insert_with(Farewell::begin).poll(cx, &mut this.stream));
+        if this.idle_timer.0.unread.load(Ordering::Relaxed) {
+            ready!(this.lingering_close.get_or_insert_with(LingeringClose::begin).poll(cx, &mut this.stream));
         }
         let closed = Pin::new(&mut this.stream).poll_shutdown(cx);
         this.unless_stalled(cx, closed)

@@ -43,7 +43,7 @@ impl<'a> Target<'a> {
 
 /// The locking of a read.
 #[derive(Clone, Copy)]
-pub(super) enum Turn {
+pub(super) enum Locking {
     /// Optimistic: the read waits for no lock. A later write fails if anything has changed.
     Without,
     /// The read waits for the bucket's lock, and holds the lock until the end of the transaction.
@@ -51,7 +51,7 @@ pub(super) enum Turn {
 }
 
 /// A snapshot of a bucket and a pool.
-pub(super) struct Seen {
+pub(super) struct PoolSnapshot {
     pub(super) bucket: Bucket,
     /// The bucket's number in the database.
     pub(super) number: i16,
@@ -74,7 +74,7 @@ pub(super) struct Seen {
     shown: Option<u32>,
 }
 
-impl Seen {
+impl PoolSnapshot {
     /// Returns the receipt of a position in the snapshot's epoch.
     pub(super) fn place(&self, position: u64) -> Receipt {
         Receipt { bucket: self.bucket, epoch: self.epoch, position }
@@ -83,21 +83,21 @@ impl Seen {
 
 /// Reads the target, and loads at least the sessions that `sight` demands. Returns `Err(Conflict)` if an
 /// optimistic read loaded too few.
-pub(super) async fn look(
+pub(super) async fn read_pool(
     connection: &mut PgConnection,
     section: &Section,
-    turn: Turn,
+    turn: Locking,
     target: Target<'_>,
-    sight: impl Fn(&Seen) -> Sight,
-) -> Result<Seen, Fault> {
+    sight: impl Fn(&PoolSnapshot) -> Sight,
+) -> Result<PoolSnapshot, Fault> {
     let mut stalest = Some(STALEST_SHOWN);
     loop {
-        let seen = look_once(connection, section, turn, target, stalest).await?;
+        let seen = read_pool_once(connection, section, turn, target, stalest).await?;
         match (sight(&seen), seen.shown) {
             (_, None) => return Ok(seen),
             (Sight::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
             // Without the lock, sessions could be renewed between two reads.
-            (Sight::Stalest(_) | Sight::Whole, Some(_)) if matches!(turn, Turn::Without) => {
+            (Sight::Stalest(_) | Sight::Whole, Some(_)) if matches!(turn, Locking::Without) => {
                 return Err(Fault::Conflict);
             }
             (Sight::Stalest(needed), Some(_)) => stalest = Some(needed),
@@ -106,13 +106,13 @@ pub(super) async fn look(
     }
 }
 
-async fn look_once(
+async fn read_pool_once(
     connection: &mut PgConnection,
     section: &Section,
-    turn: Turn,
+    turn: Locking,
     target: Target<'_>,
     stalest: Option<u32>,
-) -> Result<Seen, Fault> {
+) -> Result<PoolSnapshot, Fault> {
     let number = section.number_of(target.bucket());
     let rows = query(number, turn, target, stalest).fetch_all(connection).await?;
     let mut rows = rows.into_iter();
@@ -132,7 +132,7 @@ async fn look_once(
         return Err(Fault::Odd("a pool counts sessions that are not there"));
     }
     let pool = Pool::in_view(terms, view.sessions.iter().cloned(), others);
-    Ok(Seen {
+    Ok(PoolSnapshot {
         bucket: target.bucket(),
         number,
         epoch,
@@ -152,7 +152,7 @@ async fn look_once(
 
 fn query(
     number: i16,
-    turn: Turn,
+    turn: Locking,
     target: Target<'_>,
     stalest: Option<u32>,
 ) -> QueryAs<'static, Postgres, SeenRow, PgArguments> {
@@ -165,8 +165,8 @@ fn query(
         Target::Session(_) => (None, Vec::new()),
     };
     let sql = match turn {
-        Turn::Without => include_str!("sql/glimpse.sql"),
-        Turn::With => include_str!("sql/look.sql"),
+        Locking::Without => include_str!("sql/glimpse.sql"),
+        Locking::With => include_str!("sql/look.sql"),
     };
     sqlx::query_as(sql)
         .bind(number)
