@@ -22,7 +22,7 @@ const ALL: BucketRules = BucketRules::ALL;
 const SERVICE: BucketService =
     BucketService { faults_max: FAULTS_MAX, faults: &Fault::ALL, cuts: &Cut::ALL, rules: ALL };
 
-/// A walk with these faults alone.
+/// Creates a walk with the given faults only.
 fn only_by(faults: &'static [Fault], cuts: &'static [Cut], rules: BucketRules) -> BucketService {
     BucketService { faults, cuts, rules, ..SERVICE }
 }

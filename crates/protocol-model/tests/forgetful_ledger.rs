@@ -1,4 +1,4 @@
-//! Walks through promotions of a PostgreSQL standby that lags: with both rules, and without each.
+//! Walks through promotions of a lagging PostgreSQL standby: with both rules, and without either rule.
 //!
 //! `SEATKEEPER_MODEL_RAISES` is the number of raises in the whole walk.
 #![expect(

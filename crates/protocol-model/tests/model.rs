@@ -1,4 +1,4 @@
-//! Walks through the protocol: whole, and with each of its safeguards taken away.
+//! Walks through the failover protocol: complete, and without each safeguard in turn.
 #![expect(
     clippy::print_stdout,
     reason = "how large a walk was, and how a promise is broken, is worth seeing"
@@ -11,7 +11,7 @@ use stateright::Checker;
 
 use support::{assert_broken, assert_kept, walk};
 
-/// One seat, two clients, a failure of Redis, and a rebuild.
+/// A seat, two clients, a failure of Redis, and a rebuild.
 const FAILURE: Failover =
     Failover { limit: 1, clients: 2, faults: 1, epochs: 2, falls_back: false, safeguards: Safeguards::ALL };
 
