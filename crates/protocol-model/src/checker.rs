@@ -11,7 +11,7 @@ use crate::{Clients, only};
 
 /// Names of the properties: invariants that always hold, and reachable goals.
 pub mod promise {
-    /// At most as many clients as the limit believe, by a valid answer, that their session is live.
+    /// The clients with a valid answer that their session is live never exceed the limit.
     pub const LIMIT: &str = "never more holders than seats";
     /// The record never shows more live sessions than the limit.
     pub const RECORD: &str = "never more on record than seats";

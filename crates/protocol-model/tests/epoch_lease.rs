@@ -1,8 +1,5 @@
-//! Walks through every partition of three nodes, the ledger and Redis: with every rule, and without each rule.
-#![expect(
-    clippy::print_stdout,
-    reason = "how large a walk was, and how the promise is broken, is worth seeing"
-)]
+//! Walks through every partition of three nodes, the ledger and Redis: with every rule, and without each one.
+#![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]
 
 mod support;
 

@@ -1,8 +1,5 @@
 //! Walks through the failover protocol: complete, and without each safeguard in turn.
-#![expect(
-    clippy::print_stdout,
-    reason = "how large a walk was, and how a promise is broken, is worth seeing"
-)]
+#![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]
 
 mod support;
 

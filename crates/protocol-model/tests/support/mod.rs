@@ -1,6 +1,6 @@
 //! Walks through models: complete, or up to a broken promise.
-#![allow(dead_code, reason = "each test uses its part")]
-#![allow(clippy::panic, clippy::expect_used, reason = "a test fails by it")]
+#![allow(dead_code, reason = "each test uses a part of the module")]
+#![allow(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
 use std::fmt::Debug;
