@@ -166,7 +166,10 @@ async fn watch_over(
 fn newest(views: Vec<RedisResult<View>>) -> Option<View> {
     let views = views.into_iter().filter_map(|view| {
         view.inspect_err(|error| {
-            tracing::debug!(error = error as &dyn std::error::Error, "a node did not report the cluster layout");
+            tracing::debug!(
+                error = error as &dyn std::error::Error,
+                "a node did not report the cluster layout"
+            );
         })
         .ok()
     });
