@@ -45,8 +45,8 @@ impl World {
         self.memory(rebuild.target).is_rebuilding(epoch).then_some(Stage::Begun)
     }
 
-    /// 4 and 5: once the leases of older epochs are over, replays the surviving events into the ledger, as far as they
-    /// fit.
+    /// 4 and 5: after the leases of older epochs are over, replays the surviving events into the ledger, as
+    /// far as they fit.
     fn salvage(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
         let epoch = rebuild.epoch;
         let leased = self.nodes.iter().any(|node| node.has_lease && node.epoch < epoch);

@@ -14,7 +14,8 @@ pub enum Fault {
     Renamed,
     /// The clock of Redis jumps forward, by more than a TTL.
     Jump,
-    /// The clock of PostgreSQL jumps forward, by more than a TTL, while the PostgreSQL registry has the session.
+    /// The clock of PostgreSQL jumps forward by more than a TTL, while the PostgreSQL registry has the
+    /// session.
     PostgresJump,
     /// The rebuilding node freezes for any time.
     Freeze,
