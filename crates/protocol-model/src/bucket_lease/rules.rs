@@ -16,8 +16,8 @@ pub struct BucketRules {
     pub rebuild_renews_ttl: bool,
     /// A rebuild finishes only soon after its fill. Otherwise the limit of a whole rebuild holds.
     pub finish_follows_fill: bool,
-    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise it reads
-    /// the identity once per connection.
+    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise
+    /// the node reads the identity once per connection.
     pub identity_is_read_again: bool,
     /// A jumped clock is not trusted until the clock has settled near the node's own.
     pub clock_must_settle: bool,
