@@ -43,11 +43,11 @@ pub const EVICTIONS_MAX: u32 = 256;
 pub enum Outcome {
     /// A new session took a seat.
     Admitted(SessionId),
-    /// Renewed the session named by the claim.
+    /// The session named by the claim was renewed.
     Refreshed(SessionId),
-    /// Renewed the session already held by the holder.
+    /// The holder's existing session was renewed.
     Resumed(SessionId),
-    /// Left the session already held by the holder unchanged.
+    /// The holder's existing session stays unchanged.
     Existing(SessionId),
     /// The claim gets no seat.
     Denied(Denial),
@@ -126,7 +126,7 @@ pub enum Renewal {
     Renewed,
     /// The session was past its expiry, and has just ended. A later heartbeat cannot revive an ended session.
     Over(Box<Ending>),
-    /// The pool has no live session of the given id.
+    /// The pool has no session with the given id.
     Missing,
 }
 
@@ -191,10 +191,10 @@ pub fn forget_over(pool: &mut Pool, now: RegistryTime) -> Vec<Ending> {
     take_out_all(pool, &over, EndReason::Expired)
 }
 
-/// Puts a session, live on record in the ledger, back into a pool of the given kind.
+/// Restores a session that is live in the ledger into a pool of the given kind.
 ///
-/// If heartbeats keep sessions alive, the session gets a full TTL from `now`, since the holder could not send
-/// any heartbeat meanwhile. Otherwise the session keeps its expiry. Does nothing if the pool already has the
+/// If heartbeats keep sessions alive, the session gets a full TTL from `now`, since the holder could not
+/// heartbeat meanwhile. Otherwise the session keeps its expiry. Does nothing if the pool already has the
 /// holder or the id.
 pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryTime) {
     if pool.held_by(&session.holder).is_some() || pool.get(session.id).is_some() {
@@ -208,7 +208,7 @@ pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryT
     });
 }
 
-/// A claim in the course of a decision.
+/// The state of a decision on a claim.
 struct Turn<'a> {
     pool: &'a mut Pool,
     claim: &'a Claim,

@@ -97,7 +97,8 @@ async fn cycles(ledger: &Ledger, pools: &mut Pools, batch: u64, events: u64) -> 
     done
 }
 
-/// Fills a large ledger, flushes its heartbeats, reads it back for a restart and verifies it.
+/// Fills a large ledger, flushes the heartbeats, reads the sessions back for a restart, and verifies the
+/// ledger.
 async fn live_sessions(place: &Place, sessions: u64) {
     let (_dir, ledger) = place.fresh().await;
     let mut pools = Pools::default();
@@ -124,7 +125,7 @@ async fn live_sessions(place: &Place, sessions: u64) {
     println!("verified in {:.2} s: {verdict:?}", started.elapsed().as_secs_f64());
 }
 
-/// Pools used in turn. Every session has a holder of its own.
+/// Pools used in turn. Every session has a separate holder.
 #[derive(Default)]
 struct Pools {
     /// The number of the first pool.

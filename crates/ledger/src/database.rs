@@ -1,4 +1,4 @@
-//! One interface to the two databases of a ledger, SQLite and PostgreSQL.
+//! A common interface to the two databases of a ledger, SQLite and PostgreSQL.
 //!
 //! Differences belong in this module alone: opening a database, beginning a write, the few differing words of
 //! SQL ([`Dialect`]), and classifying errors.

@@ -1,13 +1,14 @@
-//! The bucket lease, the breaker and the identity of Redis, where faults last for a while: which node may serve a
-//! bucket, from which registry, and when a session may end. `docs/failover.md` has the rules.
+//! Models the bucket lease, the breaker and the identity of Redis under lasting faults: which node may serve
+//! a bucket, from which registry, and when a session may end. `docs/failover.md` has the rules.
 //!
-//! A bucket with a single seat, two nodes, Redis and PostgreSQL. A client holds the seat from the start. Time is
-//! counted in ticks of an epoch lease (2 s). On a tick every node does its periodic work: it reads the ledger, surveys
-//! Redis, renews the bucket's lease. Requests, sweeps and rebuilds happen between ticks in any order, and faults at any
-//! point.
+//! The model has a bucket with a single seat, two nodes, Redis and PostgreSQL. A client holds the seat from
+//! the start. Time is counted in ticks of an epoch lease (2 s). On a tick every node does its periodic work:
+//! it reads the ledger, surveys Redis and renews the bucket's lease. Requests, sweeps and rebuilds happen
+//! between ticks in any order, and faults at any point.
 //!
-//! The model of the failover protocol (`failover.rs`) covers nodes that freeze and commits that come late. The model of
-//! the epoch lease (`epoch_lease.rs`) covers how nodes vouch for each other. In this model both are atomic.
+//! Nodes that freeze and commits that come late belong to the model of the failover protocol (`failover.rs`).
+//! The way nodes vouch for each other belongs to the model of the epoch lease (`epoch_lease.rs`). Here both
+//! are atomic.
 
 mod fault;
 mod node;
@@ -30,14 +31,14 @@ pub use step::BucketStep;
 
 use state::Holder;
 
-/// One bucket, its faults, and the rules in force.
+/// The extent of a walk: a bucket, its faults, and the rules in force.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketService {
     /// The number of faults. The end of a fault is not counted.
     pub faults_max: u8,
-    /// The faults that may happen at once.
+    /// The possible instant faults.
     pub faults: &'static [Fault],
-    /// The faults that may last.
+    /// The possible lasting faults.
     pub cuts: &'static [Cut],
     /// The rules in force.
     pub rules: BucketRules,
@@ -45,11 +46,11 @@ pub struct BucketService {
 
 /// Properties of [`BucketService`], by name.
 pub mod service_promise {
-    /// The seat is free only once its holder has stopped believing in its session.
+    /// The seat is free only after its holder has stopped believing in the session.
     pub const ONE_HOLDER: &str = "a seat is free only once its holder knows";
-    /// The session of a client that heartbeats on time at any node never ends.
+    /// The session of a client with heartbeats on time, at any node, never ends.
     pub const KEPT: &str = "no session ends that is renewed on time";
-    /// A fault, its end included, costs at most two epochs.
+    /// A fault, including its end, costs at most two epochs.
     pub const FEW_EPOCHS: &str = "at most two epochs a fault";
     /// The bucket is served again after a bounded time, with the faults lasting and with the faults over.
     pub const SERVES: &str = "the bucket is served again";

@@ -1,4 +1,4 @@
-//! The failover protocol as the checker sees it, and its promises.
+//! The failover protocol as a model for the checker, and the promises of the protocol.
 
 use stateright::{Model, Property};
 
@@ -9,25 +9,25 @@ use crate::step::Step;
 use crate::world::{FIRST_EPOCH, Server, World};
 use crate::{Clients, only};
 
-/// Names of the properties: promises that always hold, and goals that can be reached.
+/// Names of the properties: invariants that always hold, and reachable goals.
 pub mod promise {
-    /// No more clients than the limit were told that they are live, and still believe it.
+    /// The clients with a valid answer that their session is live never exceed the limit.
     pub const LIMIT: &str = "never more holders than seats";
-    /// The record never tells of more live sessions than the limit.
+    /// The record never shows more live sessions than the limit.
     pub const RECORD: &str = "never more on record than seats";
     /// Every holder of a seat is on record.
     pub const ON_RECORD: &str = "whoever holds a seat is on record";
-    /// No session is on record as ended while its client is right to believe that it is live.
+    /// No session is on record as ended while its client rightly believes in the session.
     pub const NO_FALSE_END: &str = "whoever holds a seat is not on record as ended";
-    /// A session begins once and then ends once.
+    /// A session begins once and later ends once.
     pub const ONE_END: &str = "a session ends once";
-    /// The registry that serves knows every holder of a seat.
+    /// The serving registry knows every holder of a seat.
     pub const KNOWN: &str = "whoever serves knows who holds a seat";
     /// A client can get a seat after a rebuild.
     pub const GOES_ON: &str = "a seat can be had in a later epoch";
     /// A client that got a seat before a rebuild can keep the seat.
     pub const SURVIVES: &str = "a seat outlives an epoch";
-    /// All seats can be taken.
+    /// Every seat can be taken.
     pub const FULL: &str = "all seats can be held";
     /// Seats can be had from PostgreSQL, and later from Redis again.
     pub const RETURNS: &str = "there is a way back";
@@ -88,25 +88,25 @@ impl Model for Failover {
 }
 
 impl World {
-    /// Checks that a registry serves the ledger's epoch, which is not the first.
+    /// Returns `true` if a registry serves the ledger's epoch after at least one raise.
     fn is_served_anew(&self) -> bool {
         self.ledger.epoch > FIRST_EPOCH && self.serving().is_some()
     }
 
-    /// Returns the registry that serves the ledger's epoch.
+    /// Returns the registry serving the ledger's epoch.
     fn serving(&self) -> Option<&Server> {
         self.servers.iter().find(|server| {
             server.memory.key == Key::Serving { epoch: self.ledger.epoch, identity: server.identity }
         })
     }
 
-    /// Checks that every holder of a seat is live in the registry that serves.
+    /// Returns `true` if every holder of a seat is live in the serving registry.
     fn is_known_who_holds(&self) -> bool {
         self.serving().is_none_or(|server| !server.memory.open || self.holders() & !server.memory.live == 0)
     }
 }
 
-/// The clients whose sessions ever began.
+/// Returns the clients with a session on record, live or ended.
 fn began(record: &[Change]) -> Clients {
     record.iter().fold(0, |all, change| match *change {
         Change::Admitted(client) => all | only(client),
@@ -114,7 +114,7 @@ fn began(record: &[Change]) -> Clients {
     })
 }
 
-/// The greatest number of sessions that were live at one time.
+/// Returns the greatest number of simultaneously live sessions.
 fn greatest(record: &[Change]) -> u32 {
     let mut live: Clients = 0;
     let mut greatest = 0;
@@ -128,7 +128,7 @@ fn greatest(record: &[Change]) -> u32 {
     greatest
 }
 
-/// Checks that each session began at most once, and then ended at most once.
+/// Returns `true` if each session began at most once, and later ended at most once.
 fn is_in_order(record: &[Change]) -> bool {
     let (mut began, mut ended): (Clients, Clients) = (0, 0);
     record.iter().all(|change| match *change {

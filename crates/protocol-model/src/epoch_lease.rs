@@ -1,29 +1,30 @@
-//! The epoch lease in a partition: which nodes may answer by an epoch, while any of them is cut off from the ledger or
-//! from Redis, and any other raises the epoch. `docs/failover.md` has the rules.
+//! Models the epoch lease in a partition: which nodes may answer by an epoch, while some nodes are cut off
+//! from the ledger or from Redis and a node raises the epoch. `docs/failover.md` has the rules.
 //!
-//! Unlike in the model of the registries, time counts here, in ticks of half a lease. A tick passes for all nodes at
-//! once. The contents of registries are left out: a rebuild is over once it has filled one.
+//! Unlike in the model of the registries, time counts, in ticks of half a lease. A tick passes for every node
+//! at once. The model omits the contents of registries: a rebuild is over after its fill.
 
 use stateright::{Model, Property};
 
 use crate::NODES;
 
-/// Ticks that a lease lasts, and that a word on the roll counts.
+/// Ticks of a lease, and of the validity of a word on the roll.
 const LEASE: u8 = 2;
 
-/// The rules in force, each of which can be taken away.
+/// The rules in force. A test can switch each rule off.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseRules {
-    /// A node that has lost the ledger goes on only by the word of every node. Else a failed reading counts as a
-    /// reading.
+    /// A node without the ledger continues only by the word of every node. Otherwise a failed reading counts
+    /// as a reading.
     pub every_node_vouches: bool,
-    /// The lease goes on from the oldest of the words, and not from the time at which they are read.
+    /// The lease continues from the oldest word, and not from the time of reading the words.
     pub words_grow_old: bool,
-    /// A node that raises an epoch says first that it reaches the ledger, until its rebuild is over.
+    /// A node announces on the roll, before raising an epoch, that the node reaches the ledger until the end
+    /// of the rebuild.
     pub raise_is_announced: bool,
-    /// A lease that is over is given back by the ledger alone.
+    /// Only the ledger restores a lapsed lease.
     pub ledger_alone_restores: bool,
-    /// A rebuild waits for a lease before it fills.
+    /// A rebuild waits for a lease before the fill.
     pub rebuild_waits: bool,
 }
 
@@ -38,12 +39,12 @@ impl LeaseRules {
     };
 }
 
-/// Three nodes and what they can reach.
+/// The extent of a walk with three nodes and their links.
 #[derive(Clone, Copy, Debug)]
 pub struct Partition {
-    /// The last epoch of the walk; the first is 1.
+    /// The last epoch of the walk. The first epoch is 1.
     pub epochs: u8,
-    /// The number of times that a way to the ledger or to Redis is cut or mended.
+    /// The number of times that a link to the ledger or to Redis is cut or mended.
     pub changes: u8,
     /// The rules in force.
     pub rules: LeaseRules,
@@ -56,14 +57,14 @@ struct Word {
     age: u8,
 }
 
-/// A rebuild on its way.
+/// A rebuild in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Raised {
     epoch: u8,
     waited: u8,
 }
 
-/// A node. All begin with a lease on the first epoch.
+/// A node. Begins with a lease on the first epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Node {
     has_ledger: bool,
@@ -72,7 +73,7 @@ struct Node {
     is_without_ledger: bool,
     /// The known epoch.
     epoch: u8,
-    /// Ticks since the ledger or the other nodes vouched.
+    /// Ticks since the ledger or the remaining nodes vouched.
     vouched_ago: u8,
     has_lapsed: bool,
     word: Word,
@@ -89,40 +90,40 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Nodes {
     epoch: u8,
-    /// The epoch that a registry was filled for last: each TTL began anew then.
+    /// The epoch of the last fill of a registry. The fill restarted every TTL.
     filled: u8,
     nodes: [Node; NODES],
     changes_left: u8,
 }
 
-/// A step of one node, or a tick.
+/// A step of a node, or a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
-    /// The way to the ledger is cut, or mended.
+    /// The link to the ledger is cut, or mended.
     Ledger(usize),
-    /// The way to Redis is cut, or mended.
+    /// The link to Redis is cut, or mended.
     Redis(usize),
-    /// The node reads the ledger, or fails to.
+    /// The node reads the ledger, with success or failure.
     Read(usize),
     /// The node answers the roll call.
     Answer(usize),
-    /// The node reads the roll, and takes the word of all.
+    /// The node reads the roll, and accepts the word of every node.
     Vouch(usize),
-    /// The node finds that its lease is over.
+    /// The node finds its lease over.
     Lapse(usize),
     /// The node raises the epoch.
     Raise(usize),
     /// The node has waited and fills a registry.
     Fill(usize),
-    /// The node breaks a rebuild off.
+    /// The node aborts a rebuild.
     BreakOff(usize),
     /// Time passes.
     Tick,
 }
 
-/// Nobody answers by an epoch that is older than the one for which a registry was filled.
+/// No node answers by an epoch older than the epoch of the last fill.
 pub const NO_OLD_ANSWER: &str = "nobody answers by an epoch before the one that was filled";
-/// Nodes that have all lost the ledger go on.
+/// Nodes continue after every node has lost the ledger.
 pub const GOES_ON: &str = "nodes that have all lost the ledger go on";
 
 impl Model for Partition {
@@ -166,7 +167,7 @@ impl Model for Partition {
     fn next_state(&self, nodes: &Nodes, step: LeaseStep) -> Option<Nodes> {
         let mut next = nodes.clone();
         self.carry_out(step, &mut next)?;
-        // Which node does something makes no difference.
+        // Nodes are interchangeable: sort them to merge symmetric states.
         next.nodes.sort_unstable();
         (next != *nodes).then_some(next)
     }
@@ -177,7 +178,7 @@ impl Model for Partition {
                 !nodes.nodes.iter().any(|node| node.may_answer() && node.epoch < nodes.filled)
             }),
             Property::sometimes(GOES_ON, |_, nodes: &Nodes| {
-                // Renewed since the way to the ledger was cut, hence by the other nodes.
+                // Renewed without a link to the ledger, so by the word of the remaining nodes.
                 nodes.nodes.iter().all(|node| node.is_without_ledger && node.vouched_ago == 0)
                     && nodes.nodes.iter().all(|node| !node.has_ledger && node.word.age == 0)
             }),
@@ -257,7 +258,7 @@ impl Partition {
         nodes.epoch += 1;
         nodes.nodes[node].raised = Some(Raised { epoch: nodes.epoch, waited: 0 });
         if self.rules.raise_is_announced {
-            // Without Redis the node cannot announce the raise. Its last word grows old instead.
+            // Without Redis the announcement fails. The node's last word grows old instead.
             let _ = self.answer(&mut nodes.nodes[node]);
         }
         Some(())

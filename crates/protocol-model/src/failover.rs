@@ -5,15 +5,15 @@ use crate::Safeguards;
 /// The extent of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Failover {
-    /// The pool's limit.
+    /// The limit of the pool.
     pub limit: u32,
-    /// The number of clients that ask for a seat.
+    /// The number of clients asking for a seat.
     pub clients: usize,
-    /// The number of times that Redis fails: promoted, or restarted.
+    /// The number of failures of Redis, by promotion or restart.
     pub faults: u8,
-    /// The last epoch of the walk; the first is 1.
+    /// The last epoch of the walk. The first epoch is 1.
     pub epochs: u8,
-    /// The mode may change.
+    /// `true` if the mode may change.
     pub falls_back: bool,
     /// The safeguards in force.
     pub safeguards: Safeguards,

@@ -1,37 +1,39 @@
-//! A ledger that forgets: a PostgreSQL standby that lags becomes the primary, so confirmed commits and raises are gone.
+//! Models a ledger that forgets: a lagging PostgreSQL standby becomes the primary, and confirmed commits and
+//! raises are lost.
 //!
-//! A bucket in Redis, and clients that ask for a seat each. An epoch is a counter with a word beside it. The words of
-//! two raises always differ, and a later word may be the greater or the smaller one. A rebuild may freeze at any
-//! point, and any number of rebuilds may be on their way. Journals and leases are left out.
+//! The model has a bucket in Redis, and clients asking for a seat. An epoch is a counter with a random word.
+//! The words of two raises always differ, and a later word may be greater or smaller. Rebuilds may freeze at
+//! any point, and any number may be in progress. The model omits journals and leases.
 
 use stateright::{Model, Property};
 
-/// Two clients, a bit each.
+/// Two clients, as a bit set.
 const CLIENTS: u8 = 2;
 
-/// Rounds of [`Stores::rebuild_once`] within which Redis agrees with the ledger again.
+/// Limit in rounds of [`Stores::rebuild_once`] until Redis agrees with the ledger again.
 const RECOVERS_WITHIN: usize = 8;
 
-/// The rules in force, each of which can be taken away.
+/// The rules in force. A test can switch each rule off.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerRules {
-    /// An epoch has a random word beside its counter. Otherwise a raise that was forgotten is given again.
+    /// An epoch has a random word beside its counter. Otherwise a forgotten epoch is issued a second time.
     pub epoch_has_word: bool,
-    /// The row of a bucket names the ledger that raised its epoch. Otherwise nobody notices another ledger.
+    /// The row of a bucket names the ledger behind the latest raise. Otherwise a changed ledger goes
+    /// unnoticed.
     pub row_names_ledger: bool,
 }
 
 impl LedgerRules {
-    /// Both rules.
+    /// Every rule.
     pub const ALL: Self = Self { epoch_has_word: true, row_names_ledger: true };
 }
 
 /// The extent of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct ForgetfulLedger {
-    /// The number of times that a standby becomes the primary.
+    /// The number of promotions of a standby.
     pub promotions: u8,
-    /// The number of times that Redis loses its memory.
+    /// The number of times that Redis forgets.
     pub losses: u8,
     /// The number of raises.
     pub raises: u8,
@@ -39,18 +41,18 @@ pub struct ForgetfulLedger {
     pub rules: LedgerRules,
 }
 
-/// An epoch, compared by its counter first.
+/// An epoch, ordered by counter, then by word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Epoch {
     counter: u8,
     word: i8,
 }
 
-/// The ledger, as one PostgreSQL server has it.
+/// The ledger on a single PostgreSQL server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Ledger {
     epoch: Epoch,
-    /// The identity of the ledger that raised the epoch.
+    /// The identity of the ledger at the latest raise.
     raised_by: u8,
     /// The clients on record.
     record: u8,
@@ -63,14 +65,14 @@ enum Head {
     Serving(Epoch),
 }
 
-/// A rebuild that has raised the epoch.
+/// A rebuild after the raise of the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Rebuild {
     epoch: Epoch,
     stage: Stage,
 }
 
-/// The step that was taken last.
+/// The latest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Stage {
     Raised,
@@ -82,12 +84,12 @@ enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stores {
     ledger: Ledger,
-    /// The standby, which lags.
+    /// The lagging standby.
     standby: Ledger,
     /// The identity of the ledger: system identifier and timeline.
     ledger_identity: u8,
     head: Head,
-    /// The clients that are live in Redis.
+    /// The live clients in Redis.
     live: u8,
     rebuilds: Vec<Rebuild>,
     words_above: i8,
@@ -100,26 +102,27 @@ pub struct Stores {
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerStep {
-    /// A client is admitted in Redis, and its admission is committed.
+    /// Redis admits a client, and the ledger commits the admission.
     Admit(u8),
     /// The standby catches up.
     Replicate,
-    /// The standby becomes the primary, on a timeline of its own.
+    /// The standby becomes the primary, on a new timeline.
     Promote,
-    /// Redis loses its memory.
+    /// Redis forgets the bucket.
     Lose,
-    /// A node that sees a need raises the epoch. Its word is greater than every word before, or smaller.
+    /// A node with a need for a rebuild raises the epoch. The new word is greater or smaller than every word
+    /// before.
     Raise(Word),
-    /// A rebuild takes its next step, or is refused and breaks off.
+    /// A rebuild takes its next step, or aborts if refused.
     Proceed(usize),
 }
 
-/// The order of a new word among the words before.
+/// The order of a new word among the earlier words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Greater than every other.
+    /// Greater than every earlier word.
     Greatest,
-    /// Smaller than every other.
+    /// Smaller than every earlier word.
     Smallest,
 }
 
@@ -179,7 +182,7 @@ impl Model for ForgetfulLedger {
             }
             LedgerStep::Proceed(rebuild) => next.proceed(rebuild),
         }
-        // The order of rebuilds makes no difference.
+        // Rebuilds are interchangeable: sort them to merge symmetric states.
         next.rebuilds.sort_unstable();
         (next != *stores).then_some(next)
     }
@@ -203,7 +206,7 @@ impl Stores {
         self.head != Head::Serving(self.ledger.epoch) || is_anothers
     }
 
-    /// The script demands the epoch, and so does the commit.
+    /// Admits a client. Script and commit both demand the epoch of the ledger.
     fn admit(&mut self, client: u8) -> Option<()> {
         let bit = 1 << client;
         (self.head == Head::Serving(self.ledger.epoch)).then_some(())?;
@@ -256,7 +259,8 @@ impl Stores {
         }
     }
 
-    /// A rebuild begins from any lower epoch, from a missing head, and again from its own epoch.
+    /// Returns `true` if a rebuild may begin: from a lower epoch, from a missing head, or again from its own
+    /// epoch.
     fn may_begin(&self, epoch: Epoch) -> bool {
         match self.head {
             Head::Missing => true,
@@ -265,7 +269,7 @@ impl Stores {
         }
     }
 
-    /// Checks that rebuilds end within [`RECOVERS_WITHIN`] rounds, without further faults.
+    /// Returns `true` if rebuilds settle within [`RECOVERS_WITHIN`] rounds, without further faults.
     fn settles(&self, rules: LedgerRules) -> bool {
         let mut stores = self.clone();
         for _ in 0..RECOVERS_WITHIN {

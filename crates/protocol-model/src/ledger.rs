@@ -2,7 +2,7 @@
 
 use crate::{Client, Clients, Safeguards, only};
 
-/// The registry that has the bucket's live sessions.
+/// The registry in charge of the bucket's live sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
     /// In Redis.
@@ -26,14 +26,14 @@ pub(crate) struct Event {
     pub(crate) change: Change,
 }
 
-/// The reason for which a batch is refused.
+/// The reason for refusing a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     StaleEpoch,
     Contradiction,
 }
 
-/// The ledger, which never forgets.
+/// A ledger that never forgets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ledger {
     pub(crate) epoch: u8,
@@ -42,7 +42,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes a whole batch or nothing.
+    /// Applies a batch atomically.
     pub(crate) fn apply(&mut self, batch: &[Event], by: Safeguards) -> Result<(), Refused> {
         if by.ledger_demands_epoch && batch.iter().any(|event| event.epoch != self.epoch) {
             return Err(Refused::StaleEpoch);
@@ -65,7 +65,7 @@ impl Ledger {
         self.record.len() as u8
     }
 
-    /// The clients that are live by the record.
+    /// Returns the live clients by the record.
     pub(crate) fn live(&self) -> Clients {
         self.record.iter().fold(0, |live, change| match *change {
             Change::Admitted(client) => live | only(client),

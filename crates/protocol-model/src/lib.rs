@@ -1,15 +1,18 @@
-//! The failover protocol of `docs/failover.md` as four models, and the promises that each must keep. A checker walks
-//! through every order in which the steps of a model can happen. Each rule of a model can be taken away, and the
-//! checker then finds a path to a broken promise.
+//! The failover protocol of `docs/failover.md` as four models, with the promises of each model. A checker
+//! walks through every order of the steps of a model. A test can switch off a rule, and the checker then
+//! finds a path to a broken promise.
 //!
-//! - [`Failover`]: one bucket with one pool, three nodes, a Redis with a replica that lags, the PostgreSQL registry,
-//!   the ledger. Nodes freeze at any point, copies of Redis are lost, rolled back, promoted or live on beside each
-//!   other, and the mode changes. Time is not counted: a lease holds or is over, and a copy ends a session one TTL
-//!   after the copy last renewed the session. An answer from before is over by then; an answer by another copy may not
-//!   be.
+//! - [`Failover`]: a bucket with a pool, three nodes, a Redis with a lagging replica, the PostgreSQL
+//!   registry, and the ledger. Nodes freeze at any point. Copies of Redis are lost, rolled back, promoted or
+//!   live on beside each other, and the mode changes. Time is not counted: a lease holds or is over, and a
+//!   copy ends a session one TTL after the copy's last renewal of the session. Earlier answers have expired
+//!   by then; an answer by a different copy may still be valid.
 //! - [`Partition`]: the epoch lease of three nodes, in time.
-//! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under faults that last, in time.
-//! - [`ForgetfulLedger`]: a PostgreSQL standby that lags becomes the primary.
+//! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under lasting faults, in
+//!   time.
+//! - [`ForgetfulLedger`]: a lagging PostgreSQL standby becomes the primary.
+//!
+//! A new rule of the protocol gets a field in the rules of its model, and a test without the rule.
 
 mod bucket_lease;
 mod checker;
@@ -41,10 +44,10 @@ pub use world::World;
 /// The number of nodes.
 pub const NODES: usize = 3;
 
-/// A client, and its session: a client asks for one.
+/// A client and its session: a client asks for a single session.
 pub type Client = u8;
 
-/// A set of clients, a bit each.
+/// A set of clients, as a bit set.
 type Clients = u8;
 
 /// The set of `client` alone.

@@ -1,4 +1,4 @@
-//! The memory of a registry, which each call changes in one atomic step.
+//! The memory of a registry. Every call is a single atomic step.
 
 use crate::ledger::{Change, Event, Ledger};
 use crate::{Client, Clients, only};
@@ -11,15 +11,15 @@ pub(crate) enum Key {
     Serving { epoch: u8, identity: u8 },
 }
 
-/// The memory of the bucket on one server.
+/// The bucket's memory on a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Memory {
     pub(crate) key: Key,
-    /// The pool is open. The fields below mean nothing otherwise.
+    /// `true` if the pool is open. Otherwise the fields below are meaningless.
     pub(crate) open: bool,
     pub(crate) seq: u8,
     pub(crate) live: Clients,
-    /// Clients with a later renewal at another server.
+    /// Clients renewed later at a different server.
     pub(crate) told_elsewhere: Clients,
     pub(crate) journal: Vec<Event>,
 }
@@ -37,12 +37,12 @@ impl Memory {
         }
     }
 
-    /// Checks that a rebuild for this epoch is under way.
+    /// Returns `true` if a rebuild for `epoch` is in progress.
     pub(crate) fn is_rebuilding(&self, epoch: u8) -> bool {
         self.key == Key::Rebuilding { epoch }
     }
 
-    /// Opens the pool as the ledger knows it, unless it is open.
+    /// Opens a closed pool from the ledger.
     pub(crate) fn open(&mut self, ledger: &Ledger) {
         if !self.open {
             self.fill(ledger.seq(), ledger.live());
@@ -54,18 +54,18 @@ impl Memory {
         *self = Self { key: self.key, open: true, seq, live, told_elsewhere: 0, journal: Vec::new() };
     }
 
-    /// Checks that the client's session is live in this memory.
+    /// Returns `true` if the client's session is live in the memory.
     pub(crate) fn has(&self, client: Client) -> bool {
         self.live & only(client) != 0
     }
 
-    /// Admits a client, on record under this epoch.
+    /// Admits a client, and journals the admission under `epoch`.
     pub(crate) fn admit(&mut self, client: Client, epoch: u8) {
         self.live |= only(client);
         self.record(Change::Admitted(client), epoch);
     }
 
-    /// Lets a client's session expire, on record under this epoch.
+    /// Expires a client's session, and journals the end under `epoch`.
     pub(crate) fn expire(&mut self, client: Client, epoch: u8) {
         self.live &= !only(client);
         self.record(Change::Ended(client), epoch);

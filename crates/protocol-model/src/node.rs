@@ -1,5 +1,5 @@
-//! The knowledge of a node. A node may freeze and wake at any point: a frozen node takes no step. The world keeps the
-//! batch and the rebuilds of all nodes, since the node that goes on with them makes no difference.
+//! The knowledge of a node. A node may freeze and wake at any point: a frozen node takes no step. The world
+//! keeps the batch and the rebuilds of every node, because the node continuing them makes no difference.
 
 use crate::ledger::{Event, Mode};
 use crate::place::Place;
@@ -7,14 +7,14 @@ use crate::place::Place;
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Node {
-    /// The epoch that the node last read in the ledger.
+    /// The epoch of the node's last reading of the ledger.
     pub(crate) epoch: u8,
     pub(crate) mode: Mode,
     /// The reading is recent.
     pub(crate) has_lease: bool,
 }
 
-/// Events on their way to the ledger, and the registry that they are from.
+/// Events on the way to the ledger, with their registry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Batch {
     pub(crate) from: Place,

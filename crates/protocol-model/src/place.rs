@@ -1,11 +1,11 @@
-//! The servers that can have the bucket's live sessions.
+//! The possible servers of the bucket's live sessions.
 
-/// A server that can have the live sessions.
+/// A possible server of the live sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// The Redis primary at the start.
     Primary,
-    /// Its replica, or its snapshot.
+    /// The replica or the snapshot of the primary.
     Replica,
     /// The PostgreSQL registry.
     Postgres,

@@ -1,22 +1,22 @@
-//! A rebuild on its way.
+//! A rebuild in progress.
 
 use crate::Clients;
 use crate::place::Place;
 
-/// A rebuild that has raised the epoch.
+/// A rebuild after the raise of the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Rebuild {
-    /// The epoch of this rebuild alone.
+    /// The epoch, unique to the rebuild.
     pub(crate) epoch: u8,
-    /// The registry that will serve.
+    /// The future serving registry.
     pub(crate) target: Place,
-    /// A reachable registry that may know more than the ledger.
+    /// A reachable registry with possibly more knowledge than the ledger.
     pub(crate) source: Option<Place>,
-    /// The step that was taken last.
+    /// The latest step.
     pub(crate) stage: Stage,
 }
 
-/// The step that was taken last.
+/// The latest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     Raised,

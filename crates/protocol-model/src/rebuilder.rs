@@ -1,4 +1,4 @@
-//! The steps of a rebuild: `docs/failover.md` has the same steps by these numbers.
+//! The numbered steps of a rebuild in `docs/failover.md`.
 
 use crate::ledger::{Event, Mode, Refused};
 use crate::memory::Key;
@@ -8,7 +8,7 @@ use crate::world::World;
 use crate::{Clients, Safeguards};
 
 impl World {
-    /// 2: raises the epoch, for this target.
+    /// 2: raises the epoch for `target`.
     pub(crate) fn raise(&mut self, target: Place, source: Option<Place>) {
         self.ledger.epoch += 1;
         self.ledger.mode = if target == Place::Postgres { Mode::Postgres } else { Mode::Redis };
@@ -45,8 +45,8 @@ impl World {
         self.memory(rebuild.target).is_rebuilding(epoch).then_some(Stage::Begun)
     }
 
-    /// 4 and 5: once the leases of older epochs are over, replays the surviving events into the ledger, as far as they
-    /// fit.
+    /// 4 and 5: after the leases of older epochs are over, replays the surviving events into the ledger, as
+    /// far as they fit.
     fn salvage(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
         let epoch = rebuild.epoch;
         let leased = self.nodes.iter().any(|node| node.has_lease && node.epoch < epoch);

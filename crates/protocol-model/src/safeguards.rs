@@ -1,26 +1,26 @@
 //! The safeguards of the failover protocol.
 
-/// The safeguards in force: every one, unless a test takes one away.
+/// The safeguards in force: every safeguard, unless a test switches some off.
 #[derive(Clone, Copy, Debug)]
 pub struct Safeguards {
-    /// The ledger takes a batch of the bucket's epoch alone.
+    /// The ledger accepts batches of the bucket's current epoch only.
     pub ledger_demands_epoch: bool,
-    /// A script does nothing unless the bucket is served in the epoch that the node knows.
+    /// A script does nothing unless the bucket is served in the epoch known to the node.
     pub script_demands_epoch: bool,
-    /// A node uses a server only if the bucket was filled on it, as what it is now.
+    /// A node uses a server only if the bucket was filled under the server's present identity.
     pub node_demands_identity: bool,
-    /// A rebuild lets the leases of the old epoch run out before it starts a TTL anew.
+    /// A rebuild lets the leases of the old epoch run out before restarting TTLs.
     pub rebuild_waits_for_leases: bool,
-    /// Salvage replays the last epoch's events alone. Renewals since an older event are on no record.
+    /// Salvage replays events of the last epoch only. Renewals made after an older event are not on record.
     pub salvage_takes_last_epoch_alone: bool,
-    /// A bucket is filled from the ledger before it is served.
+    /// A bucket is filled from the ledger before serving.
     pub rebuild_fills: bool,
-    /// The ledger takes one event for each number of a pool.
+    /// The ledger accepts a single event for each number of a pool.
     pub ledger_keeps_chain: bool,
 }
 
 impl Safeguards {
-    /// The protocol as it is.
+    /// Every safeguard, as in the real protocol.
     pub const ALL: Self = Self {
         ledger_demands_epoch: true,
         script_demands_epoch: true,

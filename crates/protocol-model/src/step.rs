@@ -8,22 +8,22 @@ use crate::place::Place;
 use crate::world::World;
 use crate::{Client, NODES, only};
 
-/// A step. A step that is possible may also never be taken.
+/// A step. A possible step may also never be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A client asks for a seat.
     Claim(Call),
-    /// A client whose request has failed asks again, and finds the session that it took.
+    /// A client retries after a failed request, and finds its own session.
     Resume(Call),
-    /// A client that holds a seat heartbeats.
+    /// A holder of a seat heartbeats.
     Heartbeat(Call),
-    /// A node lets a session expire whose TTL is over where it looks.
+    /// A node expires a session, by the time of the called registry.
     Expire(Call),
-    /// A client gives up a request that waits.
+    /// A client gives up a pending request.
     GiveUp(Client),
     /// A node reads the journal of a registry.
     Read(Place),
-    /// A node commits the batch to the ledger, and answers the clients that wait for its events.
+    /// A node commits the batch to the ledger, and answers the clients waiting for the events.
     Commit,
     /// A node reads the bucket's row.
     Confirm(usize),
@@ -33,13 +33,13 @@ pub enum Step {
     Raise(Place, Option<Place>),
     /// A node goes on with a rebuild.
     Rebuild(usize),
-    /// The replica gets all that the primary has, or a snapshot is taken.
+    /// The replica catches up with the primary, or a snapshot is taken.
     Replicate,
-    /// The replica becomes a primary. The old one lives on.
+    /// The replica becomes a primary. The old primary lives on.
     Promote,
     /// The primary starts again with an empty memory.
     RestartEmpty,
-    /// The primary starts again with its snapshot.
+    /// The primary restarts from its snapshot.
     RestartOld,
 }
 
@@ -59,7 +59,7 @@ impl Failover {
         Some(next.normalized(self.safeguards))
     }
 
-    /// Lists every step that may be possible.
+    /// Lists every candidate step.
     pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
         let places = Place::ALL.into_iter().filter(|&place| place != Place::Postgres || self.falls_back);
         for place in places.clone() {
@@ -166,7 +166,7 @@ impl Failover {
         memory.has(call.client).then_some(())?;
         memory.expire(call.client, epoch);
         if memory.told_elsewhere & only(call.client) == 0 {
-            // Every answer to the client was for a TTL that is over.
+            // Every answer to the client has outlived its TTL.
             let asker = &mut world.clients[usize::from(call.client)];
             (asker.holds, asker.waits_for) = (false, None);
         }
@@ -175,7 +175,7 @@ impl Failover {
 
     fn commit(&self, world: &mut World) -> Option<()> {
         let Batch { from, events } = world.batch.take()?;
-        // A batch that is refused is forgotten, and its clients give up.
+        // A refused batch is dropped, and its clients give up.
         if world.ledger.apply(&events, self.safeguards).is_ok() {
             world.memory_mut(from).acknowledge(&events);
             for &Event { seq, epoch, change } in &events {
@@ -190,7 +190,7 @@ impl Failover {
         Some(())
     }
 
-    /// Any node may raise the epoch at any time, with a reason or without.
+    /// Raises the epoch: possible for every node at any time, with or without a reason.
     fn raise(&self, world: &mut World, target: Place, source: Option<Place>) -> Option<()> {
         let is_there = |place| place != Place::Replica || world.promoted;
         (world.ledger.epoch < self.epochs).then_some(())?;
@@ -218,7 +218,7 @@ fn confirm(world: &mut World, node: usize) -> Option<()> {
     Some(())
 }
 
-/// Ends a lease on an old epoch. A lease on the ledger's epoch can be renewed at any time, so its end makes no
+/// Ends a lease on an old epoch. A lease on the ledger's epoch is renewable at any time, so its end makes no
 /// difference.
 fn lease_ends(world: &mut World, node: usize) -> Option<()> {
     let epoch = world.ledger.epoch;

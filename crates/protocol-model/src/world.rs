@@ -13,7 +13,7 @@ pub(crate) const FIRST_EPOCH: u8 = 1;
 /// A server of live sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Server {
-    /// The identity of its memory: another one after each start or promotion.
+    /// The identity of the memory, new after each start or promotion.
     pub(crate) identity: u8,
     pub(crate) memory: Memory,
 }
@@ -21,11 +21,12 @@ pub(crate) struct Server {
 /// A client and its progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Asker {
-    /// The client has asked for a seat. A client asks for one session, and then retries for the same.
+    /// `true` after the client has asked for a seat. A client asks for a single session, and retries for the
+    /// same session.
     pub(crate) has_asked: bool,
     /// The request waits for this event to be on record: epoch and number.
     pub(crate) waits_for: Option<(u8, u8)>,
-    /// The client was told that its session is live, and the TTL of that answer is not over.
+    /// `true` while the client has an answer that its session is live, within the TTL of the answer.
     pub(crate) holds: bool,
 }
 
@@ -37,12 +38,12 @@ pub struct World {
     /// The replica was made a primary.
     pub(crate) promoted: bool,
     pub(crate) nodes: [Node; NODES],
-    /// Events that a node has read and not yet brought to the ledger. The node may be frozen for any time.
+    /// Events read by a node and not yet in the ledger. The node may be frozen for any time.
     pub(crate) batch: Option<Batch>,
-    /// Rebuilds on their way. A rebuild that has broken off takes no further step.
+    /// Rebuilds in progress. An aborted rebuild takes no further step.
     pub(crate) rebuilds: Vec<Rebuild>,
     pub(crate) clients: Vec<Asker>,
-    /// The number of faults that may still happen.
+    /// The number of faults still to happen.
     pub(crate) faults_left: u8,
 }
 
@@ -82,7 +83,7 @@ impl World {
         &mut self.server(place).memory
     }
 
-    /// Checks that nodes use the registry `place` in `mode`.
+    /// Returns `true` if nodes use the registry `place` in `mode`.
     pub(crate) fn is_used(&self, place: Place, mode: Mode) -> bool {
         match place {
             Place::Primary => mode == Mode::Redis,
@@ -91,7 +92,7 @@ impl World {
         }
     }
 
-    /// Checks that the registry takes a node's calls.
+    /// Returns `true` if the registry takes a node's calls.
     pub(crate) fn is_served(&self, place: Place, node: Node, by: Safeguards) -> bool {
         if !self.is_used(place, node.mode) {
             return false;
@@ -113,7 +114,7 @@ impl World {
         }
     }
 
-    /// Notes that a client was told, or is about to be told, that its session is live: for one TTL from a step at
+    /// Records a renewal: the client learns, now or soon, that its session is live for one TTL from a step at
     /// `place`.
     pub(crate) fn renewed(&mut self, client: Client, place: Place) {
         for other in Place::ALL {
@@ -132,8 +133,9 @@ impl World {
         holders.fold(0, |all, (client, _)| all | only(client))
     }
 
-    /// Returns the same world in a normal form. Which node does something makes no difference, and neither does content
-    /// in a memory that nobody can come to any more, nor what the ledger is sure to refuse.
+    /// Returns the world in a normal form, to merge equivalent states. Nodes are interchangeable, and two
+    /// contents are irrelevant: a memory beyond the reach of every node, and events certain to be refused by
+    /// the ledger.
     pub(crate) fn normalized(mut self, by: Safeguards) -> Self {
         self.nodes.sort_unstable();
         if self.faults_left == 0 && !self.promoted {

@@ -1,10 +1,7 @@
-//! Walks through the faults of a bucket's service: with every rule in force, and with each rule taken away.
+//! Walks through the faults of a bucket's service: with every rule in force, and without each rule.
 //!
 //! `SEATKEEPER_MODEL_FAULTS` is the number of faults that the whole walk tries together.
-#![expect(
-    clippy::print_stdout,
-    reason = "how large a walk was, and how a promise is broken, is worth seeing"
-)]
+#![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]
 
 mod support;
 
@@ -22,7 +19,7 @@ const ALL: BucketRules = BucketRules::ALL;
 const SERVICE: BucketService =
     BucketService { faults_max: FAULTS_MAX, faults: &Fault::ALL, cuts: &Cut::ALL, rules: ALL };
 
-/// A walk with these faults alone.
+/// Creates a walk with the given faults only.
 fn only_by(faults: &'static [Fault], cuts: &'static [Cut], rules: BucketRules) -> BucketService {
     BucketService { faults, cuts, rules, ..SERVICE }
 }

@@ -1,8 +1,5 @@
-//! Walks through every partition of three nodes, the ledger and Redis, and through each with a rule taken away.
-#![expect(
-    clippy::print_stdout,
-    reason = "how large a walk was, and how the promise is broken, is worth seeing"
-)]
+//! Walks through every partition of three nodes, the ledger and Redis: with every rule, and without each one.
+#![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]
 
 mod support;
 
@@ -29,7 +26,8 @@ fn a_failed_reading_that_counts_as_a_reading_lets_two_sides_answer() {
 
 #[test]
 fn words_that_do_not_grow_old_outlive_a_raise() {
-    // Every node loses the ledger, and one node Redis as well. That node reaches the ledger again.
+    // Every node loses the ledger, and a node also loses Redis. The node without Redis reaches the ledger
+    // again.
     let rules = LeaseRules { words_grow_old: false, ..LeaseRules::ALL };
     assert_broken(&Partition { changes: 5, rules, ..PARTITION }, NO_OLD_ANSWER);
 }

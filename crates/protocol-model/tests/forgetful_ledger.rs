@@ -1,10 +1,7 @@
-//! Walks through promotions of a PostgreSQL standby that lags: with both rules, and without each.
+//! Walks through promotions of a lagging PostgreSQL standby: with both rules, and without either rule.
 //!
 //! `SEATKEEPER_MODEL_RAISES` is the number of raises in the whole walk.
-#![expect(
-    clippy::print_stdout,
-    reason = "how large a walk was, and how a promise is broken, is worth seeing"
-)]
+#![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]
 
 mod support;
 

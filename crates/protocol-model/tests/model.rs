@@ -1,8 +1,5 @@
-//! Walks through the protocol: whole, and with each of its safeguards taken away.
-#![expect(
-    clippy::print_stdout,
-    reason = "how large a walk was, and how a promise is broken, is worth seeing"
-)]
+//! Walks through the failover protocol: complete, and without each safeguard in turn.
+#![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]
 
 mod support;
 
@@ -11,7 +8,7 @@ use stateright::Checker;
 
 use support::{assert_broken, assert_kept, walk};
 
-/// One seat, two clients, a failure of Redis, and a rebuild.
+/// A seat, two clients, a failure of Redis, and a rebuild.
 const FAILURE: Failover =
     Failover { limit: 1, clients: 2, faults: 1, epochs: 2, falls_back: false, safeguards: Safeguards::ALL };
 

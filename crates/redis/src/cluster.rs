@@ -168,7 +168,7 @@ fn newest(views: Vec<RedisResult<View>>) -> Option<View> {
         view.inspect_err(|error| {
             tracing::debug!(
                 error = error as &dyn std::error::Error,
-                "cannot read the layout of the cluster from a node"
+                "a node did not report the cluster layout"
             );
         })
         .ok()

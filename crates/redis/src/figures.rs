@@ -27,7 +27,7 @@ pub struct ServerFigures {
     pub evicted_keys: u64,
     /// Commands in the slow log since the start of the server, `None` if the user may not read the log.
     pub slow_commands: Option<u64>,
-    /// The reason why the server is unfit for seats: evicts sessions, or refuses writes.
+    /// The reason why the server is unfit for seats: the server evicts sessions, or refuses writes.
     pub unfit: Option<String>,
 }
 

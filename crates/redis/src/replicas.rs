@@ -65,7 +65,7 @@ impl Replicas {
                     let (settings, address, identity) = server;
                     if let Err(error) = serve(&settings, &address, &identity, waiting).await {
                         let error = &error as &dyn std::error::Error;
-                        tracing::warn!(error, redis = %address, "WAIT failed: the latest writes count as not replicated");
+                        tracing::warn!(error, redis = %address, "WAIT failed: writes count as unreplicated");
                     }
                 });
                 queue.insert(send).clone()
@@ -91,7 +91,7 @@ async fn serve(
         let key = waiting.first().map(|waiting| waiting.key.as_str()).unwrap_or_default();
         let have = wait(&mut connection, key, wanted).await?;
         if have < wanted {
-            tracing::warn!(redis = %address, have, wanted, "replicas lag: the latest writes count as not replicated");
+            tracing::warn!(redis = %address, have, wanted, "replicas lag: writes count as unreplicated");
         }
         for Waiting { wanted, have_all, .. } in waiting.drain(..) {
             if wanted <= have {

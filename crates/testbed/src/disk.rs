@@ -22,7 +22,7 @@ impl Disk {
     pub fn new() -> Self {
         let file = NamedTempFile::new().expect("a temporary file");
         // A server may run as a different user, and must be able to read the state file.
-        fs::set_permissions(file.path(), Permissions::from_mode(0o644)).expect("it is ours");
+        fs::set_permissions(file.path(), Permissions::from_mode(0o644)).expect("this process owns the file");
         let disk = Self { file };
         disk.set(false);
         disk

@@ -116,7 +116,7 @@ impl Postgres {
             "max_connections = 300",
             "log_min_messages = warning",
         ];
-        let mut text = fs::read_to_string(&conf).expect("initdb wrote it");
+        let mut text = fs::read_to_string(&conf).expect("initdb wrote the file");
         for line in ours.iter().chain(settings) {
             text.push_str(line);
             text.push('\n');
@@ -209,7 +209,7 @@ impl Postgres {
         // pipe.
         let errors = tempfile::tempfile().expect("a temporary file");
         command.current_dir(self.dir.path()).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(errors.try_clone().expect("another handle on it"));
+        command.stderr(errors.try_clone().expect("the file handle can be cloned"));
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
@@ -258,7 +258,7 @@ impl Drop for Database {
 
 impl Account {
     fn of_postgres() -> Self {
-        let users = fs::read_to_string("/etc/passwd").expect("every system has it");
+        let users = fs::read_to_string("/etc/passwd").expect("every system has /etc/passwd");
         let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
         let ids = fields.find_map(|user| match user[..] {
             ["postgres", _, uid, gid, ..] => Some(Self { uid: uid.parse().ok()?, gid: gid.parse().ok()? }),

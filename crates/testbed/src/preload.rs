@@ -47,5 +47,5 @@ impl Library {
 /// default.
 fn open_to_all(dir: &TempDir) {
     use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
 }

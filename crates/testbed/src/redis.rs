@@ -147,7 +147,7 @@ impl Redis {
     /// Takes a snapshot of the server.
     pub fn snapshot(&self) -> Snapshot {
         self.ask::<()>(redis::cmd("SAVE"));
-        Snapshot(fs::read(self.dump()).expect("it has just been written"))
+        Snapshot(fs::read(self.dump()).expect("`SAVE` has just written the file"))
     }
 
     /// Makes snapshots fail, or succeed again, and waits for the first result. A server whose snapshots fail
@@ -166,7 +166,7 @@ impl Redis {
         let started = Instant::now();
         self.ask::<redis::Value>(redis::cmd("BGSAVE"));
         while !self.ask::<String>(redis::cmd("INFO").arg("persistence").take()).contains(expected) {
-            assert!(started.elapsed() < START_MAX, "the snapshot did not end as it should");
+            assert!(started.elapsed() < START_MAX, "the snapshot did not end with {expected}");
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -193,13 +193,13 @@ impl Redis {
     }
 
     /// Returns the server's answer to a command that must succeed.
-    #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass a fresh command")]
     pub fn ask<T: redis::FromRedisValue>(&self, command: redis::Cmd) -> T {
         command.query(&mut self.connection()).expect("a server answers")
     }
 
     fn connection(&self) -> redis::Connection {
-        let client = redis::Client::open(self.url()).expect("the address is one");
+        let client = redis::Client::open(self.url()).expect("the URL is valid");
         client.get_connection_with_timeout(START_MAX).expect("a server takes connections")
     }
 

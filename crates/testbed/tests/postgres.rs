@@ -1,5 +1,5 @@
 //! Tests of the PostgreSQL harness.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::net::SocketAddr;
 use std::time::Duration;

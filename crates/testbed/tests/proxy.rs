@@ -1,5 +1,5 @@
 //! Tests of the proxy's networks.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,26 +1,27 @@
-//! Faults, and their ends.
+//! Faults, and the ends of faults.
 
 use super::node::Node;
 use super::state::{PAIR, Scene};
 
-/// A fault that happens at once.
+/// An instant fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Redis starts again with nothing.
+    /// Redis restarts with an empty memory.
     Empty,
-    /// A replica that lags becomes the primary: its memory lacks the session.
+    /// A lagging replica becomes the primary: its memory lacks the session.
     Lagging,
-    /// The identity of Redis changes, and its memory is the same.
+    /// The identity of Redis changes while the memory stays.
     Renamed,
     /// The clock of Redis jumps forward, by more than a TTL.
     Jump,
-    /// The clock of PostgreSQL jumps forward, by more than a TTL, while the PostgreSQL registry has the session.
+    /// The clock of PostgreSQL jumps forward by more than a TTL, while the PostgreSQL registry has the
+    /// session.
     PostgresJump,
-    /// The node that rebuilds the bucket freezes for any time.
+    /// The rebuilding node freezes for any time.
     Freeze,
 }
 
-/// A fault that lasts until it is mended.
+/// A lasting fault, until mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// A node does not reach the ledger.
@@ -93,11 +94,11 @@ impl Scene {
         Some(())
     }
 
-    /// The scene with every fault at its end.
+    /// Returns the scene after the end of every fault.
     pub(super) fn mended(&self) -> Self {
         let mut scene = *self;
         for cut in Cut::ALL {
-            // A fault that is not there cannot be mended.
+            // Only a present fault can be mended.
             let _ = scene.mend(cut);
         }
         scene

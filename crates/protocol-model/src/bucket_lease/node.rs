@@ -5,16 +5,16 @@ use super::rules::BucketRules;
 /// Ticks of an epoch lease.
 pub(super) const EPOCH_LEASE: u8 = 1;
 
-/// Ticks for which a node that was seen in the ledger counts as live.
+/// Ticks for which a node seen in the ledger counts as live.
 const LIVE: u8 = 2;
 
 /// Ticks of failed, or of successful, surveys after which a breaker opens, or closes.
 const BREAKER: u8 = 2;
 
-/// Ticks after which a clock that has jumped is believed.
+/// Ticks until a jumped clock is trusted.
 const CLOCK_SETTLES: u8 = 1;
 
-/// The registry that serves a bucket.
+/// The registry in charge of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Mode {
     Redis,
@@ -25,7 +25,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Breaker {
     pub(super) is_open: bool,
-    /// Ticks for which every survey told the opposite.
+    /// Consecutive ticks of surveys against the breaker's state.
     against: u8,
 }
 
@@ -76,7 +76,7 @@ impl Node {
         }
     }
 
-    /// Checks that the epoch lease holds.
+    /// Returns `true` if the epoch lease holds.
     pub(super) fn may_answer(&self, rules: &BucketRules) -> bool {
         !rules.epoch_lease_ends || !self.has_lapsed && self.vouched_ago < EPOCH_LEASE
     }
@@ -93,13 +93,13 @@ impl Node {
         self.clock_doubted = CLOCK_SETTLES;
     }
 
-    /// Reads the ledger, and is seen there.
+    /// Reads the ledger, which also shows the node as live.
     pub(super) fn read(&mut self, epoch: u8, mode: Mode) {
         (self.epoch, self.mode) = (epoch, mode);
         (self.vouched_ago, self.has_lapsed, self.seen_ago) = (0, false, 0);
     }
 
-    /// Goes on without the ledger: by the word of the other nodes, or until the epoch lease lapses.
+    /// Continues without the ledger: by the word of the remaining nodes, or until the epoch lease lapses.
     pub(super) fn miss_ledger(&mut self, others_vouch: bool) {
         if others_vouch && !self.has_lapsed {
             self.vouched_ago = 0;

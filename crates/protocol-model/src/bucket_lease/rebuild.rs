@@ -1,8 +1,8 @@
-//! A rebuild on its way.
+//! A rebuild in progress.
 
 use super::node::Mode;
 
-/// A rebuild, which holds the bucket's lock.
+/// A rebuild, holding the bucket's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Rebuild {
     pub(super) node: usize,
@@ -14,12 +14,12 @@ pub(super) struct Rebuild {
     pub(super) stage: Stage,
     /// A tick has passed since the epoch was raised.
     pub(super) has_waited: bool,
-    /// A tick has passed since the latest step: only a frozen node lets another one pass.
+    /// A tick has passed since the latest step: only a frozen node lets a further tick pass.
     pub(super) is_due: bool,
     pub(super) is_frozen: bool,
 }
 
-/// The step that was taken last.
+/// The latest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     Raised,

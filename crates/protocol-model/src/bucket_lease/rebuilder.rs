@@ -1,4 +1,4 @@
-//! The need of a rebuild, and its steps: `docs/failover.md` has the steps by these numbers.
+//! The need of a rebuild, and the numbered steps of `docs/failover.md`.
 
 use super::node::{Mode, Node};
 use super::rebuild::{Rebuild, Stage};
@@ -7,7 +7,7 @@ use super::rules::BucketRules;
 use super::state::Scene;
 
 impl Scene {
-    /// The registry that this node wants the bucket to be rebuilt in; `None` if the bucket is in order.
+    /// Returns the registry in which the node wants to rebuild the bucket, `None` if the bucket is in order.
     pub(super) fn need(&self, node: usize, rules: &BucketRules) -> Option<Mode> {
         let live = || self.nodes.iter().filter(|node| node.is_live());
         let open = live().filter(|node| node.breaker.is_open).count();
@@ -52,7 +52,7 @@ impl Scene {
         Some(())
     }
 
-    /// Takes the next step of the rebuild. A step that is refused breaks the rebuild off.
+    /// Takes the next step of the rebuild. A refused step aborts the rebuild.
     pub(super) fn proceed(&mut self, rules: &BucketRules) -> Option<()> {
         let rebuild = self.rebuild?;
         if rebuild.stage == Stage::Begun && !rebuild.has_waited {
@@ -84,11 +84,11 @@ impl Scene {
         Some(())
     }
 
-    /// 3: PostgreSQL stops serving, and Redis as well if it can be reached.
+    /// 3: PostgreSQL stops serving, and so does a reachable Redis.
     fn begin_in_standby(&mut self, rebuild: Rebuild, rules: &BucketRules) -> Option<()> {
         self.reaches_ledger(rebuild.node).then_some(())?;
         self.standby.served_epoch = 0;
-        // A Redis that cannot be reached is no source.
+        // An unreachable Redis is no source.
         let _ = self.begin_in_redis(rebuild, rules);
         Some(())
     }
@@ -121,7 +121,7 @@ impl Scene {
         Some(())
     }
 
-    /// 7: Redis serves, if it is still the memory that the row names.
+    /// 7: Redis serves, if its memory is still the memory named by the row.
     fn finish_in_redis(&mut self, rebuild: Rebuild, rules: &BucketRules) -> Option<()> {
         let Rebuild { node, epoch, .. } = rebuild;
         let is_begun = self.redis.head == (Head::Rebuilding { epoch });

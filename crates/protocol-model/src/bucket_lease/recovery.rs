@@ -3,23 +3,24 @@
 use super::rules::BucketRules;
 use super::state::{PAIR, Scene};
 
-/// Ticks within which the bucket must be served again, and within which a silent client's seat must be free.
+/// Limit in ticks for serving the bucket again, and for freeing the seat of a silent client.
 const RECOVERS_WITHIN: usize = 16;
 
 /// Steps of rebuilds within a tick, at most.
 const REBUILD_STEPS: usize = 4;
 
 impl Scene {
-    /// Checks that the bucket is served within [`RECOVERS_WITHIN`] ticks, with nothing left to rebuild.
+    /// Returns `true` if the bucket is served within [`RECOVERS_WITHIN`] ticks, with no rebuild left to do.
     ///
-    /// A state in which no node reaches the ledger passes: no bucket can be rebuilt without the ledger.
+    /// A state passes if no node reaches the ledger, because no bucket can be rebuilt without the ledger.
     pub(super) fn is_served_again(&self, rules: &BucketRules) -> bool {
         let reaches_ledger = (0..PAIR).any(|node| self.reaches_ledger(node));
         let is_settled = |scene: &Self| scene.is_settled(rules) && scene.is_served(rules);
         !reaches_ledger || self.comes_to(rules, is_settled)
     }
 
-    /// Checks that a silent client's session is over within [`RECOVERS_WITHIN`] ticks of the end of all faults.
+    /// Returns `true` if a silent client's session is over within [`RECOVERS_WITHIN`] ticks of the last
+    /// fault's end.
     pub(super) fn frees_seat(&self, rules: &BucketRules) -> bool {
         !self.holder.is_silent || self.mended().comes_to(rules, |_| false)
     }
@@ -40,7 +41,7 @@ impl Scene {
         self.rebuild.is_none() && !(0..PAIR).any(is_needed)
     }
 
-    /// Takes every possible step of each node, and passes a tick.
+    /// Takes every possible step of every node, and passes a tick.
     fn act_and_tick(&mut self, rules: &BucketRules) {
         use super::step::BucketStep::{Commit, Expire, Proceed, Raise, Tick};
         for node in 0..PAIR {

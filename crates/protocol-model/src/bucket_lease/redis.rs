@@ -1,11 +1,11 @@
-//! Redis: its memory of the bucket, and its clock.
+//! The memory of the bucket in Redis, and the clock of Redis.
 
 use super::rules::BucketRules;
 
 /// Ticks of a bucket's lease.
 pub(super) const BUCKET_LEASE: u8 = 2;
 
-/// Ticks for the steps of a rebuild until it has filled the bucket: more than any rebuild here takes.
+/// Limit in ticks for the steps of a rebuild up to the fill: more than a rebuild of the model takes.
 pub(super) const REBUILD_MAX: u8 = 9;
 
 /// Ticks of a session's TTL. A heartbeat every tick and a bucket's lease fit in.
@@ -19,12 +19,12 @@ pub(super) enum Head {
     Serving { epoch: u8, identity: u8 },
 }
 
-/// A time in the future of a clock that may be a decade ahead.
+/// A deadline on a clock that may be a decade ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Deadline {
-    /// The deadline was set by a clock that was a decade ahead.
+    /// `true` if the clock was a decade ahead when the deadline was set.
     pub(super) is_far: bool,
-    /// Ticks until the deadline, by the same clock.
+    /// Ticks until the deadline, by the clock of the deadline.
     pub(super) left: u8,
 }
 
@@ -51,7 +51,7 @@ impl Deadline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Redis {
     pub(super) takes_writes: bool,
-    /// The identity of the memory: changes when another memory takes its place.
+    /// The identity of the memory: changes when the memory is replaced.
     pub(super) identity: u8,
     pub(super) head: Head,
     pub(super) lease: Deadline,
@@ -67,7 +67,7 @@ pub(super) struct Redis {
 }
 
 impl Redis {
-    /// Redis that serves the first epoch, with a live session.
+    /// Creates a Redis serving the first epoch, with a live session.
     pub(super) fn new(epoch: u8, identity: u8) -> Self {
         Self {
             takes_writes: true,
@@ -82,7 +82,7 @@ impl Redis {
         }
     }
 
-    /// The time by which sessions expire: the clock, or the high-water mark if that is later.
+    /// Returns `true` if the time for expiry, the later of clock and high-water mark, is a decade ahead.
     fn now_is_far(&self) -> bool {
         self.clock_is_far || self.mark_is_far
     }
@@ -91,7 +91,7 @@ impl Redis {
         !self.lease.is_over(self.clock_is_far)
     }
 
-    /// Checks that a script serves the bucket, for a node that knows this epoch and identity.
+    /// Returns `true` if a script serves the bucket for a node with the given epoch and identity.
     pub(super) fn serves(&self, epoch: u8, identity: u8, rules: &BucketRules) -> bool {
         let is_leased = self.is_leased() || !rules.bucket_lease;
         self.takes_writes && self.head == Head::Serving { epoch, identity } && is_leased
@@ -101,7 +101,7 @@ impl Redis {
         self.session.is_some_and(|session| !session.is_over(self.now_is_far()))
     }
 
-    /// Renews the session, or puts it back.
+    /// Renews or restores the session.
     pub(super) fn renew_session(&mut self) {
         self.note_time();
         self.session = Some(Deadline { is_far: self.now_is_far(), left: TTL });
@@ -112,7 +112,7 @@ impl Redis {
         self.lease = Deadline { is_far: self.clock_is_far, left: ticks };
     }
 
-    /// Ends the session if its TTL is over.
+    /// Ends the session if the TTL is over.
     pub(super) fn expire(&mut self, epoch: u8) -> Option<()> {
         (self.session.is_some() && !self.has_live_session()).then_some(())?;
         self.note_time();
@@ -120,14 +120,14 @@ impl Redis {
         Some(())
     }
 
-    /// Loses all memory of the bucket.
+    /// Forgets the bucket.
     pub(super) fn forget(&mut self) {
         let over = Deadline { is_far: false, left: 0 };
         (self.head, self.lease, self.mark_is_far) = (Head::Missing, over, false);
         (self.session, self.journaled_end) = (None, None);
     }
 
-    /// Passes the time of one tick.
+    /// Passes a tick.
     pub(super) fn tick(&mut self) {
         if self.clock_stands {
             return;

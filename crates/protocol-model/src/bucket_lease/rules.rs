@@ -1,9 +1,10 @@
-//! The rules of serving a bucket, each of which can be taken away.
+//! The rules of serving a bucket. A test can switch each rule off.
 
 /// The rules in force.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketRules {
-    /// A node whose epoch lease is over answers nothing. Otherwise it answers by the epoch of its last reading.
+    /// A node stops answering at the end of its epoch lease. Otherwise the node answers by the epoch of its
+    /// last reading.
     pub epoch_lease_ends: bool,
     /// Redis counts as reachable if it takes a write. Otherwise an answer to a read is enough.
     pub reach_is_a_write: bool,
@@ -11,18 +12,18 @@ pub struct BucketRules {
     pub bucket_lease: bool,
     /// Only a node with an epoch lease renews the bucket's lease.
     pub renewal_needs_epoch_lease: bool,
-    /// A rebuild gives each session a full TTL. Otherwise a session that Redis still has keeps the rest of its TTL.
+    /// A rebuild gives each session a full TTL. Otherwise a session still in Redis keeps the rest of its TTL.
     pub rebuild_renews_ttl: bool,
     /// A rebuild finishes only soon after its fill. Otherwise the limit of a whole rebuild holds.
     pub finish_follows_fill: bool,
-    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise it reads
-    /// the identity once per connection.
+    /// A node reads the identity of Redis every second, and before a rebuild lets the bucket serve. Otherwise
+    /// the node reads the identity once per connection.
     pub identity_is_read_again: bool,
-    /// A clock that has jumped is not believed until it has settled near the node's own.
+    /// A jumped clock is not trusted until the clock has settled near the node's own.
     pub clock_must_settle: bool,
     /// A rebuild begins only if the clock has not jumped since the survey.
     pub begin_checks_clock: bool,
-    /// The PostgreSQL registry follows its server's clock only within a lease.
+    /// The PostgreSQL registry follows the clock of its server only within a lease.
     pub standby_lease: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The PostgreSQL registry, which takes the place of Redis. Its memory and its clock are the ledger's own.
+//! The PostgreSQL registry, the fallback for Redis. Memory and clock are the ledger's own.
 
 use super::redis::{BUCKET_LEASE, TTL};
 use super::rules::BucketRules;
@@ -6,7 +6,7 @@ use super::rules::BucketRules;
 /// The bucket in the PostgreSQL registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Standby {
-    /// The epoch that the bucket is served in; 0 if it is not served.
+    /// The served epoch of the bucket; 0 if not served.
     pub(super) served_epoch: u8,
     pub(super) lease_left: u8,
     /// Ticks until the session's TTL is over.
@@ -20,7 +20,7 @@ impl Standby {
         self.lease_left > 0 || !rules.standby_lease
     }
 
-    /// Renews the session, or puts it back.
+    /// Renews or restores the session.
     pub(super) fn renew_session(&mut self) {
         self.session_left = TTL;
     }

@@ -1,4 +1,4 @@
-//! The state of the model, and the questions that nodes ask of it.
+//! The state of the model, and the queries of nodes on the state.
 
 use super::node::{Mode, Node};
 use super::rebuild::Rebuild;
@@ -12,13 +12,13 @@ pub(super) const PAIR: usize = 2;
 const FIRST_EPOCH: u8 = 1;
 const FIRST_IDENTITY: u8 = 0;
 
-/// The client that holds the seat at first.
+/// The first holder of the seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Holder {
-    /// The client heartbeats at the first node alone, and not at any node.
+    /// `true` if the client heartbeats at the first node only, `false` if at any node.
     pub(super) is_captive: bool,
     pub(super) is_silent: bool,
-    /// Ticks for which the client still believes in its session, by the latest answer.
+    /// Ticks for which the client still believes in the session, by the latest answer.
     pub(super) told_left: u8,
 }
 
@@ -34,13 +34,13 @@ impl Holder {
         !self.is_captive && !self.is_silent
     }
 
-    /// Checks that the client heartbeats at this node.
+    /// Returns `true` if the client heartbeats at `node`.
     pub(super) fn asks(self, node: usize) -> bool {
         !self.is_silent && (node == 0 || !self.is_captive)
     }
 }
 
-/// The bucket as every party sees it.
+/// The bucket from every party's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scene {
     /// The ledger's row of the bucket.
@@ -83,14 +83,14 @@ impl Scene {
         self.nodes[node].has_ledger && !self.postgres_is_down
     }
 
-    /// Checks that a survey by this node finds Redis reachable.
+    /// Returns `true` if a survey by `node` finds Redis reachable.
     pub(super) fn reaches_redis(&self, node: usize, rules: &BucketRules) -> bool {
         let node = &self.nodes[node];
         let takes_writes = self.redis.takes_writes || !rules.reach_is_a_write;
         node.has_redis && takes_writes && node.believes_clock(self.redis.clock_is_far, rules)
     }
 
-    /// Checks that Redis takes this node's calls, whether or not the node may answer.
+    /// Returns `true` if Redis takes the calls of `node`, regardless of the node's right to answer.
     pub(super) fn redis_takes_calls(&self, node: usize, rules: &BucketRules) -> bool {
         let node = &self.nodes[node];
         node.mode == Mode::Redis && node.has_redis && self.redis.serves(node.epoch, node.identity, rules)
@@ -106,7 +106,7 @@ impl Scene {
         self.reaches_ledger(node) && (epoch, mode) == (self.epoch, Mode::Standby) && is_served
     }
 
-    /// Checks that some node renews the holder's session.
+    /// Returns `true` if some node renews the holder's session.
     pub(super) fn is_served(&self, rules: &BucketRules) -> bool {
         (0..PAIR).any(|node| {
             self.serves_by_redis(node, rules) && self.redis.has_live_session()
@@ -118,13 +118,13 @@ impl Scene {
         (0..PAIR).any(|node| self.serves_by_standby(node, rules))
     }
 
-    /// Checks that Redis serves after a rebuild by PostgreSQL and another one back.
+    /// Returns `true` if Redis serves after a rebuild in PostgreSQL and a rebuild back in Redis.
     pub(super) fn has_returned(&self, rules: &BucketRules) -> bool {
         let serves = |node: usize| self.nodes[node].epoch == self.epoch && self.serves_by_redis(node, rules);
         self.standby.served_epoch > 0 && (0..PAIR).any(serves)
     }
 
-    /// Checks that Redis serves the bucket as the ledger's row says, as this node sees it.
+    /// Returns `true` if Redis, as seen by `node`, serves the bucket according to the ledger's row.
     pub(super) fn is_in_order(&self, node: usize, rules: &BucketRules) -> bool {
         let identity = self.nodes[node].identity;
         let is_leased = self.redis.is_leased() || !rules.bucket_lease;
@@ -133,12 +133,12 @@ impl Scene {
             && is_leased
     }
 
-    /// Checks that Redis lacks a session that the ledger has as live.
+    /// Returns `true` if Redis lacks a session that is live in the ledger: no session, and no journaled end.
     pub(super) fn is_suspect(&self) -> bool {
         self.redis.session.is_none() && self.redis.journaled_end.is_none()
     }
 
-    /// Checks that `node` reaches an old primary.
+    /// Returns `true` if `node` reaches an old primary.
     pub(super) fn is_superseded(&self, node: usize) -> bool {
         let identity = self.nodes[node].identity;
         let epoch = match self.redis.head {
@@ -150,7 +150,7 @@ impl Scene {
         epoch < self.epoch && identity != self.row_identity
     }
 
-    /// Puts the nodes in order, unless the client tells them apart: the order makes no difference.
+    /// Sorts the nodes, unless the client distinguishes them, to merge symmetric states.
     pub(super) fn sort_nodes(&mut self) {
         if !self.holder.is_captive && self.nodes[1] < self.nodes[0] {
             self.nodes.swap(0, 1);

@@ -7,21 +7,21 @@ use super::state::{PAIR, Scene};
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketStep {
-    /// Time passes, and every node does its periodic work.
+    /// A tick passes, and every node does its periodic work.
     Tick,
-    /// A node reads the ledger before it is time.
+    /// A node reads the ledger early.
     Read(usize),
-    /// A node reads the identity of Redis before it is time: a call was refused.
+    /// A node reads the identity of Redis early, after a refused call.
     ReadIdentity(usize),
     /// The holder heartbeats at a node.
     Heartbeat(usize),
-    /// A node ends the session, whose TTL is over: a sweep, or a claim of another client.
+    /// A node ends the session after its TTL, by a sweep or a claim of a second client.
     Expire(usize),
     /// A node brings an end from the journal of Redis to the ledger.
     Commit(usize),
     /// A node raises the epoch.
     Raise(usize),
-    /// The rebuild takes its next step, or breaks off.
+    /// The rebuild takes its next step, or aborts.
     Proceed,
     /// The holder falls silent.
     FallSilent,
@@ -33,7 +33,7 @@ pub enum BucketStep {
     Mend(Cut),
 }
 
-/// Lists every step that may be possible.
+/// Lists every candidate step.
 pub(super) fn all(faults: &[Fault], cuts: &[Cut], steps: &mut Vec<BucketStep>) {
     steps.extend([BucketStep::Tick, BucketStep::Proceed, BucketStep::FallSilent]);
     for node in 0..PAIR {
@@ -52,7 +52,7 @@ pub(super) fn all(faults: &[Fault], cuts: &[Cut], steps: &mut Vec<BucketStep>) {
 }
 
 impl Scene {
-    /// Takes a step; `None` if the step is not possible.
+    /// Takes a step. Returns `None` if the step is impossible.
     pub(super) fn take(&mut self, step: BucketStep, rules: &BucketRules) -> Option<()> {
         match step {
             BucketStep::Tick => {
@@ -93,7 +93,7 @@ impl Scene {
         Some(())
     }
 
-    /// The ledger takes an end of its own epoch alone.
+    /// Commits an end. The ledger accepts ends of the current epoch only.
     fn commit(&mut self, node: usize) -> Option<()> {
         let end_epoch = self.redis.journaled_end?;
         let is_brought = self.nodes[node].has_redis && self.reaches_ledger(node);

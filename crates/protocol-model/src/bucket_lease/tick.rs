@@ -1,4 +1,4 @@
-//! A tick: time passes for all, and every node does its periodic work.
+//! A tick: time passes for every party, and every node does its periodic work.
 
 use super::node::Node;
 use super::redis::{BUCKET_LEASE, TTL};
@@ -6,7 +6,7 @@ use super::rules::BucketRules;
 use super::state::{PAIR, Scene};
 
 impl Scene {
-    /// Passes one tick.
+    /// Passes a tick.
     pub(super) fn tick(&mut self, rules: &BucketRules) {
         self.redis.tick();
         self.standby.tick();
@@ -22,7 +22,8 @@ impl Scene {
     }
 
     fn read_ledger_by_all(&mut self) {
-        // The roll is in Redis. A node that raises an epoch says on the roll that it reaches the ledger.
+        // The roll is in Redis. A node that raises an epoch announces on the roll that the node reaches the
+        // ledger.
         let all_answer = self.redis.takes_writes && self.nodes.iter().all(|node| node.has_redis);
         let reached: [bool; PAIR] = std::array::from_fn(|node| self.reaches_ledger(node));
         let all_miss_ledger = reached == [false; PAIR] && self.rebuild.is_none();
@@ -54,7 +55,7 @@ impl Scene {
         }
     }
 
-    /// A client that is not silent heartbeats once a tick, and tries another node until one answers.
+    /// A client on time heartbeats once a tick, and tries node after node until a node answers.
     fn heartbeat_on_time(&mut self, rules: &BucketRules) {
         for node in 0..PAIR {
             if self.heartbeat(node, rules).is_some() {

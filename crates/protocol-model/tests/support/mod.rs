@@ -1,6 +1,6 @@
-//! Walks through models: all of one, or until a promise is broken.
-#![allow(dead_code, reason = "each test uses its part")]
-#![allow(clippy::panic, clippy::expect_used, reason = "a test fails by it")]
+//! Walks through models: complete, or up to a broken promise.
+#![allow(dead_code, reason = "each test uses a part of the module")]
+#![allow(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use stateright::{Checker, Expectation, Model};
 
-/// A walk takes some seconds. A machine that is busy with other things may take longer.
+/// Time limit of a walk. A walk takes some seconds, and more on a busy machine.
 const WALK_MAX: Duration = Duration::from_secs(3600);
 
 const THREADS: usize = 2;
@@ -17,7 +17,7 @@ const THREADS: usize = 2;
 /// The limit of a search for a path that breaks a promise, in states.
 const SEARCH_MAX: usize = 20_000_000;
 
-/// Walks through all of a model, and asserts that every promise is kept.
+/// Walks through a whole model, and asserts every promise.
 pub(crate) fn assert_kept<M>(model: M)
 where
     M: Model + Debug + Send + Sync + 'static,
@@ -27,7 +27,7 @@ where
     walk(model).assert_properties();
 }
 
-/// Walks through all of a model.
+/// Walks through a whole model.
 pub(crate) fn walk<M>(model: M) -> impl Checker<M>
 where
     M: Model + Debug + Send + Sync + 'static,
@@ -41,13 +41,13 @@ where
     checker
 }
 
-/// A state on the way, with the number of the state before it and the step from there.
+/// A reached state, with the number of the state before and the step in between.
 struct Reached<M: Model> {
     state: M::State,
     from: Option<(usize, M::Action)>,
 }
 
-/// Asserts that a promise is broken, and prints a shortest path to a state that breaks it.
+/// Asserts that a promise is broken, and prints a shortest path to a violating state.
 pub(crate) fn assert_broken<M>(model: &M, promise: &'static str)
 where
     M: Model,

@@ -31,7 +31,7 @@ fn signal(pid: u32, signal: Signal) {
 
 /// Returns the running children of a process.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").expect("every Linux has it");
+    let processes = fs::read_dir("/proc").expect("every Linux has /proc");
     let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     ids.filter(|&id| parent_of(id) == Some(parent)).collect()
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::dice::Dice;
 use super::scene::{License, text};
-use crate::house::{Answer, Client};
+use crate::harness::{Answer, Client};
 
 /// The machine's knowledge of its seat.
 #[derive(Clone, Debug, PartialEq, Eq)]
