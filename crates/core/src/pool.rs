@@ -167,7 +167,7 @@ impl Pool {
         match &mut self.index {
             Some(index) => index.insert(&self.sessions, slot),
             None if self.sessions.len() > SESSIONS_WITHOUT_INDEX_MAX => {
-                self.index = Some(Box::new(Index::of(&self.sessions)));
+                self.index = Some(Box::new(Index::from_slab(&self.sessions)));
             }
             None => {}
         }

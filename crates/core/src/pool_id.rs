@@ -77,7 +77,7 @@ impl PoolId {
 
     /// Returns the bucket of the pool.
     pub fn bucket(&self) -> Bucket {
-        Bucket::of(self)
+        Bucket::for_pool(self)
     }
 }
 
@@ -115,7 +115,7 @@ impl Bucket {
 
     /// Hashes kind, tenant and name by FNV-1a (64 bits, folded). Each part ends with a byte that UTF-8 never
     /// contains. Part of the stored format: a different hash would send old session ids to wrong buckets.
-    fn of(pool: &PoolId) -> Self {
+    fn for_pool(pool: &PoolId) -> Self {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         const CLOSE: u8 = 0xff;

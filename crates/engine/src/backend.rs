@@ -67,7 +67,7 @@ impl Backend {
     /// Returns whether the backend serves any bucket now.
     pub fn serves_any(&self) -> bool {
         match &self.role {
-            Role::Rebuilt(epochs) => Bucket::all().any(|bucket| epochs.of(bucket) != Epochs::NONE),
+            Role::Rebuilt(epochs) => Bucket::all().any(|bucket| epochs.get(bucket) != Epochs::NONE),
             Role::Lasting | Role::NodeLocal(_) => true,
         }
     }

@@ -118,7 +118,7 @@ impl Commits {
     /// Notes that the ledger has every event up to `receipt`, and that the bucket is in the receipt's epoch:
     /// waits in an older epoch fail. Returns whether the ledger has made progress.
     pub fn advance(&self, receipt: Receipt) -> bool {
-        let mut progress = self.of(receipt.bucket).lock();
+        let mut progress = self.progress(receipt.bucket).lock();
         progress.enter(receipt.epoch);
         if receipt.epoch < progress.epoch {
             return false;
@@ -141,7 +141,7 @@ impl Commits {
     /// over.
     pub async fn reached(&self, receipt: Receipt) -> Result<(), Overtaken> {
         let reached = {
-            let mut progress = self.of(receipt.bucket).lock();
+            let mut progress = self.progress(receipt.bucket).lock();
             if let Some(known) = progress.has(receipt) {
                 return known;
             }
@@ -168,7 +168,7 @@ impl Commits {
         let _ = tokio::time::timeout(KEEPING_UP_WAIT_MAX, near).await;
     }
 
-    fn of(&self, bucket: Bucket) -> &Mutex<Progress> {
+    fn progress(&self, bucket: Bucket) -> &Mutex<Progress> {
         &self.buckets[usize::from(bucket.number())]
     }
 }

@@ -23,7 +23,7 @@ impl Ledger {
         let mut entries = Vec::new();
         for event in events {
             let Some(session) = subject(event) else { continue };
-            let entry = Entry::of(event);
+            let entry = Entry::from_event(event);
             let action =
                 if entry.action == Action::Admitted { Action::AdmittedAlone } else { Action::EndedAlone };
             let recorded = tx.query(include_str!("../sql/is_recorded_alone.sql"));

@@ -30,7 +30,7 @@ impl Ledger {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let entries: Vec<_> = events.iter().map(Entry::of).collect();
+        let entries: Vec<_> = events.iter().map(Entry::from_event).collect();
         if let Pool::Postgres(connections) = self.writer()
             && let Some(are_new) = at_once::apply(connections, events, &entries).await?
         {
@@ -99,7 +99,7 @@ async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
     let recorded: (DateTime<Utc>, &str, Option<Uuid>) =
         (row.get("at")?, row.get("action")?, row.get("session_id")?);
     let session = subject(event).map(SessionId::as_uuid);
-    if recorded == (times::stored(event.at), Entry::of(event).action.as_str(), session) {
+    if recorded == (times::stored(event.at), Entry::from_event(event).action.as_str(), session) {
         return Ok(());
     }
     Err(Error::Contradiction { pool: Box::new(event.pool.clone()), seq: event.seq })

@@ -21,7 +21,7 @@ pub(crate) fn rows_for(limit: u32) -> u64 {
 
 impl<T, C> Page<T, C> {
     /// Builds a page from rows read with [`rows_for`].
-    pub(crate) fn of(mut items: Vec<T>, limit: u32, cursor: impl Fn(&T) -> C) -> Self {
+    pub(crate) fn new(mut items: Vec<T>, limit: u32, cursor: impl Fn(&T) -> C) -> Self {
         let size = limit.clamp(1, PAGE_ITEMS_MAX) as usize;
         let more = items.len() > size;
         items.truncate(size);

@@ -174,7 +174,7 @@ impl Ledger {
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let sessions = rows.iter().map(SessionRecord::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(sessions, limit, |record: &SessionRecord| record.session.id))
+        Ok(Page::new(sessions, limit, |record: &SessionRecord| record.session.id))
     }
 }
 

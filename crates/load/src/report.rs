@@ -57,7 +57,7 @@ pub struct ViolationsReport {
 }
 
 impl Report {
-    pub(crate) fn of(
+    pub(crate) fn new(
         scenario: &'static str,
         concurrency: usize,
         elapsed: Duration,

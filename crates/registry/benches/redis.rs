@@ -132,7 +132,7 @@ async fn replayed(stage: &Stage, act: impl AsyncFn(usize)) -> (f64, f64) {
         }
     };
     let replay =
-        Replay::of(stage.server.port(), REPLAYED_CALLS, 1, |call| call.is_on_pool(), acts).await.unwrap();
+        Replay::run(stage.server.port(), REPLAYED_CALLS, 1, |call| call.is_on_pool(), acts).await.unwrap();
     let (cpu, started) = (stage.cpu_micros().await, Instant::now());
     let rate = replay.rate(REPLAY_CONNECTIONS, MEASURED).await.unwrap();
     (rate, (stage.cpu_micros().await - cpu) / (rate * started.elapsed().as_secs_f64()))

@@ -15,7 +15,7 @@ impl Epochs {
     pub const NONE: u64 = 0;
 
     /// Returns the epoch of a bucket, or [`Epochs::NONE`] if not served by this node.
-    pub fn of(&self, bucket: Bucket) -> u64 {
+    pub fn get(&self, bucket: Bucket) -> u64 {
         self.0[usize::from(bucket.number())].load(Ordering::Acquire)
     }
 

@@ -4,7 +4,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 /// Returns the first `BYTES` bytes of SHA-256 over the parts. Each part is preceded by its length, so that
 /// different lists of parts never give the same input.
-pub(crate) fn of<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
+pub(crate) fn digest<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
     let mut context = Context::new(&SHA256);
     for part in parts {
         context.update(&(part.len() as u64).to_be_bytes());

@@ -48,7 +48,7 @@ impl Limits {
     /// Creates the limits of `settings`, counted in `redis` if nodes share a Redis.
     pub(crate) fn new(settings: &LimitsSettings, redis: Option<Servers>) -> Self {
         Self {
-            rates: Rates::of(settings),
+            rates: Rates::from_settings(settings),
             local: Local::new(),
             shared: redis.map(Shared::new),
             when_redis_down: settings.when_redis_down,
@@ -93,7 +93,7 @@ impl Limits {
     pub(crate) fn unknown_sessions(&self, kind: PoolKind, who: &Caller) -> Result<(), Error> {
         let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
         let verdict = self.local.peek(Key::of_unknown_sessions(kind, who), rate);
-        let wait_seconds = Standing::of(rate, verdict).wait_seconds;
+        let wait_seconds = Standing::new(rate, verdict).wait_seconds;
         if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
     }
 
@@ -106,7 +106,7 @@ impl Limits {
 
     async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {
         let verdict = self.verdict(key, rate).await?;
-        let standing = Standing::of(rate, verdict);
+        let standing = Standing::new(rate, verdict);
         let wait_seconds = standing.wait_seconds;
         note.write(standing);
         if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
@@ -123,7 +123,7 @@ impl Limits {
 }
 
 impl Rates {
-    fn of(settings: &LimitsSettings) -> Self {
+    fn from_settings(settings: &LimitsSettings) -> Self {
         let of_api = |acquires, heartbeats| OfApi {
             acquires: Rate::per_minute(acquires),
             heartbeats: Rate::per_minute(heartbeats),

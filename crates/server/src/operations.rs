@@ -111,7 +111,7 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
         problems.push(format!("{silent} of {} servers do not answer", servers.len()));
     }
     let is_up = told.as_ref().is_some_and(|told| told.is_up());
-    PartHealth::of(is_up, latency, problems)
+    PartHealth::new(is_up, latency, problems)
 }
 
 /// `GET /health/ledger`: the state of the system of record, as seen by this node.
@@ -131,12 +131,12 @@ async fn health_ledger(State(app): State<App>) -> PartHealth {
     } else if app.engine.are_records_failing() {
         problems.push("the latest records could not be written".to_owned());
     }
-    PartHealth::of(is_up, pulse.map(|pulse| pulse.latency), problems)
+    PartHealth::new(is_up, pulse.map(|pulse| pulse.latency), problems)
 }
 
 impl PartHealth {
     /// Builds the state from a probe. `latency` is the duration of the probe.
-    fn of(is_up: bool, latency: Option<Duration>, problems: Vec<String>) -> Self {
+    fn new(is_up: bool, latency: Option<Duration>, problems: Vec<String>) -> Self {
         let status = match (is_up, problems.is_empty()) {
             (true, true) => PartStatus::Ok,
             (true, false) => PartStatus::Unfit,

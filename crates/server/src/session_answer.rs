@@ -60,7 +60,7 @@ pub(crate) struct SessionAnswer {
 impl SessionAnswer {
     /// Builds the answer from the record. For a live session the heartbeat and the expiry come from the
     /// registry, which is newer than the record.
-    pub(crate) fn of(record: &SessionRecord, live: Option<&Live>) -> Self {
+    pub(crate) fn new(record: &SessionRecord, live: Option<&Live>) -> Self {
         let (holder, instance_id) = record.session.holder.parts();
         let (machine_id, holder) = match record.pool.kind {
             PoolKind::License => (Some(holder.into()), None),

@@ -183,7 +183,7 @@ async fn all_jobs(
 ) -> Result<Roster, StartError> {
     let (crew, now, registries) = (running.crew(), running.started_at(), running.engine().registries());
     let mut jobs = jobs::start(settings, registries, ledger, crew, &metrics.jobs, now).await?;
-    if let Some(sink) = HttpSink::of(&settings.usage, crew)? {
+    if let Some(sink) = HttpSink::from_settings(&settings.usage, crew)? {
         let metering = Metering {
             sink,
             settings: settings.usage.clone(),
@@ -207,7 +207,7 @@ fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edg
     let server = &app.settings.server;
     let mut clients = Edge::new(router(app.clone()), server, shutdown);
     if let Some(files) = server.tls_files() {
-        let (secured, reload) = clients.secured(Files::of(files))?;
+        let (secured, reload) = clients.secured(Files::new(files))?;
         clients = secured;
         crew.start(reload);
     }

@@ -10,7 +10,7 @@ use seatkeeper_client_core::{
 use serde_json::{Map, Value, json};
 
 use crate::clocks::Clocks;
-use crate::script::{Answer, Expect, Given, GivenWait, Jitters, Told, Vector, Verb, parse_span};
+use crate::script::{Answer, Expect, Given, GivenWait, Jitters, Notice, Vector, Verb, parse_span};
 
 /// More steps at one instant are a livelock.
 const STEPS_AT_ONCE_MAX: usize = 100;
@@ -102,7 +102,7 @@ impl Player<'_> {
                 self.clocks.jump(parse_span(span), back);
                 self.step(Event::Tick);
             }
-            Verb::Event(Told { session, reason, by }) => {
+            Verb::Event(Notice { session, reason, by }) => {
                 let (session, reason) = (id(session), LossReason::from_name(reason));
                 self.step(Event::Ended(SessionEnd { session, reason, by: by.clone() }));
             }

@@ -18,7 +18,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Builds an index of every session in the slab.
-    pub(super) fn of(slab: &Slab<Queued>) -> Self {
+    pub(super) fn from_slab(slab: &Slab<Queued>) -> Self {
         let mut index = Self::default();
         for (slot, _) in slab {
             index.insert(slab, slot as u32);

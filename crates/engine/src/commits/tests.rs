@@ -106,7 +106,7 @@ fn those_who_gave_up_are_forgotten() {
     for _ in 0..100 {
         assert!(commits.reached(receipt(7, 1)).now_or_never().is_none());
     }
-    let waiting = commits.of(receipt(7, 1).bucket).lock().waiting.len();
+    let waiting = commits.progress(receipt(7, 1).bucket).lock().waiting.len();
     assert!(waiting <= 1, "{waiting} still wait");
 }
 

@@ -19,7 +19,7 @@ pub struct EndedSession {
 }
 
 impl EndedSession {
-    fn of(record: &SessionRecord) -> Option<Self> {
+    fn from_record(record: &SessionRecord) -> Option<Self> {
         let reason = record.ended.as_ref()?.reason;
         Some(Self { reason, last_heartbeat: record.session.last_heartbeat })
     }
@@ -39,7 +39,7 @@ impl Engine {
         // between.
         let epoch = self.lease.epoch(id.bucket());
         let Some(FoundSession { record, is_alone }) = self.found(id, who).await? else { return Ok(None) };
-        if let Some(past) = EndedSession::of(&record) {
+        if let Some(past) = EndedSession::from_record(&record) {
             return Ok(Some(past));
         }
         if is_alone {
@@ -57,7 +57,7 @@ impl Engine {
             return Ok(None);
         }
         // The session may have ended after the first read of the record.
-        if let Some(past) = self.record(id, who).await?.as_ref().and_then(EndedSession::of) {
+        if let Some(past) = self.record(id, who).await?.as_ref().and_then(EndedSession::from_record) {
             return Ok(Some(past));
         }
         let backend = self.backend(kind, id.bucket())?;
@@ -81,7 +81,7 @@ impl Engine {
             // The session may be in a journal that is unreadable at present.
             return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
         };
-        if let Some(past) = EndedSession::of(&record) {
+        if let Some(past) = EndedSession::from_record(&record) {
             return Ok(HeartbeatOutcome::Ended(past));
         }
         let (session, pool) = (record.session, record.pool);

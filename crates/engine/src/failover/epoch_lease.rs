@@ -261,7 +261,7 @@ impl EpochLease {
 impl KnownEpochs {
     /// Returns the epoch in which a bucket is served, by either registry.
     fn served(&self, bucket: Bucket) -> u64 {
-        self.main.of(bucket).max(self.standby.of(bucket))
+        self.main.get(bucket).max(self.standby.get(bucket))
     }
 
     fn note(&self, row: &BucketRow) {

@@ -51,7 +51,7 @@ struct Admission<'a> {
 
 impl<'a> Entry<'a> {
     /// Builds the record of a registry's event.
-    pub(crate) fn of(event: &'a Event) -> Self {
+    pub(crate) fn from_event(event: &'a Event) -> Self {
         let entry = Self {
             at: event.at,
             pool: &event.pool,

@@ -77,7 +77,7 @@ impl Ledger {
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let records = rows.iter().map(AuditRecord::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(records, limit, |record: &AuditRecord| record.id))
+        Ok(Page::new(records, limit, |record: &AuditRecord| record.id))
     }
 }
 

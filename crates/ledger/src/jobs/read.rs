@@ -47,7 +47,7 @@ impl Ledger {
             .fetch_all()
             .await?;
         let runs = rows.iter().map(JobRunRecord::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(runs, limit, |run: &JobRunRecord| run.fencing_token))
+        Ok(Page::new(runs, limit, |run: &JobRunRecord| run.fencing_token))
     }
 }
 

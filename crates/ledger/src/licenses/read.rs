@@ -74,7 +74,7 @@ impl Ledger {
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let licenses = rows.iter().map(License::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(licenses, limit, |license: &License| license.id))
+        Ok(Page::new(licenses, limit, |license: &License| license.id))
     }
 }
 

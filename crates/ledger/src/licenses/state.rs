@@ -22,7 +22,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn of(license: &License) -> Self {
+    pub(super) fn from_license(license: &License) -> Self {
         Self {
             license_key_tail: license.key.tail().to_owned(),
             max_seats: license.max_seats.0,

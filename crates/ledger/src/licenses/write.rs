@@ -23,14 +23,14 @@ pub(super) async fn record(
         action,
         limit: license.max_seats.0,
         version: license.version,
-        state: stored_json(&State::of(license))?,
+        state: stored_json(&State::from_license(license))?,
     };
     change.record(tx, write).await
 }
 
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> Result<(), Error> {
-    let answer = Answered { id: license.id.to_string(), state: State::of(license) };
+    let answer = Answered { id: license.id.to_string(), state: State::from_license(license) };
     idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
 }
 

@@ -85,7 +85,7 @@ impl Ledger {
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let plans = rows.iter().map(Plan::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(plans, limit, |plan: &Plan| plan.name.clone()))
+        Ok(Page::new(plans, limit, |plan: &Plan| plan.name.clone()))
     }
 
     async fn note_tenant(&self, tenant: &TenantId, now: RegistryTime) -> Result<(), Error> {

@@ -23,7 +23,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn from_plan(plan: &Plan) -> Self {
         Self {
             name: plan.name.clone(),
             device_limit: plan.device_limit.0,

@@ -23,7 +23,7 @@ pub(super) async fn answered(
 
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, plan: &Plan, write: &Write<'_>) -> Result<(), Error> {
-    let answer = Answered { id: plan.name.to_string(), state: State::of(plan) };
+    let answer = Answered { id: plan.name.to_string(), state: State::from_plan(plan) };
     idempotency::keep(tx, &plan.tenant, Entity::Plan, &answer, write).await
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn record(tx: &mut Tx, action: Action, plan: &Plan, write: &Wri
         action,
         limit: plan.device_limit.0,
         version: plan.version,
-        state: stored_json(&State::of(plan))?,
+        state: stored_json(&State::from_plan(plan))?,
     };
     change.record(tx, write).await
 }

@@ -73,7 +73,7 @@ impl Ledger {
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let subscriptions = rows.iter().map(Subscription::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(subscriptions, limit, |subscription: &Subscription| subscription.id))
+        Ok(Page::new(subscriptions, limit, |subscription: &Subscription| subscription.id))
     }
 
     /// Returns the user's newest subscription and its plan, the two sources of the user's limit.

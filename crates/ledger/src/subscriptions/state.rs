@@ -42,11 +42,11 @@ pub(crate) struct Granted {
 impl Granted {
     /// Returns the phase of the subscription at `now`.
     pub(crate) fn phase(&self, now: RegistryTime) -> Phase {
-        Phase::of(self.status, self.starts_at, self.ends_at, now)
+        Phase::at(self.status, self.starts_at, self.ends_at, now)
     }
 
     /// Reads the detail of a record; `None` if the detail is not a subscription's.
-    pub(crate) fn of(detail: &str) -> Option<Self> {
+    pub(crate) fn from_detail(detail: &str) -> Option<Self> {
         let GrantedState { plan, status, starts_at, ends_at } = serde_json::from_str(detail).ok()?;
         let (starts_at, ends_at) = (times::from_stored(starts_at), ends_at.map(times::from_stored));
         Some(Self { plan, status, starts_at, ends_at })
@@ -54,7 +54,7 @@ impl Granted {
 }
 
 impl State {
-    pub(super) fn of(subscription: &Subscription) -> Self {
+    pub(super) fn from_subscription(subscription: &Subscription) -> Self {
         Self {
             subscription_id: subscription.id.0,
             user: subscription.user.to_string(),

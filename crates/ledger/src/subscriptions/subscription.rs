@@ -97,7 +97,7 @@ pub struct Subscription {
 impl Subscription {
     /// Returns the status at `now`, with the end considered.
     pub fn status_at(&self, now: RegistryTime) -> SubscriptionStatus {
-        match (self.status, Phase::of(self.status, self.starts_at, self.ends_at, now)) {
+        match (self.status, Phase::at(self.status, self.starts_at, self.ends_at, now)) {
             (SubscriptionStatus::Active, Phase::Over) => SubscriptionStatus::Expired,
             (status, _) => status,
         }

@@ -26,7 +26,7 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    pub(super) fn of(
+    pub(super) fn at(
         status: SubscriptionStatus,
         starts_at: RegistryTime,
         ends_at: Option<RegistryTime>,
@@ -64,7 +64,7 @@ impl NamedVersion {
     }
 
     /// Splits a version number into its parts; `None` for a number without terms.
-    pub(crate) fn of(number: u64) -> Option<Self> {
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
         let at = number.checked_sub(1)?;
         let phase = match at % Self::PER_CHANGE {
             0 => Phase::Ahead,
@@ -145,7 +145,7 @@ impl Subscriber {
 
 impl Held {
     pub(crate) fn phase(&self, now: RegistryTime) -> Phase {
-        Phase::of(self.status, self.starts_at, self.ends_at, now)
+        Phase::at(self.status, self.starts_at, self.ends_at, now)
     }
 
     pub(super) fn read(row: &Row) -> Result<Self, Error> {

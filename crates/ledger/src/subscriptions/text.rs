@@ -20,7 +20,7 @@ struct Stored {
 }
 
 impl Stored {
-    fn of(held: &Held) -> Self {
+    fn from_held(held: &Held) -> Self {
         Self {
             status: held.status.as_str().to_owned(),
             starts_at: held.starts_at.as_millis(),
@@ -52,7 +52,7 @@ impl Stored {
 impl Subscriber {
     /// Serializes the subscriber as a text.
     pub fn to_text(&self) -> String {
-        serde_json::json!(self.held().map(Stored::of)).to_string()
+        serde_json::json!(self.held().map(Stored::from_held)).to_string()
     }
 
     /// Parses a text of [`to_text`](Self::to_text); `None` for an invalid text.

@@ -23,7 +23,7 @@ pub(super) async fn answered(
 
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, subscription: &Subscription, write: &Write<'_>) -> Result<(), Error> {
-    let answer = Answered { id: subscription.id.to_string(), state: State::of(subscription) };
+    let answer = Answered { id: subscription.id.to_string(), state: State::from_subscription(subscription) };
     idempotency::keep(tx, &subscription.tenant, Entity::Subscription, &answer, write).await
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn record(
     write: &Write<'_>,
 ) -> Result<(), Error> {
     let pool = subscription.pool();
-    let subscriber = Subscriber::new(Some(Held::of(subscription, plan)));
+    let subscriber = Subscriber::new(Some(Held::new(subscription, plan)));
     let change = EntitlementChange {
         pool: &pool,
         stream: Stream::Entitlement,
@@ -44,13 +44,13 @@ pub(super) async fn record(
         action,
         limit: subscriber.entitled(write.at, Span::ZERO).terms.limit.0,
         version: subscription.version,
-        state: stored_json(&State::of(subscription))?,
+        state: stored_json(&State::from_subscription(subscription))?,
     };
     change.record(tx, write).await
 }
 
 impl Held {
-    fn of(subscription: &Subscription, plan: &Plan) -> Self {
+    fn new(subscription: &Subscription, plan: &Plan) -> Self {
         Self {
             status: subscription.status,
             starts_at: subscription.starts_at,

@@ -140,7 +140,7 @@ impl Ledger {
             .fetch_all()
             .await?;
         let windows = rows.iter().map(UsageWindow::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(windows, limit, |window: &UsageWindow| window.window.starts()))
+        Ok(Page::new(windows, limit, |window: &UsageWindow| window.window.starts()))
     }
 
     /// Returns a page of the tenant's batches, newest window first, after batch `cursor`.
@@ -160,7 +160,7 @@ impl Ledger {
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let batches = rows.iter().map(UsageBatch::read).collect::<Result<_, _>>()?;
-        Ok(Page::of(batches, limit, |batch: &UsageBatch| batch.id))
+        Ok(Page::new(batches, limit, |batch: &UsageBatch| batch.id))
     }
 
     /// Returns a batch of the tenant.

@@ -81,7 +81,7 @@ fn subscription(
     // A user has at most one active subscription, and a subscription that is over stays over.
     let goes_on = states.last().is_some_and(|(_, state)| state.status == SubscriptionStatus::Active);
     let action = if goes_on { Action::SubscriptionUpdated } else { Action::SubscriptionCreated };
-    let state = record.detail.as_deref().and_then(Granted::of);
+    let state = record.detail.as_deref().and_then(Granted::from_detail);
     let state = state.filter(|_| record.action == action).ok_or(Breach::Malformed)?;
     let newest = states.last().map_or(0, |(version, _)| *version);
     if record.version <= newest {
@@ -102,7 +102,7 @@ fn subscriber_limit(
     version: u64,
     at: RegistryTime,
 ) -> Result<Option<u32>, Breach> {
-    let Some(NamedVersion { change, phase }) = NamedVersion::of(version) else {
+    let Some(NamedVersion { change, phase }) = NamedVersion::from_number(version) else {
         return Ok(None);
     };
     let upto = states.partition_point(|(version, _)| *version <= change);

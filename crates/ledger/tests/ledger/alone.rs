@@ -17,12 +17,12 @@ async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() 
     let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 1).await;
     // The pool's only seat is taken in the chain.
-    let mut chain = Story::of(&license);
+    let mut chain = Story::new(&license);
     let (ann, ann_begins) = chain.admit("ann");
     ledger.apply(&[ann_begins]).await.unwrap();
     let ann = ledger.find_session(ann).await.unwrap().expect("it is on record");
     assert!(!ann.is_alone && ann.record.ended.is_none());
-    let (mut here, mut there) = (Story::of(&license), Story::of(&license));
+    let (mut here, mut there) = (Story::new(&license), Story::new(&license));
     let (bob, bob_begins) = here.admit("bob");
     let (carl, carl_begins) = there.admit("carl");
     ledger.record_alone(HERE, &[bob_begins.clone(), here.deny("dora")]).await.unwrap();
@@ -53,7 +53,7 @@ async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() 
 #[tokio::test]
 async fn a_node_that_admits_one_too_many_by_itself_breaks_the_proof() {
     let (_place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 1).await);
+    let mut story = Story::new(&licensed(&ledger, 1).await);
     let (_, first) = story.admit("ann");
     let (_, second) = story.admit("bob");
     ledger.record_alone(HERE, &[first, second]).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_node_that_admits_one_too_many_by_itself_breaks_the_proof() {
 #[tokio::test]
 async fn it_goes_with_old_history() {
     let (_place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let mut story = Story::new(&licensed(&ledger, 3).await);
     let events: Vec<Event> = ["ann", "bob", "carl"].map(|machine| story.admit(machine).1).into();
     ledger.record_alone(HERE, &events).await.unwrap();
     let (run, before) = (run(&ledger).await, story.now + Span::from_secs(1));

@@ -16,7 +16,7 @@ async fn records(ledger: &Ledger, action: Action) -> usize {
 #[tokio::test]
 async fn an_admission_and_its_end_are_one_session_and_two_records() {
     let (_place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let mut story = Story::new(&licensed(&ledger, 3).await);
     let (id, began) = story.admit("laptop");
     ledger.apply(std::slice::from_ref(&began)).await.unwrap();
 
@@ -40,7 +40,7 @@ async fn an_admission_and_its_end_are_one_session_and_two_records() {
 #[tokio::test]
 async fn a_session_may_begin_and_end_in_one_batch_and_its_holder_be_back() {
     let (_place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 1).await);
+    let mut story = Story::new(&licensed(&ledger, 1).await);
     let (first, began) = story.admit("laptop");
     let ended = story.end(first, EndReason::Released);
     let (second, back) = story.admit("laptop");
@@ -53,7 +53,7 @@ async fn a_session_may_begin_and_end_in_one_batch_and_its_holder_be_back() {
 #[tokio::test]
 async fn a_holder_of_an_earlier_batch_may_leave_and_be_back_in_one() {
     let (_place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 1).await);
+    let mut story = Story::new(&licensed(&ledger, 1).await);
     let (first, began) = story.admit("laptop");
     ledger.apply(&[began]).await.unwrap();
     let ended = story.end(first, EndReason::Revoked);
@@ -68,7 +68,7 @@ async fn a_holder_of_an_earlier_batch_may_leave_and_be_back_in_one() {
 #[tokio::test]
 async fn a_batch_applied_twice_or_overlapping_changes_nothing_more() {
     let (_place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let mut story = Story::new(&licensed(&ledger, 3).await);
     let (first, a) = story.admit("one");
     let (second, b) = story.admit("two");
     let c = story.end(first, EndReason::Expired);
@@ -98,10 +98,10 @@ async fn a_batch_applied_twice_or_overlapping_changes_nothing_more() {
 async fn a_different_event_at_a_taken_place_is_refused_with_its_batch() {
     let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 3).await;
-    let (_, began) = Story::of(&license).admit("one");
+    let (_, began) = Story::new(&license).admit("one");
     ledger.apply(&[began]).await.unwrap();
 
-    let mut rival = Story::of(&license);
+    let mut rival = Story::new(&license);
     rival.pass(Span::from_secs(1));
     let (id, contradicts) = rival.admit("two");
     let (other, follows) = rival.admit("three");

@@ -31,9 +31,9 @@ async fn rivals(place: &Place, ledger: &Ledger) -> Vec<(Uuid, Ledger, Vec<Bucket
 
 /// Returns stories of two pools in different buckets.
 async fn two_stories(ledger: &Ledger) -> (Story, Story) {
-    let first = Story::of(&licensed(ledger, 9).await);
+    let first = Story::new(&licensed(ledger, 9).await);
     loop {
-        let second = Story::of(&licensed(ledger, 9).await);
+        let second = Story::new(&licensed(ledger, 9).await);
         if second.pool.bucket() != first.pool.bucket() {
             return (first, second);
         }
@@ -91,7 +91,7 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
     let (all_applied, is_over) = (watch::Sender::new(0), watch::Sender::new(false));
     let mut nodes = Vec::new();
     for _ in 0..3 {
-        let (node, mut story) = (place.another(&ledger).await, Story::of(&licensed(&ledger, 9_999).await));
+        let (node, mut story) = (place.another(&ledger).await, Story::new(&licensed(&ledger, 9_999).await));
         let (all_applied, is_over) = (all_applied.clone(), is_over.subscribe());
         nodes.push(tokio::spawn(async move {
             let (mut applied, mut refused) = (0, 0);

@@ -11,7 +11,7 @@ use crate::story::{Story, ledger, licensed};
 async fn live_sessions_are_counted_by_the_kind_of_their_pool() {
     let (_place, ledger) = ledger().await;
     assert_eq!(ledger.live_by_kind().await.unwrap(), BTreeMap::new());
-    let mut seats = Story::of(&licensed(&ledger, 3).await);
+    let mut seats = Story::new(&licensed(&ledger, 3).await);
     let mut screens = Story::devices("ann");
     let (over, a) = seats.admit("one");
     let events = [a, seats.admit("two").1, seats.end(over, EndReason::Released), screens.admit("tv").1];
@@ -26,7 +26,7 @@ async fn of_many_licenses_those_are_told_that_are_used_most() {
     let (busy, idle) = (licensed(&ledger, 9).await, licensed(&ledger, 2).await);
     let used = licensed(&ledger, 5).await;
     for (license, holders) in [(&busy, 2), (&used, 1)] {
-        let mut story = Story::of(license);
+        let mut story = Story::new(license);
         let events: Vec<_> = (0..holders).map(|holder| story.admit(&holder.to_string()).1).collect();
         ledger.apply(&events).await.unwrap();
     }

@@ -177,7 +177,7 @@ async fn entitlements_that_changed_in_a_time_are_told_in_pages() {
         [licensed(&ledger, 1).await, licensed(&ledger, 2).await].iter().map(License::pool).collect();
     subscribed(&ledger, "ann", "basic").await;
     pools.push(Story::devices("ann").pool);
-    let mut story = Story::of(&licensed(&ledger, 1).await);
+    let mut story = Story::new(&licensed(&ledger, 1).await);
     pools.push(story.pool.clone());
     ledger.apply(&[story.admit("one").1]).await.unwrap();
     pools.sort_by_key(|pool| (pool.kind.as_str(), pool.name.clone()));

@@ -20,7 +20,7 @@ const NODE: Uuid = Uuid::from_u128(1);
 #[tokio::test(flavor = "multi_thread")]
 async fn who_relies_on_an_epoch_holds_up_those_who_raise_it_and_not_those_who_record_events() {
     let (place, ledger) = ledger().await;
-    let mut story = Story::of(&licensed(&ledger, 9).await);
+    let mut story = Story::new(&licensed(&ledger, 9).await);
     let mut connection = place.connect().await;
     let mut relying = connection.begin().await.unwrap();
     relying.execute("SELECT epoch FROM buckets FOR KEY SHARE").await.unwrap();
@@ -43,7 +43,7 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     let (place, ledger) = ledger().await;
     let license = licensed(&ledger, 9).await;
     let (frozen, mut observer) = (place.another(&ledger).await, place.connect().await);
-    let (id, began) = Story::of(&license).admit("frozen");
+    let (id, began) = Story::new(&license).admit("frozen");
     let batch = [began];
     // A table lock stops the frozen node at its first record.
     let mut other_work = place.connect().await;
@@ -57,7 +57,7 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     in_its_way.rollback().await.unwrap();
 
     // From here on the frozen node is not polled.
-    let other = [Story::of(&license).admit("other").1];
+    let other = [Story::new(&license).admit("other").1];
     let deadline = Instant::now() + Duration::from_secs(30);
     while let Err(error) = ledger.apply(&other).await {
         assert!(matches!(error, Error::Unavailable(_)), "{error:?}");

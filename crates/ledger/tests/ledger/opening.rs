@@ -10,7 +10,7 @@ use crate::story::{START, Story, ledger, licensed, new_license};
 #[tokio::test]
 async fn all_that_was_applied_is_there_after_a_restart() {
     let (place, first) = ledger().await;
-    let mut story = Story::of(&licensed(&first, 9).await);
+    let mut story = Story::new(&licensed(&first, 9).await);
     let mut other = Story::devices("ann");
     let (gone, a) = story.admit("gone");
     let (stays, b) = story.admit("stays");
@@ -45,7 +45,7 @@ async fn an_empty_ledger_knows_nothing() {
 async fn a_second_process_may_read_beside_the_owner() {
     let (place, owner) = ledger().await;
     let reader = Ledger::open_read_only(place.location()).await.unwrap();
-    let mut story = Story::of(&licensed(&owner, 2).await);
+    let mut story = Story::new(&licensed(&owner, 2).await);
     let (id, began) = story.admit("laptop");
     owner.apply(&[began]).await.unwrap();
 

@@ -61,7 +61,7 @@ async fn live_sessions_are_listed_without_those_that_are_over() {
 /// Lists records or sessions of a license with one session, and checks that few rows of the table were read.
 async fn read_little(table: &str, list: impl AsyncFnOnce(&Ledger)) {
     let (place, ledger) = ledger().await;
-    ledger.apply(&[Story::of(&licensed(&ledger, 9).await).admit("laptop").1]).await.unwrap();
+    ledger.apply(&[Story::new(&licensed(&ledger, 9).await).admit("laptop").1]).await.unwrap();
     let mut observer: Connection = place.connect().await;
     for statement in MANY {
         observer.execute(*statement).await.unwrap();

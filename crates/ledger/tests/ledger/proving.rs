@@ -17,7 +17,7 @@ async fn lived_in(ledger: &Ledger) {
     let mut events = Vec::new();
     subscribed(ledger, "ann", "standard").await;
     let ann = Story::of_subscriber(ledger, "ann").await;
-    for mut story in [Story::of(&licensed(ledger, 2).await), Story::of(&licensed(ledger, 2).await), ann] {
+    for mut story in [Story::new(&licensed(ledger, 2).await), Story::new(&licensed(ledger, 2).await), ann] {
         let (one, began) = story.admit("one");
         events.extend([began, story.admit("two").1, story.end(one, EndReason::Released)]);
         events.push(story.admit("three").1);

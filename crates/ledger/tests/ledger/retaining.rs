@@ -25,7 +25,7 @@ pub(crate) async fn run(ledger: &Ledger) -> Fence {
 async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
     let (_place, ledger) = ledger().await;
     let run = run(&ledger).await;
-    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let mut story = Story::new(&licensed(&ledger, 3).await);
     let (old, a) = story.admit("old");
     let (lasting, b) = story.admit("lasting");
     let c = story.end(old, EndReason::Released);
@@ -60,7 +60,7 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
 async fn the_newest_event_is_one_of_a_session_and_stays_known_after_a_purge() {
     let (_place, ledger) = ledger().await;
     let run = run(&ledger).await;
-    let mut story = Story::of(&licensed(&ledger, 3).await);
+    let mut story = Story::new(&licensed(&ledger, 3).await);
     assert_eq!(ledger.newest_event().await.unwrap(), None, "a license is no event of a session");
     let (a, admitted) = story.admit("ann");
     story.pass(Span::from_secs(100));

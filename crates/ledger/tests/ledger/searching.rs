@@ -9,7 +9,7 @@ use crate::story::{START, Story, ledger, licensed, tenant};
 
 /// Fills a license pool with ten holders, the first already released, and a device pool with one holder.
 async fn populated(ledger: &Ledger) -> Story {
-    let mut story = Story::of(&licensed(ledger, 50).await);
+    let mut story = Story::new(&licensed(ledger, 50).await);
     let mut events = Vec::new();
     for n in 0..10 {
         let (id, began) = story.admit(&format!("host-{n}"));

@@ -37,7 +37,7 @@ async fn nodes_that_apply_the_same_events_at_once_record_each_once() {
     let (place, ledger) = ledger().await;
     let mut stories = Vec::new();
     for _ in 0..20 {
-        stories.push(Story::of(&licensed(&ledger, 1_000_000).await));
+        stories.push(Story::new(&licensed(&ledger, 1_000_000).await));
     }
     let events = lived_in(&mut stories, 0x5eed);
     let mut nodes = Vec::new();
@@ -69,7 +69,7 @@ async fn nodes_that_apply_flush_and_read_do_not_get_in_each_others_way() {
     for number in 0..NODES {
         let mut stories = Vec::new();
         for _ in 0..20 {
-            stories.push(Story::of(&licensed(&ledger, 1_000_000).await));
+            stories.push(Story::new(&licensed(&ledger, 1_000_000).await));
         }
         let node = place.another(&ledger).await;
         nodes.push(tokio::spawn(async move {
@@ -105,7 +105,7 @@ fn session_of(event: &Event) -> Option<SessionId> {
 async fn an_event_that_would_leave_a_gap_is_refused() {
     let (_place, ledger) = ledger().await;
     let (mut story, mut other) =
-        (Story::of(&licensed(&ledger, 9).await), Story::of(&licensed(&ledger, 9).await));
+        (Story::new(&licensed(&ledger, 9).await), Story::new(&licensed(&ledger, 9).await));
     let (a, b, c) = (story.admit("one").1, story.admit("two").1, story.admit("three").1);
     let (x, y) = (other.admit("one").1, other.admit("two").1);
     for (batch, seq) in [(vec![x.clone(), b.clone()], 2), (vec![a.clone(), x.clone(), c.clone()], 3)] {
@@ -124,7 +124,7 @@ async fn the_live_sessions_of_a_bucket_and_of_a_pool_are_read_with_its_number() 
     let (_place, ledger) = ledger().await;
     let mut stories = Vec::new();
     for _ in 0..5 {
-        stories.push(Story::of(&licensed(&ledger, 9).await));
+        stories.push(Story::new(&licensed(&ledger, 9).await));
     }
     for story in &mut stories {
         let (gone, began) = story.admit("gone");

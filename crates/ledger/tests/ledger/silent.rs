@@ -21,7 +21,7 @@ async fn a_database_that_says_nothing_is_given_up_and_found_again() {
     let through: PostgresUrl = format!("{host}:{}/{name}", proxy.address().port()).parse().unwrap();
     let ledger = Ledger::open(Settings::new(Location::from(through))).await.unwrap();
     assert_eq!(ledger.raise_epoch("memory:1").await.unwrap(), EPOCH);
-    let mut story = Story::of(&licensed(&ledger, 2).await);
+    let mut story = Story::new(&licensed(&ledger, 2).await);
     let (_, first) = story.admit("ann");
     ledger.apply(&[first]).await.unwrap();
 

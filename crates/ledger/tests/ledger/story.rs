@@ -105,7 +105,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    pub(crate) fn of(license: &License) -> Self {
+    pub(crate) fn new(license: &License) -> Self {
         Self { limit: license.max_seats.0, version: license.version, ..Self::of_pool(license.pool()) }
     }
 

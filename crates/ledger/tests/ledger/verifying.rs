@@ -32,7 +32,7 @@ impl History {
         let updated =
             ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap().value;
 
-        let mut story = Story::of(&license);
+        let mut story = Story::new(&license);
         let mut events = Vec::new();
         let (one, began) = story.admit("one");
         events.push(began);

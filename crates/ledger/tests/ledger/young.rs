@@ -22,7 +22,7 @@ async fn what_is_recorded_or_asked_of_one_pool_never_reads_through_the_log_of_it
     let mut observer = place.connect().await;
     let mut stories = Vec::new();
     for _ in 0..POOLS {
-        stories.push(Story::of(&licensed(&ledger, 9).await));
+        stories.push(Story::new(&licensed(&ledger, 9).await));
     }
     sqlx::query("SELECT pg_stat_reset()").execute(&mut observer).await.unwrap();
     for _ in 0..ROUNDS {

@@ -71,7 +71,7 @@ impl StormLane {
         let clients = 0..seats * CLIENTS_PER_SEAT;
         let machines = clients.map(|client| Machine::new(&scene, &format!("storm-{number}-{client}")));
         let machines = machines.collect::<Result<_, _>>()?;
-        let changes = Changes::of(operator)?;
+        let changes = Changes::new(operator)?;
         self.fields.push(Field { scene: Arc::new(scene), seats, number, changes, manner, machines });
         Ok(())
     }
@@ -100,7 +100,7 @@ impl StormLane {
         let mut clients = JoinSet::new();
         for (machine, number) in field.machines.iter().zip(0..) {
             let client = Client::new(field.scene.clone(), machine.clone());
-            clients.spawn(client.play(Script::of(field.manner, self.seed, round, number)));
+            clients.spawn(client.play(Script::new(field.manner, self.seed, round, number)));
         }
         let changes = &field.changes.meanwhile;
         if let Some((number, turns)) = script::change_of(self.seed, round, changes.len()) {

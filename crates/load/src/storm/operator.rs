@@ -49,7 +49,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn of(operator: Option<Operator>) -> Result<Self, Error> {
+    pub(super) fn new(operator: Option<Operator>) -> Result<Self, Error> {
         let Some(Operator { target, changes, settled }) = operator else { return Ok(Self::default()) };
         let all = |requests: Vec<FixedRequest>| {
             requests.into_iter().map(|request| Change::new(&target, request)).collect::<Result<_, _>>()

@@ -68,7 +68,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    pub(super) fn of(manner: Manner, seed: u64, round: u32, client: u32) -> Self {
+    pub(super) fn new(manner: Manner, seed: u64, round: u32, client: u32) -> Self {
         let mut random = StdRng::seed_from_u64(mixed(mixed(seed, u64::from(round)), u64::from(client)));
         let left = random.random_range(1..=STEPS_MAX);
         Self { manner, random, left }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn steps(manner: Manner, seed: u64, round: u32, client: u32) -> Vec<Step> {
-        let mut script = Script::of(manner, seed, round, client);
+        let mut script = Script::new(manner, seed, round, client);
         std::iter::successors(script.next(false), |_| script.next(true)).collect()
     }
 

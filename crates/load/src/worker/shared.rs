@@ -91,7 +91,7 @@ impl Shared {
             violations.extend(locked(checker).violations());
         }
         let scenario = self.plan.scenario.as_str();
-        Report::of(scenario, self.plan.concurrency, self.measured(), &self.tally(), &violations)
+        Report::new(scenario, self.plan.concurrency, self.measured(), &self.tally(), &violations)
     }
 
     fn measured(&self) -> Duration {

@@ -68,7 +68,7 @@ impl Backlog {
     /// Notes that an answer of this node rests on `receipt`, after a step that wrote `events` events.
     pub(super) fn told(&self, receipt: Receipt, events: usize) {
         let mut is_awaited = false;
-        if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
+        if let Some(awaited) = self.bucket(receipt.bucket).lock().enter(receipt.epoch) {
             awaited.told = awaited.told.max(receipt.position);
             is_awaited = awaited.told > awaited.acknowledged;
         }
@@ -80,7 +80,7 @@ impl Backlog {
 
     /// Notes that the ledger has events up to `receipt`.
     pub(super) fn acknowledged(&self, receipt: Receipt) {
-        if let Some(awaited) = self.of(receipt.bucket).lock().enter(receipt.epoch) {
+        if let Some(awaited) = self.bucket(receipt.bucket).lock().enter(receipt.epoch) {
             awaited.acknowledged = awaited.acknowledged.max(receipt.position);
         }
     }
@@ -88,7 +88,7 @@ impl Backlog {
     /// Returns the buckets awaited by requests on this node.
     pub(super) fn awaited(&self) -> impl Iterator<Item = Bucket> {
         Bucket::all().filter(|&bucket| {
-            let awaited = *self.of(bucket).lock();
+            let awaited = *self.bucket(bucket).lock();
             awaited.told > awaited.acknowledged
         })
     }
@@ -106,7 +106,7 @@ impl Backlog {
         self.awaited().any(|bucket| partition.has(bucket))
     }
 
-    fn of(&self, bucket: Bucket) -> &Mutex<Awaited> {
+    fn bucket(&self, bucket: Bucket) -> &Mutex<Awaited> {
         &self.awaited[usize::from(bucket.number())]
     }
 

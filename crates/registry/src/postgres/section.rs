@@ -43,7 +43,7 @@ impl Section {
     /// Returns the epoch in which a bucket is served, or [`Epochs::NONE`] if not served.
     pub(super) fn epoch(&self, bucket: Bucket) -> u64 {
         match self {
-            Self::Rebuilt(epochs) => epochs.of(bucket),
+            Self::Rebuilt(epochs) => epochs.get(bucket),
             Self::Lasting(_) => LASTING_EPOCH,
         }
     }
@@ -52,7 +52,7 @@ impl Section {
     pub(super) fn stamp(&self, bucket: Bucket, epoch: u64) -> u64 {
         match self {
             Self::Rebuilt(_) => epoch,
-            Self::Lasting(epochs) => epochs.of(bucket),
+            Self::Lasting(epochs) => epochs.get(bucket),
         }
     }
 }

@@ -83,7 +83,7 @@ impl PostgresRegistry {
         let mut seen = read_pool(connection, &self.section, turn, target, sight).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
-        let before = Some(Columns::of(&open, seen.now));
+        let before = Some(Columns::new(&open, seen.now));
         let mut events = Events::after(seen.position);
         let value = act(&mut open, seen.now, &mut events);
         open.become_due(seen.now);

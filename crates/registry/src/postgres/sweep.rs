@@ -162,7 +162,7 @@ impl PostgresRegistry {
             read_pool(transaction, &self.section, Locking::With, Target::pool(pool), sight).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
-        let before = Some(Columns::of(&open, seen.now));
+        let before = Some(Columns::new(&open, seen.now));
         let mut events = Events::after(seen.position);
         let sweeping = open.sweep(seen.acknowledged, seen.now, &mut events);
         open.become_due(seen.now);

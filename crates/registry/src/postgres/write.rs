@@ -98,7 +98,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(open: &OpenPool, now: RegistryTime) -> Self {
+    pub(super) fn new(open: &OpenPool, now: RegistryTime) -> Self {
         let terms = open.pool.terms();
         let millis = |time: RegistryTime| signed(time.as_millis());
         Self {
@@ -127,7 +127,7 @@ impl Change<'_> {
         let kept: Vec<_> = seen.sessions.iter().filter_map(|before| kept(before, open)).collect();
         let new: Vec<_> =
             open.pool.iter().filter(|session| !ids.contains(&session.id)).map(New::from).collect();
-        let columns = Columns::of(open, seen.now);
+        let columns = Columns::new(open, seen.now);
         let nothing = before.is_some_and(|before| before == columns)
             && fate == Fate::Open
             && gone.is_empty()

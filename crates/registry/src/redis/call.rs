@@ -57,18 +57,18 @@ impl Call {
 impl RedisRegistry {
     /// Builds a call on a bucket.
     pub(super) fn on_bucket(&self, script: &'static Script, bucket: Bucket) -> Call {
-        let keys = self.keys.of(bucket);
+        let keys = self.keys.bucket(bucket);
         self.on_keys(script, bucket, [&keys.head, &keys.due, &keys.journal].into_iter())
     }
 
     /// Builds a call on a pool. The pool's name in the due-index is the first argument.
     pub(super) fn on_pool(&self, script: &'static Script, pool: &PoolId) -> Call {
-        self.on_pool_in(script, pool.bucket(), &PoolKeys::of(pool))
+        self.on_pool_in(script, pool.bucket(), &PoolKeys::new(pool))
     }
 
     /// Builds a call on a pool known by keys alone.
     pub(super) fn on_pool_in(&self, script: &'static Script, bucket: Bucket, pool: &PoolKeys) -> Call {
-        let keys = self.keys.of(bucket);
+        let keys = self.keys.bucket(bucket);
         let keys = [&keys.head, &keys.due, &keys.journal, &pool.pool, &pool.sessions, &pool.order];
         self.on_keys(script, bucket, keys.into_iter()).arg(&pool.reference)
     }
@@ -81,8 +81,8 @@ impl RedisRegistry {
         bucket: Bucket,
         keys: impl ExactSizeIterator<Item = &'k String>,
     ) -> Call {
-        let demand = Demand { bucket, stage: Stage::Serving, epoch: self.epochs.of(bucket) };
-        let (slot, mut words) = (self.slots.of(bucket), Cmd::with_capacity(WORDS, WORDS_BYTES));
+        let demand = Demand { bucket, stage: Stage::Serving, epoch: self.epochs.get(bucket) };
+        let (slot, mut words) = (self.slots.get(bucket), Cmd::with_capacity(WORDS, WORDS_BYTES));
         let count = keys.len();
         for key in keys {
             words.arg(key);

@@ -135,7 +135,7 @@ impl RedisRegistry {
     fn granted(&self, how: Granted, pool: &PoolId, mut reply: Reply) -> Result<Answer, Garbled> {
         let live = reply.live(pool)?;
         let Session { id, ref holder, last_heartbeat, .. } = live.session;
-        self.remembered.note(id, SessionLocation::of(pool.clone(), Some(holder)));
+        self.remembered.note(id, SessionLocation::new(pool.clone(), Some(holder)));
         self.heartbeat_buffer.note(id, last_heartbeat);
         let (mut ended, mut values) = (Vec::new(), reply.values);
         while !values.is_at_end() {

@@ -42,7 +42,7 @@ impl RedisRegistry {
         for pool in pools {
             let kept = reply.values.bytes_if_any()?;
             // Undecodable pools are left to `sweep.lua`, which reports the error after the rest is swept.
-            let found = kept.as_deref().and_then(|kept| Expiring::of(kept, scan.at).ok().flatten());
+            let found = kept.as_deref().and_then(|kept| Expiring::from_kept(kept, scan.at).ok().flatten());
             match (kept, found) {
                 (Some(kept), Some(expiring)) => scan.expiring.push(Overdue { pool, kept, expiring }),
                 _ => scan.others.push(pool),
@@ -85,7 +85,7 @@ impl RedisRegistry {
         bucket: Bucket,
         pools: impl Iterator<Item = &'p PoolKeys>,
     ) -> Call {
-        let BucketKeys { head, due, journal, .. } = self.keys.of(bucket);
+        let BucketKeys { head, due, journal, .. } = self.keys.bucket(bucket);
         let keys: Vec<_> = [head, due, journal].into_iter().chain(pools.map(|pool| &pool.pool)).collect();
         self.on_keys(script, bucket, keys.into_iter())
     }

@@ -36,7 +36,7 @@ impl Searches {
         Self(Bucket::all().map(|_| Mutex::default()).collect())
     }
 
-    fn of(&self, bucket: Bucket) -> &Mutex<Option<Instant>> {
+    fn latest(&self, bucket: Bucket) -> &Mutex<Option<Instant>> {
         &self.0[usize::from(bucket.number())]
     }
 }
@@ -80,14 +80,14 @@ impl RedisRegistry {
         let end = self.journal_end(id.bucket()).await?;
         let nothing_waits = self.backlog.is_acknowledged(end);
         let search = match self.locator.find(id, who).await {
-            SearchResult::In(pool, holder) => Search::Found(SessionLocation::of(pool, holder.as_ref())),
+            SearchResult::In(pool, holder) => Search::Found(SessionLocation::new(pool, holder.as_ref())),
             SearchResult::NotOnRecord if nothing_waits => Search::NeverWas,
             SearchResult::NotOnRecord => match self.search_journal(id).await? {
                 Some(location) => Search::Found(location),
                 // The admission may have left the journal since the first query of the ledger.
                 None => match self.locator.find(id, who).await {
                     SearchResult::In(pool, holder) => {
-                        Search::Found(SessionLocation::of(pool, holder.as_ref()))
+                        Search::Found(SessionLocation::new(pool, holder.as_ref()))
                     }
                     SearchResult::NotOnRecord => Search::NeverWas,
                     SearchResult::NoRecord | SearchResult::Unknown(_) => {
@@ -135,7 +135,7 @@ impl RedisRegistry {
     /// Searches all pools of a session's bucket, and caches the location of every session on the way. A
     /// bucket searched less than `pause` ago is not searched again, for any session (single flight).
     async fn search_bucket(&self, id: SessionId, pause: Duration) -> Result<Option<SessionLocation>, Error> {
-        let mut searched = self.searches.of(id.bucket()).lock().await;
+        let mut searched = self.searches.latest(id.bucket()).lock().await;
         let found = self.remembered.get(id);
         if found.is_some() || searched.is_some_and(|searched| searched.elapsed() < pause) {
             return Ok(found);
@@ -144,7 +144,7 @@ impl RedisRegistry {
         let (bucket, mut cursor, mut found) = (id.bucket(), 0, None);
         loop {
             let mut scan = redis::cmd("ZSCAN");
-            scan.arg(&self.keys.of(bucket).due).arg(cursor).arg("COUNT").arg(SEARCH_PAGE);
+            scan.arg(&self.keys.bucket(bucket).due).arg(cursor).arg("COUNT").arg(SEARCH_PAGE);
             let (next, page): (u64, Vec<Vec<u8>>) = self.query(bucket, &scan).await?;
             let references = page
                 .iter()
@@ -173,11 +173,11 @@ impl RedisRegistry {
         let kept: Vec<Option<Vec<u8>>> = self.query(bucket, redis::cmd("MGET").arg(keys)).await?;
         let mut found = None;
         for kept in kept.into_iter().flatten() {
-            let KeptPool { pool, sessions } = KeptPool::of(&kept)?;
+            let KeptPool { pool, sessions } = KeptPool::decode(&kept)?;
             match sessions {
                 Some(sessions) => {
                     for session in sessions {
-                        let location = SessionLocation::of(pool.clone(), Some(&session.holder));
+                        let location = SessionLocation::new(pool.clone(), Some(&session.holder));
                         if session.id == id {
                             found = Some(location.clone());
                         }
@@ -192,7 +192,7 @@ impl RedisRegistry {
 
     /// Searches a large pool, and caches the location of every session in the pool.
     async fn search_all_of(&self, pool: &PoolId, id: SessionId) -> Result<Option<SessionLocation>, Error> {
-        let (bucket, keys) = (pool.bucket(), PoolKeys::of(pool));
+        let (bucket, keys) = (pool.bucket(), PoolKeys::new(pool));
         let (mut cursor, mut found) = (0, None);
         loop {
             let mut scan = redis::cmd("HSCAN");
@@ -217,7 +217,7 @@ impl RedisRegistry {
 
     /// Searches a large pool for one session.
     pub(super) async fn search_large(&self, pool: &PoolId, id: SessionId) -> Result<LocationHint, Error> {
-        let (bucket, keys) = (pool.bucket(), PoolKeys::of(pool));
+        let (bucket, keys) = (pool.bucket(), PoolKeys::new(pool));
         let mut cursor = 0;
         loop {
             let mut scan = redis::cmd("HSCAN");
@@ -244,7 +244,7 @@ impl RedisRegistry {
         let asked = self
             .requests
             .servers
-            .call(self.slots.of(bucket), None, Retry::WhenCutOff, |_| Cow::Borrowed(command))
+            .call(self.slots.get(bucket), None, Retry::WhenCutOff, |_| Cow::Borrowed(command))
             .await;
         T::from_redis_value(asked?.value).map_err(|_| Garbled("an answer is of another kind").into())
     }
@@ -255,7 +255,7 @@ fn began_as(event: &Event, id: SessionId) -> Option<SessionLocation> {
     match &event.change {
         Change::Admitted { session, .. } if session.id == id => {
             let Session { holder, .. } = &**session;
-            Some(SessionLocation::of(event.pool.clone(), Some(holder)))
+            Some(SessionLocation::new(event.pool.clone(), Some(holder)))
         }
         Change::Admitted { .. } | Change::Ended { .. } | Change::Denied(_) => None,
     }

@@ -23,7 +23,7 @@ impl HeartbeatBuffer {
     }
 
     pub(super) fn note(&self, id: SessionId, at: RegistryTime) {
-        let mut heartbeat_buffer = self.of(id.bucket()).lock();
+        let mut heartbeat_buffer = self.bucket(id.bucket()).lock();
         if heartbeat_buffer.len() >= RENEWALS_PER_BUCKET_MAX && !heartbeat_buffer.contains_key(&id) {
             heartbeat_buffer.retain(|_, renewed| *renewed + KEPT > at);
             if heartbeat_buffer.len() >= RENEWALS_PER_BUCKET_MAX {
@@ -35,17 +35,17 @@ impl HeartbeatBuffer {
     }
 
     pub(super) fn forget(&self, id: SessionId) {
-        self.of(id.bucket()).lock().remove(&id);
+        self.bucket(id.bucket()).lock().remove(&id);
     }
 
     /// Returns the heartbeats after `since`. Later queries never ask for older heartbeats.
     pub(super) fn since(&self, bucket: Bucket, since: RegistryTime) -> Vec<(SessionId, RegistryTime)> {
-        let mut heartbeat_buffer = self.of(bucket).lock();
+        let mut heartbeat_buffer = self.bucket(bucket).lock();
         heartbeat_buffer.retain(|_, renewed| *renewed + KEPT > since);
         heartbeat_buffer.iter().filter(|&(_, &at)| at > since).map(|(&id, &at)| (id, at)).collect()
     }
 
-    fn of(&self, bucket: Bucket) -> &Mutex<HashMap<SessionId, RegistryTime>> {
+    fn bucket(&self, bucket: Bucket) -> &Mutex<HashMap<SessionId, RegistryTime>> {
         &self.0[usize::from(bucket.number())]
     }
 }

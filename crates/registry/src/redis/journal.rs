@@ -88,11 +88,11 @@ impl RedisRegistry {
     /// served.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
         let kept = self.backlog.take_kept(bucket, max);
-        if kept.first().is_some_and(|entry| entry.receipt.epoch == self.epochs.of(bucket)) {
+        if kept.first().is_some_and(|entry| entry.receipt.epoch == self.epochs.get(bucket)) {
             return Ok(kept);
         }
         let done = self.backlog.done(bucket);
-        let done = if done.epoch == self.epochs.of(bucket) { done.position } else { 0 };
+        let done = if done.epoch == self.epochs.get(bucket) { done.position } else { 0 };
         let read = self.on_bucket(&SCRIPTS.journal_read, bucket).arg(done).arg(count(max));
         match self.call(read).await {
             Ok(mut reply) => {
@@ -119,7 +119,7 @@ impl RedisRegistry {
         let from =
             after.map_or_else(|| "-".to_owned(), |after| format!("({}-{}", after.epoch, after.position));
         let mut range = redis::cmd("XRANGE");
-        range.arg(&self.keys.of(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
+        range.arg(&self.keys.bucket(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
         let entries: Vec<Value> = self.query(bucket, &range).await?;
         let mut events = Vec::new();
         for entry in entries {
@@ -172,7 +172,7 @@ impl RedisRegistry {
     /// Updates the backlog of every served bucket from a survey at most `known_for` old.
     async fn look_at_journals(&self, known_for: Duration) -> Result<(), Error> {
         for (bucket, standing) in self.served_heads(known_for).await? {
-            if let Some(head) = standing.serving_in(self.epochs.of(bucket)) {
+            if let Some(head) = standing.serving_in(self.epochs.get(bucket)) {
                 let end = Receipt { bucket, epoch: head.epoch, position: head.last };
                 self.backlog.note(end, head.acknowledged);
             }
@@ -181,7 +181,7 @@ impl RedisRegistry {
     }
 
     fn served(&self) -> impl Iterator<Item = Bucket> {
-        Bucket::all().filter(|&bucket| self.epochs.of(bucket) != Epochs::NONE)
+        Bucket::all().filter(|&bucket| self.epochs.get(bucket) != Epochs::NONE)
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) struct BucketKeys {
 }
 
 impl BucketKeys {
-    pub(super) fn of(bucket: Bucket) -> Self {
+    pub(super) fn new(bucket: Bucket) -> Self {
         let key = |part| format!("{}:{part}", bucket_tag(bucket));
         Self { head: key("head"), due: key("due"), journal: key("journal") }
     }
@@ -58,7 +58,7 @@ pub(super) struct PoolKeys {
 }
 
 impl PoolKeys {
-    pub(super) fn of(pool: &PoolId) -> Self {
+    pub(super) fn new(pool: &PoolId) -> Self {
         Self::in_bucket(pool.bucket(), hash(&pool_id_bytes(pool)))
     }
 
@@ -107,10 +107,10 @@ pub(super) struct AllKeys(Box<[BucketKeys]>);
 
 impl AllKeys {
     pub(super) fn new() -> Self {
-        Self(Bucket::all().map(BucketKeys::of).collect())
+        Self(Bucket::all().map(BucketKeys::new).collect())
     }
 
-    pub(super) fn of(&self, bucket: Bucket) -> &BucketKeys {
+    pub(super) fn bucket(&self, bucket: Bucket) -> &BucketKeys {
         &self.0[usize::from(bucket.number())]
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     fn each_bucket_has_keys_of_its_own_and_shares_its_slot_with_seven() {
         let mut heads = std::collections::BTreeMap::<Slot, std::collections::BTreeSet<String>>::new();
         for bucket in Bucket::all() {
-            let BucketKeys { head, due, journal } = BucketKeys::of(bucket);
+            let BucketKeys { head, due, journal } = BucketKeys::new(bucket);
             let slot = Slot::from_key(&head);
             assert_eq!(
                 [Slot::from_key(&due), Slot::from_key(&journal), Slot::from_key(&mark_key(bucket))],

@@ -34,7 +34,7 @@ impl RedisRegistry {
     }
 
     fn is_half_over(&self, (bucket, standing): &(Bucket, BucketSurvey), lease: Duration) -> bool {
-        let head = standing.serving_in(self.epochs.of(*bucket));
+        let head = standing.serving_in(self.epochs.get(*bucket));
         let half = (lease / 2).as_millis() as u64;
         head.is_some_and(|head| head.leased_until.since(standing.clock).as_millis() < half)
     }
@@ -45,15 +45,15 @@ impl RedisRegistry {
         let Some(first) = buckets.first() else { return Ok(()) };
         let script = &SCRIPTS.renew_leases;
         let call = |server: &Connection| {
-            let mut call = script.call(buckets.iter().map(|bucket| &self.keys.of(*bucket).head));
+            let mut call = script.call(buckets.iter().map(|bucket| &self.keys.bucket(*bucket).head));
             call.arg(lease.as_millis());
             for bucket in buckets {
-                call.arg(stamp(Stage::Serving, self.epochs.of(*bucket), server.identity()));
+                call.arg(stamp(Stage::Serving, self.epochs.get(*bucket), server.identity()));
             }
             Cow::Owned(call)
         };
         let answer =
-            self.requests.servers.call(self.slots.of(*first), Some(script), Retry::WhenCutOff, call).await;
+            self.requests.servers.call(self.slots.get(*first), Some(script), Retry::WhenCutOff, call).await;
         let Answer { value, connection, .. } = answer?;
         let renewed = usize::from_redis_value(value).map_err(|_| Garbled("how many leases were renewed"))?;
         if renewed < buckets.len() {

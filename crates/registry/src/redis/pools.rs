@@ -61,7 +61,7 @@ impl RedisRegistry {
     /// Caches the locations of restored sessions.
     pub(super) fn remember_all(&self, pool: &PoolId, live: &[Session]) {
         for session in live {
-            self.remembered.note(session.id, SessionLocation::of(pool.clone(), Some(&session.holder)));
+            self.remembered.note(session.id, SessionLocation::new(pool.clone(), Some(&session.holder)));
         }
     }
 }

@@ -38,7 +38,7 @@ impl Rebuild for RedisRegistry {
     }
 
     async fn rebuild_begin(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        let head = &self.keys.of(bucket).head;
+        let head = &self.keys.bucket(bucket).head;
         let mut call = SCRIPTS.rebuild_begin.call([head].into_iter());
         call.arg(stamp(Stage::Rebuilding, epoch, ""))
             .arg(self.clock_not_after(bucket).await.as_millis())
@@ -60,7 +60,7 @@ impl Rebuild for RedisRegistry {
     }
 
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        let keys = self.keys.of(bucket);
+        let keys = self.keys.bucket(bucket);
         loop {
             let mut some = redis::cmd("ZRANGE");
             some.arg(&keys.due).arg(0).arg(CLEARED_POOLS_MAX - 1);
@@ -108,7 +108,7 @@ impl Rebuild for RedisRegistry {
         epoch: u64,
         identity: Option<&Identity>,
     ) -> Result<(), Error> {
-        let link = self.requests.servers.link(self.slots.of(bucket)).await?;
+        let link = self.requests.servers.link(self.slots.get(bucket)).await?;
         let server = link.identity_now().await?;
         if identity.is_some_and(|identity| *identity.0 != *server) {
             return Err(Error::NotServing { bucket });

@@ -60,7 +60,7 @@ pub(super) enum LocationHint {
 }
 
 impl SessionLocation {
-    pub(super) fn of(pool: PoolId, holder: Option<&Holder>) -> Self {
+    pub(super) fn new(pool: PoolId, holder: Option<&Holder>) -> Self {
         Self {
             pool,
             hint: holder.map_or(LocationHint::Unknown, |holder| LocationHint::Is(holder_key(holder))),

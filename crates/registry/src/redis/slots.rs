@@ -14,7 +14,7 @@ impl BucketSlots {
         Self(Bucket::all().map(|bucket| Slot::from_key(&bucket_tag(bucket))).collect())
     }
 
-    pub(super) fn of(&self, bucket: Bucket) -> Slot {
+    pub(super) fn get(&self, bucket: Bucket) -> Slot {
         self.0[usize::from(bucket.number())]
     }
 }

@@ -89,7 +89,7 @@ impl RedisRegistry {
         let survey = self.survey(age_max).await;
         let mut served = Vec::new();
         for (bucket, standing) in survey.buckets() {
-            let epoch = self.epochs.of(bucket);
+            let epoch = self.epochs.get(bucket);
             if epoch == Epochs::NONE {
                 continue;
             }
@@ -110,7 +110,7 @@ impl RedisRegistry {
         let is_one = self.requests.servers.is_one();
         let mut groups = BTreeMap::<Option<Slot>, Vec<Bucket>>::new();
         for bucket in buckets {
-            groups.entry((!is_one).then(|| self.slots.of(bucket))).or_default().push(bucket);
+            groups.entry((!is_one).then(|| self.slots.get(bucket))).or_default().push(bucket);
         }
         groups.into_values().collect()
     }
@@ -121,7 +121,7 @@ impl RedisRegistry {
         let mut buckets: Vec<_> =
             Bucket::all().map(|_| Err(Arc::from("nobody says which server has the slot"))).collect();
         for bucket in Bucket::all() {
-            if let Some(link) = self.requests.servers.link_now(self.slots.of(bucket)) {
+            if let Some(link) = self.requests.servers.link_now(self.slots.get(bucket)) {
                 let server = servers.entry(Arc::as_ptr(&link).addr());
                 server.or_insert_with(|| (link, Vec::new())).1.push(bucket);
             }
@@ -185,7 +185,7 @@ impl RedisRegistry {
     ) -> Vec<(Bucket, RedisResult<Value>)> {
         let groups = self.by_command(buckets.iter().copied());
         let reads = groups.into_iter().map(|group| async move {
-            let heads: Vec<_> = group.iter().map(|bucket| &self.keys.of(*bucket).head).collect();
+            let heads: Vec<_> = group.iter().map(|bucket| &self.keys.bucket(*bucket).head).collect();
             let read = match link.send(up, None, redis::cmd("MGET").arg(heads)).await {
                 Ok(Value::Array(heads)) if heads.len() == group.len() => heads.into_iter().map(Ok).collect(),
                 Ok(_) => vec![Err(not_reached("MGET has another number of values")); group.len()],

@@ -29,7 +29,7 @@ impl Expiry for RedisRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
         let asked = Instant::now();
         let Some(bucket) = Bucket::all().next() else { return Err(Garbled("there is no bucket").into()) };
-        let head = &self.keys.of(bucket).head;
+        let head = &self.keys.bucket(bucket).head;
         let call = SCRIPTS.now.call([head].into_iter());
         let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
         warn_of_step(Span::from_millis(behind));
@@ -97,7 +97,7 @@ impl Expiry for RedisRegistry {
     async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
         let served = self.served_heads(self.settings.journal_poll).await?;
         let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {
-            let head = standing.serving_in(self.epochs.of(*bucket));
+            let head = standing.serving_in(self.epochs.get(*bucket));
             head.is_some_and(|head| head.due <= standing.clock)
         };
         Ok(served.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())

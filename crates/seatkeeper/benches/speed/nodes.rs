@@ -92,7 +92,7 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let postgres = Postgres::start_with(&["max_connections = 1200"]);
     let ledger = postgres.url(&postgres.add_database());
     let product = Product::start_over(&redis.url(), &ledger)?;
-    let sides = Sides::of(effort, &product, &redis, &postgres).await?;
+    let sides = Sides::start(effort, &product, &redis, &postgres).await?;
 
     let mut ratios: [Vec<f64>; LINES.len()] = Default::default();
     let mut rates: [[Vec<f64>; 2]; LINES.len()] = Default::default();
@@ -118,7 +118,7 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
 }
 
 impl Sides {
-    async fn of(
+    async fn start(
         effort: Effort,
         product: &Product,
         redis: &Redis,
@@ -245,7 +245,7 @@ impl Scripts {
         let replay = async |calls_each, is_wanted| {
             let mut loaded = Ok(());
             let sent = async { loaded = load().await };
-            let replay = Replay::of(redis.port(), REPLAYED_CALLS, calls_each, is_wanted, sent).await;
+            let replay = Replay::run(redis.port(), REPLAYED_CALLS, calls_each, is_wanted, sent).await;
             loaded?;
             replay.map_err(Error::system("listen to Redis"))
         };

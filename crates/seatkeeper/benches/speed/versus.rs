@@ -61,11 +61,11 @@ pub(crate) async fn run(
     nodes_alone: bool,
 ) -> Result<Vec<Line>, Error> {
     let postgres = Postgres::start();
-    let embedded = async |program| Side::of(effort, Product::start_as(program)?, None).await;
+    let embedded = async |program| Side::start(effort, Product::start_as(program)?, None).await;
     let over_redis = async |program| {
         let redis = Redis::start();
         let ledger = postgres.url(&postgres.add_database());
-        Side::of(effort, Product::start_over_as(program, &redis.url(), &ledger)?, Some(redis)).await
+        Side::start(effort, Product::start_over_as(program, &redis.url(), &ledger)?, Some(redis)).await
     };
     let nodes = [over_redis(ours).await?, over_redis(theirs).await?];
     let mut pairs = vec![Pair { topology: "Redis and PostgreSQL", sides: nodes }];
@@ -112,7 +112,7 @@ fn line(topology: &str, what: &str, [ours, theirs]: &[Vec<f64>; 2]) -> Line {
 }
 
 impl Side {
-    async fn of(effort: Effort, product: Product, redis: Option<Redis>) -> Result<Self, Error> {
+    async fn start(effort: Effort, product: Product, redis: Option<Redis>) -> Result<Self, Error> {
         let mut license_keys = Vec::new();
         for _ in 0..LICENSES {
             license_keys.push(product.license(2 * SESSIONS_PER_CONNECTION as u32).await?);

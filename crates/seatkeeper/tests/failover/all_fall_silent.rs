@@ -62,7 +62,7 @@ async fn fall_silent(redis: Redis) {
     let ledger = nodes.ledger();
     let deadline = silent_since + ttl + Duration::from_secs(60);
     let books = loop {
-        let books = Books::of(&ledger).await;
+        let books = Books::read(&ledger).await;
         if sessions.iter().all(|session| books.story(&text(session)).end.is_some()) {
             break books;
         }

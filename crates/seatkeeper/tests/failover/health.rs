@@ -40,7 +40,7 @@ impl Stage {
         let url = self.nodes.harnesses[0].url().to_owned();
         until(&format!("{name} is {value:?}"), async || {
             let began = Instant::now();
-            let scrape = Scrape::of(std::slice::from_ref(&url)).await;
+            let scrape = Scrape::fetch(std::slice::from_ref(&url)).await;
             assert!(began.elapsed() < ANSWER_MAX, "{:?}", began.elapsed());
             let now = scrape.samples.get(name).copied();
             if now == value { Ok(()) } else { Err(format!("{now:?}")) }
@@ -52,7 +52,7 @@ impl Stage {
     async fn counters_go_on(&self) {
         const COUNTER: &str = "http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"}";
         let url = self.nodes.harnesses[0].url().to_owned();
-        let count = async || Scrape::of(std::slice::from_ref(&url)).await.value(COUNTER);
+        let count = async || Scrape::fetch(std::slice::from_ref(&url)).await.value(COUNTER);
         let before = count().await;
         for asked in 1..=3 {
             reqwest::get(format!("{url}/healthz")).await.expect("an answer");

@@ -154,7 +154,7 @@ async fn what_is_decided_by_an_old_epoch_never_gets_on_record() {
     };
     let (bob, ()) = tokio::join!(story, ann_goes_on);
     assert_eq!(bob.status, 503, "the seat is ann's: {:#}", bob.body);
-    let books = Books::of(&scene.nodes.ledger()).await;
+    let books = Books::read(&scene.nodes.ledger()).await;
     assert!(books.story(&text(&scene.ann)).end.is_none(), "she was never late");
     assert_eq!(books.stories().count(), 1, "nobody else was admitted");
     drop(scene.nodes.close());

@@ -250,7 +250,7 @@ impl Steady {
         }
         let closed = tokio::task::block_in_place(|| nodes.close());
         println!("{:?}", proof_of(&closed.ledger).await);
-        let seats = Books::of(&closed.ledger).await;
+        let seats = Books::read(&closed.ledger).await;
         let capacities = Books::of_tenant(&closed.ledger, capacity::TENANT).await;
         let record = Record { seats, capacities };
         calm.iter().for_each(|calm| calm.is_on_record(&record));

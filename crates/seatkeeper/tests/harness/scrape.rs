@@ -13,7 +13,7 @@ pub(crate) struct Scrape {
 
 impl Scrape {
     /// Scrapes servers without a token, and adds up their samples.
-    pub(crate) async fn of(urls: &[String]) -> Self {
+    pub(crate) async fn fetch(urls: &[String]) -> Self {
         Self::with_token(urls, "").await
     }
 

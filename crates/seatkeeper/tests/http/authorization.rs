@@ -55,7 +55,7 @@ async fn the_description_has_every_status_of_the_table() {
 async fn whoever_may_do_it_can() {
     let api = TenantClient::open();
     for line in LINES {
-        let subject = Subject::of(&api).await;
+        let subject = Subject::new(&api).await;
         let answer = subject.ask(line, Some(&api.token("ann", line.scopes()))).await;
         assert_eq!(answer.status, line.allowed, "{}: {:#}", line.operation, answer.body);
     }
@@ -64,8 +64,8 @@ async fn whoever_may_do_it_can() {
 #[tokio::test]
 async fn without_a_token_nothing_is_told_and_nothing_changes() {
     let api = TenantClient::open();
-    let subject = Subject::of(&api).await;
-    let before = Books::of(&api).await;
+    let subject = Subject::new(&api).await;
+    let before = Books::new(&api).await;
     for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
         for token in [None, Some(""), Some("no.such.token")] {
             let answer = subject.ask(line, token).await;
@@ -74,7 +74,7 @@ async fn without_a_token_nothing_is_told_and_nothing_changes() {
             looks_the_same_as_nothing(&subject, line, token, &answer).await;
         }
     }
-    assert_eq!(Books::of(&api).await, before);
+    assert_eq!(Books::new(&api).await, before);
 }
 
 #[tokio::test]
@@ -95,8 +95,8 @@ async fn who_asks_is_looked_at_before_what_is_asked() {
 async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothing_changes() {
     let api = TenantClient::open();
     let stranger = api.neighbour();
-    let subject = Subject::of(&api).await;
-    let before = Books::of(&api).await;
+    let subject = Subject::new(&api).await;
+    let before = Books::new(&api).await;
     for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
         // The user and the scopes match, so that only the tenant differs.
         for scopes in [line.scopes(), "admin service"] {
@@ -109,14 +109,14 @@ async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothi
             looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
         }
     }
-    assert_eq!(Books::of(&api).await, before);
+    assert_eq!(Books::new(&api).await, before);
 }
 
 #[tokio::test]
 async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
     let api = TenantClient::open();
-    let subject = Subject::of(&api).await;
-    let before = Books::of(&api).await;
+    let subject = Subject::new(&api).await;
+    let before = Books::new(&api).await;
     for line in LINES.iter().filter(|line| line.needs == Needs::Admin) {
         for scopes in ["", "service", "administrator ADMIN admin,service"] {
             let token = api.token("ann", scopes);
@@ -126,14 +126,14 @@ async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
             looks_the_same_as_nothing(&subject, line, Some(&token), &answer).await;
         }
     }
-    assert_eq!(Books::of(&api).await, before);
+    assert_eq!(Books::new(&api).await, before);
 }
 
 #[tokio::test]
 async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_changes() {
     let api = TenantClient::open();
-    let subject = Subject::of(&api).await;
-    let before = Books::of(&api).await;
+    let subject = Subject::new(&api).await;
+    let before = Books::new(&api).await;
     for line in LINES.iter().filter(|line| line.other_user == OtherUser::Missing) {
         let token = api.token("bob", "");
         let real = subject.ask(line, Some(&token)).await;
@@ -144,7 +144,7 @@ async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_cha
         let owner = random.ask(line, Some(&api.token("ann", ""))).await;
         assert_eq!(comparable(&owner), comparable(&real), "{}", line.operation);
     }
-    assert_eq!(Books::of(&api).await, before);
+    assert_eq!(Books::new(&api).await, before);
 }
 
 /// Repeats a request with random ids, and with ids next to the real ids. Except for request id and date,

@@ -15,7 +15,7 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    pub(crate) async fn of(api: &TenantClient) -> Self {
+    pub(crate) async fn new(api: &TenantClient) -> Self {
         let admin = api.admin();
         let page = async |path: &str| {
             let page = admin.get(&format!("{path}?limit=500")).await.expect(200);

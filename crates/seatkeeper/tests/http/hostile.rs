@@ -29,25 +29,25 @@ struct Siege {
 
 impl Siege {
     async fn begin() -> Self {
-        Self::of(TenantClient::open()).await
+        Self::new(TenantClient::open()).await
     }
 
     /// Starts a server with extra settings.
     async fn begin_with(settings: &[(&str, &str)]) -> Self {
-        Self::of(TenantClient::open_with(settings)).await
+        Self::new(TenantClient::open_with(settings)).await
     }
 
-    async fn of(api: TenantClient) -> Self {
+    async fn new(api: TenantClient) -> Self {
         let license = api.license(serde_json::json!({ "max_seats": 3 })).await;
         let session = api.seat(&license, "ann", "laptop-1").await;
         let subscription = api.subscription("sue", "basic").await;
-        let before = Books::of(&api).await;
+        let before = Books::new(&api).await;
         Self { api, license, session, subscription, before }
     }
 
     /// Asserts that the tenant is unchanged, and that the server still works.
     async fn withstood(self) {
-        assert_eq!(Books::of(&self.api).await, self.before);
+        assert_eq!(Books::new(&self.api).await, self.before);
         exchange(self.api.request(Method::GET, "/readyz")).await.expect(200);
         self.api.user("ann").heartbeat(&self.session).await.expect(200);
         let session = self.api.seat(&self.license, "ann", "laptop-2").await;

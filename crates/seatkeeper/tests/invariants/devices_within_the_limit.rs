@@ -187,7 +187,7 @@ async fn on_record(harness: &Harness, players: &[Player], seen: &Statistics) {
     println!("{proof:?}");
     assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
 
-    let books = Books::of(&harness.ledger()).await;
+    let books = Books::read(&harness.ledger()).await;
     assert_eq!(books.stories().count() as u64, proof.admissions);
     let mut evicting = Evicting::default();
     for player in players {

@@ -75,6 +75,6 @@ async fn tell(client: &Client, license: &License, session: &Value, told: EndAnsw
 async fn is_over(harness: &Harness, client: &Client, session: &Value) {
     let told = client.heartbeat(session).await.expect(410);
     assert_eq!(told["reason"], "expired");
-    let books = Books::of(&harness.ledger()).await;
+    let books = Books::read(&harness.ledger()).await;
     assert_eq!(books.story(&text(session)).reason(), Some("expired"));
 }

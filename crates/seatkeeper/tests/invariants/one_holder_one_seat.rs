@@ -32,7 +32,7 @@ async fn fifty_equal_acquires_at_once_take_one_seat() {
             assert_eq!(license.seats_used(&admin).await, 1);
             client.release(&session.into()).await.expect(204);
         }
-        admitted_once_each(&Books::of(&harness.ledger()).await, &license, MACHINES);
+        admitted_once_each(&Books::read(&harness.ledger()).await, &license, MACHINES);
     }
 }
 
@@ -52,7 +52,7 @@ async fn fifty_acquires_whose_answers_were_thrown_away_and_a_retry_take_one_seat
     assert_eq!(license.seats_used(&admin).await, MACHINES as u64);
     // Abandoned requests may still be in progress. A stopped server has finished every request.
     harness.stop();
-    admitted_once_each(&Books::of(&harness.ledger()).await, &license, MACHINES);
+    admitted_once_each(&Books::read(&harness.ledger()).await, &license, MACHINES);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

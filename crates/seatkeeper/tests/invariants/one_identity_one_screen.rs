@@ -102,7 +102,7 @@ fn never_together(ours: &[Screen], theirs: &[Screen]) {
 /// Checks the audit log: every admission but the last was superseded. `Books` itself checks that no holder is
 /// admitted twice.
 async fn on_record(harness: &Harness, subscriber: &Subscriber, admissions: usize) {
-    let books = Books::of(&harness.ledger()).await;
+    let books = Books::read(&harness.ledger()).await;
     let stories: Vec<_> = books.stories().filter(|(_, story)| story.pool == subscriber.user).collect();
     let superseded = stories.iter().filter(|(_, story)| story.reason() == Some("superseded")).count();
     assert_eq!((stories.len(), superseded), (admissions, admissions - 1));

@@ -137,7 +137,7 @@ async fn take_when_free(client: &Client, license: &License, machine: &str, silen
 
 /// Checks in the audit log, to the millisecond, that the claim ended the silent session after its expiry.
 async fn ended_by_the_claim(harness: &Harness, silent: &Silent, taken: &Value) {
-    let books = Books::of(&harness.ledger()).await;
+    let books = Books::read(&harness.ledger()).await;
     let (old, new) = (books.story(&text(&silent.session)), books.story(&text(taken)));
     let end = old.end.as_ref().expect("an end");
     assert_eq!(end.reason, "expired");

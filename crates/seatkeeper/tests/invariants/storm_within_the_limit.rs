@@ -73,7 +73,7 @@ async fn on_record(harness: &Harness, licenses: &[License], seen: &Statistics) {
     println!("{proof:?}");
     assert!(proof.admissions >= seen.acquired, "answered admissions are missing: {proof:?}");
 
-    let books = Books::of(&harness.ledger()).await;
+    let books = Books::read(&harness.ledger()).await;
     assert_eq!(books.stories().count() as u64, proof.admissions);
     for license in licenses {
         let most = books.most_at_once(&license.id);

@@ -76,7 +76,7 @@ pub(crate) async fn list(
         Some(filter) => {
             let page = app.ledger.audit(&who.tenant, &filter, cursor, limit).await.map_err(Error::Ledger)?;
             Page {
-                items: page.items.iter().map(RecordAnswer::of).collect(),
+                items: page.items.iter().map(RecordAnswer::from_record).collect(),
                 next_cursor: page.next.map(|id| id.to_string()),
             }
         }

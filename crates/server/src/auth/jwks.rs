@@ -61,7 +61,7 @@ enum Fault {
 
 impl Jwks {
     /// Creates a client for the issuer in the settings, or returns `None` without `auth.jwks_url`.
-    pub(super) fn of(settings: &AuthSettings) -> Result<Option<Self>, KeyError> {
+    pub(super) fn from_settings(settings: &AuthSettings) -> Result<Option<Self>, KeyError> {
         let Some(url) = &settings.jwks_url else { return Ok(None) };
         let known = CachedKeySet { keys: Arc::default(), due: Instant::now() };
         Ok(Some(Self {

@@ -69,7 +69,7 @@ pub(super) enum Source {
 
 impl Source {
     /// Returns the location named by the settings, by default the key of the data directory.
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn from_settings(settings: &Settings) -> Self {
         let auth = &settings.auth;
         match (auth.algorithm, &auth.secret, &auth.secret_file) {
             (Algorithm::Hs256, _, Some(path)) => Self::SecretFile(path.clone()),
@@ -149,7 +149,7 @@ pub(super) fn encoding(settings: &Settings) -> Result<EncodingKey, KeyError> {
     if settings.auth.jwks_url.is_some() {
         return Err(KeyError::Elsewhere);
     }
-    let source = Source::of(settings);
+    let source = Source::from_settings(settings);
     source.signing_in(&source.read()?)
 }
 

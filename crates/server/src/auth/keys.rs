@@ -24,10 +24,10 @@ pub(super) struct KeyMatch {
 }
 
 impl Keys {
-    pub(super) fn of(settings: &Settings) -> Result<Self, KeyError> {
-        Ok(match Jwks::of(&settings.auth)? {
+    pub(super) fn from_settings(settings: &Settings) -> Result<Self, KeyError> {
+        Ok(match Jwks::from_settings(&settings.auth)? {
             Some(jwks) => Self::Published(Arc::new(jwks)),
-            None => Self::Own(OwnKeys::of(settings)?),
+            None => Self::Own(OwnKeys::from_settings(settings)?),
         })
     }
 

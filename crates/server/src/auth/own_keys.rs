@@ -28,8 +28,8 @@ struct LoadedKeys {
 
 impl OwnKeys {
     /// Loads the keys named by the settings. The key of the data directory is created if missing.
-    pub(super) fn of(settings: &Settings) -> Result<Self, KeyError> {
-        let source = Source::of(settings);
+    pub(super) fn from_settings(settings: &Settings) -> Result<Self, KeyError> {
+        let source = Source::from_settings(settings);
         source.make_if_own()?;
         let text = source.read()?;
         let known = LoadedKeys { keys: source.keys_in(&text)?, text, edition: 0 };

@@ -75,7 +75,7 @@ impl Verifier {
     pub(crate) fn new(settings: &Settings) -> Result<Self, KeyError> {
         let auth = &settings.auth;
         Ok(Self {
-            keys: Keys::of(settings)?,
+            keys: Keys::from_settings(settings)?,
             algorithm: auth.algorithm,
             validation: validation_of(auth),
             issuer: auth.issuer.clone(),

@@ -38,7 +38,7 @@ impl CapacitySession {
 
     /// Builds the answer for a recorded session. A live session's answer comes from the registry, which is
     /// more current.
-    pub(super) fn of(record: &SessionRecord, live: Option<&Live>) -> Result<Self, Error> {
+    pub(super) fn from_record(record: &SessionRecord, live: Option<&Live>) -> Result<Self, Error> {
         let capacity = capacity_of(&record.pool)?;
         if let Some(live) = live {
             return Ok(Self::live(capacity, live));
@@ -67,5 +67,5 @@ impl CapacitySession {
 
 /// Returns the capacity of a pool, or `Err(SessionNotFound)` for a pool of a different kind.
 fn capacity_of(pool: &PoolId) -> Result<Capacity, Error> {
-    Capacity::of(pool).ok_or(Error::SessionNotFound)
+    Capacity::from_pool(pool).ok_or(Error::SessionNotFound)
 }

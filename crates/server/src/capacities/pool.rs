@@ -28,7 +28,7 @@ impl Capacity {
     }
 
     /// Returns the capacity behind a pool, or `None` for a pool of a different kind.
-    pub(super) fn of(pool: &PoolId) -> Option<Self> {
+    pub(super) fn from_pool(pool: &PoolId) -> Option<Self> {
         let (user, capacity) = parted(&pool.name)?;
         Some(Self { tenant: Uuid::try_parse(pool.tenant.as_str()).ok()?, user, capacity })
     }

@@ -27,5 +27,5 @@ pub(super) async fn read(
     let who = authority(&who);
     let live = app.engine.live(id, &who).await?;
     let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
-    Ok(axum::Json(CapacitySession::of(&record, live.as_ref())?))
+    Ok(axum::Json(CapacitySession::from_record(&record, live.as_ref())?))
 }

@@ -11,8 +11,8 @@ use crate::hash;
 /// which nobody can read the three values. The first part hashes the id alone.
 pub(super) fn fingerprint(device_id: &str, user_agent: &[u8], ip: Option<IpAddr>) -> Holder {
     // 64 bits suffice to distinguish a subscriber's few devices.
-    let device = u64::from_be_bytes(hash::of(&[device_id.as_bytes()]));
-    let there = u128::from_be_bytes(hash::of(&[device_id.as_bytes(), user_agent, &network(ip)]));
+    let device = u64::from_be_bytes(hash::digest(&[device_id.as_bytes()]));
+    let there = u128::from_be_bytes(hash::digest(&[device_id.as_bytes(), user_agent, &network(ip)]));
     Holder::fingerprint(&format!("{device:016x}"), &format!("{there:032x}"))
 }
 

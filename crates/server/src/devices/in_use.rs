@@ -57,7 +57,7 @@ pub(super) async fn in_use(
     let records: HashMap<_, _> = records.iter().map(|record| (record.session.id, record)).collect();
     let sessions = view.sessions.iter().rev();
     Ok(sessions
-        .map(|live| DeviceSession::of(live, records.get(&live.session.id).copied(), current))
+        .map(|live| DeviceSession::new(live, records.get(&live.session.id).copied(), current))
         .collect())
 }
 
@@ -73,7 +73,7 @@ async fn records(app: &App, pool: &PoolId) -> Result<Vec<SessionRecord>, Error> 
 }
 
 impl DeviceSession {
-    fn of(live: &Live, record: Option<&SessionRecord>, current: Option<SessionId>) -> Self {
+    fn new(live: &Live, record: Option<&SessionRecord>, current: Option<SessionId>) -> Self {
         let told = record.map(|record| &record.particulars);
         let device = told.and_then(|told| told.device.as_ref());
         Self {

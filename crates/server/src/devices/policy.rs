@@ -31,7 +31,7 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
 
 /// Returns the user's current entitlement.
 pub(super) async fn entitled(app: &App, tenant: &TenantId, user: &UserId) -> Result<Entitled, Error> {
-    let subscriber = app.entitlements.subscribers.of(tenant, user).await?;
+    let subscriber = app.entitlements.subscribers.get(tenant, user).await?;
     let now = app.engine.time_for(&pool_of(tenant, user)).await?;
     Ok(subscriber.entitled(now, ttl_default(app)))
 }

@@ -80,7 +80,7 @@ pub(crate) fn by(files: Files) -> Result<(TlsAcceptor, Reload<Certificate>), Cer
 
 impl Files {
     /// Creates `Files` from the paths of the certificate and the key.
-    pub(crate) fn of((cert, key): (&Path, &Path)) -> Self {
+    pub(crate) fn new((cert, key): (&Path, &Path)) -> Self {
         Self { cert: cert.to_owned(), key: key.to_owned() }
     }
 

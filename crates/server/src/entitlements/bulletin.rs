@@ -44,7 +44,7 @@ pub(crate) enum Others {
 
 /// Publishes a change to the other nodes. Returns `Err(TimedOut)` after [`TELLING_MAX`].
 pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error> {
-    let text = Message::of(changed).to_text();
+    let text = Message::from_change(changed).to_text();
     let told = async {
         match others {
             Others::ByRedis(servers) => {

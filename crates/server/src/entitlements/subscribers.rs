@@ -62,7 +62,7 @@ impl Subscribers {
     }
 
     /// Returns the subscriptions and plans behind the user's limit, from a cache if an entry is fresh.
-    pub(crate) async fn of(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
+    pub(crate) async fn get(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {
         match self.remembered.get(&KeyRef(tenant, user)) {
             Some(subscriber) => Ok(subscriber),
             None => self.load(tenant, user).await,

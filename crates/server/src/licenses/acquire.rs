@@ -217,7 +217,9 @@ async fn full(app: &App, pool: &PoolId, limit: Seats, free_in: Option<Span>) -> 
     }
     let view = app.engine.view(pool, HOLDERS_SHOWN_MAX).await?;
     let sessions = view.map(|view| view.sessions).unwrap_or_default();
-    Ok(problem.with("holders", sessions.iter().map(HolderShown::of).collect::<Vec<_>>()).into_response())
+    Ok(problem
+        .with("holders", sessions.iter().map(HolderShown::from_live).collect::<Vec<_>>())
+        .into_response())
 }
 
 /// The holder of a seat, as shown in a denial.
@@ -231,7 +233,7 @@ struct HolderShown<'a> {
 }
 
 impl<'a> HolderShown<'a> {
-    fn of(live: &'a Live) -> Self {
+    fn from_live(live: &'a Live) -> Self {
         let (machine_id, instance_id) = live.session.holder.parts();
         let (since, last_heartbeat_at) =
             (text_of(live.session.started), text_of(live.session.last_heartbeat));

@@ -33,5 +33,5 @@ pub(super) async fn read(
         who.reach = Reach::Tenant;
     }
     let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
-    Ok(axum::Json(SessionAnswer::of(&record, live.as_ref())))
+    Ok(axum::Json(SessionAnswer::new(&record, live.as_ref())))
 }

@@ -15,23 +15,23 @@ pub(super) struct Key(pub(super) [u8; KEY_BYTES]);
 impl Key {
     /// Returns the key of a caller's acquires in an API, independent of token and address.
     pub(super) fn of_acquires(kind: PoolKind, who: &Caller) -> Self {
-        Self::of(&[b"acquire", kind.as_str().as_bytes()], who)
+        Self::hashed(&[b"acquire", kind.as_str().as_bytes()], who)
     }
 
     /// Returns the key of a session's heartbeats by a caller. The caller is part of the key, so that a caller
     /// cannot use up the rate of another caller.
     pub(super) fn of_heartbeats(id: SessionId, who: &Caller) -> Self {
-        Self::of(&[b"heartbeat", id.as_bytes()], who)
+        Self::hashed(&[b"heartbeat", id.as_bytes()], who)
     }
 
     /// Returns the key of a caller's heartbeats in an API for sessions that never existed.
     pub(super) fn of_unknown_sessions(kind: PoolKind, who: &Caller) -> Self {
-        Self::of(&[b"unknown", kind.as_str().as_bytes()], who)
+        Self::hashed(&[b"unknown", kind.as_str().as_bytes()], who)
     }
 
-    fn of([what, whose]: &[&[u8]; 2], who: &Caller) -> Self {
+    fn hashed([what, whose]: &[&[u8]; 2], who: &Caller) -> Self {
         let class: &[u8] = if who.scopes.service { b"service" } else { b"user" };
         let (tenant, user) = (who.tenant.as_str().as_bytes(), who.user.as_str().as_bytes());
-        Self(hash::of(&[what, whose, class, tenant, user]))
+        Self(hash::digest(&[what, whose, class, tenant, user]))
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    pub(super) fn of(rate: Rate, verdict: Verdict) -> Self {
+    pub(super) fn new(rate: Rate, verdict: Verdict) -> Self {
         Self {
             limit: rate.burst,
             remaining: rate.remaining(verdict),

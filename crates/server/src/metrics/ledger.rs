@@ -75,18 +75,18 @@ impl Collector for LicenseSeries {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let Some(counted) = self.0.known() else { return Ok(()) };
         let encoder = &mut encoder;
-        let of = |seats: &LicenseSeats| OfLicense { license_id: seats.license.to_string() };
+        let labels = |seats: &LicenseSeats| OfLicense { license_id: seats.license.to_string() };
         gauges(
             encoder,
             "license_seats_used",
             "Seats of a license that are in use, on record.",
-            counted.seats.iter().map(|seats| (of(seats), seats.used)),
+            counted.seats.iter().map(|seats| (labels(seats), seats.used)),
         )?;
         gauges(
             encoder,
             "license_seats_total",
             "Seats of a license.",
-            counted.seats.iter().map(|seats| (of(seats), seats.total)),
+            counted.seats.iter().map(|seats| (labels(seats), seats.total)),
         )
     }
 }

@@ -23,22 +23,22 @@ impl SectionReference {
     /// Returns every section, in the order of printing.
     pub fn all() -> Vec<Self> {
         vec![
-            Self::of::<ServerSettings>("server"),
-            Self::of::<AuthSettings>("auth"),
-            Self::of::<LedgerSettings>("ledger"),
-            Self::of::<RegistrySettings>("registry"),
-            Self::of::<LicensesSettings>("licenses"),
-            Self::of::<DevicesSettings>("devices"),
-            Self::of::<CapacitiesSettings>("capacities"),
-            Self::of::<LimitsSettings>("limits"),
-            Self::of::<UsageSettings>("usage"),
-            Self::of::<LogSettings>("log"),
-            Self::of::<MetricsSettings>("metrics"),
-            Self::of::<TracingSettings>("tracing"),
+            Self::new::<ServerSettings>("server"),
+            Self::new::<AuthSettings>("auth"),
+            Self::new::<LedgerSettings>("ledger"),
+            Self::new::<RegistrySettings>("registry"),
+            Self::new::<LicensesSettings>("licenses"),
+            Self::new::<DevicesSettings>("devices"),
+            Self::new::<CapacitiesSettings>("capacities"),
+            Self::new::<LimitsSettings>("limits"),
+            Self::new::<UsageSettings>("usage"),
+            Self::new::<LogSettings>("log"),
+            Self::new::<MetricsSettings>("metrics"),
+            Self::new::<TracingSettings>("tracing"),
         ]
     }
 
-    fn of<T: ToSchema>(name: &'static str) -> Self {
+    fn new<T: ToSchema>(name: &'static str) -> Self {
         let schema = T::schema();
         let keys = match &schema {
             RefOr::T(Schema::Object(object)) => {

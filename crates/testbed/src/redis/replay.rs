@@ -37,7 +37,7 @@ impl Call<'_> {
 impl Replay {
     /// Records the next `count` script calls accepted by `is_wanted`, as received by the server on 127.0.0.1.
     /// `sent` must send at least `count` calls. Every `calls_each` calls count as one operation.
-    pub async fn of(
+    pub async fn run(
         port: u16,
         count: usize,
         calls_each: usize,

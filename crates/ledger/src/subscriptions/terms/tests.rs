@@ -84,10 +84,10 @@ fn a_version_tells_what_it_is_made_of() {
     for change in [0, 1, 7, 1 << 40] {
         for phase in [Phase::Ahead, Phase::Active, Phase::Over] {
             let named = NamedVersion { change, phase };
-            assert_eq!(NamedVersion::of(named.number()), Some(named));
+            assert_eq!(NamedVersion::from_number(named.number()), Some(named));
         }
     }
-    assert_eq!((NamedVersion::of(0), NamedVersion::of(4)), (None, None));
+    assert_eq!((NamedVersion::from_number(0), NamedVersion::from_number(4)), (None, None));
 }
 
 /// A step in the life of a user's subscriptions and of the two plans.

@@ -24,7 +24,7 @@ pub(in crate::redis) struct KeptHead<'b> {
 }
 
 impl<'b> KeptHead<'b> {
-    pub(in crate::redis) fn of(bytes: &'b [u8]) -> Result<Self, Garbled> {
+    pub(in crate::redis) fn decode(bytes: &'b [u8]) -> Result<Self, Garbled> {
         let mut reader = Reader::new(bytes);
         let flags = reader.byte()?;
         let seq = reader.number(SEQ_BYTES)?;
@@ -49,8 +49,8 @@ pub(in crate::redis) struct KeptPool {
 }
 
 impl KeptPool {
-    pub(in crate::redis) fn of(bytes: &[u8]) -> Result<Self, Garbled> {
-        let KeptHead { flags, id, rest, .. } = KeptHead::of(bytes)?;
+    pub(in crate::redis) fn decode(bytes: &[u8]) -> Result<Self, Garbled> {
+        let KeptHead { flags, id, rest, .. } = KeptHead::decode(bytes)?;
         let pool = pool_id_of(id)?;
         if flags & IS_LARGE != 0 {
             return Ok(Self { pool, sessions: None });

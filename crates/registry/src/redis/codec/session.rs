@@ -70,7 +70,7 @@ pub(in crate::redis) struct Body<'b> {
 }
 
 impl<'b> Body<'b> {
-    pub(in crate::redis) fn of(bytes: &'b [u8]) -> Result<Self, Garbled> {
+    pub(in crate::redis) fn decode(bytes: &'b [u8]) -> Result<Self, Garbled> {
         let mut reader = Reader::new(bytes);
         let (tier, users) = (reader.byte()?, reader.byte()?);
         let started = (users >= START_FOLLOWS).then(|| reader.number(6)).transpose()?;
@@ -87,7 +87,7 @@ pub(in crate::redis) fn session_of(
     body: &[u8],
 ) -> Result<Session, Garbled> {
     let id = id_of(id)?;
-    let Body { tier, started, holder, users: mut reader } = Body::of(body)?;
+    let Body { tier, started, holder, users: mut reader } = Body::decode(body)?;
     let mut users = Users::one(user_of(pool, &mut reader)?);
     while !reader.is_at_end() {
         users.join(&user_of(pool, &mut reader)?);

@@ -33,8 +33,8 @@ struct Pool<'b> {
 impl Expiring {
     /// Computes the expiry as of `now` from a stored pool. Returns `None` if no session is over, or if the
     /// pool needs a sweep in Redis: a large, empty or closed pool, or a pool with counted denials.
-    pub(super) fn of(kept: &[u8], now: RegistryTime) -> Result<Option<Self>, Garbled> {
-        let head = KeptHead::of(kept)?;
+    pub(super) fn from_kept(kept: &[u8], now: RegistryTime) -> Result<Option<Self>, Garbled> {
+        let head = KeptHead::decode(kept)?;
         let terms = terms_of(head.terms)?;
         let is_closed = terms.is_some_and(|terms| terms.standing == Standing::Closed);
         if head.flags & (IS_LARGE | HAS_DENIALS | IS_EMPTY) != 0 || is_closed {
@@ -58,7 +58,7 @@ impl Pool<'_> {
         let limit = terms.map_or(Seats(1), |terms| terms.limit);
         let mut ends = Vec::with_capacity(over.len());
         for (session, number) in over.iter().zip(1..) {
-            let Body { tier, holder, .. } = Body::of(session.body)?;
+            let Body { tier, holder, .. } = Body::decode(session.body)?;
             let mut end = vec![ENDED as u8];
             end.put_number(head.seq + number, 6);
             end.put_number(now.as_millis(), 6);

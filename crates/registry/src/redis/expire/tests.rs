@@ -73,7 +73,7 @@ impl Stage {
     }
 
     fn keys(&self) -> Vec<PoolKeys> {
-        self.pools.iter().map(PoolKeys::of).collect()
+        self.pools.iter().map(PoolKeys::new).collect()
     }
 
     async fn claim(&self, pool: usize, holder: &str, terms: Terms) {
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     async fn kept(&self) -> Kept {
-        let keys = self.registry.keys.of(self.bucket());
+        let keys = self.registry.keys.bucket(self.bucket());
         let pools: Vec<_> = self.keys().into_iter().map(|keys| keys.pool).collect();
         Kept {
             pools: self.ask(redis::cmd("MGET").arg(pools)).await,

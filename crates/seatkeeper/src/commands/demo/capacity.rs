@@ -26,7 +26,7 @@ pub(super) struct Taken {
 const SESSIONS: &str = "/api/v1/capacities/sessions";
 
 impl Analyst {
-    pub(super) fn of(tenant: &'static str) -> Self {
+    pub(super) fn new(tenant: &'static str) -> Self {
         Self { tenant, user: Uuid::new_v4(), capacity: Uuid::new_v4() }
     }
 

@@ -202,7 +202,7 @@ async fn take_a_capacity(api: &ApiClient) -> StoryResult<()> {
         8,
         "Other businesses, the same engine. An analyst takes a capacity, for 30 days without heartbeats",
     )?;
-    let analyst = Analyst::of(TENANT);
+    let analyst = Analyst::new(TENANT);
     for (tier, status) in [(1, "created"), (1, "existing"), (3, "upgraded"), (2, "existing")] {
         let taken = analyst.take(api, tier).await?;
         if taken.status != status {

@@ -41,7 +41,7 @@ impl Calm {
     pub(super) fn is_on_record(&self, record: &Record) {
         self.is_within_limits(record);
         let told: usize =
-            self.deeds.iter().map(|deeds| deeds.are_on_record(record.of(deeds), &self.storm)).sum();
+            self.deeds.iter().map(|deeds| deeds.are_on_record(record.books(deeds), &self.storm)).sum();
         println!("{told} answered admissions are on record");
         if !self.may_expire && self.storm.forgotten().is_none() {
             self.nobody_was_sent_away(record);
@@ -103,7 +103,7 @@ impl Observation<'_> {
 }
 
 impl Record {
-    fn of(&self, deeds: &Deeds) -> &Books {
+    fn books(&self, deeds: &Deeds) -> &Books {
         // Only a capacity's pool has a `/` in its name, between user and capacity.
         if deeds.pool.contains('/') { &self.capacities } else { &self.seats }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Returns a new user and capacity of the desk's tenant.
-    pub(crate) fn of(api: &TenantClient) -> Self {
+    pub(crate) fn new(api: &TenantClient) -> Self {
         Self { tenant: api.tenant.clone(), user: Uuid::new_v4(), capacity: Uuid::new_v4() }
     }
 

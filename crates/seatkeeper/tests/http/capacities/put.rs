@@ -15,7 +15,7 @@ use crate::http::tenant_client::{AUDIT, CAPACITIES, TenantClient};
 #[tokio::test]
 async fn a_capacity_is_taken_for_thirty_days() {
     let api = TenantClient::open();
-    let place = Place::of(&api);
+    let place = Place::new(&api);
     let answer = place.put(&api.service("ann"), 2).await.expect(201);
     assert_eq!(
         shown(&answer),
@@ -40,7 +40,7 @@ async fn a_capacity_is_taken_for_thirty_days() {
 #[tokio::test]
 async fn the_same_again_changes_nothing_and_renews_nothing() {
     let api = TenantClient::open();
-    let place = Place::of(&api);
+    let place = Place::new(&api);
     let mut first = place.put(&api.service("ann"), 2).await.expect(201);
     first["status"] = "existing".into();
     for kind in [2, 1, 2] {
@@ -52,7 +52,7 @@ async fn the_same_again_changes_nothing_and_renews_nothing() {
 #[tokio::test]
 async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::of(&api), api.service("ann"));
+    let (place, ann) = (Place::new(&api), api.service("ann"));
     let mut sessions = vec![place.take(&ann, 1).await];
     for kind in [2, 3] {
         let answer = place.put(&ann, kind).await.expect(201);
@@ -99,7 +99,7 @@ async fn upgrades_are_one_step_on_record(api: &TenantClient, place: &Place) {
 #[tokio::test]
 async fn the_same_request_fifty_times_at_once_creates_one_session() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::of(&api), api.service("ann"));
+    let (place, ann) = (Place::new(&api), api.service("ann"));
     let answers = join_all((0..50).map(|_| place.put(&ann, 2))).await;
     let sessions: BTreeSet<_> = answers.iter().map(|answer| answer.body["sessionId"].to_string()).collect();
     assert_eq!(sessions.len(), 1, "{sessions:?}");
@@ -112,8 +112,8 @@ async fn the_same_request_fifty_times_at_once_creates_one_session() {
 #[tokio::test]
 async fn users_and_capacities_are_apart() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::of(&api), api.service("ann"));
-    let other_user = Place { tenant: api.tenant.clone(), ..Place::of(&api) };
+    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let other_user = Place { tenant: api.tenant.clone(), ..Place::new(&api) };
     let other_capacity = Place { tenant: api.tenant.clone(), capacity: other_user.capacity, ..place };
     for place in [&other_user, &other_capacity] {
         place.take(&ann, 1).await;
@@ -124,7 +124,7 @@ async fn users_and_capacities_are_apart() {
 #[tokio::test]
 async fn ids_are_the_same_however_they_are_spelt() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::of(&api), api.service("ann"));
+    let (place, ann) = (Place::new(&api), api.service("ann"));
     let session = place.take(&ann, 1).await;
     let ask = json!({
         "userObjectId": place.user.to_string().to_uppercase(),
@@ -140,7 +140,7 @@ async fn ids_are_the_same_however_they_are_spelt() {
 #[tokio::test]
 async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else() {
     let api = TenantClient::open();
-    let place = Place::of(&api);
+    let place = Place::new(&api);
     for scopes in ["", "Service Admin admin,service"] {
         let refused = place.put(&api.client(api.token("ann", scopes)), 1).await;
         assert_problem(&refused, 403, scopes);
@@ -162,7 +162,7 @@ async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else()
 #[tokio::test]
 async fn another_tenant_needs_the_service_scope() {
     let api = TenantClient::open();
-    let place = Place::of(&api.neighbour());
+    let place = Place::new(&api.neighbour());
     for scopes in ["", "admin", "Service services admin,service"] {
         let refused = place.put(&api.client(api.token("ann", scopes)), 1).await;
         assert_problem(&refused, 403, scopes);
@@ -174,7 +174,7 @@ async fn another_tenant_needs_the_service_scope() {
 #[tokio::test]
 async fn a_capacity_of_a_tenant_whose_name_is_no_uuid_is_a_services_matter() {
     let api = TenantClient::open();
-    let place = Place::of(&api);
+    let place = Place::new(&api);
     let token = |scopes: &str| api.harness.token_of("plain", "ann", scopes);
     assert_problem(&place.put(&api.client(token("")), 1).await, 403, "another tenant");
     let service = api.client(token("service"));

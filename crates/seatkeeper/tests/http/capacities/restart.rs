@@ -6,7 +6,7 @@ use crate::http::tenant_client::TenantClient;
 #[tokio::test]
 async fn a_restart_neither_lengthens_nor_shortens_a_session() {
     let mut api = TenantClient::open_with(&[]);
-    let (place, ended, ann) = (Place::of(&api), Place::of(&api), "ann");
+    let (place, ended, ann) = (Place::new(&api), Place::new(&api), "ann");
     let mut created = place.put(&api.service(ann), 2).await.expect(201);
     let released = ended.take(&api.service(ann), 1).await;
     api.service(ann).delete(&path_of(&released)).await.expect(204);
@@ -24,7 +24,7 @@ async fn a_restart_neither_lengthens_nor_shortens_a_session() {
 #[tokio::test]
 async fn a_session_whose_time_ran_out_while_there_was_no_server_is_over() {
     let mut api = TenantClient::open_with(&[("CAPACITIES_TTL_SECONDS", "2")]);
-    let place = Place::of(&api);
+    let place = Place::new(&api);
     let created = place.put(&api.service("ann"), 2).await.expect(201);
     let harness = std::sync::Arc::get_mut(&mut api.harness).expect("a server of this test alone");
     harness.kill();

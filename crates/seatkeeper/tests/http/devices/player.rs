@@ -26,10 +26,10 @@ pub(crate) struct Player {
 impl Player {
     /// Returns a TV at home.
     pub(crate) fn new(api: &TenantClient, user: &str, device_id: &str) -> Self {
-        Self::of(api.client(api.token(user, "")), device_id, HOME, "player/1")
+        Self::at(api.client(api.token(user, "")), device_id, HOME, "player/1")
     }
 
-    fn of(client: Client, device_id: &str, address: impl Into<IpAddr>, user_agent: &str) -> Self {
+    fn at(client: Client, device_id: &str, address: impl Into<IpAddr>, user_agent: &str) -> Self {
         let http = reqwest::Client::builder().local_address(address.into()).user_agent(user_agent);
         let http = http.build().expect("a client");
         Self { client: Client { http, ..client }, id: device_id.to_owned() }
@@ -37,7 +37,7 @@ impl Player {
 
     /// Returns the device with another address or user agent.
     pub(crate) fn moved(&self, address: impl Into<IpAddr>, user_agent: &str) -> Self {
-        Self::of(self.client.clone(), &self.id, address, user_agent)
+        Self::at(self.client.clone(), &self.id, address, user_agent)
     }
 
     /// Restricts the device to a single node.

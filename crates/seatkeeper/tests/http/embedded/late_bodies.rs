@@ -40,7 +40,7 @@ impl Needless {
     /// is sent.
     async fn answered(&self, api: &TenantClient) -> f64 {
         let Self { method, route, status, .. } = self;
-        let scrape = Scrape::of(api.harness.doors().all()).await;
+        let scrape = Scrape::fetch(api.harness.doors().all()).await;
         scrape.value(&format!(
             "http_requests_total{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}}"
         ))

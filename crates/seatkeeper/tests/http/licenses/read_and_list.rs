@@ -66,10 +66,10 @@ async fn an_admin_lists_all_live_sessions_and_a_user_the_users_own() {
     api.user("bob").release(&gone).await.expect(204);
     let listed =
         async |client: crate::harness::Client| ids(&client.get(&sessions_path(&license)).await.expect(200));
-    assert_eq!(listed(api.admin()).await, of([&bobs, &anns]));
-    assert_eq!(listed(api.user("ann")).await, of([&anns]));
-    assert_eq!(listed(api.user("bob")).await, of([&bobs]));
-    assert_eq!(listed(api.user("cid")).await, of([]));
+    assert_eq!(listed(api.admin()).await, id_set([&bobs, &anns]));
+    assert_eq!(listed(api.user("ann")).await, id_set([&anns]));
+    assert_eq!(listed(api.user("bob")).await, id_set([&bobs]));
+    assert_eq!(listed(api.user("cid")).await, id_set([]));
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn live_sessions_come_in_pages() {
         found.extend(ids(&page));
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}")).unwrap_or_default();
     }
-    assert_eq!((found, cursor.as_str()), (of(&all), ""));
+    assert_eq!((found, cursor.as_str()), (id_set(&all), ""));
 }
 
 #[tokio::test]
@@ -112,9 +112,9 @@ async fn an_unknown_license_has_no_list() {
 }
 
 fn ids(page: &Value) -> BTreeSet<String> {
-    of(page["items"].as_array().unwrap().iter().map(|item| &item["session_id"]))
+    id_set(page["items"].as_array().unwrap().iter().map(|item| &item["session_id"]))
 }
 
-fn of<'a>(ids: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
+fn id_set<'a>(ids: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
     ids.into_iter().map(|id| text(id).to_owned()).collect()
 }

@@ -44,7 +44,7 @@ async fn licenses(api: &TenantClient) -> Value {
 async fn others(api: &TenantClient) {
     let screen = json!({ "device_id": "tv-1", "device_type": "tv" });
     api.user("ann").post(DEVICES, screen).await.expect(201);
-    let (place, service) = (Place::of(api), api.client(api.token("meter", "service")));
+    let (place, service) = (Place::new(api), api.client(api.token("meter", "service")));
     place.take(&service, 1).await;
     place.take(&service, 2).await;
     api.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);
@@ -112,7 +112,7 @@ async fn counters_are_those_of_the_moment_of_the_scrape() {
     let one_node = [ann.url().to_owned()];
     for count in 1..=5 {
         ann.get("/nowhere").await.expect(404);
-        let scrape = Scrape::of(&one_node).await;
+        let scrape = Scrape::fetch(&one_node).await;
         let series = "http_requests_total{method=\"GET\",route=\"unknown\",status=\"404\"}";
         assert_eq!(scrape.value(series), f64::from(count));
     }

@@ -28,7 +28,7 @@ async fn a_server_that_is_asked_to_stop_under_load_answers_all_that_it_did() {
         let (status, log) = harness.stop();
         assert_eq!(status.code(), Some(0), "{log}");
         crowd = at_work.gather().await;
-        all_on_record_was_answered(time, &crowd, &Books::of(&harness.ledger()).await);
+        all_on_record_was_answered(time, &crowd, &Books::read(&harness.ledger()).await);
         harness.start();
         client.doors = harness.doors().clone();
     }
@@ -57,7 +57,7 @@ async fn a_request_that_was_begun_before_the_server_was_asked_to_stop_is_answere
     slow.answered(201).await;
     let ((status, log), harness) = stopping.await.expect("a server that stops");
     assert_eq!(status.code(), Some(0), "{log}");
-    assert_eq!(Books::of(&harness.ledger()).await.live(&license.id).len(), 1);
+    assert_eq!(Books::read(&harness.ledger()).await.live(&license.id).len(), 1);
 }
 
 /// Checks that a request without an answer changed nothing: every change on record was answered.

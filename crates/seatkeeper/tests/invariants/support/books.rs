@@ -66,7 +66,7 @@ impl Books {
     }
 
     /// Reads the books of the default tenant.
-    pub(crate) async fn of(ledger: &Location) -> Self {
+    pub(crate) async fn read(ledger: &Location) -> Self {
         Self::of_tenant(ledger, TENANT).await
     }
 
@@ -143,13 +143,13 @@ impl Books {
                 assert!(!pool.live.contains_key(&holder), "{holder} was admitted twice: {record:?}");
                 pool.live.insert(holder.clone(), id.clone());
                 assert!(pool.live.len() <= record.limit as usize, "above the limit: {record:?}");
-                let began = Story::of(record, holder);
+                let began = Story::from_record(record, holder);
                 assert!(self.sessions.insert(id, began).is_none(), "began twice: {record:?}");
             }
             (Action::Ended, Some(id)) => {
                 let was = pool.live.remove(&holder());
                 assert_eq!(was.as_ref(), Some(&id), "ended without being live: {record:?}");
-                self.sessions.get_mut(&id).expect("it was live").end = Some(End::of(record));
+                self.sessions.get_mut(&id).expect("it was live").end = Some(End::from_record(record));
             }
             (Action::Denied, _) => pool.denials += record.count,
             _ => panic!("not a record of sessions: {record:?}"),
@@ -160,7 +160,7 @@ impl Books {
 }
 
 impl Story {
-    fn of(record: &AuditRecord, holder: String) -> Self {
+    fn from_record(record: &AuditRecord, holder: String) -> Self {
         Self {
             pool: record.pool.name.to_string(),
             holder,
@@ -180,7 +180,7 @@ impl Story {
 }
 
 impl End {
-    fn of(record: &AuditRecord) -> Self {
+    fn from_record(record: &AuditRecord) -> Self {
         Self {
             at: record.at.as_millis(),
             seq: record.seq,

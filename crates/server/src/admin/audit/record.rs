@@ -61,7 +61,7 @@ pub(super) struct RecordAnswer {
 }
 
 impl RecordAnswer {
-    pub(super) fn of(record: &AuditRecord) -> Self {
+    pub(super) fn from_record(record: &AuditRecord) -> Self {
         let object = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let (holder, instance_id) = record.holder.as_ref().map(Holder::parts).unzip();
         let device = record.device.as_ref();

@@ -65,7 +65,7 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Result<axum::Json<
     let mut names = JobName::ALL;
     names.sort_by_key(|name| name.as_str());
     let answer = |name| match recorded.remove(&name) {
-        Some(job) => JobAnswer::of(job, app.jobs.has(name)),
+        Some(job) => JobAnswer::new(job, app.jobs.has(name)),
         None => JobAnswer::never_run(name, interval_of(name, &app.settings)),
     };
     Ok(axum::Json(JobsAnswer { items: names.map(answer).into() }))
@@ -74,7 +74,7 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Result<axum::Json<
 impl JobAnswer {
     /// Builds the state of a job on record. A job run only by another node counts as on while the node holds
     /// the job's lock.
-    fn of(job: JobRecord, is_on: bool) -> Self {
+    fn new(job: JobRecord, is_on: bool) -> Self {
         let is_on = is_on || job.lock.is_some();
         let state = if is_on { job.state().as_str() } else { OFF };
         let (locked_by, locked_at) = job.lock.map(|lock| (lock.worker, text_of(lock.at))).unzip();

@@ -57,12 +57,12 @@ pub(crate) async fn runs(
 ) -> Result<axum::Json<Page<RunAnswer>>, Error> {
     let (limit, cursor) = (page_limit(query.limit)?, cursor_of(query.cursor.as_deref())?);
     let page = app.ledger.job_runs(job, cursor, limit).await.map_err(Error::Ledger)?;
-    let items = page.items.into_iter().map(RunAnswer::of).collect();
+    let items = page.items.into_iter().map(RunAnswer::from_record).collect();
     Ok(axum::Json(Page { items, next_cursor: page.next.map(|token| token.to_string()) }))
 }
 
 impl RunAnswer {
-    fn of(run: JobRunRecord) -> Self {
+    fn from_record(run: JobRunRecord) -> Self {
         Self {
             fencing_token: run.fencing_token,
             worker: run.worker,

@@ -35,7 +35,7 @@ pub(crate) struct LicenseAnswer {
 
 impl LicenseAnswer {
     /// Builds the answer, with the number of seats in use.
-    pub(super) async fn of(app: &App, license: &License) -> Result<Self, Error> {
+    pub(super) async fn new(app: &App, license: &License) -> Result<Self, Error> {
         let view = app.engine.view(&license.pool(), 0).await?;
         Ok(Self {
             license_id: license.id.0,

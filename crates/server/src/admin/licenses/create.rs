@@ -72,7 +72,7 @@ pub(crate) async fn create(
     let now = app.engine.now().await?;
     let written = app.ledger.create_license(ask.license(&who.tenant), write.at(now)).await;
     let license = written.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?.value;
-    Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::of(&app, &license).await?)))
+    Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::new(&app, &license).await?)))
 }
 
 impl Create {

@@ -27,7 +27,7 @@ pub(crate) struct PlanAnswer {
 }
 
 impl PlanAnswer {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn from_plan(plan: &Plan) -> Self {
         Self {
             name: plan.name.clone(),
             device_limit: plan.device_limit.0,

@@ -68,7 +68,7 @@ pub(crate) async fn create(
     let now = app.engine.now().await?;
     let written = app.ledger.create_plan(ask.plan(&who.tenant), write.at(now)).await;
     let plan = written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value;
-    Ok((StatusCode::CREATED, axum::Json(PlanAnswer::of(&plan))))
+    Ok((StatusCode::CREATED, axum::Json(PlanAnswer::from_plan(&plan))))
 }
 
 impl CreatePlan {

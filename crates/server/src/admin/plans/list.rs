@@ -40,6 +40,6 @@ pub(crate) async fn list(
     let now = app.engine.now().await?;
     let page = app.ledger.list_plans(&who.tenant, query.status, now, cursor.as_ref(), limit).await;
     let page = page.map_err(Error::Ledger)?;
-    let items = page.items.iter().map(PlanAnswer::of).collect();
+    let items = page.items.iter().map(PlanAnswer::from_plan).collect();
     Ok(axum::Json(Page { items, next_cursor: page.next.map(String::from) }))
 }

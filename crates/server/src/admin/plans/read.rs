@@ -25,5 +25,5 @@ pub(crate) async fn read(
     PlanPath(name): PlanPath,
 ) -> Result<axum::Json<PlanAnswer>, Error> {
     let found = app.ledger.plan(&who.tenant, &name, app.engine.now().await?).await.map_err(Error::Ledger)?;
-    Ok(axum::Json(PlanAnswer::of(&found.ok_or(Error::PlanNotFound)?)))
+    Ok(axum::Json(PlanAnswer::from_plan(&found.ok_or(Error::PlanNotFound)?)))
 }

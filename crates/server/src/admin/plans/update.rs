@@ -75,7 +75,7 @@ pub(crate) async fn update(
         name,
         change: ask.change(),
     };
-    Ok(axum::Json(PlanAnswer::of(&apply.run(app).await?)))
+    Ok(axum::Json(PlanAnswer::from_plan(&apply.run(app).await?)))
 }
 
 impl UpdatePlan {

@@ -86,7 +86,7 @@ pub(crate) struct DifferenceAnswer {
 }
 
 impl RecordedAnswer {
-    fn of(recorded: Recorded) -> Self {
+    fn from_recorded(recorded: Recorded) -> Self {
         Self {
             recorded: Amount(recorded.usage()),
             delivered: Amount(recorded.delivered),
@@ -97,18 +97,18 @@ impl RecordedAnswer {
 }
 
 impl WindowAnswer {
-    pub(super) fn of(window: &UsageWindow) -> Self {
+    pub(super) fn from_window(window: &UsageWindow) -> Self {
         Self {
             window_start: text_of(window.window.starts()),
             window_end: text_of(window.window.ends()),
             records: window.records,
-            recorded: RecordedAnswer::of(window.recorded),
+            recorded: RecordedAnswer::from_recorded(window.recorded),
         }
     }
 }
 
 impl BatchAnswer {
-    pub(super) fn of(batch: UsageBatch) -> Self {
+    pub(super) fn from_batch(batch: UsageBatch) -> Self {
         let is_pending = batch.state == seatkeeper_ledger::usage::BatchState::Pending;
         Self {
             batch_id: batch.id,
@@ -128,26 +128,26 @@ impl BatchAnswer {
 }
 
 impl ReconciliationAnswer {
-    pub(super) fn of(books: &UsageBooks) -> Self {
+    pub(super) fn from_books(books: &UsageBooks) -> Self {
         Self {
             from: books.span.map(|span| text_of(span.starts())),
             to: books.span.map(|span| text_of(span.ends())),
             windows: books.windows,
             held: Amount(books.held),
-            recorded: RecordedAnswer::of(books.recorded),
+            recorded: RecordedAnswer::from_recorded(books.recorded),
             agrees: books.first_difference.is_none(),
-            first_difference: books.first_difference.as_ref().map(DifferenceAnswer::of),
+            first_difference: books.first_difference.as_ref().map(DifferenceAnswer::from_books),
         }
     }
 }
 
 impl DifferenceAnswer {
-    fn of(books: &WindowBooks) -> Self {
+    fn from_books(books: &WindowBooks) -> Self {
         Self {
             window_start: text_of(books.window.starts()),
             window_end: text_of(books.window.ends()),
             held: Amount(books.held),
-            recorded: RecordedAnswer::of(books.recorded),
+            recorded: RecordedAnswer::from_recorded(books.recorded),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) async fn list(
     let state = state.map_err(|_| Error::field("state", "must be `pending`, `delivered` or `dead`"))?;
     let page = app.ledger.usage_batches(&who.tenant, state, cursor, limit).await.map_err(Error::Ledger)?;
     Ok(axum::Json(Page {
-        items: page.items.into_iter().map(BatchAnswer::of).collect(),
+        items: page.items.into_iter().map(BatchAnswer::from_batch).collect(),
         next_cursor: page.next.map(|id| id.to_string()),
     }))
 }

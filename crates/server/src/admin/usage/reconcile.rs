@@ -43,7 +43,7 @@ pub(crate) async fn reconcile(
         None => Some(Default::default()),
     };
     let books = books.ok_or_else(|| Error::field("to", too_much()))?;
-    Ok(axum::Json(ReconciliationAnswer::of(&books)))
+    Ok(axum::Json(ReconciliationAnswer::from_books(&books)))
 }
 
 fn too_much() -> String {

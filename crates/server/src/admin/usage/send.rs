@@ -39,5 +39,5 @@ pub(crate) async fn send(
         Err(LedgerError::NotFound) => {}
         Err(error) => return Err(Error::Ledger(error)),
     }
-    Ok(axum::Json(BatchAnswer::of(batch)))
+    Ok(axum::Json(BatchAnswer::from_batch(batch)))
 }

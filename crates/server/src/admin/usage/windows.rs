@@ -44,7 +44,7 @@ pub(crate) async fn list(
     let span = span_of(query.from, query.to)?;
     let page = app.ledger.usage_windows(&who.tenant, span, cursor, limit).await.map_err(Error::Ledger)?;
     Ok(axum::Json(Page {
-        items: page.items.iter().map(WindowAnswer::of).collect(),
+        items: page.items.iter().map(WindowAnswer::from_window).collect(),
         next_cursor: page.next.map(text_of),
     }))
 }

@@ -18,7 +18,7 @@ pub(super) enum Message {
 }
 
 impl Message {
-    pub(super) fn of(changed: &Changed) -> Self {
+    pub(super) fn from_change(changed: &Changed) -> Self {
         let text = |tenant: &TenantId| tenant.as_str().to_owned();
         match changed {
             Changed::Subscriber(tenant, user) => {

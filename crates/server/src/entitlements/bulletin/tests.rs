@@ -27,7 +27,7 @@ fn every_change_is_read_as_it_was_told() {
         Changed::License(acme, LicenseId(Uuid::from_u128(7))),
         Changed::Anything,
     ] {
-        assert_eq!(Message::read(Message::of(&changed).to_text().as_bytes()), changed);
+        assert_eq!(Message::read(Message::from_change(&changed).to_text().as_bytes()), changed);
     }
 }
 
@@ -59,7 +59,7 @@ impl Node {
 
     async fn limit(&self) -> Seats {
         let subscriber =
-            self.entitlements.subscribers.of(&acme(), &UserId::from("ann")).await.expect("a limit");
+            self.entitlements.subscribers.get(&acme(), &UserId::from("ann")).await.expect("a limit");
         subscriber.entitled(NOW, Span::from_secs(90)).terms.limit
     }
 

@@ -25,7 +25,7 @@ impl Scene {
     }
 
     async fn limit(&self, user: &str) -> u32 {
-        let subscriber = self.subscribers.of(&acme(), &user.into()).await.unwrap();
+        let subscriber = self.subscribers.get(&acme(), &user.into()).await.unwrap();
         subscriber.entitled(NOW, Span::from_secs(90)).terms.limit.0
     }
 

@@ -53,7 +53,7 @@ struct Event<'a> {
 }
 
 impl Body {
-    pub(super) fn of(
+    pub(super) fn new(
         batch: &DueBatch,
         format: SinkFormat,
         event_source: &str,

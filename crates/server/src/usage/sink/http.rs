@@ -40,7 +40,10 @@ pub enum SinkError {
 impl HttpSink {
     /// Creates the sink of `settings`; `None` without `sink_url`. A worker in `upkeep` reloads the token's
     /// file.
-    pub(crate) fn of(settings: &UsageSettings, upkeep: &WorkerSet) -> Result<Option<Self>, SinkError> {
+    pub(crate) fn from_settings(
+        settings: &UsageSettings,
+        upkeep: &WorkerSet,
+    ) -> Result<Option<Self>, SinkError> {
         let Some(url) = &settings.sink_url else { return Ok(None) };
         let (fixed, file) = (settings.sink_token.as_ref(), settings.sink_token_file.as_ref());
         let token = BearerToken::from_settings("token of the sink", fixed, file, upkeep)?;
@@ -76,7 +79,7 @@ impl HttpSink {
 #[async_trait]
 impl Sink for HttpSink {
     async fn send(&self, batch: &DueBatch) -> Reply {
-        let body = match Body::of(batch, self.format, &self.event_source) {
+        let body = match Body::new(batch, self.format, &self.event_source) {
             Ok(body) => body,
             Err(error) => return Reply::Unanswered { why: bounded(&error.to_string()) },
         };
