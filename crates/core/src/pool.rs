@@ -52,7 +52,7 @@ impl Pool {
         Self { terms, ..Self::default() }
     }
 
-    /// Creates a partial view of a pool, with the sessions required by a [`Sight`](crate::Sight).
+    /// Creates a partial view of a pool, with the sessions required by a [`LoadBound`](crate::LoadBound).
     ///
     /// The caller guarantees distinct holders and distinct ids over the whole pool.
     pub fn in_view(

@@ -21,7 +21,7 @@ const TTL: Span = Span::from_secs(360);
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let postgres = std::env::args().any(|arg| arg == "postgres").then(|| Postgres::start_with(&[]));
-    let place = &Place { postgres };
+    let place = &BenchLedger { postgres };
     runtime.block_on(async {
         for batch in [1, 16, 128, 512, 1_024, 4_096, 8_192] {
             commits(place, batch, 100_000.min(batch * 2_000)).await;
@@ -36,11 +36,11 @@ fn main() {
 }
 
 /// The location of ledgers.
-struct Place {
+struct BenchLedger {
     postgres: Option<Postgres>,
 }
 
-impl Place {
+impl BenchLedger {
     async fn fresh(&self) -> (Option<tempfile::TempDir>, Ledger) {
         let (dir, location) = match &self.postgres {
             Some(server) => (None, server.url(&server.add_database()).parse::<PostgresUrl>().unwrap().into()),
@@ -57,7 +57,7 @@ impl Place {
 }
 
 /// Runs several nodes with separate pools. Sessions begin in one batch and end in the next.
-async fn shared(place: &Place, nodes: u64, batch: u64, events: u64) {
+async fn shared(place: &BenchLedger, nodes: u64, batch: u64, events: u64) {
     let (_dir, ledger) = place.fresh().await;
     let started = Instant::now();
     let mut running = Vec::new();
@@ -76,7 +76,7 @@ async fn shared(place: &Place, nodes: u64, batch: u64, events: u64) {
 }
 
 /// Runs one node. Sessions begin in one batch and end in the next.
-async fn commits(place: &Place, batch: u64, events: u64) {
+async fn commits(place: &BenchLedger, batch: u64, events: u64) {
     let (_dir, ledger) = place.fresh().await;
     let started = Instant::now();
     let done = cycles(&ledger, &mut Pools::default(), batch, events).await;
@@ -99,7 +99,7 @@ async fn cycles(ledger: &Ledger, pools: &mut Pools, batch: u64, events: u64) -> 
 
 /// Fills a large ledger, flushes the heartbeats, reads the sessions back for a restart, and verifies the
 /// ledger.
-async fn live_sessions(place: &Place, sessions: u64) {
+async fn live_sessions(place: &BenchLedger, sessions: u64) {
     let (_dir, ledger) = place.fresh().await;
     let mut pools = Pools::default();
     let mut ids = Vec::new();

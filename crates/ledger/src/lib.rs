@@ -9,7 +9,6 @@
 //! belong in `database/` and `migrations/`. The only exception is `apply/at_once.rs`: PostgreSQL applies a
 //! batch of events in one call.
 
-mod alone;
 mod apply;
 pub mod audit;
 pub mod buckets;
@@ -27,6 +26,7 @@ pub mod jobs;
 mod ledger;
 pub mod licenses;
 mod location;
+mod node_local;
 pub mod nodes;
 pub mod notices;
 mod page;

@@ -66,7 +66,7 @@ pub struct FoundSession {
     pub record: SessionRecord,
     /// A node admitted the session alone. The record is not part of the pool's chain, and ends with the
     /// node's last report.
-    pub is_alone: bool,
+    pub is_node_local: bool,
 }
 
 /// The end of a session.
@@ -117,8 +117,8 @@ impl Ledger {
     pub async fn find_session(&self, id: SessionId) -> Result<Option<FoundSession>, Error> {
         let query = self.readers().query(include_str!("../sql/find_session.sql"));
         let Some(row) = query.bind(id.as_uuid()).fetch_optional().await? else { return Ok(None) };
-        let is_alone = Fields(&row).whole("is_alone")? > 0;
-        Ok(Some(FoundSession { record: SessionRecord::read(&row)?, is_alone }))
+        let is_node_local = Fields(&row).whole("is_alone")? > 0;
+        Ok(Some(FoundSession { record: SessionRecord::read(&row)?, is_node_local }))
     }
 
     /// Returns a session of any tenant, live or ended. `None` if the session never existed or was purged.

@@ -4,15 +4,15 @@
 //! [`Replay`] is pure: a replay takes the records of one pool and does no I/O. A new check of the log is a
 //! [`Breach`] and the place in `replay.rs` that finds the breach.
 
-mod alone;
 mod finding;
 mod fold;
 mod grants;
+mod node_local;
 mod plans;
 mod read;
 mod replay;
 
-pub use finding::{Breach, Finding, Place};
+pub use finding::{Breach, BreachSite, Finding};
 pub use plans::PlanHistory;
 pub use read::Verdict;
 pub use replay::{Cut, Proof, Replay};

@@ -36,7 +36,7 @@ pub use failover::Failover;
 pub use forgetful_ledger::{
     AGREES, ForgetfulLedger, LedgerRules, LedgerStep, OUTLIVES, SETTLES, Stores, Word,
 };
-pub use place::Place;
+pub use place::Backend;
 pub use safeguards::Safeguards;
 pub use step::{Call, Step};
 pub use world::World;

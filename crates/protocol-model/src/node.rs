@@ -2,7 +2,7 @@
 //! keeps the batch and the rebuilds of every node, because the node continuing them makes no difference.
 
 use crate::ledger::{Event, Mode};
-use crate::place::Place;
+use crate::place::Backend;
 
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,6 @@ pub(crate) struct Node {
 /// Events on the way to the ledger, with their registry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Batch {
-    pub(crate) from: Place,
+    pub(crate) from: Backend,
     pub(crate) events: Vec<Event>,
 }

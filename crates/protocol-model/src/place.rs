@@ -2,7 +2,7 @@
 
 /// A possible server of the live sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Backend {
     /// The Redis primary at the start.
     Primary,
     /// The replica or the snapshot of the primary.
@@ -11,6 +11,6 @@ pub enum Place {
     Postgres,
 }
 
-impl Place {
+impl Backend {
     pub(crate) const ALL: [Self; 3] = [Self::Primary, Self::Replica, Self::Postgres];
 }

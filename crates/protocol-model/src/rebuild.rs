@@ -1,7 +1,7 @@
 //! A rebuild in progress.
 
 use crate::Clients;
-use crate::place::Place;
+use crate::place::Backend;
 
 /// A rebuild after the raise of the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,9 +9,9 @@ pub(crate) struct Rebuild {
     /// The epoch, unique to the rebuild.
     pub(crate) epoch: u8,
     /// The future serving registry.
-    pub(crate) target: Place,
+    pub(crate) target: Backend,
     /// A reachable registry with possibly more knowledge than the ledger.
-    pub(crate) source: Option<Place>,
+    pub(crate) source: Option<Backend>,
     /// The latest step.
     pub(crate) stage: Stage,
 }

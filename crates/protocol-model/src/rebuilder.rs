@@ -2,16 +2,16 @@
 
 use crate::ledger::{Event, Mode, Refused};
 use crate::memory::Key;
-use crate::place::Place;
+use crate::place::Backend;
 use crate::rebuild::{Rebuild, Stage};
 use crate::world::World;
 use crate::{Clients, Safeguards};
 
 impl World {
     /// 2: raises the epoch for `target`.
-    pub(crate) fn raise(&mut self, target: Place, source: Option<Place>) {
+    pub(crate) fn raise(&mut self, target: Backend, source: Option<Backend>) {
         self.ledger.epoch += 1;
-        self.ledger.mode = if target == Place::Postgres { Mode::Postgres } else { Mode::Redis };
+        self.ledger.mode = if target == Backend::Postgres { Mode::Postgres } else { Mode::Redis };
         let epoch = self.ledger.epoch;
         self.rebuilds.push(Rebuild { epoch, target, source, stage: Stage::Raised });
     }
@@ -21,7 +21,7 @@ impl World {
         let rebuild = *self.rebuilds.get(which)?;
         let stage = match rebuild.stage {
             Stage::Raised => self.begin(rebuild)?,
-            Stage::Begun => self.salvage(rebuild, by)?,
+            Stage::Begun => self.replay_old_epoch(rebuild, by)?,
             Stage::Salvaged { seq, live } => self.fill(rebuild, seq, live, by)?,
             Stage::Filled => {
                 self.finish(rebuild)?;
@@ -47,7 +47,7 @@ impl World {
 
     /// 4 and 5: after the leases of older epochs are over, replays the surviving events into the ledger, as
     /// far as they fit.
-    fn salvage(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
+    fn replay_old_epoch(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
         let epoch = rebuild.epoch;
         let leased = self.nodes.iter().any(|node| node.has_lease && node.epoch < epoch);
         if by.rebuild_waits_for_leases && leased {
@@ -56,7 +56,7 @@ impl World {
         for place in rebuild.source.into_iter().chain([rebuild.target]) {
             let memory = self.memory(place);
             let survived = if memory.is_rebuilding(epoch) { memory.journal.clone() } else { Vec::new() };
-            let newest = |event: &Event| event.epoch + 1 == epoch || !by.salvage_takes_last_epoch_alone;
+            let newest = |event: &Event| event.epoch + 1 == epoch || !by.replay_takes_last_epoch_only;
             for event in survived.into_iter().filter(newest) {
                 match self.ledger.apply(&[Event { epoch, ..event }], by) {
                     Ok(()) => {}

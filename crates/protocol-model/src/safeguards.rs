@@ -12,7 +12,7 @@ pub struct Safeguards {
     /// A rebuild lets the leases of the old epoch run out before restarting TTLs.
     pub rebuild_waits_for_leases: bool,
     /// Salvage replays events of the last epoch only. Renewals made after an older event are not on record.
-    pub salvage_takes_last_epoch_alone: bool,
+    pub replay_takes_last_epoch_only: bool,
     /// A bucket is filled from the ledger before serving.
     pub rebuild_fills: bool,
     /// The ledger accepts a single event for each number of a pool.
@@ -26,7 +26,7 @@ impl Safeguards {
         script_demands_epoch: true,
         node_demands_identity: true,
         rebuild_waits_for_leases: true,
-        salvage_takes_last_epoch_alone: true,
+        replay_takes_last_epoch_only: true,
         rebuild_fills: true,
         ledger_keeps_chain: true,
     };

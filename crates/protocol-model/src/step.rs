@@ -4,7 +4,7 @@ use crate::failover::Failover;
 use crate::ledger::{Change, Event};
 use crate::memory::Memory;
 use crate::node::Batch;
-use crate::place::Place;
+use crate::place::Backend;
 use crate::world::World;
 use crate::{Client, NODES, only};
 
@@ -22,7 +22,7 @@ pub enum Step {
     /// A client gives up a pending request.
     GiveUp(Client),
     /// A node reads the journal of a registry.
-    Read(Place),
+    Read(Backend),
     /// A node commits the batch to the ledger, and answers the clients waiting for the events.
     Commit,
     /// A node reads the bucket's row.
@@ -30,7 +30,7 @@ pub enum Step {
     /// The lease of a node ends: its last reading of the row is too old.
     LeaseEnds(usize),
     /// A node raises the epoch, to serve from the first registry; the second one is a further source.
-    Raise(Place, Option<Place>),
+    Raise(Backend, Option<Backend>),
     /// A node goes on with a rebuild.
     Rebuild(usize),
     /// The replica catches up with the primary, or a snapshot is taken.
@@ -47,7 +47,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     node: usize,
-    place: Place,
+    place: Backend,
     client: Client,
 }
 
@@ -61,7 +61,7 @@ impl Failover {
 
     /// Lists every candidate step.
     pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
-        let places = Place::ALL.into_iter().filter(|&place| place != Place::Postgres || self.falls_back);
+        let places = Backend::ALL.into_iter().filter(|&place| place != Backend::Postgres || self.falls_back);
         for place in places.clone() {
             // Nodes with equal knowledge have equal steps.
             let differ = |&node: &usize| node == 0 || world.nodes[node] != world.nodes[node - 1];
@@ -80,7 +80,7 @@ impl Failover {
         steps.push(Step::Commit);
         for target in places.clone() {
             let sources =
-                places.clone().filter(|&place| (place == Place::Postgres) != (target == Place::Postgres));
+                places.clone().filter(|&place| (place == Backend::Postgres) != (target == Backend::Postgres));
             steps.extend(sources.map(|source| Step::Raise(target, Some(source))));
             steps.push(Step::Raise(target, None));
         }
@@ -108,7 +108,7 @@ impl Failover {
             Step::Promote => promote(world),
             Step::RestartEmpty => restart(world, Memory::LOST),
             Step::RestartOld => {
-                let snapshot = (!world.promoted).then(|| world.memory(Place::Replica).clone())?;
+                let snapshot = (!world.promoted).then(|| world.memory(Backend::Replica).clone())?;
                 restart(world, snapshot)
             }
         }
@@ -191,8 +191,8 @@ impl Failover {
     }
 
     /// Raises the epoch: possible for every node at any time, with or without a reason.
-    fn raise(&self, world: &mut World, target: Place, source: Option<Place>) -> Option<()> {
-        let is_there = |place| place != Place::Replica || world.promoted;
+    fn raise(&self, world: &mut World, target: Backend, source: Option<Backend>) -> Option<()> {
+        let is_there = |place| place != Backend::Replica || world.promoted;
         (world.ledger.epoch < self.epochs).then_some(())?;
         (is_there(target) && source.is_none_or(is_there)).then_some(())?;
         world.raise(target, source);
@@ -200,9 +200,9 @@ impl Failover {
     }
 }
 
-fn read(world: &mut World, from: Place) -> Option<()> {
+fn read(world: &mut World, from: Backend) -> Option<()> {
     world.batch.is_none().then_some(())?;
-    (from != Place::Replica || world.promoted).then_some(())?;
+    (from != Backend::Replica || world.promoted).then_some(())?;
     let events = world.memory(from).journal.clone();
     (!events.is_empty()).then_some(())?;
     world.batch = Some(Batch { from, events });
@@ -231,9 +231,9 @@ fn lease_ends(world: &mut World, node: usize) -> Option<()> {
 fn replicate(world: &mut World) -> Option<()> {
     (!world.promoted
         && world.faults_left > 0
-        && world.memory(Place::Replica) != world.memory(Place::Primary))
+        && world.memory(Backend::Replica) != world.memory(Backend::Primary))
     .then_some(())?;
-    *world.memory_mut(Place::Replica) = world.memory(Place::Primary).clone();
+    *world.memory_mut(Backend::Replica) = world.memory(Backend::Primary).clone();
     Some(())
 }
 
@@ -246,8 +246,8 @@ fn promote(world: &mut World) -> Option<()> {
 
 fn restart(world: &mut World, memory: Memory) -> Option<()> {
     world.faults_left = world.faults_left.checked_sub(1)?;
-    let server = world.server(Place::Primary);
+    let server = world.server(Backend::Primary);
     server.memory = memory;
-    server.identity += Place::ALL.len() as u8;
+    server.identity += Backend::ALL.len() as u8;
     Some(())
 }

@@ -3,7 +3,7 @@
 use crate::ledger::{Ledger, Mode};
 use crate::memory::{Key, Memory};
 use crate::node::{Batch, Node};
-use crate::place::Place;
+use crate::place::Backend;
 use crate::rebuild::Rebuild;
 use crate::{Client, Clients, NODES, Safeguards, only};
 
@@ -51,16 +51,16 @@ impl World {
     /// A state without faults and without clients.
     pub(crate) fn new(clients: usize, faults: u8) -> Self {
         let memory = Memory {
-            key: Key::Serving { epoch: FIRST_EPOCH, identity: Place::Primary as u8 },
+            key: Key::Serving { epoch: FIRST_EPOCH, identity: Backend::Primary as u8 },
             open: true,
             ..Memory::LOST
         };
         let node = Node { epoch: FIRST_EPOCH, mode: Mode::Redis, has_lease: true };
         Self {
             ledger: Ledger { epoch: FIRST_EPOCH, mode: Mode::Redis, record: Vec::new() },
-            servers: Place::ALL.map(|place| Server {
+            servers: Backend::ALL.map(|place| Server {
                 identity: place as u8,
-                memory: if place == Place::Postgres { Memory::LOST } else { memory.clone() },
+                memory: if place == Backend::Postgres { Memory::LOST } else { memory.clone() },
             }),
             promoted: false,
             nodes: [node; NODES],
@@ -71,33 +71,33 @@ impl World {
         }
     }
 
-    pub(crate) fn server(&mut self, place: Place) -> &mut Server {
+    pub(crate) fn server(&mut self, place: Backend) -> &mut Server {
         &mut self.servers[place as usize]
     }
 
-    pub(crate) fn memory(&self, place: Place) -> &Memory {
+    pub(crate) fn memory(&self, place: Backend) -> &Memory {
         &self.servers[place as usize].memory
     }
 
-    pub(crate) fn memory_mut(&mut self, place: Place) -> &mut Memory {
+    pub(crate) fn memory_mut(&mut self, place: Backend) -> &mut Memory {
         &mut self.server(place).memory
     }
 
     /// Returns `true` if nodes use the registry `place` in `mode`.
-    pub(crate) fn is_used(&self, place: Place, mode: Mode) -> bool {
+    pub(crate) fn is_used(&self, place: Backend, mode: Mode) -> bool {
         match place {
-            Place::Primary => mode == Mode::Redis,
-            Place::Replica => mode == Mode::Redis && self.promoted,
-            Place::Postgres => mode == Mode::Postgres,
+            Backend::Primary => mode == Mode::Redis,
+            Backend::Replica => mode == Mode::Redis && self.promoted,
+            Backend::Postgres => mode == Mode::Postgres,
         }
     }
 
     /// Returns `true` if the registry takes a node's calls.
-    pub(crate) fn is_served(&self, place: Place, node: Node, by: Safeguards) -> bool {
+    pub(crate) fn is_served(&self, place: Backend, node: Node, by: Safeguards) -> bool {
         if !self.is_used(place, node.mode) {
             return false;
         }
-        if place == Place::Postgres && by.script_demands_epoch {
+        if place == Backend::Postgres && by.script_demands_epoch {
             // The transaction holds the bucket's row.
             let row = (self.ledger.epoch, self.ledger.mode);
             if row != (node.epoch, Mode::Postgres) {
@@ -116,8 +116,8 @@ impl World {
 
     /// Records a renewal: the client learns, now or soon, that its session is live for one TTL from a step at
     /// `place`.
-    pub(crate) fn renewed(&mut self, client: Client, place: Place) {
-        for other in Place::ALL {
+    pub(crate) fn renewed(&mut self, client: Client, place: Backend) {
+        for other in Backend::ALL {
             let memory = self.memory_mut(other);
             if other == place {
                 memory.told_elsewhere &= !only(client);
@@ -139,7 +139,7 @@ impl World {
     pub(crate) fn normalized(mut self, by: Safeguards) -> Self {
         self.nodes.sort_unstable();
         if self.faults_left == 0 && !self.promoted {
-            *self.memory_mut(Place::Replica) = Memory::LOST;
+            *self.memory_mut(Backend::Replica) = Memory::LOST;
         }
         if by.ledger_demands_epoch {
             let epoch = self.ledger.epoch;

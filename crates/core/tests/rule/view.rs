@@ -1,10 +1,10 @@
-//! A partial view decides like the whole pool if it contains the sessions required by its `Sight`.
+//! A partial view decides like the whole pool if it contains the sessions required by its `LoadBound`.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use seatkeeper_core::rule::{self, Renewal};
-use seatkeeper_core::{EndReason, Holder, Others, Pool, RegistryTime, Session, SessionId, Sight, Span};
+use seatkeeper_core::{EndReason, Holder, LoadBound, Others, Pool, RegistryTime, Session, SessionId, Span};
 
 use crate::properties::config;
 use crate::runs::{Done, Step, by_id, runs};
@@ -19,31 +19,31 @@ proptest! {
             let mut view;
             match &step.done {
                 Done::Claim { claim, policy, fresh, decision } => {
-                    let sight = Sight::to_admit(before.terms(), policy, before.live(), *now);
+                    let load_bound = LoadBound::to_admit(before.terms(), policy, before.live(), *now);
                     let asked = [claim.session, claim.replace];
-                    view = view_of(step, sight, more, &asked, Some(&claim.holder));
+                    view = view_of(step, load_bound, more, &asked, Some(&claim.holder));
                     let decided = rule::admit(&mut view, claim, policy, *fresh, *now);
                     prop_assert_eq!(decided.outcome, decision.outcome);
                     prop_assert_eq!(in_order(decided.ended), in_order(decision.ended.clone()));
                 }
                 Done::Heartbeat { id, found } => {
-                    view = view_of(step, Sight::ONE_SESSION, more, &[Some(*id)], None);
+                    view = view_of(step, LoadBound::ONE_SESSION, more, &[Some(*id)], None);
                     prop_assert_eq!(&rule::renew(&mut view, *id, *now), found);
                     if let Renewal::Renewed = found {
                         prop_assert_eq!(view.get(*id), step.after.get(*id));
                     }
                 }
                 Done::End { id, found } => {
-                    view = view_of(step, Sight::ONE_SESSION, more, &[Some(*id)], None);
+                    view = view_of(step, LoadBound::ONE_SESSION, more, &[Some(*id)], None);
                     prop_assert_eq!(&rule::end(&mut view, *id, EndReason::Released, *now), found);
                 }
                 Done::Revise { terms, ended } => {
-                    let sight = Sight::to_revise(before.terms(), Some(*terms), *now);
-                    view = view_of(step, sight, more, &[], None);
+                    let load_bound = LoadBound::to_revise(before.terms(), Some(*terms), *now);
+                    view = view_of(step, load_bound, more, &[], None);
                     prop_assert_eq!(in_order(rule::revise(&mut view, *terms, *now)), in_order(ended.clone()));
                 }
                 Done::Forget { ended } => {
-                    view = view_of(step, Sight::to_forget(before.terms(), *now), more, &[], None);
+                    view = view_of(step, LoadBound::to_forget(before.terms(), *now), more, &[], None);
                     prop_assert_eq!(in_order(rule::forget_over(&mut view, *now)), in_order(ended.clone()));
                 }
                 Done::Nothing => return Ok(()),
@@ -53,16 +53,16 @@ proptest! {
     }
 }
 
-/// Builds the view that a registry would load for `sight`, with `more` extra sessions of each TTL.
+/// Builds the view that a registry would load for `load_bound`, with `more` extra sessions of each TTL.
 fn view_of(
     step: &Step,
-    sight: Sight,
+    load_bound: LoadBound,
     more: u32,
     asked: &[Option<SessionId>],
     holder: Option<&Holder>,
 ) -> Pool {
     let pool = &step.before;
-    let Sight::Stalest(count) = sight else { return pool.clone() };
+    let LoadBound::Stalest(count) = load_bound else { return pool.clone() };
     let mut by_ttl: BTreeMap<Span, Vec<&Session>> = BTreeMap::new();
     for session in pool.stalest_first() {
         by_ttl.entry(session.ttl).or_default().push(session);

@@ -38,11 +38,13 @@ impl Engine {
         // The epoch before the look at the registry below. `suspect` has no effect if the bucket is raised in
         // between.
         let epoch = self.lease.epoch(id.bucket());
-        let Some(FoundSession { record, is_alone }) = self.found(id, who).await? else { return Ok(None) };
+        let Some(FoundSession { record, is_node_local }) = self.found(id, who).await? else {
+            return Ok(None);
+        };
         if let Some(past) = EndedSession::from_record(&record) {
             return Ok(Some(past));
         }
-        if is_alone {
+        if is_node_local {
             // A node-local session is over once the registry is back.
             return Ok(Some(EndedSession::expired(record.session.last_heartbeat)));
         }

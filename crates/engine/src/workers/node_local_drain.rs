@@ -50,7 +50,7 @@ impl Worker for NodeLocalDrain {
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
-        self.ledger.record_alone(self.node, &events).await?;
+        self.ledger.record_node_local(self.node, &events).await?;
         let (admitted, ended) = (count(&events, is_admission), count(&events, is_end));
         self.backend.count_recorded(admitted, ended);
         if admitted > 0 {

@@ -6,7 +6,7 @@ use seatkeeper_core::{RegistryTime, Span, Usage, Window};
 use uuid::Uuid;
 
 use super::batches::{Batch, Cutter};
-use super::metered::Place;
+use super::metered::Position;
 use super::record::payload_of;
 use super::tally::Turns;
 use crate::database::Tx;
@@ -84,7 +84,7 @@ impl Ledger {
         let mut emitted = Emitted { window, records: 0, batches: 0, usage: Usage::ZERO };
         let mut cutter = Cutter::new(window, batch_records.max(1));
         let mut stage = Stage { batches: Vec::new(), records: 0 };
-        let (mut place, mut read, mut turns) = (Place::default(), SESSIONS_PER_READ_MAX, Turns::default());
+        let (mut place, mut read, mut turns) = (Position::default(), SESSIONS_PER_READ_MAX, Turns::default());
         while read == SESSIONS_PER_READ_MAX {
             let mut sessions = std::pin::pin!(self.metered_in(window, &place, read));
             read = 0;

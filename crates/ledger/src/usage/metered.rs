@@ -19,7 +19,7 @@ pub(super) struct MeteredSession {
 
 /// A position in the order of tenants and sessions. The default is before every session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Position {
     tenant: String,
     id: Uuid,
 }
@@ -31,7 +31,7 @@ impl Ledger {
     pub(super) fn metered_in(
         &self,
         window: Window,
-        after: &Place,
+        after: &Position,
         max: u32,
     ) -> impl Stream<Item = Result<MeteredSession, Error>> + Send + '_ {
         self.readers()
@@ -62,8 +62,8 @@ impl Ledger {
 }
 
 impl MeteredSession {
-    pub(super) fn place(&self) -> Place {
-        Place { tenant: self.tenant.as_str().to_owned(), id: self.id.as_uuid() }
+    pub(super) fn place(&self) -> Position {
+        Position { tenant: self.tenant.as_str().to_owned(), id: self.id.as_uuid() }
     }
 
     fn read(row: &Row) -> Result<Self, Error> {

@@ -12,14 +12,14 @@ pub struct Finding {
     /// The pool.
     pub pool: PoolId,
     /// The place in the pool.
-    pub place: Place,
+    pub place: BreachSite,
     /// The violation.
     pub breach: Breach,
 }
 
 /// The place of a violation in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BreachSite {
     /// A record.
     Record {
         /// The record's stream.
@@ -192,11 +192,11 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pool, place, breach } = self;
         match place {
-            Place::Record { stream, seq, id } => {
+            BreachSite::Record { stream, seq, id } => {
                 write!(f, "pool {pool:?}, {stream} record {seq} (id {id}): {breach}")
             }
-            Place::Session(session) => write!(f, "pool {pool:?}, session {session}: {breach}"),
-            Place::Pool => write!(f, "pool {pool:?}: {breach}"),
+            BreachSite::Session(session) => write!(f, "pool {pool:?}, session {session}: {breach}"),
+            BreachSite::Pool => write!(f, "pool {pool:?}: {breach}"),
         }
     }
 }

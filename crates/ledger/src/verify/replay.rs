@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use seatkeeper_core::{EndReason, PoolId, PoolKind, RegistryTime, SessionId};
 
-use super::alone::Alone;
 use super::fold::Fold;
 use super::grants::Grants;
+use super::node_local::NodeLocal;
 use super::plans::PlanStream;
-use super::{Breach, Finding, Place, PlanHistory};
+use super::{Breach, BreachSite, Finding, PlanHistory};
 use crate::audit::{Action, AuditRecord, Stream};
 use crate::sessions::{SessionEnd, SessionRecord};
 
@@ -38,7 +38,7 @@ pub struct Proof {
     /// Sessions live at the end of the log.
     pub live: u64,
     /// Admissions by nodes alone, within the pool's limit on each node.
-    pub alone: u64,
+    pub node_local: u64,
     /// Repairs of registry time. Time ran back only at repairs.
     pub clock_repairs: u64,
 }
@@ -52,7 +52,7 @@ impl Proof {
         self.ends += other.ends;
         self.denials += other.denials;
         self.live += other.live;
-        self.alone += other.alone;
+        self.node_local += other.node_local;
         self.clock_repairs += other.clock_repairs;
     }
 }
@@ -76,7 +76,7 @@ pub struct Replay<'p> {
     plan: PlanStream,
     version_newest: u64,
     fold: Fold,
-    alone: Alone,
+    node_local: NodeLocal,
     rows: u64,
     proof: Proof,
 }
@@ -97,7 +97,7 @@ impl<'p> Replay<'p> {
             repaired_after: Vec::new(),
             version_newest: 0,
             fold: Fold::default(),
-            alone: Alone::default(),
+            node_local: NodeLocal::default(),
             rows: 0,
             proof: Proof { pools: 1, ..Proof::default() },
         }
@@ -119,14 +119,14 @@ impl<'p> Replay<'p> {
                 self.plan.record(&self.pool.name, record)
             }
             Stream::Plan => Err(Breach::Malformed),
-            Stream::Node => self.alone.record(record, &self.grants),
+            Stream::Node => self.node_local.record(record, &self.grants),
             Stream::Session if record.seq < self.seq_next && self.cut.is_some() => self.kept(record),
             Stream::Session => self.change(record),
         };
         self.proof.records += 1;
         let last = self.last.entry(record.stream).or_default();
         *last = record.seq.max(*last);
-        let place = Place::Record { stream: record.stream, seq: record.seq, id: record.id };
+        let place = BreachSite::Record { stream: record.stream, seq: record.seq, id: record.id };
         checked.map_err(|breach| self.finding(place, breach))
     }
 
@@ -135,7 +135,7 @@ impl<'p> Replay<'p> {
     pub fn session(&mut self, row: &SessionRecord, is_live: bool) -> Result<(), Finding> {
         self.rows += 1;
         let compared = self.fold.compare(row, is_live);
-        compared.map_err(|breach| self.finding(Place::Session(row.session.id), breach))
+        compared.map_err(|breach| self.finding(BreachSite::Session(row.session.id), breach))
     }
 
     /// Checks the head of a stream, after the last record. The head is the number of the last record ever
@@ -145,21 +145,21 @@ impl<'p> Replay<'p> {
         if recorded == head {
             return Ok(());
         }
-        Err(self.finding(Place::Pool, Breach::HeadDiffers { stream, recorded, head }))
+        Err(self.finding(BreachSite::Pool, Breach::HeadDiffers { stream, recorded, head }))
     }
 
     /// Ends the replay after the last record and row. `standing` is the number of rows in `live_sessions`.
     pub fn finish(mut self, standing: u64) -> Result<Proof, Finding> {
-        self.leave_cut().map_err(|breach| self.finding(Place::Pool, breach))?;
+        self.leave_cut().map_err(|breach| self.finding(BreachSite::Pool, breach))?;
         let missing = self.fold.len().saturating_sub(self.rows);
         if missing > 0 {
-            return Err(self.finding(Place::Pool, Breach::SessionsMissing { missing }));
+            return Err(self.finding(BreachSite::Pool, Breach::SessionsMissing { missing }));
         }
         let live = self.fold.live();
         if standing != live {
-            return Err(self.finding(Place::Pool, Breach::LiveMisplaced { standing, live }));
+            return Err(self.finding(BreachSite::Pool, Breach::LiveMisplaced { standing, live }));
         }
-        Ok(Proof { live, alone: self.alone.admissions, ..self.proof })
+        Ok(Proof { live, node_local: self.node_local.admissions, ..self.proof })
     }
 
     /// Replays a record kept from before the cut.
@@ -245,7 +245,7 @@ impl<'p> Replay<'p> {
         Ok(())
     }
 
-    fn finding(&self, place: Place, breach: Breach) -> Finding {
+    fn finding(&self, place: BreachSite, breach: Breach) -> Finding {
         Finding { pool: self.pool.clone(), place, breach }
     }
 }

@@ -8,7 +8,7 @@ use seatkeeper_ledger::{Error, Ledger};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::place::Place;
+use crate::place::TestLedger;
 use crate::story::{EPOCH, Story, ledger, licensed};
 
 /// A time limit long enough for a busy machine.
@@ -19,7 +19,7 @@ fn bucket(number: u16) -> Bucket {
 }
 
 /// Returns four nodes that want all buckets, each in a different order.
-async fn rivals(place: &Place, ledger: &Ledger) -> Vec<(Uuid, Ledger, Vec<Bucket>)> {
+async fn rivals(place: &TestLedger, ledger: &Ledger) -> Vec<(Uuid, Ledger, Vec<Bucket>)> {
     let mut rivals = Vec::new();
     for node in 0..4 {
         let mut buckets: Vec<_> = Bucket::all().collect();

@@ -9,14 +9,14 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::jobs::{JobName, JobRecord, JobRun};
 use sqlx::Row as _;
 
-use crate::place::{self, Place};
+use crate::place::{self, TestLedger};
 use crate::story::{START, ledger};
 
 const JOB: JobName = JobName::SessionExpiry;
 const INTERVAL: Span = Span::from_secs(600);
 
 /// Opens a ledger with a single job, due at `START`.
-async fn with_job() -> (Place, Ledger) {
+async fn with_job() -> (TestLedger, Ledger) {
     let (place, ledger) = ledger().await;
     ledger.ensure_job(JOB, INTERVAL, START).await.unwrap();
     (place, ledger)
@@ -32,7 +32,7 @@ async fn job(ledger: &Ledger) -> JobRecord {
 }
 
 /// Returns all rows about jobs as text.
-async fn tables(place: &Place) -> Vec<String> {
+async fn tables(place: &TestLedger) -> Vec<String> {
     let rows = sqlx::query(place::JOBS).fetch_all(&mut place.connect().await).await.unwrap();
     rows.iter().map(|row| row.get("row")).collect()
 }

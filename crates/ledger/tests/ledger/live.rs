@@ -5,7 +5,7 @@ use seatkeeper_core::SessionId;
 use seatkeeper_ledger::{Error, Ledger, Settings};
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use crate::place::{Place, time_at};
+use crate::place::{TestLedger, time_at};
 use crate::story::Story;
 
 /// Inserts a session's row and the record of its admission.
@@ -21,7 +21,7 @@ const WRITTEN: [&str; 2] = [
 
 #[tokio::test]
 async fn a_session_is_live_until_it_ends_or_is_deleted() {
-    let place = Place::new();
+    let place = TestLedger::new();
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
     let (tv, _) = Story::devices("ann").admit("tv");
     write(&place, 1, tv, "tv", "NULL, NULL").await;
@@ -40,7 +40,7 @@ async fn a_session_is_live_until_it_ends_or_is_deleted() {
 
 #[tokio::test]
 async fn a_holder_has_one_live_session_in_a_pool() {
-    let place = Place::new();
+    let place = TestLedger::new();
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
     ledger.raise_epoch("memory:1").await.unwrap();
     let mut story = Story::devices("ann");
@@ -52,7 +52,7 @@ async fn a_holder_has_one_live_session_in_a_pool() {
     assert_eq!(live(&ledger).await, [tv]);
 }
 
-async fn write(place: &Place, seq: u64, id: SessionId, holder: &str, ended: &str) {
+async fn write(place: &TestLedger, seq: u64, id: SessionId, holder: &str, ended: &str) {
     let mut connection = place.connect().await;
     for statement in WRITTEN {
         let statement = statement.replace("ENDED", ended).replace("HOLDER", holder);

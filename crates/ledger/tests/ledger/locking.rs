@@ -49,7 +49,7 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     let mut other_work = place.connect().await;
     let mut in_its_way = other_work.begin().await.unwrap();
     in_its_way.execute("LOCK TABLE audit_log IN SHARE MODE").await.unwrap();
-    let mut recording = Box::pin(frozen.record_alone(NODE, &batch));
+    let mut recording = Box::pin(frozen.record_node_local(NODE, &batch));
     while observer.execute("SELECT epoch FROM buckets FOR UPDATE NOWAIT").await.is_ok() {
         assert!(poll!(&mut recording).is_pending(), "nothing is in its way");
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -66,6 +66,6 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     let woken = recording.await;
     assert!(matches!(woken, Err(Error::Unavailable(_))), "{woken:?}");
     assert_eq!(ledger.find_session(id).await.unwrap(), None);
-    frozen.record_alone(NODE, &batch).await.unwrap();
+    frozen.record_node_local(NODE, &batch).await.unwrap();
     assert!(ledger.find_session(id).await.unwrap().is_some());
 }

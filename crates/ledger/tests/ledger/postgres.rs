@@ -5,7 +5,6 @@
 #[path = "place/postgres.rs"]
 mod place;
 
-mod alone;
 mod applying;
 mod buckets;
 mod fields;
@@ -14,6 +13,7 @@ mod jobs;
 mod licenses;
 mod live;
 mod locking;
+mod node_local;
 mod nodes;
 mod opening;
 mod planning;

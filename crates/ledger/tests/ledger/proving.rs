@@ -7,7 +7,7 @@ use seatkeeper_ledger::licenses::LicenseChange;
 use seatkeeper_ledger::verify::{Breach, Verdict};
 use sqlx::{AssertSqlSafe, Executor as _};
 
-use crate::place::{LIVE_MISTAKEN, Place};
+use crate::place::{LIVE_MISTAKEN, TestLedger};
 use crate::story::{Story, admin, by, ledger, licensed, subscribed, tenant};
 
 type Expected = fn(&Breach) -> bool;
@@ -26,7 +26,7 @@ async fn lived_in(ledger: &Ledger) {
 }
 
 /// Changes a row directly in the database, bypassing the ledger.
-async fn tamper(place: &Place, statement: &'static str) {
+async fn tamper(place: &TestLedger, statement: &'static str) {
     let mut connection = place.connect_unguarded().await;
     assert_eq!(connection.execute(statement).await.unwrap().rows_affected(), 1, "{statement}");
 }

@@ -6,7 +6,7 @@ use seatkeeper_ledger::{Ledger, Settings};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Row as _};
 
-use crate::place::Place;
+use crate::place::TestLedger;
 
 /// Each column of each table, with nullability and type. `this_ledger` is a view in both databases.
 const COLUMNS_OF_SQLITE: &str = "
@@ -65,7 +65,7 @@ const UNIQUE_OF_POSTGRES: &str = "
 #[tokio::test]
 async fn the_tables_of_the_two_databases_are_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let place = Place::new();
+    let place = TestLedger::new();
     let _sqlite = Ledger::open(Settings::new(dir.path())).await.unwrap();
     let _postgres = Ledger::open(Settings::new(place.location())).await.unwrap();
     let mut sqlite =

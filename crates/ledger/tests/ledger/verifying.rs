@@ -4,7 +4,7 @@ use seatkeeper_core::{EndReason, Holder, Seats, SessionId, Span};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
 use seatkeeper_ledger::licenses::LicenseChange;
 use seatkeeper_ledger::sessions::{SessionFilter, SessionRecord};
-use seatkeeper_ledger::verify::{Breach, Cut, Finding, Place, PlanHistory, Proof, Replay};
+use seatkeeper_ledger::verify::{Breach, BreachSite, Cut, Finding, PlanHistory, Proof, Replay};
 
 use crate::story::{Story, admin, by, ledger, licensed, tenant};
 
@@ -80,7 +80,7 @@ async fn found_at(stream: Stream, seq: u64, change: impl FnOnce(&mut History)) -
     change(&mut history);
     let finding = history.replay(None).expect_err("the change breaks the log");
     assert!(
-        matches!(finding.place, Place::Record { stream: s, seq: n, .. } if (s, n) == (stream, seq)),
+        matches!(finding.place, BreachSite::Record { stream: s, seq: n, .. } if (s, n) == (stream, seq)),
         "{finding}"
     );
     finding.breach
@@ -103,7 +103,7 @@ async fn a_whole_history_is_proven() {
         ends: 2,
         denials: 1,
         live: 1,
-        alone: 0,
+        node_local: 0,
         clock_repairs: 0,
     };
     assert_eq!(proof, expected);

@@ -1,7 +1,7 @@
 //! Claims, and the opening of pools.
 
 use async_trait::async_trait;
-use seatkeeper_core::{PoolId, Session, SessionId, Sight, Terms};
+use seatkeeper_core::{LoadBound, PoolId, Session, SessionId, Terms};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
@@ -29,7 +29,7 @@ impl Admission for PostgresRegistry {
             let connection = self.connection().await?;
             let mut transaction = begin_long(connection).await?;
             let seen = read_pool(&mut transaction, &self.section, Locking::With, Target::pool(pool), |_| {
-                Sight::ONE_SESSION
+                LoadBound::ONE_SESSION
             })
             .await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
@@ -50,7 +50,7 @@ impl Admission for PostgresRegistry {
             self.room_in_journal().await?;
             let made = self.step(
                 target,
-                |seen| Sight::to_admit(seen.terms, policy, seen.live, seen.now),
+                |seen| LoadBound::to_admit(seen.terms, policy, seen.live, seen.now),
                 |open, now, events| {
                     let fresh = SessionId::mint(now, pool.bucket(), self.region, rand::random());
                     let (answer, _) = open.claim(request, fresh, now, events);

@@ -1,7 +1,7 @@
 //! Steps on a whole pool.
 
 use async_trait::async_trait;
-use seatkeeper_core::{EndReason, Origin, PoolId, Sight, Terms};
+use seatkeeper_core::{EndReason, LoadBound, Origin, PoolId, Terms};
 
 use super::PostgresRegistry;
 use super::read_pool::Target;
@@ -13,7 +13,7 @@ impl Pools for PostgresRegistry {
     async fn end_all(&self, pool: &PoolId, reason: EndReason, origin: &Origin) -> Result<EndedAll, Error> {
         let made = self.step(
             Target::pool(pool),
-            |_| Sight::Whole,
+            |_| LoadBound::Whole,
             |open, now, events| open.end_all(reason, origin, now, events).len(),
         );
         let made = made.await?.ok_or(Error::PoolNotOpen)?;
@@ -23,7 +23,7 @@ impl Pools for PostgresRegistry {
     async fn revise(&self, pool: &PoolId, terms: Terms, origin: &Origin) -> Result<EndedAll, Error> {
         let made = self.step(
             Target::pool(pool),
-            |seen| Sight::to_revise(seen.terms, Some(terms), seen.now),
+            |seen| LoadBound::to_revise(seen.terms, Some(terms), seen.now),
             |open, now, events| open.revise(terms, origin, now, events).len(),
         );
         let made = made.await?.ok_or(Error::PoolNotOpen)?;
@@ -33,9 +33,9 @@ impl Pools for PostgresRegistry {
     async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error> {
         let made = self.step(
             Target::pool(pool),
-            |seen| match Sight::to_forget(seen.terms, seen.now) {
-                Sight::Stalest(_) if max < seen.live as usize => Sight::Stalest(max as u32),
-                Sight::Stalest(_) | Sight::Whole => Sight::Whole,
+            |seen| match LoadBound::to_forget(seen.terms, seen.now) {
+                LoadBound::Stalest(_) if max < seen.live as usize => LoadBound::Stalest(max as u32),
+                LoadBound::Stalest(_) | LoadBound::Whole => LoadBound::Whole,
             },
             |open, now, events| {
                 open.forget_over(now, events);

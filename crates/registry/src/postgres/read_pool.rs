@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use seatkeeper_core::{
-    Bucket, Holder, Others, Pool, PoolId, RegistryTime, Session, SessionId, Sight, Span, Terms,
+    Bucket, Holder, LoadBound, Others, Pool, PoolId, RegistryTime, Session, SessionId, Span, Terms,
 };
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
@@ -81,27 +81,27 @@ impl PoolSnapshot {
     }
 }
 
-/// Reads the target, and loads at least the sessions that `sight` demands. Returns `Err(Conflict)` if an
+/// Reads the target, and loads at least the sessions that `load_bound` demands. Returns `Err(Conflict)` if an
 /// optimistic read loaded too few.
 pub(super) async fn read_pool(
     connection: &mut PgConnection,
     section: &Section,
     turn: Locking,
     target: Target<'_>,
-    sight: impl Fn(&PoolSnapshot) -> Sight,
+    load_bound: impl Fn(&PoolSnapshot) -> LoadBound,
 ) -> Result<PoolSnapshot, Fault> {
     let mut stalest = Some(STALEST_SHOWN);
     loop {
         let seen = read_pool_once(connection, section, turn, target, stalest).await?;
-        match (sight(&seen), seen.shown) {
+        match (load_bound(&seen), seen.shown) {
             (_, None) => return Ok(seen),
-            (Sight::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
+            (LoadBound::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
             // Without the lock, sessions could be renewed between two reads.
-            (Sight::Stalest(_) | Sight::Whole, Some(_)) if matches!(turn, Locking::Without) => {
+            (LoadBound::Stalest(_) | LoadBound::Whole, Some(_)) if matches!(turn, Locking::Without) => {
                 return Err(Fault::Conflict);
             }
-            (Sight::Stalest(needed), Some(_)) => stalest = Some(needed),
-            (Sight::Whole, Some(_)) => stalest = None,
+            (LoadBound::Stalest(needed), Some(_)) => stalest = Some(needed),
+            (LoadBound::Whole, Some(_)) => stalest = None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The state of buckets in PostgreSQL, and the steps of a rebuild.
 
 use async_trait::async_trait;
-use seatkeeper_core::{Bucket, RegistryTime, Sight};
+use seatkeeper_core::{Bucket, LoadBound, RegistryTime};
 use sqlx::SqlSafeStr;
 
 use super::PostgresRegistry;
@@ -108,7 +108,8 @@ impl PostgresRegistry {
             .map_err(|error| Fault::in_bucket(error, bucket))?;
         let target = Target::pool(pool.pool);
         let seen =
-            read_pool(&mut transaction, &self.section, Locking::With, target, |_| Sight::ONE_SESSION).await?;
+            read_pool(&mut transaction, &self.section, Locking::With, target, |_| LoadBound::ONE_SESSION)
+                .await?;
         open_in(&mut transaction, &seen, pool).await?;
         transaction.commit().await.map_err(Fault::of_commit)
     }

@@ -1,7 +1,9 @@
 //! Steps on one session.
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, Bucket, EndReason, Origin, Reach, RegistryTime, SessionId, Sight, Span};
+use seatkeeper_core::{
+    Authority, Bucket, EndReason, LoadBound, Origin, Reach, RegistryTime, SessionId, Span,
+};
 
 use super::PostgresRegistry;
 use super::fault::Fault;
@@ -24,7 +26,7 @@ impl Sessions for PostgresRegistry {
         }
         let made = self.step(
             Target::Session(id),
-            |_| Sight::ONE_SESSION,
+            |_| LoadBound::ONE_SESSION,
             |open, now, events| open.heartbeat(id, who, now, events),
         );
         Ok(made.await?.map_or(Heartbeat::Missing, |made| match made.value {
@@ -45,7 +47,7 @@ impl Sessions for PostgresRegistry {
     ) -> Result<Ended, Error> {
         let made = self.step(
             Target::Session(id),
-            |_| Sight::ONE_SESSION,
+            |_| LoadBound::ONE_SESSION,
             |open, now, events| open.end(id, who, reason, origin, now, events),
         );
         Ok(made.await?.map_or(Ended::Missing, |made| match made.value {
@@ -62,7 +64,7 @@ impl Sessions for PostgresRegistry {
         }
         let made = self.step(
             Target::Session(id),
-            |seen| Sight::to_forget(seen.terms, seen.now),
+            |seen| LoadBound::to_forget(seen.terms, seen.now),
             |open, now, events| {
                 open.forget_over(now, events);
                 open.pool.get(id).map(|session| open.live_view(session, now))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seatkeeper_core::{Bucket, RegistryTime, Sight};
+use seatkeeper_core::{Bucket, LoadBound, RegistryTime};
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 use tokio::sync::MutexGuard;
@@ -32,12 +32,12 @@ pub(super) struct Done<T> {
 }
 
 impl PostgresRegistry {
-    /// Runs a step on the target's pool. Returns `None` if the pool is not open. `sight` returns the demand
+    /// Runs a step on the target's pool. Returns `None` if the pool is not open. `load_bound` returns the demand
     /// of the decision for loaded sessions. `act` decides, and runs again after a conflict.
     pub(super) async fn step<T>(
         &self,
         target: Target<'_>,
-        sight: impl Fn(&PoolSnapshot) -> Sight,
+        load_bound: impl Fn(&PoolSnapshot) -> LoadBound,
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<Done<T>>, Fault> {
         let steps = async {
@@ -46,12 +46,12 @@ impl PostgresRegistry {
             let _turn = self.turn(target.bucket()).await;
             for _ in 1..ATTEMPTS_MAX {
                 let mut connection = self.connection().await?;
-                let made = self.decide(&mut connection, Locking::Without, target, &sight, &act).await;
+                let made = self.decide(&mut connection, Locking::Without, target, &load_bound, &act).await;
                 if !matches!(made, Err(Fault::Conflict)) {
                     return made;
                 }
                 let mut transaction = begin_long(connection).await?;
-                let made = self.decide(&mut transaction, Locking::With, target, &sight, &act).await;
+                let made = self.decide(&mut transaction, Locking::With, target, &load_bound, &act).await;
                 match made {
                     Err(Fault::Conflict) => transaction.rollback().await?,
                     Err(fault) => return Err(fault),
@@ -77,10 +77,10 @@ impl PostgresRegistry {
         connection: &mut PgConnection,
         turn: Locking,
         target: Target<'_>,
-        sight: impl Fn(&PoolSnapshot) -> Sight,
+        load_bound: impl Fn(&PoolSnapshot) -> LoadBound,
         act: impl Fn(&mut OpenPool, RegistryTime, &mut Events) -> T,
     ) -> Result<Option<(Done<T>, usize)>, Fault> {
-        let mut seen = read_pool(connection, &self.section, turn, target, sight).await?;
+        let mut seen = read_pool(connection, &self.section, turn, target, load_bound).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::new(&open, seen.now));

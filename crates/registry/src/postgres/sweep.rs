@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Bucket, PoolId, RegistryTime, Sight};
+use seatkeeper_core::{Bucket, LoadBound, PoolId, RegistryTime};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
@@ -157,9 +157,9 @@ impl PostgresRegistry {
         transaction: &mut PgConnection,
         pool: &PoolId,
     ) -> Result<Option<(usize, Written)>, Fault> {
-        let sight = |seen: &PoolSnapshot| Sight::to_forget(seen.terms, seen.now);
+        let load_bound = |seen: &PoolSnapshot| LoadBound::to_forget(seen.terms, seen.now);
         let mut seen =
-            read_pool(transaction, &self.section, Locking::With, Target::pool(pool), sight).await?;
+            read_pool(transaction, &self.section, Locking::With, Target::pool(pool), load_bound).await?;
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::new(&open, seen.now));

@@ -15,7 +15,7 @@ use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Settings};
 use seatkeeper_registry::{Epochs, Rebuild, Registry};
 use tokio::time::Instant;
 
-pub(crate) use place::{OneServer, Place};
+pub(crate) use place::{Deployment, OneServer};
 
 const EPOCH: u64 = 1;
 
@@ -23,14 +23,14 @@ const EPOCH: u64 = 1;
 const REACHED_MAX: Duration = Duration::from_secs(30);
 
 /// Servers with `COUNT` nodes, which take turns.
-pub(crate) struct Nodes<const COUNT: usize, P: Place = OneServer> {
+pub(crate) struct Nodes<const COUNT: usize, P: Deployment = OneServer> {
     nodes: Vec<Arc<RedisRegistry>>,
     epochs: Arc<Epochs>,
     turn: AtomicUsize,
     place: P,
 }
 
-impl<const COUNT: usize, P: Place> Harness for Nodes<COUNT, P> {
+impl<const COUNT: usize, P: Deployment> Harness for Nodes<COUNT, P> {
     async fn start(journal_events_max: usize) -> Self {
         let place = P::start();
         let mut settings = Settings { journal_events_max, ..Settings::default() };
@@ -62,7 +62,7 @@ impl<const COUNT: usize, P: Place> Harness for Nodes<COUNT, P> {
     }
 }
 
-impl<const COUNT: usize, P: Place> Rebuildable for Nodes<COUNT, P> {
+impl<const COUNT: usize, P: Deployment> Rebuildable for Nodes<COUNT, P> {
     fn rebuild(&self) -> Arc<dyn Rebuild> {
         self.node()
     }
@@ -72,7 +72,7 @@ impl<const COUNT: usize, P: Place> Rebuildable for Nodes<COUNT, P> {
     }
 }
 
-impl<const COUNT: usize, P: Place> Nodes<COUNT, P> {
+impl<const COUNT: usize, P: Deployment> Nodes<COUNT, P> {
     fn node(&self) -> Arc<RedisRegistry> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         Arc::clone(&self.nodes[turn % COUNT])

@@ -6,7 +6,7 @@ use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
 /// A deployment of empty servers.
-pub(crate) trait Place: Send + Sync {
+pub(crate) trait Deployment: Send + Sync {
     fn start() -> Self;
     fn url(&self) -> String;
     fn clock(&self) -> &Clock;
@@ -18,7 +18,7 @@ pub(crate) struct OneServer {
     clock: Arc<Clock>,
 }
 
-impl Place for OneServer {
+impl Deployment for OneServer {
     fn start() -> Self {
         let clock = Arc::new(Clock::new());
         Self { redis: RedisSetup::default().clock(&clock).start(), clock }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::redis::{RedisCluster, RedisSetup};
 
-use crate::redis_harness::Place;
+use crate::redis_harness::Deployment;
 
 /// A cluster of three masters. A cluster takes seconds to start, so a finished test leaves its cluster to the
 /// next test.
@@ -25,7 +25,7 @@ impl Masters {
     }
 }
 
-impl Place for Masters {
+impl Deployment for Masters {
     fn start() -> Self {
         let left = LEFT.lock().pop();
         let cluster = left.unwrap_or_else(|| {

@@ -108,5 +108,5 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
         listed["items"].as_array().expect("a list").iter().map(|item| &item["session_id"]).collect();
     assert_eq!(listed, alone.iter().rev().collect::<Vec<_>>());
     let closed = nodes.close();
-    assert_eq!(proof_of(&closed.ledger).await.alone, alone.len() as u64);
+    assert_eq!(proof_of(&closed.ledger).await.node_local, alone.len() as u64);
 }

@@ -32,9 +32,9 @@ pub(crate) fn time_at(seconds: &str) -> String {
 }
 
 /// The location of a test's ledger, deleted on drop.
-pub(crate) struct Place(Database);
+pub(crate) struct TestLedger(Database);
 
-impl Place {
+impl TestLedger {
     pub(crate) fn new() -> Self {
         Self(postgres::database())
     }

@@ -30,9 +30,9 @@ pub(crate) fn time_at(seconds: &str) -> String {
 }
 
 /// The location of a test's ledger, deleted on drop.
-pub(crate) struct Place(TempDir);
+pub(crate) struct TestLedger(TempDir);
 
-impl Place {
+impl TestLedger {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

@@ -11,7 +11,7 @@ use seatkeeper_ledger::usage::{DueBatch, Emitted, Settlement};
 use seatkeeper_ledger::{Error, Ledger};
 use uuid::Uuid;
 
-use crate::place::Place;
+use crate::place::TestLedger;
 use crate::story::{START, ledger};
 
 /// The maximum time a capacity is held.
@@ -20,7 +20,7 @@ pub(super) const MINUTE: Span = Span::from_secs(60);
 
 /// A ledger with capacity sessions and a clock.
 pub(super) struct Meter {
-    pub(super) place: Place,
+    pub(super) place: TestLedger,
     pub(super) ledger: Ledger,
     pub(super) now: RegistryTime,
     pub(super) batch_records: usize,

@@ -78,7 +78,7 @@ pub(crate) fn print(verdict: &Verdict) -> io::Result<()> {
 }
 
 fn print_proof(proof: &Proof) -> io::Result<()> {
-    let Proof { pools, records, admissions, ends, denials, live, alone, clock_repairs } = proof;
+    let Proof { pools, records, admissions, ends, denials, live, node_local, clock_repairs } = proof;
     output::line("Proven from the audit log alone, whose records are numbered without a gap:")?;
     output::line(format_args!("  records     {records:>9}  of pools: {pools}"))?;
     output::line(format_args!("  admissions  {admissions:>9}  none left its pool above its limit"))?;
@@ -86,9 +86,9 @@ fn print_proof(proof: &Proof) -> io::Result<()> {
         "  ends        {ends:>9}  each the only one of its session; live still: {live}"
     ))?;
     output::line(format_args!("  denials     {denials:>9}  none as full while a seat was free"))?;
-    if *alone > 0 {
+    if *node_local > 0 {
         output::line(format_args!(
-            "  alone       {alone:>9}  admitted by nodes that did not reach the registry, each within the limit by itself"
+            "  alone       {node_local:>9}  admitted by nodes that did not reach the registry, each within the limit by itself"
         ))?;
     }
     if *clock_repairs > 0 {
@@ -137,7 +137,7 @@ fn as_json(verdict: &Verdict, repairs: &[ClockRepair]) -> Value {
             "ends": proof.ends,
             "denials": proof.denials,
             "live": proof.live,
-            "alone": proof.alone,
+            "alone": proof.node_local,
             "clock_repairs": repairs.iter().map(repair_as_json).collect::<Vec<_>>(),
         }),
         Verdict::Broken(finding) => json!({ "proven": false, "finding": finding.to_string() }),

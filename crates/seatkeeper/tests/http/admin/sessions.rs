@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::http::capacities::place::Place;
+use crate::http::capacities::place::CapacityFixture;
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{ACQUIRE, DEVICES, SESSIONS, TenantClient, text};
 
@@ -89,7 +89,7 @@ async fn sessions_come_in_pages_without_one_missing_or_twice() {
 async fn an_admin_reads_a_session_of_any_kind_as_the_search_shows_it() {
     let api = TenantClient::open();
     let license = api.license(json!({ "max_seats": 1 })).await;
-    let (place, admin) = (Place::new(&api), api.admin());
+    let (place, admin) = (CapacityFixture::new(&api), api.admin());
     let screen = json!({ "device_id": "tv", "device_type": "tv" });
     let seat = api.seat(&license, "ann", "laptop-1").await;
     let screen = api.user("ann").post(DEVICES, screen).await.expect(201)["session_id"].clone();

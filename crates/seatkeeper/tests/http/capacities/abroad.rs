@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::place::{Place, path_of};
+use super::place::{CapacityFixture, path_of};
 use crate::harness::{Answer, Client};
 use crate::http::books::Books;
 use crate::http::exchange::{assert_problem, comparable};
@@ -13,7 +13,7 @@ use crate::http::tenant_client::{AUDIT, SESSIONS, TenantClient, text};
 /// sessions.
 async fn asked(
     client: &Client,
-    place: &Place,
+    place: &CapacityFixture,
     session: &str,
 ) -> [(u16, reqwest::header::HeaderMap, String); 3] {
     let path = path_of(&json!(session));
@@ -28,7 +28,7 @@ async fn a_service_finds_reads_and_ends_what_it_acquired_in_another_tenant() {
     let home = TenantClient::open();
     let there = home.neighbour();
     let service = home.client(home.token("meter", "service"));
-    let place = Place::new(&there);
+    let place = CapacityFixture::new(&there);
     let mut created = place.put(&service, 2).await.expect(201);
     assert_eq!(created["tenantObjectId"], json!(there.tenant));
     created.as_object_mut().unwrap().remove("status");
@@ -45,7 +45,7 @@ async fn the_tenants_own_admin_sees_who_took_it_and_may_end_it() {
     let home = TenantClient::open();
     let there = home.neighbour();
     let service = home.client(home.token("meter", "service"));
-    let place = Place::new(&there);
+    let place = CapacityFixture::new(&there);
     let session = place.take(&service, 2).await;
     let admin = there.admin();
     admin.get(&path_of(&session)).await.expect(200);
@@ -84,12 +84,12 @@ async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same
     let takers = [service_of(&other, "service"), service_of(&there, "service"), service_of(&there, "admin")];
     let mut taken = Vec::new();
     for taker in &takers {
-        let place = Place::new(&there);
+        let place = CapacityFixture::new(&there);
         let session = place.take(taker, 2).await;
         taken.push((place, text(&session).to_owned()));
     }
     let before = Books::new(&there).await;
-    let nothing = Place::new(&there);
+    let nothing = CapacityFixture::new(&there);
     for scopes in ["service", "admin service", "admin", ""] {
         let stranger = service_of(&home, scopes);
         for (place, session) in &taken {
@@ -107,7 +107,7 @@ async fn to_a_service_what_others_took_there_and_what_is_not_there_look_the_same
 async fn a_service_that_is_told_of_anothers_session_has_no_business_with_it() {
     let home = TenantClient::open();
     let there = home.neighbour();
-    let place = Place::new(&there);
+    let place = CapacityFixture::new(&there);
     let session = place.take(&there.service("ann"), 2).await;
     let service = home.client(home.token("meter", "service"));
     let told = place.put(&service, 2).await.expect(200);
@@ -120,7 +120,7 @@ async fn a_service_that_is_told_of_anothers_session_has_no_business_with_it() {
 #[tokio::test]
 async fn without_the_scope_a_service_has_no_business_there_any_more() {
     let home = TenantClient::open();
-    let place = Place::new(&home.neighbour());
+    let place = CapacityFixture::new(&home.neighbour());
     let session = place.take(&home.client(home.token("meter", "service")), 2).await;
     for scopes in ["", "admin"] {
         let stripped = home.client(home.token("meter", scopes));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::place::{Place, path_of, timeless};
+use super::place::{CapacityFixture, path_of, timeless};
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{SESSIONS, TenantClient, text};
 
@@ -40,7 +40,7 @@ async fn no_look_up_returns_a_session_that_is_over_with_every_sweeper_off() {
         ReadPath::Search,
         ReadPath::SearchForLive,
     ] {
-        let place = Place::new(&api);
+        let place = CapacityFixture::new(&api);
         let session = place.put(&ann, 2).await.expect(201);
         places.push((look, place, session));
     }
@@ -82,7 +82,7 @@ fn is_over(read: Value, session: &Value) {
 #[tokio::test]
 async fn a_session_lasts_from_its_start_on_whatever_is_asked_for_meanwhile() {
     let api = api();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let created = place.put(&ann, 2).await.expect(201);
     let end: DateTime<Utc> = text(&created["sessionEndUtc"]).parse().unwrap();
     let mut stood = 0;

@@ -7,13 +7,13 @@ use crate::harness::{Answer, Client};
 use crate::http::tenant_client::{CAPACITIES, TenantClient, capacity, text};
 
 /// A user and a capacity of a tenant: one pool.
-pub(crate) struct Place {
+pub(crate) struct CapacityFixture {
     pub(crate) tenant: String,
     pub(crate) user: Uuid,
     pub(crate) capacity: Uuid,
 }
 
-impl Place {
+impl CapacityFixture {
     /// Returns a new user and capacity of the desk's tenant.
     pub(crate) fn new(api: &TenantClient) -> Self {
         Self { tenant: api.tenant.clone(), user: Uuid::new_v4(), capacity: Uuid::new_v4() }

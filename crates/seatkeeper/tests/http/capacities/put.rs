@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::place::{Place, path_of, timeless};
+use super::place::{CapacityFixture, path_of, timeless};
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
 use crate::http::tenant_client::{AUDIT, CAPACITIES, TenantClient};
@@ -15,7 +15,7 @@ use crate::http::tenant_client::{AUDIT, CAPACITIES, TenantClient};
 #[tokio::test]
 async fn a_capacity_is_taken_for_thirty_days() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let answer = place.put(&api.service("ann"), 2).await.expect(201);
     assert_eq!(
         shown(&answer),
@@ -40,7 +40,7 @@ async fn a_capacity_is_taken_for_thirty_days() {
 #[tokio::test]
 async fn the_same_again_changes_nothing_and_renews_nothing() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let mut first = place.put(&api.service("ann"), 2).await.expect(201);
     first["status"] = "existing".into();
     for kind in [2, 1, 2] {
@@ -52,7 +52,7 @@ async fn the_same_again_changes_nothing_and_renews_nothing() {
 #[tokio::test]
 async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let mut sessions = vec![place.take(&ann, 1).await];
     for kind in [2, 3] {
         let answer = place.put(&ann, kind).await.expect(201);
@@ -70,7 +70,7 @@ async fn a_higher_tier_ends_the_session_and_starts_another_in_the_same_instant()
 
 /// Asserts that an upgrade's end and the following start have adjacent sequence numbers and the same time, so
 /// that no other claim can come between.
-async fn upgrades_are_one_step_on_record(api: &TenantClient, place: &Place) {
+async fn upgrades_are_one_step_on_record(api: &TenantClient, place: &CapacityFixture) {
     let page = api.admin().get(&format!("{AUDIT}?pool={}", place.pool())).await.expect(200);
     let mut records = page["items"].as_array().unwrap().clone();
     records.reverse();
@@ -99,7 +99,7 @@ async fn upgrades_are_one_step_on_record(api: &TenantClient, place: &Place) {
 #[tokio::test]
 async fn the_same_request_fifty_times_at_once_creates_one_session() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let answers = join_all((0..50).map(|_| place.put(&ann, 2))).await;
     let sessions: BTreeSet<_> = answers.iter().map(|answer| answer.body["sessionId"].to_string()).collect();
     assert_eq!(sessions.len(), 1, "{sessions:?}");
@@ -112,9 +112,10 @@ async fn the_same_request_fifty_times_at_once_creates_one_session() {
 #[tokio::test]
 async fn users_and_capacities_are_apart() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
-    let other_user = Place { tenant: api.tenant.clone(), ..Place::new(&api) };
-    let other_capacity = Place { tenant: api.tenant.clone(), capacity: other_user.capacity, ..place };
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
+    let other_user = CapacityFixture { tenant: api.tenant.clone(), ..CapacityFixture::new(&api) };
+    let other_capacity =
+        CapacityFixture { tenant: api.tenant.clone(), capacity: other_user.capacity, ..place };
     for place in [&other_user, &other_capacity] {
         place.take(&ann, 1).await;
     }
@@ -124,7 +125,7 @@ async fn users_and_capacities_are_apart() {
 #[tokio::test]
 async fn ids_are_the_same_however_they_are_spelt() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let session = place.take(&ann, 1).await;
     let ask = json!({
         "userObjectId": place.user.to_string().to_uppercase(),
@@ -140,7 +141,7 @@ async fn ids_are_the_same_however_they_are_spelt() {
 #[tokio::test]
 async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     for scopes in ["", "Service Admin admin,service"] {
         let refused = place.put(&api.client(api.token("ann", scopes)), 1).await;
         assert_problem(&refused, 403, scopes);
@@ -150,11 +151,11 @@ async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else()
     assert_eq!(place.found(&api.admin()).await, Vec::<Value>::new());
     // The subject's spelling of the UUID does not matter.
     for subject in [place.user.to_string(), place.user.simple().to_string().to_uppercase()] {
-        let own = Place { tenant: api.tenant.clone(), capacity: Uuid::new_v4(), ..place };
+        let own = CapacityFixture { tenant: api.tenant.clone(), capacity: Uuid::new_v4(), ..place };
         own.put(&api.user(&subject), 1).await.expect(201);
     }
     for scopes in ["service", "admin"] {
-        let other = Place { tenant: api.tenant.clone(), capacity: Uuid::new_v4(), ..place };
+        let other = CapacityFixture { tenant: api.tenant.clone(), capacity: Uuid::new_v4(), ..place };
         other.put(&api.client(api.token("ann", scopes)), 1).await.expect(201);
     }
 }
@@ -162,7 +163,7 @@ async fn the_user_a_service_and_an_admin_take_a_users_capacity_and_nobody_else()
 #[tokio::test]
 async fn another_tenant_needs_the_service_scope() {
     let api = TenantClient::open();
-    let place = Place::new(&api.neighbour());
+    let place = CapacityFixture::new(&api.neighbour());
     for scopes in ["", "admin", "Service services admin,service"] {
         let refused = place.put(&api.client(api.token("ann", scopes)), 1).await;
         assert_problem(&refused, 403, scopes);
@@ -174,7 +175,7 @@ async fn another_tenant_needs_the_service_scope() {
 #[tokio::test]
 async fn a_capacity_of_a_tenant_whose_name_is_no_uuid_is_a_services_matter() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let token = |scopes: &str| api.harness.token_of("plain", "ann", scopes);
     assert_problem(&place.put(&api.client(token("")), 1).await, 403, "another tenant");
     let service = api.client(token("service"));

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::place::{Place, path_of, timeless};
+use super::place::{CapacityFixture, path_of, timeless};
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{CAPACITIES, TenantClient, session_path};
 
 #[tokio::test]
 async fn a_live_session_is_read_and_found_as_it_was_created() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let mut created = place.put(&ann, 3).await.expect(201);
     created.as_object_mut().unwrap().remove("status");
     assert_eq!(ann.get(&path_of(&created["sessionId"])).await.expect(200), created);
@@ -22,7 +22,7 @@ async fn a_live_session_is_read_and_found_as_it_was_created() {
 #[tokio::test]
 async fn an_ended_session_is_read_with_its_end_and_no_longer_found() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let session = place.take(&ann, 3).await;
     ann.delete(&path_of(&session)).await.expect(204);
     let (read, [start, end]) = timeless(ann.get(&path_of(&session)).await.expect(200));
@@ -37,7 +37,7 @@ async fn an_ended_session_is_read_with_its_end_and_no_longer_found() {
 #[tokio::test]
 async fn an_operators_end_is_read_with_its_reason() {
     let api = TenantClient::open();
-    let (one, other, ann) = (Place::new(&api), Place::new(&api), api.service("ann"));
+    let (one, other, ann) = (CapacityFixture::new(&api), CapacityFixture::new(&api), api.service("ann"));
     let (first, second) = (one.take(&ann, 1).await, other.take(&ann, 1).await);
     let admin = api.admin();
     admin.delete(&format!("/api/v1/admin/sessions/{}", first.as_str().unwrap())).await.expect(204);
@@ -53,7 +53,7 @@ async fn an_operators_end_is_read_with_its_reason() {
 #[tokio::test]
 async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let session = place.take(&api.service("ann"), 2).await;
     // A service that is told `existing` gains no access to the session.
     place.put(&api.service("bob"), 1).await.expect(200);
@@ -72,7 +72,7 @@ async fn whoever_took_it_and_the_admin_see_a_session_and_nobody_else() {
 #[tokio::test]
 async fn each_kind_of_session_is_found_at_its_own_door_alone() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let license = api.license(json!({ "max_seats": 1 })).await;
     let (seat, session) = (api.seat(&license, "ann", "laptop-1").await, place.take(&ann, 1).await);
     let (capacities, licenses) = (path_of(&seat), session_path(&session));
@@ -94,7 +94,7 @@ async fn each_kind_of_session_is_found_at_its_own_door_alone() {
 #[tokio::test]
 async fn admins_find_capacities_among_all_sessions() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let session = place.take(&api.service("ann"), 3).await;
     let path = format!("/api/v1/admin/sessions?pool_kind=capacity&pool={}&live=true", place.pool());
     let found = api.admin().get(&path).await.expect(200);

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::place::{Place, path_of};
+use super::place::{CapacityFixture, path_of};
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::TenantClient;
 
 #[tokio::test]
 async fn a_session_can_be_ended_once_and_does_not_come_back() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let session = place.take(&ann, 2).await;
     let released = ann.delete(&path_of(&session)).await;
     assert_eq!((released.status, released.body), (204, json!(null)));
@@ -24,7 +24,7 @@ async fn a_session_can_be_ended_once_and_does_not_come_back() {
 #[tokio::test]
 async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
     let api = TenantClient::open();
-    let (place, ann) = (Place::new(&api), api.service("ann"));
+    let (place, ann) = (CapacityFixture::new(&api), api.service("ann"));
     let (old, new) = (place.take(&ann, 1).await, place.take(&ann, 2).await);
     assert_problem(&ann.delete(&path_of(&old)).await, 404, "upgraded");
     assert_eq!(place.found(&ann).await.len(), 1);
@@ -34,7 +34,7 @@ async fn a_session_that_was_upgraded_cannot_be_ended_and_the_new_one_can() {
 #[tokio::test]
 async fn nobody_but_who_took_it_and_admins_ends_a_session() {
     let api = TenantClient::open();
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let session = place.take(&api.service("ann"), 2).await;
     place.put(&api.service("bob"), 1).await.expect(200);
     for stranger in [api.service("bob"), api.neighbour().admin(), api.client(api.token("bob", "service"))] {

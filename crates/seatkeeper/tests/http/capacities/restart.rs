@@ -1,12 +1,12 @@
 //! Capacities after a kill and a restart of the server.
 
-use super::place::{Place, path_of};
+use super::place::{CapacityFixture, path_of};
 use crate::http::tenant_client::TenantClient;
 
 #[tokio::test]
 async fn a_restart_neither_lengthens_nor_shortens_a_session() {
     let mut api = TenantClient::open_with(&[]);
-    let (place, ended, ann) = (Place::new(&api), Place::new(&api), "ann");
+    let (place, ended, ann) = (CapacityFixture::new(&api), CapacityFixture::new(&api), "ann");
     let mut created = place.put(&api.service(ann), 2).await.expect(201);
     let released = ended.take(&api.service(ann), 1).await;
     api.service(ann).delete(&path_of(&released)).await.expect(204);
@@ -24,7 +24,7 @@ async fn a_restart_neither_lengthens_nor_shortens_a_session() {
 #[tokio::test]
 async fn a_session_whose_time_ran_out_while_there_was_no_server_is_over() {
     let mut api = TenantClient::open_with(&[("CAPACITIES_TTL_SECONDS", "2")]);
-    let place = Place::new(&api);
+    let place = CapacityFixture::new(&api);
     let created = place.put(&api.service("ann"), 2).await.expect(201);
     let harness = std::sync::Arc::get_mut(&mut api.harness).expect("a server of this test alone");
     harness.kill();

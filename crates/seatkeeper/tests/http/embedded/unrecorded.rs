@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
-use crate::http::capacities::place::{Place, path_of};
+use crate::http::capacities::place::{CapacityFixture, path_of};
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::TenantClient;
 use crate::http::until::until;
@@ -14,7 +14,7 @@ use crate::http::until::until;
 #[tokio::test]
 async fn while_the_ledger_stands_still_no_session_is_created_found_or_ended_and_then_there_is_one() {
     let mut api = TenantClient::open_with(&[("LEDGER_COMMIT_TIMEOUT_MILLISECONDS", "300")]);
-    let (place, other, ann) = (Place::new(&api), Place::new(&api), api.service("ann"));
+    let (place, other, ann) = (CapacityFixture::new(&api), CapacityFixture::new(&api), api.service("ann"));
     let session = other.take(&ann, 1).await;
     // A second writer holds the write lock of the database.
     let options = SqliteConnectOptions::new().filename(api.harness.path("ledger.db"));

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{TOKEN, named};
 use crate::TOPOLOGY;
 use crate::harness::Scrape;
-use crate::http::capacities::place::Place;
+use crate::http::capacities::place::CapacityFixture;
 use crate::http::tenant_client::{DEVICES, TenantClient, text};
 use crate::http::until::until;
 
@@ -44,7 +44,7 @@ async fn licenses(api: &TenantClient) -> Value {
 async fn others(api: &TenantClient) {
     let screen = json!({ "device_id": "tv-1", "device_type": "tv" });
     api.user("ann").post(DEVICES, screen).await.expect(201);
-    let (place, service) = (Place::new(api), api.client(api.token("meter", "service")));
+    let (place, service) = (CapacityFixture::new(api), api.client(api.token("meter", "service")));
     place.take(&service, 1).await;
     place.take(&service, 2).await;
     api.user("ann").get(&format!("/nowhere/{}", Uuid::new_v4())).await.expect(404);

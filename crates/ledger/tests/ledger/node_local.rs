@@ -21,24 +21,24 @@ async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() 
     let (ann, ann_begins) = chain.admit("ann");
     ledger.apply(&[ann_begins]).await.unwrap();
     let ann = ledger.find_session(ann).await.unwrap().expect("it is on record");
-    assert!(!ann.is_alone && ann.record.ended.is_none());
+    assert!(!ann.is_node_local && ann.record.ended.is_none());
     let (mut here, mut there) = (Story::new(&license), Story::new(&license));
     let (bob, bob_begins) = here.admit("bob");
     let (carl, carl_begins) = there.admit("carl");
-    ledger.record_alone(HERE, &[bob_begins.clone(), here.deny("dora")]).await.unwrap();
-    ledger.record_alone(THERE, &[carl_begins]).await.unwrap();
+    ledger.record_node_local(HERE, &[bob_begins.clone(), here.deny("dora")]).await.unwrap();
+    ledger.record_node_local(THERE, &[carl_begins]).await.unwrap();
     let bob_ends = here.end(bob, EndReason::Evicted);
     let (emil, emil_begins) = here.admit("emil");
     for _ in 0..2 {
         let again = [bob_begins.clone(), bob_ends.clone(), emil_begins.clone()];
-        ledger.record_alone(HERE, &again).await.unwrap();
+        ledger.record_node_local(HERE, &again).await.unwrap();
     }
 
     let proven = proof(&ledger).await;
-    assert_eq!((proven.admissions, proven.live, proven.alone), (1, 1, 3));
+    assert_eq!((proven.admissions, proven.live, proven.node_local), (1, 1, 3));
     let reason = async |id| {
         let found = ledger.find_session(id).await.unwrap().expect("it is on record");
-        assert!(found.is_alone);
+        assert!(found.is_node_local);
         found.record.ended.map(|end| end.reason)
     };
     assert_eq!(reason(bob).await, Some(EndReason::Evicted));
@@ -56,7 +56,7 @@ async fn a_node_that_admits_one_too_many_by_itself_breaks_the_proof() {
     let mut story = Story::new(&licensed(&ledger, 1).await);
     let (_, first) = story.admit("ann");
     let (_, second) = story.admit("bob");
-    ledger.record_alone(HERE, &[first, second]).await.unwrap();
+    ledger.record_node_local(HERE, &[first, second]).await.unwrap();
     let Verdict::Broken(finding) = ledger.verify(|_| ()).await.unwrap() else { panic!("it is proven") };
     assert_eq!(finding.breach, Breach::AboveLimit { live: 2, limit: 1 });
 }
@@ -66,11 +66,11 @@ async fn it_goes_with_old_history() {
     let (_place, ledger) = ledger().await;
     let mut story = Story::new(&licensed(&ledger, 3).await);
     let events: Vec<Event> = ["ann", "bob", "carl"].map(|machine| story.admit(machine).1).into();
-    ledger.record_alone(HERE, &events).await.unwrap();
+    ledger.record_node_local(HERE, &events).await.unwrap();
     let (run, before) = (run(&ledger).await, story.now + Span::from_secs(1));
     let two = ledger.purge(&run, before, Keep::Nothing, 2).await.unwrap();
     assert_eq!(two, Purged { records: 2, sessions: 0, more: true });
-    assert_eq!(proof(&ledger).await.alone, 1);
+    assert_eq!(proof(&ledger).await.node_local, 1);
     let last = ledger.purge(&run, before, Keep::Nothing, 2).await.unwrap();
     assert_eq!(last, Purged { records: 1, sessions: 0, more: false });
 }

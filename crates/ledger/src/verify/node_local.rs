@@ -12,7 +12,7 @@ use crate::audit::{Action, AuditRecord};
 
 /// The live sessions of each node. Memory grows with the pool's kept history.
 #[derive(Debug, Default)]
-pub(super) struct Alone {
+pub(super) struct NodeLocal {
     seq: u64,
     nodes: HashMap<Uuid, HashSet<SessionId>>,
     pub(super) admissions: u64,
@@ -24,7 +24,7 @@ struct Detail {
     node: Uuid,
 }
 
-impl Alone {
+impl NodeLocal {
     /// Replays the next record of the stream. Retention may have deleted records before it.
     pub(super) fn record(&mut self, record: &AuditRecord, grants: &Grants<'_>) -> Result<(), Breach> {
         if record.seq <= self.seq {

@@ -1,7 +1,7 @@
 //! How many of a pool's sessions must be loaded for the rule to decide correctly.
 //!
 //! Invariant: on a partial view of the required size, every function of [`rule`](crate::rule) returns the
-//! same result as on the whole pool. A new step of the rule gets its own constructor of [`Sight`].
+//! same result as on the whole pool. A new step of the rule gets its own constructor of [`LoadBound`].
 
 use crate::rule::EVICTIONS_MAX;
 use crate::{Policy, RegistryTime, Seats, Standing, Terms, WhenFull};
@@ -9,14 +9,14 @@ use crate::{Policy, RegistryTime, Seats, Standing, Terms, WhenFull};
 /// The sessions to load for a decision, in addition to two groups that are always loaded: sessions silent for
 /// their TTL, and sessions named by id or by holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum LoadBound {
     /// The given number of stalest sessions, for every TTL in use.
     Stalest(u32),
     /// Every session, because the whole pool may end.
     Whole,
 }
 
-impl Sight {
+impl LoadBound {
     /// The load for a step on a single session, named by id.
     pub const ONE_SESSION: Self = Self::Stalest(0);
 

@@ -16,7 +16,7 @@ impl Ledger {
     /// Records the sessions that a node began and ended alone, durably. The call is idempotent: each
     /// session's begin and end have one record. Denials are not recorded. Events of one pool must come in
     /// order.
-    pub async fn record_alone(&self, node: Uuid, events: &[Event]) -> Result<(), Error> {
+    pub async fn record_node_local(&self, node: Uuid, events: &[Event]) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, events.iter().map(|event| event.pool.bucket())).await?;
         let mut last: HashMap<&PoolId, u64> = HashMap::new();
