@@ -4,7 +4,7 @@ use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session
 use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
 use seatkeeper_registry::{Error as RegistryError, Live};
 
-use super::{Engine, HeartbeatOutcome, kinds};
+use super::{Engine, HeartbeatOutcome, SearchQuota, kinds};
 use crate::error::Error;
 use crate::wall_clock;
 
@@ -65,17 +65,20 @@ impl Engine {
 
     /// A heartbeat while no registry serves the session's bucket: whoever is live on record is, for nothing ends
     /// before one serves again, and then each has a full TTL.
-    pub(super) async fn beat_on_record(
+    pub(super) async fn beat_on_record<Q: SearchQuota>(
         &self,
         id: SessionId,
         who: &Authority,
-    ) -> Result<HeartbeatOutcome, Error> {
-        let found = self.ledger.find_session(id).await?;
+        quota: &Q,
+    ) -> Result<HeartbeatOutcome, Q::Error> {
+        quota.check()?;
+        let found = self.ledger.find_session(id).await.map_err(Error::from)?;
         let Some(record) =
             found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
         else {
-            // It may be in a journal that cannot be read now.
-            return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+            quota.charge();
+            // The session may be in a journal that cannot be read now.
+            return Err(Error::from(RegistryError::NotServing { bucket: id.bucket() }).into());
         };
         if let Some(past) = EndedSession::of(&record) {
             return Ok(HeartbeatOutcome::Ended(past));
