@@ -178,7 +178,8 @@ impl Engine {
         };
         match heartbeat {
             Heartbeat::Renewed(live) => {
-                backend.check_answer(&self.lease, (id.bucket(), epoch), false).await?;
+                let checked = backend.check_answer(&self.lease, (id.bucket(), epoch), false).await;
+                checked.map_err(Error::from)?;
                 Ok(HeartbeatOutcome::Renewed(live))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {
