@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 
 use super::arrival::Arrival;
+use super::cors::Cors;
 use super::headers::Protection;
 use super::room::Room;
 use crate::error::Error;
@@ -18,6 +19,7 @@ use crate::metrics::HttpMetrics;
 pub(super) struct Front {
     pub(super) metrics: HttpMetrics,
     pub(super) arrival: Arrival,
+    pub(super) cors: Cors,
     pub(super) room: Room,
 }
 
@@ -25,13 +27,21 @@ pub(super) struct Front {
 pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next: Next) -> Response {
     let counted = front.metrics.begin(&request);
     let protection = Protection::for_request(&request);
+    let origin = front.cors.origin_of(&request);
     let answer = front.arrival.named(request, async |request| {
+        // A preflight takes no room: a busy server must still tell a script that the server is busy.
+        if let Some(preflight) = origin.as_ref().and_then(|origin| origin.preflight(&request)) {
+            return preflight;
+        }
         let Some(_inside) = front.room.enter(&request) else { return Error::TooBusy.into_response() };
         let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
         answer.unwrap_or_else(|_| Error::Panicked.into_response())
     });
     let mut answer = answer.await;
     protection.put_on(answer.headers_mut());
+    if let Some(origin) = origin {
+        origin.put_on(answer.headers_mut());
+    }
     counted.answered(answer.status());
     answer
 }

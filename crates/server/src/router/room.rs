@@ -4,7 +4,7 @@ use axum::extract::Request;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Where the API is. What is elsewhere says how the server is, and has room always.
-const API: &str = "/api/";
+pub(super) const API: &str = "/api/";
 
 /// Room for so many requests.
 pub(super) struct Room(Semaphore);

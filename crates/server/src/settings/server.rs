@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, Misfit, Networks, within};
+use super::{Checked, Misfit, Networks, Origins, within};
 
 /// `[server]`: how the server is reached.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -30,6 +30,10 @@ pub struct ServerSettings {
     /// The header that they say it in: `x-forwarded-for` (default) or `forwarded`; the other one counts for nothing.
     #[schema(value_type = String)]
     pub proxy_header: ProxyHeader,
+    /// The web pages whose scripts may use the API, by their origins: `https://app.example.com`, without a path, or `*` for
+    /// every page. In a variable, separated by commas. Default: none.
+    #[schema(value_type = String)]
+    pub cors_origins: Origins,
     /// How long one request may take before it is answered 503, in seconds: 1 to 300. Default 30.
     pub request_timeout_seconds: u64,
     /// How long the head of a request may take to come whole, or the first one to begin, in seconds: 1 to 300. Default 10.
@@ -67,6 +71,7 @@ impl Default for ServerSettings {
             tls_key_file: None,
             trusted_proxies: Networks::default(),
             proxy_header: ProxyHeader::default(),
+            cors_origins: Origins::default(),
             request_timeout_seconds: 30,
             header_timeout_seconds: 10,
             keep_alive_seconds: 75,

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::StatusCode;
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use axum::http::{Method, StatusCode};
 use axum::routing::get;
 use axum::{Router, middleware};
 use tower_service::Service as _;
@@ -9,6 +10,9 @@ use tower_service::Service as _;
 use super::*;
 use crate::router::client_address::Proxies;
 use crate::settings::{Networks, ProxyHeader};
+
+/// The origin of the page that may use the API.
+const PAGE: &str = "https://app.example.com";
 
 /// A server with room for so many requests, with one route that panics and two that answer.
 fn router(requests_max: usize) -> Router {
@@ -18,6 +22,7 @@ fn router(requests_max: usize) -> Router {
             timeout: Duration::from_secs(60),
             proxies: Proxies::new(Networks::default(), ProxyHeader::default()),
         },
+        cors: Cors::new(PAGE.parse().expect("an origin")),
         room: Room::for_requests(requests_max),
     };
     Router::new()
@@ -48,4 +53,18 @@ async fn what_is_not_of_the_api_has_room_always() {
     let mut router = router(0);
     assert_eq!(asked(&mut router, "/api/answers").await.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(asked(&mut router, "/healthz").await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_script_of_an_allowed_page_reads_that_the_server_is_busy() {
+    let mut router = router(0);
+    let request = |method| {
+        let request = Request::builder().method(method).uri("/api/answers").header(ORIGIN, PAGE);
+        request.header(ACCESS_CONTROL_REQUEST_METHOD, "GET").body(Body::empty()).expect("a request")
+    };
+    let preflight = router.call(request(Method::OPTIONS)).await.expect("an answer");
+    assert_eq!(preflight.status(), StatusCode::NO_CONTENT);
+    let busy = router.call(request(Method::GET)).await.expect("an answer");
+    assert_eq!(busy.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(busy.headers()[ACCESS_CONTROL_ALLOW_ORIGIN], PAGE);
 }
