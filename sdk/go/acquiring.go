@@ -19,29 +19,33 @@ type acquiring struct {
 	began    instant
 	// isLast says that the try under way is the last one.
 	isLast bool
+	// orphan is the session that a lost reply, or an earlier life of this machine, may have left at the server.
+	orphan orphan
 }
 
 // startAcquire sends the first request.
-func startAcquire(s *step) phase {
-	a := &acquiring{retry: &retry{}, began: s.now}
+func startAcquire(left orphan, s *step) phase {
+	a := &acquiring{retry: &retry{}, began: s.now, orphan: left}
 	a.ask(false, s)
 	return a
 }
 
 func (a *acquiring) state() State { return State{Kind: Acquiring} }
 
-// wakeAt: the client ends a request in flight by timeout, and the token source ends a refresh.
+// wakeAt: the client ends a request in flight by timeout.
 func (a *acquiring) wakeAt() instant { return a.exchange.wakeAt() }
 
 func (a *acquiring) wake(s *step) phase {
-	s.cancel(a.exchange)
+	if s.cancel(a.exchange) {
+		a.orphan = unknownOrphan
+	}
 	a.ask(false, s)
 	return a
 }
 
 func (a *acquiring) step(ev event, s *step) phase {
 	if _, isRelease := ev.(releaseEvent); isRelease {
-		return releaseWithoutSession(a.exchange, s)
+		return releaseAcquire(a.exchange, a.orphan, s)
 	}
 	switch o := a.exchange.take(ev, s); o.kind {
 	case due:
@@ -49,6 +53,7 @@ func (a *acquiring) step(ev event, s *step) phase {
 	case replied:
 		return a.answered(o, s)
 	case tryFailed:
+		a.orphan.acquireFailed(o.failure)
 		return a.failed(o.failure, 0, s)
 	}
 	return a
@@ -59,25 +64,26 @@ func (a *acquiring) answered(o outcome, s *step) phase {
 	if back == nil {
 		return holdGranted(granted, o.sent, a.retry, s)
 	}
+	a.orphan.acquireSetBack(back)
 	switch {
 	case back.kind == transient:
 		return a.failed(back.failure, back.retryAfter, s)
 	case back.kind == hopeless:
-		return &ended{last: unreachableState(FailureUnavailable)}
+		return a.ended(unreachableState(FailureUnavailable))
 	case back.kind == unauthenticated && !o.refreshed:
 		a.exchange = s.refreshToken()
 		return a
 	case back.kind == refused && back.problem.code == "license-full":
 		return a.full(back.problem, s)
 	default:
-		return &ended{last: State{Kind: Refused, Err: back.problem}}
+		return a.ended(State{Kind: Refused, Err: back.problem})
 	}
 }
 
 // full handles a license without a free seat: it asks again when the server says, and a last time when the wait is over.
 func (a *acquiring) full(problem *Denied, s *step) phase {
 	if !s.plan.waits || s.passed(a.over(s)) {
-		return &ended{last: State{Kind: Refused, Err: problem}}
+		return a.ended(State{Kind: Refused, Err: problem})
 	}
 	a.retry.succeed()
 	pause := problem.RetryAfter
@@ -96,7 +102,7 @@ func (a *acquiring) failed(failure Failure, retryAfter time.Duration, s *step) p
 	}
 	at := a.retry.afterFailure(s.now, acquireInterval, retryAfter, s.jitter)
 	if a.isLast || s.passed(over) {
-		return &ended{last: unreachableState(failure)}
+		return a.ended(unreachableState(failure))
 	}
 	if at >= over {
 		// Jitter keeps a fleet from a common last try.
@@ -105,6 +111,10 @@ func (a *acquiring) failed(failure Failure, retryAfter time.Duration, s *step) p
 	}
 	a.exchange = wait(at)
 	return a
+}
+
+func (a *acquiring) ended(last State) phase {
+	return &ended{last: last, orphan: a.orphan}
 }
 
 // over returns the end of the wait for a free seat.

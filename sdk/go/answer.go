@@ -38,6 +38,8 @@ type setback struct {
 	kind       setbackKind
 	failure    Failure
 	retryAfter time.Duration
+	// isInDoubt says that the server may have carried the request out, in transient.
+	isInDoubt bool
 	// problem is set in unauthenticated and refused.
 	problem *Denied
 }
@@ -155,7 +157,8 @@ func readSetback(r response) *setback {
 		if problem != nil {
 			retryAfter = max(retryAfter, problem.RetryAfter)
 		}
-		return &setback{kind: transient, failure: FailureUnavailable, retryAfter: retryAfter}
+		// A rate limit rejects a request before any work.
+		return &setback{kind: transient, failure: FailureUnavailable, retryAfter: retryAfter, isInDoubt: status != 429}
 	case status >= 400 && status <= 499 && problem != nil:
 		return &setback{kind: refused, problem: problem}
 	default:
@@ -165,5 +168,5 @@ func readSetback(r response) *setback {
 }
 
 func garbage() *setback {
-	return &setback{kind: transient, failure: FailureGarbage}
+	return &setback{kind: transient, failure: FailureGarbage, isInDoubt: true}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -59,6 +60,15 @@ func NewClient(address string, options ...ClientOption) (*Client, error) {
 	return c, nil
 }
 
+// Format implements fmt.Formatter, so that a log never holds the token.
+func (c *Client) Format(f fmt.State, _ rune) {
+	if c == nil {
+		_, _ = io.WriteString(f, "<nil>")
+		return
+	}
+	_, _ = io.WriteString(f, "client of "+c.transport.base)
+}
+
 // License returns the license with this key. No request is sent.
 func (c *Client) License(key string) *License {
 	return &License{client: c, key: key}
@@ -93,10 +103,25 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// A License is a license on one server.
+// A License is a license on one server. Every verb of package fmt shows the last four characters of the key alone.
 type License struct {
 	client *Client
 	key    string
+}
+
+// Format implements fmt.Formatter, so that a log never holds the key.
+func (l License) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, "license "+masked(l.key))
+}
+
+// masked returns a key with all but its last four characters hidden; a key of eight or fewer is hidden whole.
+func masked(key string) string {
+	const shown, hiddenWhole = 4, 8
+	characters := []rune(key)
+	if len(characters) <= hiddenWhole {
+		return "****"
+	}
+	return "****" + string(characters[len(characters)-shown:])
 }
 
 // Acquire acquires a seat, and keeps it until Seat.Release or Client.Close.
@@ -263,9 +288,6 @@ func (c *Client) tokenCame(seat *Seat) {
 	c.step(seat, tokenReadyEvent{})
 	c.setTimer()
 }
-
-// tokenTimeout is the time that a token source has for a fresh token.
-const tokenTimeout = 30 * time.Second
 
 // refresh asks the token source for all seats that wait for a token.
 func (c *Client) refresh() {

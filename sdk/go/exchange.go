@@ -28,14 +28,14 @@ const (
 	waiting exchangeStage = iota
 	// inFlight: a request is on its way.
 	inFlight
-	// awaitingToken: the server rejected the token of this try, and the token source is asked for another.
+	// awaitingToken: the server rejected the token of this try, and the token source has until exchange.at for another.
 	awaitingToken
 )
 
 // exchange is the pending request of a phase: timer, request, at most one fresh token, answer.
 type exchange struct {
 	stage exchangeStage
-	// at is the time of the next try.
+	// at is the time of the next try, or the end of the time for a fresh token.
 	at instant
 	// request is the number of the request in flight, and sent the time at which it was sent.
 	request uint64
@@ -81,25 +81,33 @@ func (s *step) send(c call, timeout time.Duration, refreshed bool, r *retry) exc
 	return exchange{stage: inFlight, request: id, sent: s.now, refreshed: refreshed}
 }
 
+// tokenTimeout is the time that a token source has for a fresh token.
+const tokenTimeout = 30 * time.Second
+
 // refreshToken asks the token source for another token.
 func (s *step) refreshToken() exchange {
 	s.act(refreshTokenAction{})
-	return exchange{stage: awaitingToken}
+	return exchange{stage: awaitingToken, at: s.now.after(tokenTimeout)}
 }
 
-// cancel aborts a request on its way.
-func (s *step) cancel(e exchange) {
-	if e.stage == inFlight {
-		s.act(cancelAction{e.request})
+// cancel aborts a request on its way, and reports whether there was one.
+func (s *step) cancel(e exchange) bool {
+	if e.stage != inFlight {
+		return false
 	}
+	s.act(cancelAction{e.request})
+	return true
 }
 
 // take matches an event against the exchange.
 func (e exchange) take(ev event, s *step) outcome {
 	switch ev := ev.(type) {
 	case tickEvent:
-		if e.stage == waiting && s.passed(e.at) {
+		switch {
+		case e.stage == waiting && s.passed(e.at):
 			return outcome{kind: due}
+		case e.stage == awaitingToken && s.passed(e.at):
+			return outcome{kind: tryFailed, failure: FailureNoToken}
 		}
 	case answeredEvent:
 		if e.stage == inFlight && ev.request == e.request {
@@ -121,10 +129,11 @@ func (e exchange) take(ev event, s *step) outcome {
 	return outcome{kind: unrelated}
 }
 
-// wakeAt returns the time of the next try; never if the exchange waits for other events alone.
+// wakeAt returns the time of the next try, or the end of the time for a fresh token; never for a request in flight, which the
+// client ends.
 func (e exchange) wakeAt() instant {
-	if e.stage == waiting {
-		return e.at
+	if e.stage == inFlight {
+		return never
 	}
-	return never
+	return e.at
 }

@@ -151,7 +151,7 @@ func (h *holding) renewed(renewed renewal, sent instant, s *step) {
 func (h *holding) refused(problem *Denied, s *step) phase {
 	switch problem.Status {
 	case 403:
-		return &ended{last: lostState(ReasonUnauthorized, "", false)}
+		return &ended{last: lostState(ReasonUnauthorized, "", false), orphan: orphan{session: h.held.session}}
 	case 404:
 		return h.over(ReasonNotFound, "", s)
 	case 410:

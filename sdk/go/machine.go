@@ -38,7 +38,7 @@ func (noLease) lease() *lease { return nil }
 func newMachine(p *plan, now reading) (*machine, []action) {
 	m := &machine{plan: p, last: now, told: State{Kind: Acquiring}, nextRequest: 1}
 	s := m.newStep(now, 0)
-	m.phase = startAcquire(s)
+	m.phase = startAcquire(orphan{}, s)
 	return m, m.conclude(s)
 }
 
@@ -86,6 +86,8 @@ func (m *machine) conclude(s *step) []action {
 type ended struct {
 	noLease
 	last State
+	// orphan is the session that may live at the server.
+	orphan orphan
 }
 
 func (e *ended) state() State     { return e.last }
@@ -95,16 +97,16 @@ func (e *ended) wake(*step) phase { return e }
 func (e *ended) step(ev event, s *step) phase {
 	switch ev.(type) {
 	case acquireEvent:
-		return startAcquire(s)
+		return startAcquire(e.orphan, s)
 	case releaseEvent:
-		return released(givenBack, s)
+		return releaseOrphan(e.orphan, 0, s.now.after(releaseBudget), s)
 	default:
 		return e
 	}
 }
 
-// released ends a release.
-func released(f finish, s *step) phase {
+// released ends a release; the orphan is the session that may still live.
+func released(f finish, left orphan, s *step) phase {
 	s.act(finishAction{f})
-	return &ended{last: State{Kind: Released}}
+	return &ended{last: State{Kind: Released}, orphan: left}
 }

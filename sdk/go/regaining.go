@@ -15,6 +15,7 @@ type regaining struct {
 	// since is the start of Offline, and turnAt the end of Grace and Reacquiring.
 	since, turnAt instant
 	isRefused     bool
+	orphan        orphan
 }
 
 func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaining {
@@ -26,6 +27,7 @@ func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaini
 		face:      Offline,
 		since:     since,
 		isRefused: isRefused,
+		orphan:    orphan{session: held.session},
 	}
 }
 
@@ -50,7 +52,7 @@ func (r *regaining) afterEndAtOnce(reason Reason, s *step) phase {
 }
 
 func (r *regaining) reacquire(reason Reason, s *step) {
-	r.face, r.reason = Reacquiring, reason
+	r.face, r.reason, r.orphan = Reacquiring, reason, orphan{}
 	r.turnAt = max(r.held.until, s.now.after(r.held.interval))
 }
 
@@ -82,19 +84,29 @@ func (r *regaining) wakeAt() instant {
 }
 
 func (r *regaining) wake(s *step) phase {
-	s.cancel(r.exchange)
+	if s.cancel(r.exchange) && !r.onlyRenews() {
+		r.orphan = unknownOrphan
+	}
 	r.ask(false, s)
 	return r
 }
 
 func (r *regaining) step(ev event, s *step) phase {
 	if _, isRelease := ev.(releaseEvent); isRelease {
-		return releaseWithoutSession(r.exchange, s)
+		return r.release(s)
 	}
 	if next := r.take(ev, s); next != phase(r) {
 		return next
 	}
 	return r.turn(s)
+}
+
+// release ends the session: the last one by its id, or the one that an acquire in flight may bring.
+func (r *regaining) release(s *step) phase {
+	if r.onlyRenews() {
+		return releaseSession(r.held, r.exchange, s)
+	}
+	return releaseAcquire(r.exchange, r.orphan, s)
 }
 
 func (r *regaining) take(ev event, s *step) phase {
@@ -104,6 +116,9 @@ func (r *regaining) take(ev event, s *step) phase {
 	case replied:
 		return r.answered(o, s)
 	case tryFailed:
+		if !r.onlyRenews() {
+			r.orphan.acquireFailed(o.failure)
+		}
 		return r.failed(0, s)
 	}
 	return r
@@ -121,6 +136,7 @@ func (r *regaining) answered(o outcome, s *step) phase {
 	if back == nil {
 		return holdGranted(granted, o.sent, r.retry, s)
 	}
+	r.orphan.acquireSetBack(back)
 	return r.setBack(back, o, s)
 }
 
@@ -139,7 +155,7 @@ func (r *regaining) setBack(back *setback, o outcome, s *step) phase {
 		if r.onlyRenews() {
 			return r.heartbeatRefused(back.problem, s)
 		}
-		return &ended{last: lostState(r.reason, "", false)}
+		return &ended{last: lostState(r.reason, "", false), orphan: r.orphan}
 	default:
 		if r.onlyRenews() {
 			r.isRefused = false
@@ -151,7 +167,7 @@ func (r *regaining) setBack(back *setback, o outcome, s *step) phase {
 func (r *regaining) heartbeatRefused(problem *Denied, s *step) phase {
 	switch problem.Status {
 	case 403:
-		return &ended{last: lostState(ReasonUnauthorized, "", false)}
+		return &ended{last: lostState(ReasonUnauthorized, "", false), orphan: r.orphan}
 	case 404:
 		return &ended{last: lostState(ReasonNotFound, "", false)}
 	case 410:
@@ -196,7 +212,7 @@ func (r *regaining) turn(s *step) phase {
 	}
 	if r.face == Lost && r.onlyRenews() {
 		s.cancel(r.exchange)
-		return &ended{last: lostState(r.reason, "", false)}
+		return &ended{last: lostState(r.reason, "", false), orphan: r.orphan}
 	}
 	return r
 }

@@ -7,6 +7,8 @@ const (
 	releaseBudget = 2 * time.Second
 	// releaseTimeout is the timeout of one try: half of the budget, which leaves time for the retry.
 	releaseTimeout = time.Second
+	// findsMax bounds the acquires that a release sends to learn the id of a session: one, and one retry.
+	findsMax = 2
 )
 
 // releaseSession cancels the heartbeat in flight, then releases the session.
@@ -15,46 +17,87 @@ func releaseSession(held *lease, e exchange, s *step) phase {
 	return deleteSession(held.session, s.now.after(releaseBudget), s)
 }
 
-// releaseWithoutSession releases before a session is known.
-func releaseWithoutSession(e exchange, s *step) phase {
+// releaseAcquire waits for the acquire in flight, and releases its session or the orphan.
+func releaseAcquire(e exchange, left orphan, s *step) phase {
+	over := s.now.after(releaseBudget)
 	if e.stage == inFlight {
-		return &awaitingAcquire{request: e.request, over: s.now.after(releaseBudget)}
+		return &finding{exchange: e, orphan: left, over: over}
 	}
-	return released(givenBack, s)
+	return releaseOrphan(left, 0, over, s)
 }
 
-// awaitingAcquire is a release while an acquire is in flight. A granted seat must be released.
-type awaitingAcquire struct {
+// releaseOrphan deletes a known session, asks for the id of an unknown one, or ends the release. The release has sent finds
+// acquires already.
+func releaseOrphan(left orphan, finds int, over instant, s *step) phase {
+	switch {
+	case left == orphan{}:
+		return released(givenBack, orphan{}, s)
+	case !left.isUnknown:
+		return deleteSession(left.session, over, s)
+	case finds < findsMax:
+		f := &finding{orphan: left, finds: finds + 1, over: over}
+		f.ask(false, s)
+		return f
+	default:
+		return released(unconfirmed, left, s)
+	}
+}
+
+// finding is a release while an acquire is in flight, whose session must be released: an acquire of the program, or an acquire
+// that the release sent to learn the id of a session.
+type finding struct {
 	noLease
-	request uint64
-	over    instant
+	exchange exchange
+	// orphan is the session to release without a grant.
+	orphan orphan
+	// finds counts the acquires of the release.
+	finds int
+	over  instant
 }
 
-func (a *awaitingAcquire) state() State     { return State{Kind: Released} }
-func (a *awaitingAcquire) wakeAt() instant  { return a.over }
-func (a *awaitingAcquire) wake(*step) phase { return a }
+func (f *finding) state() State     { return State{Kind: Released} }
+func (f *finding) wakeAt() instant  { return f.over }
+func (f *finding) wake(*step) phase { return f }
 
-func (a *awaitingAcquire) step(ev event, s *step) phase {
-	if s.passed(a.over) {
-		s.act(cancelAction{a.request})
-		return released(unconfirmed, s)
+func (f *finding) step(ev event, s *step) phase {
+	if s.passed(f.over) {
+		if s.cancel(f.exchange) {
+			f.orphan = unknownOrphan
+		}
+		return released(unconfirmed, f.orphan, s)
 	}
-	switch ev := ev.(type) {
-	case answeredEvent:
-		if ev.request != a.request {
-			return a
-		}
-		if granted, back := readAcquire(ev.response); back == nil {
-			return deleteSession(granted.session, a.over, s)
-		}
-		return released(givenBack, s)
-	case failedEvent:
-		if ev.request == a.request {
-			// The server may have granted the acquire; the session id is unknown.
-			return released(unconfirmed, s)
-		}
+	switch o := f.exchange.take(ev, s); o.kind {
+	case due:
+		f.ask(o.refreshed, s)
+	case replied:
+		return f.answered(o, s)
+	case tryFailed:
+		f.orphan.acquireFailed(o.failure)
+		return releaseOrphan(f.orphan, f.finds, f.over, s)
 	}
-	return a
+	return f
+}
+
+func (f *finding) answered(o outcome, s *step) phase {
+	granted, back := readAcquire(o.response)
+	if back == nil {
+		return deleteSession(granted.session, f.over, s)
+	}
+	f.orphan.acquireSetBack(back)
+	switch {
+	case back.kind == unauthenticated && f.orphan.isUnknown && !o.refreshed:
+		f.exchange = s.refreshToken()
+		return f
+	case back.kind == transient:
+		return releaseOrphan(f.orphan, f.finds, f.over, s)
+	default:
+		// Another acquire would be answered alike.
+		return releaseOrphan(f.orphan, findsMax, f.over, s)
+	}
+}
+
+func (f *finding) ask(refreshed bool, s *step) {
+	f.exchange = s.send(acquireCall(s.plan), releaseTimeout, refreshed, &retry{})
 }
 
 // deleting is the release of a session: one retry within the budget, and no heartbeat.
@@ -79,7 +122,7 @@ func (d *deleting) wake(*step) phase { return d }
 func (d *deleting) step(ev event, s *step) phase {
 	if s.passed(d.over) {
 		s.cancel(d.exchange)
-		return released(unconfirmed, s)
+		return released(unconfirmed, orphan{session: d.session}, s)
 	}
 	switch o := d.exchange.take(ev, s); o.kind {
 	case due:
@@ -96,20 +139,20 @@ func (d *deleting) step(ev event, s *step) phase {
 func (d *deleting) answered(o outcome, s *step) phase {
 	switch status := o.response.status; {
 	case status >= 200 && status <= 299, status == 404, status == 410:
-		return released(givenBack, s)
+		return released(givenBack, orphan{}, s)
 	case status == 401 && !o.refreshed && !d.isRetried:
 		d.exchange = s.refreshToken()
 		return d
 	case status == 408, status == 429, status >= 500 && status <= 599:
 		return d.again(s)
 	default:
-		return released(unconfirmed, s)
+		return released(unconfirmed, orphan{session: d.session}, s)
 	}
 }
 
 func (d *deleting) again(s *step) phase {
 	if d.isRetried {
-		return released(unconfirmed, s)
+		return released(unconfirmed, orphan{session: d.session}, s)
 	}
 	d.isRetried = true
 	d.ask(false, s)

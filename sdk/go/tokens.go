@@ -62,14 +62,33 @@ func (c *tokenCache) cached() string {
 	return c.token
 }
 
-func (c *tokenCache) fetch(ctx context.Context) (token string, err error) {
-	defer func() {
-		// A panic of the program's source must not end the program from a goroutine of the client.
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("%w: panic: %v", errNoToken, panicked)
-		}
+// ask calls the source until ctx is done, also a source that does not heed ctx.
+func (c *tokenCache) ask(ctx context.Context) (string, error) {
+	type answer struct {
+		token string
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		defer func() {
+			// A panic of the program's source must not end the program from a goroutine of the client.
+			if panicked := recover(); panicked != nil {
+				answers <- answer{err: fmt.Errorf("panic: %v", panicked)}
+			}
+		}()
+		token, err := c.source(ctx)
+		answers <- answer{token, err}
 	}()
-	token, err = c.source(ctx)
+	select {
+	case a := <-answers:
+		return a.token, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (c *tokenCache) fetch(ctx context.Context) (string, error) {
+	token, err := c.ask(ctx)
 	token = strings.TrimSpace(token)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoToken, err)

@@ -3,6 +3,7 @@ package seatkeeper
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,7 +127,10 @@ func retryAfter(header http.Header) time.Duration {
 
 func failureOf(err error) Failure {
 	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &certificate):
+		return FailureCertificate
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return FailureRefused
 	case strings.Contains(err.Error(), "malformed HTTP"):

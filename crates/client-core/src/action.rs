@@ -22,8 +22,9 @@ pub enum Action {
 /// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// The server holds no seat for this holder.
+    /// The server holds no seat for this holder: the server said so, or no request could have taken a seat.
     GivenBack,
-    /// The server did not confirm; the seat is free one TTL after the last heartbeat at the latest.
+    /// The server may hold a seat for this holder. The seat is free one TTL after the last acquire or heartbeat at the
+    /// latest.
     Unconfirmed,
 }

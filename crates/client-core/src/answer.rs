@@ -13,7 +13,8 @@ use crate::state::LossReason;
 #[derive(Debug)]
 pub(crate) enum Setback {
     /// The server, or something before it, cannot answer now: try again.
-    Transient { failure: Failure, retry_after: Option<Duration> },
+    /// `in_doubt` says that the server may have carried the request out.
+    Transient { failure: Failure, retry_after: Option<Duration>, in_doubt: bool },
     /// The server cannot do this at all (501, 505): the next try comes no sooner than the next heartbeat.
     Hopeless,
     /// The token is not accepted.
@@ -143,7 +144,11 @@ fn setback(response: &Response) -> Setback {
             Setback::Unauthenticated(Box::new(problem.unwrap_or_else(|| Problem::unnamed(401))))
         }
         (501 | 505, _) => Setback::Hopeless,
-        (408 | 429 | 500..=599, _) => Setback::Transient { failure: Failure::Unavailable, retry_after },
+        (408 | 429 | 500..=599, _) => {
+            // A rate limit rejects a request before any work.
+            let in_doubt = response.status != 429;
+            Setback::Transient { failure: Failure::Unavailable, retry_after, in_doubt }
+        }
         (400..=499, Some(problem)) => Setback::Refused(Box::new(problem)),
         // A page of a proxy, a redirect or an unknown success: no word of the server about the seat.
         _ => garbage(),
@@ -151,5 +156,5 @@ fn setback(response: &Response) -> Setback {
 }
 
 fn garbage() -> Setback {
-    Setback::Transient { failure: Failure::Garbage, retry_after: None }
+    Setback::Transient { failure: Failure::Garbage, retry_after: None, in_doubt: true }
 }

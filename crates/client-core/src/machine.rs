@@ -4,6 +4,7 @@ mod acquiring;
 mod context;
 mod exchange;
 mod holding;
+mod orphan;
 mod regaining;
 mod releasing;
 
@@ -19,6 +20,7 @@ use crate::time::{Deadline, Now};
 use acquiring::Acquiring;
 use context::Context;
 use holding::Holding;
+use orphan::Orphan;
 use regaining::Regaining;
 use releasing::Releasing;
 
@@ -45,9 +47,9 @@ enum Phase {
     Holding(Holding),
     Regaining(Regaining),
     Releasing(Releasing),
-    Lost(Loss),
-    Refused(Refusal),
-    Released,
+    Lost(Loss, Orphan),
+    Refused(Refusal, Orphan),
+    Released(Orphan),
 }
 
 impl Machine {
@@ -56,13 +58,14 @@ impl Machine {
     pub fn new(plan: Plan, now: Now) -> (Self, Vec<Action>) {
         let mut machine = Self {
             plan,
-            phase: Phase::Released,
+            phase: Phase::Released(Orphan::None),
             last: now,
             told: State::Acquiring,
             next_request: RequestId::FIRST,
         };
-        let actions =
-            machine.advance(now, Jitter::new(0.0), |_, context| Phase::Acquiring(Acquiring::start(context)));
+        let actions = machine.advance(now, Jitter::new(0.0), |_, context| {
+            Phase::Acquiring(Acquiring::start(Orphan::None, context))
+        });
         (machine, actions)
     }
 
@@ -85,7 +88,7 @@ impl Machine {
             Phase::Holding(phase) => Some(phase.wake_at()),
             Phase::Regaining(phase) => phase.wake_at(),
             Phase::Releasing(phase) => Some(phase.wake_at()),
-            Phase::Lost(_) | Phase::Refused(_) | Phase::Released => None,
+            Phase::Lost(..) | Phase::Refused(..) | Phase::Released(_) => None,
         }
     }
 
@@ -125,9 +128,9 @@ impl Machine {
             Phase::Regaining(phase) => Some(phase.lease()),
             Phase::Acquiring(_)
             | Phase::Releasing(_)
-            | Phase::Lost(_)
-            | Phase::Refused(_)
-            | Phase::Released => None,
+            | Phase::Lost(..)
+            | Phase::Refused(..)
+            | Phase::Released(_) => None,
         }
     }
 
@@ -138,7 +141,7 @@ impl Machine {
         transition: impl FnOnce(Phase, &mut Context<'_>) -> Phase,
     ) -> Vec<Action> {
         let mut context = Context::new(&self.plan, now, jitter, self.next_request);
-        let phase = std::mem::replace(&mut self.phase, Phase::Released);
+        let phase = std::mem::replace(&mut self.phase, Phase::Released(Orphan::None));
         self.phase = transition(phase, &mut context);
         let mut actions;
         (self.next_request, actions) = context.finish();
@@ -158,17 +161,17 @@ impl Phase {
             Self::Holding(phase) => phase.step(event, context),
             Self::Regaining(phase) => phase.step(event, context),
             Self::Releasing(phase) => phase.step(event, context),
-            ended @ (Self::Lost(_) | Self::Refused(_) | Self::Released) => match event {
-                Event::Acquire => Self::Acquiring(Acquiring::start(context)),
-                Event::Release => releasing::nothing_to_release(context),
-                Event::Tick
-                | Event::Wake
-                | Event::Answered { .. }
-                | Event::Failed { .. }
-                | Event::TokenReady
-                | Event::TokenFailed
-                | Event::Ended(_) => ended,
-            },
+            Self::Lost(_, orphan) | Self::Refused(_, orphan) | Self::Released(orphan)
+                if event == Event::Acquire =>
+            {
+                Self::Acquiring(Acquiring::start(orphan, context))
+            }
+            Self::Lost(_, orphan) | Self::Refused(_, orphan) | Self::Released(orphan)
+                if event == Event::Release =>
+            {
+                Releasing::orphan(orphan, context)
+            }
+            ended @ (Self::Lost(..) | Self::Refused(..) | Self::Released(_)) => ended,
         }
     }
 
@@ -178,7 +181,7 @@ impl Phase {
             Self::Acquiring(phase) => Self::Acquiring(phase.wake(context)),
             Self::Holding(phase) => phase.wake(context),
             Self::Regaining(phase) => Self::Regaining(phase.wake(context)),
-            ended @ (Self::Releasing(_) | Self::Lost(_) | Self::Refused(_) | Self::Released) => ended,
+            ended @ (Self::Releasing(_) | Self::Lost(..) | Self::Refused(..) | Self::Released(_)) => ended,
         }
     }
 
@@ -187,9 +190,9 @@ impl Phase {
             Self::Acquiring(_) => State::Acquiring,
             Self::Holding(phase) => phase.state(),
             Self::Regaining(phase) => phase.state(),
-            Self::Lost(loss) => State::Lost(loss.clone()),
-            Self::Refused(refusal) => State::Refused(refusal.clone()),
-            Self::Releasing(_) | Self::Released => State::Released,
+            Self::Lost(loss, _) => State::Lost(loss.clone()),
+            Self::Refused(refusal, _) => State::Refused(refusal.clone()),
+            Self::Releasing(_) | Self::Released(_) => State::Released,
         }
     }
 }

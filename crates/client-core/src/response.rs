@@ -44,3 +44,15 @@ pub enum Failure {
     #[error("the server cannot answer now")]
     Unavailable,
 }
+
+impl Failure {
+    /// Returns true if the server may have carried the request out.
+    pub(crate) fn may_have_arrived(self) -> bool {
+        match self {
+            Self::ResetAfterSend | Self::Timeout | Self::Truncated | Self::Garbage | Self::Unavailable => {
+                true
+            }
+            Self::Refused | Self::ResetBeforeSend | Self::NoToken | Self::Unauthenticated => false,
+        }
+    }
+}

@@ -4,6 +4,7 @@
 mod clock;
 mod history;
 mod outage;
+mod search_quota;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ use crate::failover::EpochLease;
 use crate::metrics::ClaimMetrics;
 use crate::registries::Registries;
 pub use history::EndedSession;
+pub use search_quota::SearchQuota;
 
 /// The most attempts to open a closed pool within one call. The first attempt is enough, unless the pool
 /// closes again in between, after a minute without a session.
@@ -142,68 +144,62 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Renews a session of a pool of this kind, or returns the reason of its end. A session missing from the
-    /// registry's memory costs a query of the ledger, made only if `may_search` returns `Ok`.
-    pub async fn heartbeat<E: From<Error>>(
+    /// Renews a session of a pool of this kind, or returns the reason of its end. A session that the registry does not
+    /// remember costs a query of the ledger, within `quota`.
+    pub async fn heartbeat<Q: SearchQuota>(
         &self,
         kind: PoolKind,
         id: SessionId,
         who: Authority,
         origin: &Origin,
-        may_search: impl FnOnce() -> Result<(), E> + Send,
-    ) -> Result<HeartbeatOutcome, E> {
+        quota: &Q,
+    ) -> Result<HeartbeatOutcome, Q::Error> {
         let began = Instant::now();
-        let beat = self.beat(kind, id, who, origin, may_search).await;
+        let beat = self.beat((kind, id), &who.through(kind), origin, quota).await;
         self.metrics.beat(began.elapsed());
         beat
     }
 
-    async fn beat<E: From<Error>>(
+    async fn beat<Q: SearchQuota>(
         &self,
-        kind: PoolKind,
-        id: SessionId,
-        who: Authority,
+        (kind, id): (PoolKind, SessionId),
+        who: &Authority,
         origin: &Origin,
-        may_search: impl FnOnce() -> Result<(), E> + Send,
-    ) -> Result<HeartbeatOutcome, E> {
-        let (bucket, who) = (id.bucket(), &who.through(kind));
-        let epoch = self.lease.epoch(bucket);
-        let Some(backend) = self.registries.serving(kind, self.lease.mode(bucket)) else {
-            return Ok(self.beat_on_record(id, who).await?);
+        quota: &Q,
+    ) -> Result<HeartbeatOutcome, Q::Error> {
+        let epoch = self.lease.epoch(id.bucket());
+        let Some(backend) = self.registries.serving(kind, self.lease.mode(id.bucket())) else {
+            return self.beat_on_record(id, who, quota).await;
         };
         let remembered = backend.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
         let heartbeat = match remembered {
             Some(heartbeat) => heartbeat,
             None => {
-                may_search()?;
+                quota.check()?;
                 backend.registry.heartbeat(id, who, origin).await.map_err(Error::from)?
             }
         };
-        Ok(self.beat_of(heartbeat, backend, id, who, epoch).await?)
-    }
-
-    /// Waits until the registry's answer to a heartbeat is final, and returns the outcome.
-    async fn beat_of(
-        &self,
-        heartbeat: Heartbeat,
-        backend: &Backend,
-        id: SessionId,
-        who: &Authority,
-        epoch: u64,
-    ) -> Result<HeartbeatOutcome, Error> {
         match heartbeat {
             Heartbeat::Renewed(live) => {
-                backend.check_answer(&self.lease, (id.bucket(), epoch), false).await?;
+                let checked = backend.check_answer(&self.lease, (id.bucket(), epoch), false).await;
+                checked.map_err(Error::from)?;
                 Ok(HeartbeatOutcome::Renewed(live))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {
                 self.durable(backend, receipt).await?;
                 Ok(HeartbeatOutcome::Ended(EndedSession::expired(last_heartbeat)))
             }
-            Heartbeat::Missing if backend.is_partial() => self.beat_on_record(id, who).await,
-            Heartbeat::NeverWas => Ok(HeartbeatOutcome::Missing),
+            Heartbeat::Missing if backend.is_partial() => self.beat_on_record(id, who, quota).await,
+            Heartbeat::NeverWas => {
+                quota.charge();
+                Ok(HeartbeatOutcome::Missing)
+            }
             Heartbeat::Missing => {
+                quota.check()?;
                 let past = self.past(id, who).await?;
+                if past.is_none() {
+                    quota.charge();
+                }
                 Ok(past.map_or(HeartbeatOutcome::Missing, HeartbeatOutcome::Ended))
             }
         }

@@ -50,6 +50,7 @@ mod failover {
     mod several_nodes;
     mod standby;
     mod unseen_sessions;
+    mod unserved;
     mod without_ledger;
     mod without_redis;
     mod wrong_time;

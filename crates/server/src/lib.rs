@@ -39,11 +39,11 @@ pub use problem::{PROBLEMS, ProblemKind};
 pub use router::openapi;
 pub use seatkeeper_engine::wall_clock;
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability,
+    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability, InvalidOrigin,
     InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings,
-    MetricsSettings, Network, Networks, NoNetwork, ProxyHeader, RegistrySettings, RegistryUrl, Secret,
-    SectionReference, ServerSettings, Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown,
-    WhenRedisDown,
+    MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, ProxyHeader, RegistrySettings,
+    RegistryUrl, Secret, SectionReference, ServerSettings, Settings, SinkFormat, TracingSettings,
+    UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};
 pub use usage::SinkError;

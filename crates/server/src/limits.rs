@@ -8,6 +8,7 @@ mod local;
 mod rate;
 mod shared;
 mod standing;
+mod unknown_sessions;
 
 use seatkeeper_core::{PoolKind, SessionId};
 use seatkeeper_redis::Servers;
@@ -21,6 +22,7 @@ use rate::{Rate, Verdict};
 use shared::Shared;
 use standing::Standing;
 pub(crate) use standing::StandingNote;
+use unknown_sessions::UnknownSessions;
 
 /// The rate limits of all callers.
 pub(crate) struct Limits {
@@ -87,21 +89,11 @@ impl Limits {
         counted.and(beat)
     }
 
-    /// Returns `Err(TooOften)` if the caller has lately sent too many heartbeats of sessions that never
-    /// existed. A heartbeat with an unknown id costs a query of the ledger. The rate is the rate of acquires,
-    /// and each node counts for itself.
-    pub(crate) fn unknown_sessions(&self, kind: PoolKind, who: &Caller) -> Result<(), Error> {
-        let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
-        let verdict = self.local.peek(Key::of_unknown_sessions(kind, who), rate);
-        let wait_seconds = Standing::new(rate, verdict).wait_seconds;
-        if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
-    }
-
-    /// Counts a heartbeat of a session that never existed.
-    pub(crate) fn count_unknown_session(&self, kind: PoolKind, who: &Caller) {
-        if let Some(rate) = self.rates.of_caller(kind, who).acquires {
-            self.local.count(Key::of_unknown_sessions(kind, who), rate);
-        }
+    /// Returns the caller's quota of heartbeats with ids of no session: as many as acquires, and each node counts for
+    /// itself.
+    pub(crate) fn unknown_sessions<'a>(&'a self, kind: PoolKind, who: &Caller) -> UnknownSessions<'a> {
+        let rate = self.rates.of_caller(kind, who).acquires;
+        UnknownSessions { local: &self.local, key: Key::of_unknown_sessions(kind, who), rate }
     }
 
     async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod client_address;
+mod cors;
 mod description;
 mod front;
 mod headers;
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::{admin, capacities, devices, licenses, operations};
 use arrival::Arrival;
 use client_address::Proxies;
+use cors::Cors;
 use front::Front;
 use headers::DOCS;
 use request_limit::RequestLimit;
@@ -69,6 +71,7 @@ fn fronted(routes: Router<App>, app: App) -> Router {
             timeout: Duration::from_secs(server.request_timeout_seconds),
             proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
         },
+        cors: Cors::new(server.cors_origins.clone()),
         request_limit: RequestLimit::for_requests(server.requests_max),
     };
     routes

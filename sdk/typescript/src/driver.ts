@@ -1,6 +1,7 @@
 import type { Clock } from "./clock.js";
 import { NEVER, type Now, SECOND, sleptSince } from "./core/clocks.js";
 import type { Action, Event, Finish } from "./core/events.js";
+import { TOKEN_TIMEOUT } from "./core/exchange.js";
 import { Machine } from "./core/machine.js";
 import type { Plan } from "./core/plan.js";
 import type { Request } from "./core/request.js";
@@ -214,7 +215,7 @@ export class Driver {
     entry.wantsToken = true;
     if (rejected === "wait") return;
     this.#tokens
-      .refresh()
+      .refresh(TOKEN_TIMEOUT / (SECOND / 1_000))
       .then((isFresh) => this.#refreshed(isFresh))
       .catch(this.report);
   }

@@ -44,8 +44,10 @@ export class DeniedError extends SeatkeeperError {
 
 const FAILURES: Record<Failure, string> = {
   refused: "no connection",
+  certificate:
+    "the server's certificate was not accepted: trust its authority (Node.js: NODE_EXTRA_CA_CERTS), or correct the certificate's name and dates",
   "reset-before-send": "the connection broke before the request was sent",
-  "reset-after-send": "the connection broke before the answer",
+  "reset-after-send": "the connection failed before the answer",
   timeout: "no answer in time",
   truncated: "the answer broke off",
   garbage: "the answer is not one of a Seatkeeper server",

@@ -22,13 +22,21 @@ export class TokenCache {
     return this.#current;
   }
 
-  /** Replaces the token by a fresh one; returns false and keeps the old token if there is none. */
-  async refresh(): Promise<boolean> {
+  /** Replaces the token by a fresh one; returns false and keeps the old token if none comes within `timeout` milliseconds. */
+  async refresh(timeout: number): Promise<boolean> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const over = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new NoToken("the token source does not answer")), timeout);
+      // A token source alone keeps no Node.js process alive; browsers have no such notion.
+      (timer as { unref?: () => void }).unref?.();
+    });
     try {
-      this.#current = Promise.resolve(await this.#fetch());
+      this.#current = Promise.resolve(await Promise.race([this.#fetch(), over]));
       return true;
     } catch {
       return false;
+    } finally {
+      clearTimeout(timer);
     }
   }
 

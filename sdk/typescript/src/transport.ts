@@ -85,10 +85,16 @@ async function read(answer: globalThis.Response): Promise<string> {
   }
 }
 
-/** Node.js names the cause of a failed `fetch`; browsers hide it. */
-function failureOf(error: unknown): Failure {
+/** Causes of requests that never left the host. */
+const UNSENT = /^(E(CONNREFUSED|NOTFOUND|AI_AGAIN|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|ADDRNOTAVAIL)|UND_ERR_CONNECT_TIMEOUT)$/;
+/** Causes of a handshake that the certificate ended. */
+const CERTIFICATE = /CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CRL/;
+
+/** Node.js names the cause of a failed `fetch`. Browsers hide the cause, so the server may have seen the request. */
+export function failureOf(error: unknown): Failure {
   const cause = (error as { cause?: { code?: unknown } }).cause?.code;
-  if (cause === "ECONNRESET" || cause === "UND_ERR_SOCKET") return "reset-after-send";
-  if (typeof cause === "string" && cause.startsWith("HPE_")) return "garbage";
-  return "refused";
+  if (typeof cause !== "string") return "reset-after-send";
+  if (cause.startsWith("HPE_")) return "garbage";
+  if (CERTIFICATE.test(cause)) return "certificate";
+  return UNSENT.test(cause) || cause.startsWith("ERR_SSL_") ? "refused" : "reset-after-send";
 }

@@ -6,6 +6,7 @@ use super::Phase;
 use super::context::Context;
 use super::exchange::{Exchange, Outcome};
 use super::holding::Holding;
+use super::orphan::Orphan;
 use super::releasing::Releasing;
 use crate::answer::{Setback, read_acquire};
 use crate::event::Event;
@@ -32,29 +33,33 @@ pub(super) struct Acquiring {
     began: Deadline,
     /// The try under way is the last one.
     last: bool,
+    /// The session that a lost reply, or an earlier life of this machine, may have left at the server.
+    orphan: Orphan,
 }
 
 impl Acquiring {
-    pub(super) fn start(context: &mut Context<'_>) -> Self {
+    pub(super) fn start(orphan: Orphan, context: &mut Context<'_>) -> Self {
         let mut retry = Retry::default();
         let exchange = ask(false, &mut retry, context);
-        Self { exchange, retry, began: context.now.instant(), last: false }
+        Self { exchange, retry, began: context.now.instant(), last: false, orphan }
     }
 
     pub(super) fn wake_at(&self) -> Deadline {
-        // The driver ends a request in flight by timeout, and the token source ends a refresh.
+        // The driver ends a request in flight by timeout.
         self.exchange.wake_at().unwrap_or(Deadline::from_boot(Duration::MAX))
     }
 
     pub(super) fn wake(mut self, context: &mut Context<'_>) -> Self {
-        self.exchange.cancel(context);
+        if self.exchange.cancel(context) {
+            self.orphan.acquire_aborted();
+        }
         self.exchange = ask(false, &mut self.retry, context);
         self
     }
 
     pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
         if event == Event::Release {
-            return Releasing::without_session(self.exchange, context);
+            return Releasing::acquire(self.exchange, self.orphan, context);
         }
         match self.exchange.take(event, context) {
             Outcome::Unrelated => Phase::Acquiring(self),
@@ -65,7 +70,10 @@ impl Acquiring {
             Outcome::Answered { response, sent, refreshed } => {
                 self.answered(&response, sent, refreshed, context)
             }
-            Outcome::Failed(failure) => self.failed(failure, None, context),
+            Outcome::Failed(failure) => {
+                self.orphan.acquire_failed(failure);
+                self.failed(failure, None, context)
+            }
         }
     }
 
@@ -76,17 +84,21 @@ impl Acquiring {
         refreshed: bool,
         context: &mut Context<'_>,
     ) -> Phase {
-        match read_acquire(response) {
-            Ok(grant) => Phase::Holding(Holding::start(grant, sent, self.retry, context)),
-            Err(Setback::Transient { failure, retry_after }) => self.failed(failure, retry_after, context),
-            Err(Setback::Hopeless) => Phase::Refused(Refusal::Unreachable(Failure::Unavailable)),
-            Err(Setback::Unauthenticated(_)) if !refreshed => {
+        let setback = match read_acquire(response) {
+            Ok(grant) => return Phase::Holding(Holding::start(grant, sent, self.retry, context)),
+            Err(setback) => setback,
+        };
+        self.orphan.acquire_set_back(&setback);
+        match setback {
+            Setback::Transient { failure, retry_after, .. } => self.failed(failure, retry_after, context),
+            Setback::Hopeless => self.refused(Refusal::Unreachable(Failure::Unavailable)),
+            Setback::Unauthenticated(_) if !refreshed => {
                 self.exchange = Exchange::refresh_token(context);
                 Phase::Acquiring(self)
             }
-            Err(Setback::Refused(problem)) if problem.code() == "license-full" => self.full(problem, context),
-            Err(Setback::Unauthenticated(problem) | Setback::Refused(problem)) => {
-                Phase::Refused(Refusal::Denied(problem))
+            Setback::Refused(problem) if problem.code() == "license-full" => self.full(problem, context),
+            Setback::Unauthenticated(problem) | Setback::Refused(problem) => {
+                self.refused(Refusal::Denied(problem))
             }
         }
     }
@@ -94,10 +106,10 @@ impl Acquiring {
     /// Every seat is in use: asks again when the server says, and a last time when the wait is over.
     fn full(mut self, problem: Box<Problem>, context: &mut Context<'_>) -> Phase {
         let Some(over) = self.over(context.plan.wait) else {
-            return Phase::Refused(Refusal::Denied(problem));
+            return self.refused(Refusal::Denied(problem));
         };
         if over.has_passed(context.now) {
-            return Phase::Refused(Refusal::Denied(problem));
+            return self.refused(Refusal::Denied(problem));
         }
         self.retry.succeed();
         let pause = problem.retry_after().unwrap_or(PAUSE).max(Duration::from_secs(1));
@@ -111,7 +123,7 @@ impl Acquiring {
         let over = self.over(context.plan.wait).map_or(patience, |over| over.max(patience));
         let at = self.retry.after_failure(context.now, INTERVAL, retry_after, context.jitter);
         if self.last || over.has_passed(context.now) {
-            return Phase::Refused(Refusal::Unreachable(failure));
+            return self.refused(Refusal::Unreachable(failure));
         }
         if at < over {
             self.exchange = Exchange::Waiting { at };
@@ -122,6 +134,10 @@ impl Acquiring {
         let rest = over.remaining(context.now).mul_f64(context.jitter.between(0.75, 1.0));
         self.exchange = Exchange::Waiting { at: context.now.instant().after(rest) };
         Phase::Acquiring(self)
+    }
+
+    fn refused(self, refusal: Refusal) -> Phase {
+        Phase::Refused(refusal, self.orphan)
     }
 
     /// Returns the end of the wait for a free seat; `None` if the first denial is final.

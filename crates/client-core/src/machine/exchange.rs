@@ -10,6 +10,9 @@ use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::time::Deadline;
 
+/// The time that the token source has for a fresh token.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The pending request of a phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Exchange {
@@ -17,8 +20,8 @@ pub(super) enum Exchange {
     Waiting { at: Deadline },
     /// A request is in flight. `refreshed` is set after the fresh token of this try.
     InFlight { request: RequestId, sent: Deadline, refreshed: bool },
-    /// The server rejected the token of this try, and the token source is asked for another.
-    Token,
+    /// The server rejected the token of this try, and the token source has until `over` for another.
+    Token { over: Deadline },
 }
 
 /// The result of an event for the exchange.
@@ -50,7 +53,7 @@ impl Exchange {
     /// Asks the token source for another token.
     pub(super) fn refresh_token(context: &mut Context<'_>) -> Self {
         context.act(Action::RefreshToken);
-        Self::Token
+        Self::Token { over: context.now.instant().after(TOKEN_TIMEOUT) }
     }
 
     /// Matches an event against the exchange.
@@ -68,25 +71,32 @@ impl Exchange {
             {
                 Outcome::Failed(failure)
             }
-            (Self::Token, Event::TokenReady) => Outcome::Send { refreshed: true },
-            (Self::Token, Event::TokenFailed) => Outcome::Failed(Failure::NoToken),
-            (Self::Waiting { .. } | Self::InFlight { .. } | Self::Token, _) => Outcome::Unrelated,
+            (Self::Token { .. }, Event::TokenReady) => Outcome::Send { refreshed: true },
+            (Self::Token { .. }, Event::TokenFailed) => Outcome::Failed(Failure::NoToken),
+            (Self::Token { over }, Event::Tick) if over.has_passed(context.now) => {
+                Outcome::Failed(Failure::NoToken)
+            }
+            (Self::Waiting { .. } | Self::InFlight { .. } | Self::Token { .. }, _) => Outcome::Unrelated,
         }
     }
 
-    /// Aborts a request on its way.
-    pub(super) fn cancel(self, context: &mut Context<'_>) {
+    /// Aborts a request on its way. Returns true if there was one.
+    pub(super) fn cancel(self, context: &mut Context<'_>) -> bool {
         match self {
-            Self::InFlight { request, .. } => context.act(Action::Cancel(request)),
-            Self::Waiting { .. } | Self::Token => {}
+            Self::InFlight { request, .. } => {
+                context.act(Action::Cancel(request));
+                true
+            }
+            Self::Waiting { .. } | Self::Token { .. } => false,
         }
     }
 
-    /// Returns the time of the next try, if the exchange waits for time alone.
+    /// Returns the time of the next try, or the end of the time for a fresh token; the driver ends a request in flight.
     pub(super) fn wake_at(self) -> Option<Deadline> {
         match self {
             Self::Waiting { at } => Some(at),
-            Self::InFlight { .. } | Self::Token => None,
+            Self::Token { over } => Some(over),
+            Self::InFlight { .. } => None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Phase;
 use super::context::Context;
 use super::exchange::{Exchange, Outcome};
+use super::orphan::Orphan;
 use super::regaining::Regaining;
 use super::releasing::Releasing;
 use crate::answer::{BeatSetback, read_heartbeat};
@@ -179,7 +180,8 @@ impl Holding {
                 self.failed(None, context)
             }
             Err(BeatSetback::Forbidden) => {
-                Phase::Lost(Loss { reason: LossReason::Unauthorized, by: None, retry: false })
+                let loss = Loss { reason: LossReason::Unauthorized, by: None, retry: false };
+                Phase::Lost(loss, Orphan::Known(self.lease.session))
             }
             Err(BeatSetback::NotFound) => self.over(LossReason::NotFound, None, context),
             Err(BeatSetback::Gone { reason, by }) => self.over(reason, by, context),
@@ -197,7 +199,7 @@ impl Holding {
         if may && reason == LossReason::NotFound {
             return Phase::Regaining(self.into_regaining().after_end(reason, None, context));
         }
-        Phase::Lost(Loss { reason, by, retry: false })
+        Phase::Lost(Loss { reason, by, retry: false }, Orphan::None)
     }
 
     fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {

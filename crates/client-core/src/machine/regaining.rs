@@ -7,6 +7,7 @@ use super::acquiring::TIMEOUT;
 use super::context::Context;
 use super::exchange::{Exchange, Outcome};
 use super::holding::Holding;
+use super::orphan::Orphan;
 use super::releasing::Releasing;
 use crate::answer::{BeatSetback, Setback, read_acquire, read_heartbeat};
 use crate::event::Event;
@@ -27,6 +28,7 @@ pub(super) struct Regaining {
     reason: LossReason,
     face: Face,
     refused: bool,
+    orphan: Orphan,
 }
 
 /// The reported state during the acquire.
@@ -45,7 +47,9 @@ enum Face {
 impl Regaining {
     pub(super) fn new(lease: Lease, retry: Retry, since: Deadline, refused: bool) -> Self {
         let exchange = Exchange::Waiting { at: lease.until };
-        Self { lease, exchange, retry, reason: LossReason::Deadline, face: Face::Offline { since }, refused }
+        let (reason, face) = (LossReason::Deadline, Face::Offline { since });
+        let orphan = Orphan::Known(lease.session.clone());
+        Self { lease, exchange, retry, reason, face, refused, orphan }
     }
 
     /// Asks at once after a sleep past the deadline.
@@ -64,6 +68,7 @@ impl Regaining {
         let spared = context.now.instant().after(self.lease.interval);
         self.face = Face::Reacquiring { give_up: self.lease.until.max(spared) };
         self.reason = reason;
+        self.orphan = Orphan::None;
         match at {
             Some(at) => self.exchange = Exchange::Waiting { at },
             None => self.ask(false, context),
@@ -102,14 +107,16 @@ impl Regaining {
     }
 
     pub(super) fn wake(mut self, context: &mut Context<'_>) -> Self {
-        self.exchange.cancel(context);
+        if self.exchange.cancel(context) && !self.only_renews() {
+            self.orphan.acquire_aborted();
+        }
         self.ask(false, context);
         self
     }
 
     pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
         if event == Event::Release {
-            return Releasing::without_session(self.exchange, context);
+            return self.release(context);
         }
         let phase = match self.exchange.take(event, context) {
             Outcome::Unrelated => Phase::Regaining(self),
@@ -120,10 +127,23 @@ impl Regaining {
             Outcome::Answered { response, sent, refreshed } => {
                 self.answered(&response, sent, refreshed, context)
             }
-            Outcome::Failed(_) => self.failed(None, context),
+            Outcome::Failed(failure) => {
+                if !self.only_renews() {
+                    self.orphan.acquire_failed(failure);
+                }
+                self.failed(None, context)
+            }
         };
         let Phase::Regaining(regaining) = phase else { return phase };
         regaining.turn(context)
+    }
+
+    /// Ends the session: the last one by its id, or the one that an acquire in flight may bring.
+    fn release(self, context: &mut Context<'_>) -> Phase {
+        if self.only_renews() {
+            return Releasing::session(&self.lease, self.exchange, context);
+        }
+        Releasing::acquire(self.exchange, self.orphan, context)
     }
 
     fn answered(
@@ -136,19 +156,23 @@ impl Regaining {
         if self.only_renews() {
             return self.answered_heartbeat(response, sent, refreshed, context);
         }
-        match read_acquire(response) {
-            Ok(grant) => Phase::Holding(Holding::start(grant, sent, self.retry, context)),
-            Err(Setback::Transient { retry_after, .. }) => self.failed(retry_after, context),
-            Err(Setback::Hopeless) => self.hopeless(context),
-            Err(Setback::Unauthenticated(_)) if !refreshed => {
+        let setback = match read_acquire(response) {
+            Ok(grant) => return Phase::Holding(Holding::start(grant, sent, self.retry, context)),
+            Err(setback) => setback,
+        };
+        self.orphan.acquire_set_back(&setback);
+        match setback {
+            Setback::Transient { retry_after, .. } => self.failed(retry_after, context),
+            Setback::Hopeless => self.hopeless(context),
+            Setback::Unauthenticated(_) if !refreshed => {
                 self.exchange = Exchange::refresh_token(context);
                 Phase::Regaining(self)
             }
-            Err(Setback::Unauthenticated(_)) => {
+            Setback::Unauthenticated(_) => {
                 self.refused = true;
                 self.failed(None, context)
             }
-            Err(Setback::Refused(_)) => Phase::Lost(self.loss(false)),
+            Setback::Refused(_) => Phase::Lost(self.loss(false), self.orphan),
         }
     }
 
@@ -175,12 +199,15 @@ impl Regaining {
                 self.failed(None, context)
             }
             Err(BeatSetback::Forbidden) => {
-                Phase::Lost(Loss { reason: LossReason::Unauthorized, by: None, retry: false })
+                let loss = Loss { reason: LossReason::Unauthorized, by: None, retry: false };
+                Phase::Lost(loss, self.orphan)
             }
             Err(BeatSetback::NotFound) => {
-                Phase::Lost(Loss { reason: LossReason::NotFound, by: None, retry: false })
+                Phase::Lost(Loss { reason: LossReason::NotFound, by: None, retry: false }, Orphan::None)
             }
-            Err(BeatSetback::Gone { reason, by }) => Phase::Lost(Loss { reason, by, retry: false }),
+            Err(BeatSetback::Gone { reason, by }) => {
+                Phase::Lost(Loss { reason, by, retry: false }, Orphan::None)
+            }
         }
     }
 
@@ -227,7 +254,7 @@ impl Regaining {
         match self.face {
             Face::Lost if self.only_renews() => {
                 self.exchange.cancel(context);
-                Phase::Lost(self.loss(false))
+                Phase::Lost(self.loss(false), self.orphan)
             }
             Face::Offline { .. } | Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost => {
                 Phase::Regaining(self)

@@ -1,15 +1,20 @@
 //! Release: one retry within a budget of two seconds, and no heartbeat after the call.
+//!
+//! A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
+//! idempotent by holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or on a holder that has sent nothing
+//! that could have taken a seat.
 
 use std::time::Duration;
 
 use super::Phase;
 use super::context::Context;
 use super::exchange::{Exchange, Outcome};
+use super::orphan::Orphan;
 use crate::action::{Action, Finish};
-use crate::answer::read_acquire;
+use crate::answer::{Setback, read_acquire};
 use crate::event::Event;
 use crate::lease::Lease;
-use crate::request::{Call, RequestId};
+use crate::request::Call;
 use crate::response::Response;
 use crate::retry::Retry;
 use crate::time::Deadline;
@@ -18,6 +23,8 @@ use crate::time::Deadline;
 const BUDGET: Duration = Duration::from_secs(2);
 /// The timeout of one try: half of [`BUDGET`], which leaves time for the retry.
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// The acquires that a release sends to learn the id of a session: one, and one retry.
+const FINDS_MAX: u32 = 2;
 
 /// A release under way.
 #[derive(Debug)]
@@ -28,39 +35,44 @@ pub(super) struct Releasing {
 
 #[derive(Debug)]
 enum Stage {
-    /// An acquire is in flight. A granted seat must be released.
-    AwaitingAcquire { request: RequestId },
+    /// An acquire is in flight, whose session must be released. `orphan` is the session to release without a grant, and
+    /// `finds` counts the acquires that the release itself has sent.
+    Finding { exchange: Exchange, orphan: Orphan, finds: u32 },
     /// The session is being released.
     Deleting { session: String, exchange: Exchange, retried: bool },
 }
 
-/// Finishes a release without a session.
-pub(super) fn nothing_to_release(context: &mut Context<'_>) -> Phase {
-    finished(Finish::GivenBack, context)
+fn given_back(context: &mut Context<'_>) -> Phase {
+    context.act(Action::Finish(Finish::GivenBack));
+    Phase::Released(Orphan::None)
 }
 
-fn finished(finish: Finish, context: &mut Context<'_>) -> Phase {
-    context.act(Action::Finish(finish));
-    Phase::Released
+fn unconfirmed(orphan: Orphan, context: &mut Context<'_>) -> Phase {
+    context.act(Action::Finish(Finish::Unconfirmed));
+    Phase::Released(orphan)
 }
 
 impl Releasing {
     /// Cancels the heartbeat in flight, then releases the session of `lease`.
     pub(super) fn session(lease: &Lease, exchange: Exchange, context: &mut Context<'_>) -> Phase {
         exchange.cancel(context);
-        let over = context.now.instant().after(BUDGET);
-        Phase::Releasing(Self { stage: Stage::delete(lease.session.clone(), false, false, context), over })
+        Self::orphan(Orphan::Known(lease.session.clone()), context)
     }
 
-    /// Releases before a session is known.
-    pub(super) fn without_session(exchange: Exchange, context: &mut Context<'_>) -> Phase {
+    /// Waits for the acquire in flight, and releases its session or `orphan`.
+    pub(super) fn acquire(exchange: Exchange, orphan: Orphan, context: &mut Context<'_>) -> Phase {
         match exchange {
-            Exchange::InFlight { request, .. } => {
+            Exchange::InFlight { .. } => {
                 let over = context.now.instant().after(BUDGET);
-                Phase::Releasing(Self { stage: Stage::AwaitingAcquire { request }, over })
+                Phase::Releasing(Self { stage: Stage::Finding { exchange, orphan, finds: 0 }, over })
             }
-            Exchange::Waiting { .. } | Exchange::Token => nothing_to_release(context),
+            Exchange::Waiting { .. } | Exchange::Token { .. } => Self::orphan(orphan, context),
         }
+    }
+
+    /// Releases a session that may live at the server. Nothing is sent if there is none.
+    pub(super) fn orphan(orphan: Orphan, context: &mut Context<'_>) -> Phase {
+        Self::pursue(orphan, 0, context.now.instant().after(BUDGET), context)
     }
 
     pub(super) fn wake_at(&self) -> Deadline {
@@ -68,52 +80,101 @@ impl Releasing {
     }
 
     pub(super) fn step(self, event: Event, context: &mut Context<'_>) -> Phase {
-        let over = self.over;
+        let Self { stage, over } = self;
         if over.has_passed(context.now) {
-            self.stage.cancel(context);
-            return finished(Finish::Unconfirmed, context);
+            return unconfirmed(stage.abort(context), context);
         }
-        match self.stage {
-            Stage::AwaitingAcquire { request } => Self::acquired(request, event, over, context),
-            Stage::Deleting { session, exchange, retried } => match exchange.take(event, context) {
-                Outcome::Unrelated => {
-                    Phase::Releasing(Self { stage: Stage::Deleting { session, exchange, retried }, over })
-                }
-                Outcome::Answered { response, refreshed, .. } => {
-                    Self::deleted(session, &response, retried, refreshed, over, context)
-                }
-                Outcome::Send { refreshed } => {
-                    Phase::Releasing(Self { stage: Stage::delete(session, true, refreshed, context), over })
-                }
-                Outcome::Failed(_) => Self::again(session, retried, over, context),
-            },
+        match stage {
+            Stage::Finding { exchange, orphan, finds } => {
+                Self::finding(exchange, orphan, finds, event, over, context)
+            }
+            Stage::Deleting { session, exchange, retried } => {
+                Self::deleting(session, exchange, retried, event, over, context)
+            }
         }
     }
 
-    fn acquired(request: RequestId, event: Event, over: Deadline, context: &mut Context<'_>) -> Phase {
-        match event {
-            Event::Answered { request: answered, response } if answered == request => {
-                match read_acquire(&response) {
-                    Ok(grant) => {
-                        let stage = Stage::delete(grant.session, false, false, context);
-                        Phase::Releasing(Self { stage, over })
-                    }
-                    Err(_) => nothing_to_release(context),
-                }
+    /// Deletes a known session, asks for the id of an unknown one, or finishes.
+    fn pursue(orphan: Orphan, finds: u32, over: Deadline, context: &mut Context<'_>) -> Phase {
+        let stage = match orphan {
+            Orphan::None => return given_back(context),
+            Orphan::Known(session) => Stage::delete(session, false, false, context),
+            Orphan::Unknown if finds < FINDS_MAX => Stage::find(orphan, finds + 1, false, context),
+            Orphan::Unknown => return unconfirmed(orphan, context),
+        };
+        Phase::Releasing(Self { stage, over })
+    }
+
+    fn finding(
+        exchange: Exchange,
+        mut orphan: Orphan,
+        finds: u32,
+        event: Event,
+        over: Deadline,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        match exchange.take(event, context) {
+            Outcome::Unrelated => {
+                Phase::Releasing(Self { stage: Stage::Finding { exchange, orphan, finds }, over })
             }
-            // The server may have granted the acquire; the session id is unknown.
-            Event::Failed { request: failed, .. } if failed == request => {
-                finished(Finish::Unconfirmed, context)
+            Outcome::Send { refreshed } => {
+                Phase::Releasing(Self { stage: Stage::find(orphan, finds, refreshed, context), over })
             }
-            Event::Tick
-            | Event::Wake
-            | Event::Answered { .. }
-            | Event::Failed { .. }
-            | Event::TokenReady
-            | Event::TokenFailed
-            | Event::Ended(_)
-            | Event::Release
-            | Event::Acquire => Phase::Releasing(Self { stage: Stage::AwaitingAcquire { request }, over }),
+            Outcome::Answered { response, refreshed, .. } => {
+                Self::found(&response, orphan, finds, refreshed, over, context)
+            }
+            Outcome::Failed(failure) => {
+                orphan.acquire_failed(failure);
+                Self::pursue(orphan, finds, over, context)
+            }
+        }
+    }
+
+    fn found(
+        response: &Response,
+        mut orphan: Orphan,
+        finds: u32,
+        refreshed: bool,
+        over: Deadline,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        let setback = match read_acquire(response) {
+            Ok(grant) => return Self::pursue(Orphan::Known(grant.session), finds, over, context),
+            Err(setback) => setback,
+        };
+        orphan.acquire_set_back(&setback);
+        match setback {
+            Setback::Unauthenticated(_) if orphan == Orphan::Unknown && !refreshed => {
+                let exchange = Exchange::refresh_token(context);
+                Phase::Releasing(Self { stage: Stage::Finding { exchange, orphan, finds }, over })
+            }
+            Setback::Transient { .. } => Self::pursue(orphan, finds, over, context),
+            // Another acquire would be answered alike.
+            Setback::Hopeless | Setback::Unauthenticated(_) | Setback::Refused(_) => {
+                Self::pursue(orphan, FINDS_MAX, over, context)
+            }
+        }
+    }
+
+    fn deleting(
+        session: String,
+        exchange: Exchange,
+        retried: bool,
+        event: Event,
+        over: Deadline,
+        context: &mut Context<'_>,
+    ) -> Phase {
+        match exchange.take(event, context) {
+            Outcome::Unrelated => {
+                Phase::Releasing(Self { stage: Stage::Deleting { session, exchange, retried }, over })
+            }
+            Outcome::Answered { response, refreshed, .. } => {
+                Self::deleted(session, &response, retried, refreshed, over, context)
+            }
+            Outcome::Send { refreshed } => {
+                Phase::Releasing(Self { stage: Stage::delete(session, true, refreshed, context), over })
+            }
+            Outcome::Failed(_) => Self::delete_again(session, retried, over, context),
         }
     }
 
@@ -126,35 +187,50 @@ impl Releasing {
         context: &mut Context<'_>,
     ) -> Phase {
         match response.status {
-            200..=299 | 404 | 410 => finished(Finish::GivenBack, context),
+            200..=299 | 404 | 410 => given_back(context),
             401 if !refreshed && !retried => {
                 let exchange = Exchange::refresh_token(context);
                 Phase::Releasing(Self { stage: Stage::Deleting { session, exchange, retried }, over })
             }
-            408 | 429 | 500..=599 => Self::again(session, retried, over, context),
-            _ => finished(Finish::Unconfirmed, context),
+            408 | 429 | 500..=599 => Self::delete_again(session, retried, over, context),
+            _ => unconfirmed(Orphan::Known(session), context),
         }
     }
 
-    fn again(session: String, retried: bool, over: Deadline, context: &mut Context<'_>) -> Phase {
+    fn delete_again(session: String, retried: bool, over: Deadline, context: &mut Context<'_>) -> Phase {
         if retried {
-            return finished(Finish::Unconfirmed, context);
+            return unconfirmed(Orphan::Known(session), context);
         }
         Phase::Releasing(Self { stage: Stage::delete(session, true, false, context), over })
     }
 }
 
 impl Stage {
+    fn find(orphan: Orphan, finds: u32, refreshed: bool, context: &mut Context<'_>) -> Self {
+        let call = Call::acquire(context.plan);
+        let exchange = Exchange::send(call, TIMEOUT, refreshed, &mut Retry::default(), context);
+        Self::Finding { exchange, orphan, finds }
+    }
+
     fn delete(session: String, retried: bool, refreshed: bool, context: &mut Context<'_>) -> Self {
         let call = Call::release(&session);
         let exchange = Exchange::send(call, TIMEOUT, refreshed, &mut Retry::default(), context);
         Self::Deleting { session, exchange, retried }
     }
 
-    fn cancel(&self, context: &mut Context<'_>) {
+    /// Aborts the request on its way. Returns the session that may still live.
+    fn abort(self, context: &mut Context<'_>) -> Orphan {
         match self {
-            Self::AwaitingAcquire { request } => context.act(Action::Cancel(*request)),
-            Self::Deleting { exchange, .. } => exchange.cancel(context),
+            Self::Finding { exchange, mut orphan, .. } => {
+                if exchange.cancel(context) {
+                    orphan.acquire_aborted();
+                }
+                orphan
+            }
+            Self::Deleting { session, exchange, .. } => {
+                exchange.cancel(context);
+                Orphan::Known(session)
+            }
         }
     }
 }

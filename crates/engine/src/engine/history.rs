@@ -5,7 +5,7 @@ use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session
 use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
 use seatkeeper_registry::{Error as RegistryError, Live};
 
-use super::{Engine, HeartbeatOutcome, kinds};
+use super::{Engine, HeartbeatOutcome, SearchQuota, kinds};
 use crate::error::Error;
 use crate::wall_clock;
 
@@ -71,17 +71,20 @@ impl Engine {
 
     /// Answers a heartbeat while no registry serves the session's bucket. A session live in the ledger is
     /// renewed: no session ends until a registry serves again, and a rebuild gives each session a full TTL.
-    pub(super) async fn beat_on_record(
+    pub(super) async fn beat_on_record<Q: SearchQuota>(
         &self,
         id: SessionId,
         who: &Authority,
-    ) -> Result<HeartbeatOutcome, Error> {
-        let found = self.ledger.find_session(id).await?;
+        quota: &Q,
+    ) -> Result<HeartbeatOutcome, Q::Error> {
+        quota.check()?;
+        let found = self.ledger.find_session(id).await.map_err(Error::from)?;
         let Some(record) =
             found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
         else {
+            quota.charge();
             // The session may be in a journal that is unreadable at present.
-            return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+            return Err(Error::from(RegistryError::NotServing { bucket: id.bucket() }).into());
         };
         if let Some(past) = EndedSession::from_record(&record) {
             return Ok(HeartbeatOutcome::Ended(past));

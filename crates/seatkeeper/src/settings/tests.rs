@@ -158,3 +158,19 @@ fn a_file_that_is_missing_or_no_toml_is_named() {
     fs::remove_file(&path).unwrap();
     assert!(story(&sources).contains("cannot read"), "{}", story(&sources));
 }
+
+#[test]
+fn an_origin_with_a_path_is_refused_at_the_start() {
+    let fine =
+        load(&variable("SEATKEEPER_SERVER_CORS_ORIGINS", "https://app.example.com,http://localhost:5173"));
+    assert!(fine.unwrap().server.cors_origins.allow("http://localhost:5173"));
+    let (_dir, path) = file("[server]\ncors_origins = ['https://app.example.com/']\n");
+    for sources in [
+        variable("SEATKEEPER_SERVER_CORS_ORIGINS", "https://app.example.com/"),
+        Sources { file: Some(path), ..Sources::default() },
+    ] {
+        let story = story(&sources);
+        assert!(story.contains("`https://app.example.com/` is no origin"), "{story}");
+        assert!(story.contains("want `*`, or scheme://host[:port] without a path"), "{story}");
+    }
+}

@@ -77,6 +77,19 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
     let unfit = stage.health("redis", "unfit").await;
     assert_eq!(unfit["problems"], json!(["its maxmemory-policy is allkeys-lru, and must be noeviction"]));
 
+    let config = |name: &str, value: &str| {
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg(name).arg(value);
+        stage.redis.ask::<String>(set);
+    };
+    config("maxmemory-policy", "noeviction");
+    config("min-replicas-to-write", "1");
+    let refuses = stage.health("redis", "unfit").await;
+    let problem = refuses["problems"][0].as_str().expect("a text");
+    assert!(problem.starts_with("it refuses writes: ") && problem.contains("NOREPLICAS"), "{refuses}");
+    config("min-replicas-to-write", "0");
+    stage.health("redis", "ok").await;
+
     stage.redis.kill();
     stage.health("redis", "down").await;
     stage.metric("redis_up", Some(0.0)).await;

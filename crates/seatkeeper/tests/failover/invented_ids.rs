@@ -1,5 +1,5 @@
-//! Heartbeats with invented session ids: each costs at most one query, and a rate limit for each caller
-//! bounds the total.
+//! Heartbeats with invented session ids: each id costs at most one search of the ledger, and a quota bounds the searches
+//! of one caller on every registry.
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 use super::support::{Nodes, answered, seat};
+use crate::harness::{Client, Harness};
 
 /// The number of ids invented by a caller.
 const INVENTED: u64 = 20;
@@ -33,21 +34,7 @@ async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_eac
     let held = seat(&eve, &license, "eve's").await;
     let bobs = seat(&bob, &license, "bob's").await;
 
-    let began = Instant::now();
-    let mut unknown = 0;
-    for number in 0..INVENTED {
-        let answer = answered(async || eve.heartbeat(&invented(number)).await).await;
-        if answer.status == 429 {
-            let wait = answer.headers["retry-after"].to_str().expect("a text");
-            assert!(wait.parse::<u64>().expect("seconds") >= 1, "{answer:?}");
-        } else {
-            answer.expect(404);
-            unknown += 1;
-        }
-    }
-    let refilled = usize::try_from(began.elapsed().as_millis() / INTERVAL.as_millis()).expect("few");
-    assert!((BURST..=BURST + refilled).contains(&unknown), "{unknown} were looked for");
-    assert!(unknown < INVENTED as usize, "the machine is too slow for the limit to show");
+    let unknown = invent(&eve).await;
 
     // Known sessions of the limited caller go on, and other callers are not limited.
     eve.heartbeat(&held).await.expect(200);
@@ -63,6 +50,61 @@ async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_eac
     assert!(each.iter().all(|queries| *queries <= 1), "queries of each id: {each:?}");
     assert_eq!(each.iter().sum::<usize>(), unknown + 1, "each 404 took one query, each 429 none: {each:?}");
     drop(nodes.close());
+}
+
+#[tokio::test]
+async fn a_caller_who_invents_ids_is_limited_over_postgresql_alone() {
+    let postgres = Postgres::start_with(&["fsync = off", "log_statement = 'all'"]);
+    let ledger = postgres.url(&postgres.add_database());
+    let mut nodes = Nodes::on_with(ledger.clone(), SETTINGS);
+    nodes.add(&ledger);
+    let unknown = invent_beside_a_session(&nodes.harnesses[0]).await;
+
+    let log = postgres.log();
+    let searches = (0..INVENTED).filter(|number| {
+        let id = invented(*number);
+        let id = id.as_str().expect("a text");
+        log.lines().filter(|line| line.contains(id)).count() > 1
+    });
+    assert!(searches.count() <= unknown, "an id past the limit costs the heartbeat's own statement alone");
+    drop(nodes.close());
+}
+
+#[tokio::test]
+async fn a_caller_who_invents_ids_is_limited_on_an_embedded_node() {
+    let harness = Harness::open_with(SETTINGS);
+    invent_beside_a_session(&harness).await;
+}
+
+/// Lets a caller who holds a seat invent ids. Returns how many were looked for.
+async fn invent_beside_a_session(harness: &Harness) -> usize {
+    let license = harness.license(5).await;
+    let eve = harness.client("eve");
+    let held = seat(&eve, &license, "eve's").await;
+    let unknown = invent(&eve).await;
+    eve.heartbeat(&held).await.expect(200);
+    harness.client("bob").heartbeat(&invented(INVENTED)).await.expect(404);
+    unknown
+}
+
+/// Sends a heartbeat for each invented id, and returns how many were looked for. Fails unless the caller is limited.
+async fn invent(caller: &Client) -> usize {
+    let began = Instant::now();
+    let mut unknown = 0;
+    for number in 0..INVENTED {
+        let answer = answered(async || caller.heartbeat(&invented(number)).await).await;
+        if answer.status == 429 {
+            let wait = answer.headers["retry-after"].to_str().expect("a text");
+            assert!(wait.parse::<u64>().expect("seconds") >= 1, "{answer:?}");
+        } else {
+            answer.expect(404);
+            unknown += 1;
+        }
+    }
+    let refilled = usize::try_from(began.elapsed().as_millis() / INTERVAL.as_millis()).expect("few");
+    assert!((BURST..=BURST + refilled).contains(&unknown), "{unknown} were looked for");
+    assert!(unknown < INVENTED as usize, "the machine is too slow for the limit to show");
+    unknown
 }
 
 /// Returns an id that was never issued. Every invented id is in bucket 7.

@@ -10,6 +10,7 @@ pub(crate) mod until;
 mod admin;
 mod authorization;
 pub(crate) mod capacities;
+mod cors;
 pub(crate) mod devices;
 mod headers;
 mod hostile;

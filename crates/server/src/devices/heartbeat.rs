@@ -42,14 +42,11 @@ pub(super) async fn heartbeat(
 ) -> Result<Response, Error> {
     let id = SessionId::try_from(ask.session_id).map_err(|_| Error::SessionNotFound)?;
     let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
-    let may_search = || app.limits.unknown_sessions(kind, &who);
-    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
+    let quota = app.limits.unknown_sessions(kind, &who);
+    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
     match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
         HeartbeatOutcome::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
         HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
-        HeartbeatOutcome::Missing => {
-            app.limits.count_unknown_session(kind, &who);
-            Err(Error::SessionNotFound)
-        }
+        HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
     }
 }

@@ -46,15 +46,12 @@ pub(super) async fn heartbeat(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
     let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
-    let may_search = || app.limits.unknown_sessions(kind, &who);
-    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, may_search);
+    let quota = app.limits.unknown_sessions(kind, &who);
+    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
     match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
         HeartbeatOutcome::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
         HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
-        HeartbeatOutcome::Missing => {
-            app.limits.count_unknown_session(kind, &who);
-            Err(Error::SessionNotFound)
-        }
+        HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
     }
 }
 

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 
 use super::arrival::Arrival;
+use super::cors::Cors;
 use super::headers::Protection;
 use super::request_limit::RequestLimit;
 use crate::error::Error;
@@ -19,6 +20,7 @@ pub(super) struct Front {
     pub(super) metrics: HttpMetrics,
     pub(super) arrival: Arrival,
     pub(super) request_limit: RequestLimit,
+    pub(super) cors: Cors,
 }
 
 /// Counts a request, gives it an id, limits its time, and runs the handler if there is room. A panic costs a
@@ -26,7 +28,12 @@ pub(super) struct Front {
 pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next: Next) -> Response {
     let counted = front.metrics.begin(&request);
     let protection = Protection::for_request(&request);
+    let origin = front.cors.origin_of(&request);
     let answer = front.arrival.named(request, async |request| {
+        // A preflight takes no room: a busy server must still tell a script that the server is busy.
+        if let Some(preflight) = origin.as_ref().and_then(|origin| origin.preflight(&request)) {
+            return preflight;
+        }
         let Some(_inside) = front.request_limit.enter(&request) else {
             return Error::TooBusy.into_response();
         };
@@ -35,6 +42,9 @@ pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next
     });
     let mut answer = answer.await;
     protection.put_on(answer.headers_mut());
+    if let Some(origin) = origin {
+        origin.put_on(answer.headers_mut());
+    }
     counted.answered(answer.status());
     answer
 }

@@ -5,7 +5,7 @@ use axum::extract::Request;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The path prefix of the API. Requests elsewhere report the server's state and are never limited.
-const API: &str = "/api/";
+pub(super) const API: &str = "/api/";
 
 /// Permits for concurrent API requests.
 pub(super) struct RequestLimit(Semaphore);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Checked, InvalidSetting, Networks, within};
+use super::{Checked, InvalidSetting, Networks, Origins, within};
 
 /// `[server]`: the listener, and limits of connections and requests.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -34,6 +34,10 @@ pub struct ServerSettings {
     /// other header is ignored.
     #[schema(value_type = String)]
     pub proxy_header: ProxyHeader,
+    /// The web pages whose scripts may use the API, by their origins: `https://app.example.com`, without a path, or `*` for
+    /// every page. In a variable, separated by commas. Default: none.
+    #[schema(value_type = String)]
+    pub cors_origins: Origins,
     /// Time limit of a request, in seconds: 1 to 300. A slower request is answered 503. Default 30.
     pub request_timeout_seconds: u64,
     /// Time limit for the whole head of a request, and for the first request of a connection to begin, in
@@ -72,6 +76,7 @@ impl Default for ServerSettings {
             tls_key_file: None,
             trusted_proxies: Networks::default(),
             proxy_header: ProxyHeader::default(),
+            cors_origins: Origins::default(),
             request_timeout_seconds: 30,
             header_timeout_seconds: 10,
             keep_alive_seconds: 75,

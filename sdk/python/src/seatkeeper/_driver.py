@@ -25,6 +25,7 @@ from ._core.events import (
     Signal,
     Tell,
 )
+from ._core.exchange import TOKEN_TIMEOUT
 from ._core.machine import Machine
 from ._core.plan import Plan
 from ._core.request import Failure, Request
@@ -233,7 +234,10 @@ class Driver:
             self._keep(self._loop.create_task(self._refresh()))
 
     async def _refresh(self) -> None:
-        fresh = await self._tokens.refresh()
+        try:
+            fresh = await asyncio.wait_for(self._tokens.refresh(), TOKEN_TIMEOUT / SECOND)
+        except asyncio.TimeoutError:
+            fresh = False
         self._keeper.finish(fresh)
         event = Signal.TOKEN_READY if fresh else Signal.TOKEN_FAILED
         for key, entry in list(self._seats.items()):

@@ -124,7 +124,8 @@ class Transport:
                 return await asyncio.wait_for(opening, server.connect_timeout)
             except (OSError, asyncio.TimeoutError) as error:
                 last = error
-        raise TransportError(Failure.REFUSED) from last
+        is_certificate = isinstance(last, ssl.SSLCertVerificationError)
+        raise TransportError(Failure.CERTIFICATE if is_certificate else Failure.REFUSED) from last
 
     async def _resolve(self) -> list[str]:
         """Returns the addresses of the host; one lookup at a time serves every request."""

@@ -14,7 +14,7 @@ from ._core.state import State
 from ._shared import Shared
 from ._threads import call_in_thread, post
 from ._tokens import TokenSource
-from .client import Connection, Wait, fetch_from, plan, raise_refusal
+from .client import Connection, Wait, fetch_from, masked, plan, raise_refusal
 from .errors import Closed
 from .seat import RELEASE_TIMEOUT, SeatView
 
@@ -113,6 +113,10 @@ class AsyncLicense:
     def __init__(self, connection: Connection, key: str) -> None:
         self._connection = connection
         self._key = key
+
+    def __repr__(self) -> str:
+        """Shows the last four characters of the key alone."""
+        return f"AsyncLicense({masked(self._key)!r})"
 
     async def acquire(
         self,

@@ -161,12 +161,21 @@ class Client:
         self.close()
 
 
+def masked(key: str) -> str:
+    """Returns a key with all but its last four characters hidden; a key of eight or fewer is hidden whole."""
+    return "****" if len(key) <= 8 else f"****{key[-4:]}"
+
+
 class License:
     """A license on one server."""
 
     def __init__(self, connection: Connection, key: str) -> None:
         self._connection = connection
         self._key = key
+
+    def __repr__(self) -> str:
+        """Shows the last four characters of the key alone."""
+        return f"License({masked(self._key)!r})"
 
     def acquire(
         self,

@@ -4,9 +4,10 @@ import { Ended } from "./ended.js";
 import type { Event } from "./events.js";
 import { cancel, type Context, type Exchange, refreshToken, type Reply, send, take, waiting, wakeAt } from "./exchange.js";
 import { Holding } from "./holding.js";
+import { afterFailure, afterSetback, type Orphan, UNKNOWN } from "./orphan.js";
 import type { Phase } from "./phase.js";
 import { pauseOf, type Problem } from "./problem.js";
-import { releaseWithoutSession } from "./releasing.js";
+import { releaseAcquire } from "./releasing.js";
 import { acquire, type Failure } from "./request.js";
 import { Retry } from "./retry.js";
 import { denied, type State, unreachable } from "./state.js";
@@ -27,25 +28,29 @@ export class Acquiring implements Phase {
   /** The try under way is the last one. */
   #isLast = false;
 
+  /** The session that a lost reply, or an earlier life of the machine, may have left at the server. */
+  #orphan: Orphan;
+
   /** Sends the first request. */
-  constructor(context: Context) {
+  constructor(orphan: Orphan, context: Context) {
+    this.#orphan = orphan;
     this.#began = context.now;
     this.#exchange = this.#ask(false, context);
   }
 
   get wakeAt(): Micros | undefined {
-    // The driver ends a request in flight by timeout, and the token source ends a refresh.
+    // The driver ends a request in flight by timeout.
     return wakeAt(this.#exchange);
   }
 
   wake(context: Context): Phase {
-    cancel(this.#exchange, context);
+    if (cancel(this.#exchange, context)) this.#orphan = UNKNOWN;
     this.#exchange = this.#ask(false, context);
     return this;
   }
 
   step(event: Event, context: Context): Phase {
-    if (event.kind === "release") return releaseWithoutSession(this.#exchange, context);
+    if (event.kind === "release") return releaseAcquire(this.#exchange, this.#orphan, context);
     const outcome = take(this.#exchange, event, context);
     switch (outcome?.kind) {
       case "due":
@@ -54,6 +59,7 @@ export class Acquiring implements Phase {
       case "reply":
         return this.#answered(outcome, context);
       case "failed":
+        this.#orphan = afterFailure(this.#orphan, outcome.failure);
         return this.#failed(outcome.failure, undefined, context);
       case undefined:
         return this;
@@ -62,28 +68,28 @@ export class Acquiring implements Phase {
 
   #answered(reply: Reply, context: Context): Phase {
     const answer = readAcquire(reply.response);
+    if (answer.kind === "grant") return Holding.granted(answer, reply.sent, this.#retry, context);
+    this.#orphan = afterSetback(this.#orphan, answer);
     switch (answer.kind) {
-      case "grant":
-        return Holding.granted(answer, reply.sent, this.#retry, context);
       case "transient":
         return this.#failed(answer.failure, answer.retryAfter, context);
       case "hopeless":
-        return new Ended(unreachable("unavailable"));
+        return this.#ended(unreachable("unavailable"));
       case "unauthenticated":
-        if (reply.refreshed) return new Ended(denied(answer.problem));
+        if (reply.refreshed) return this.#ended(denied(answer.problem));
         this.#exchange = refreshToken(context);
         return this;
       case "refused":
         return answer.problem.code === "license-full"
           ? this.#full(answer.problem, context)
-          : new Ended(denied(answer.problem));
+          : this.#ended(denied(answer.problem));
     }
   }
 
   /** Every seat is in use: asks again when the server says, and a last time when the wait is over. */
   #full(problem: Problem, context: Context): Phase {
     const over = this.#over(context);
-    if (over === undefined || context.passed(over)) return new Ended(denied(problem));
+    if (over === undefined || context.passed(over)) return this.#ended(denied(problem));
     this.#retry.succeed();
     const pause = part(Math.max(pauseOf(problem) ?? PAUSE, SECOND), between(1.0, 1.25, context.jitter));
     this.#exchange = waiting(Math.min(context.now + pause, over));
@@ -94,7 +100,7 @@ export class Acquiring implements Phase {
     const patience = this.#began + context.plan.patience;
     const over = Math.max(this.#over(context) ?? patience, patience);
     let at = this.#retry.afterFailure(context.now, INTERVAL, retryAfter, context.jitter);
-    if (this.#isLast || context.passed(over)) return new Ended(unreachable(failure));
+    if (this.#isLast || context.passed(over)) return this.#ended(unreachable(failure));
     if (at >= over) {
       // Jitter keeps a fleet from a common last try.
       this.#isLast = true;
@@ -102,6 +108,10 @@ export class Acquiring implements Phase {
     }
     this.#exchange = waiting(at);
     return this;
+  }
+
+  #ended(state: State): Phase {
+    return new Ended(state, this.#orphan);
   }
 
   /** Returns the end of the wait for a free seat; `undefined` if the first denial is final. */

@@ -35,7 +35,13 @@ export interface Renewal {
 /** An answer that grants or renews nothing. */
 export type Setback =
   /** The server, or a proxy before it, cannot answer now: try again. */
-  | { readonly kind: "transient"; readonly failure: Failure; readonly retryAfter?: Micros | undefined }
+  | {
+      readonly kind: "transient";
+      readonly failure: Failure;
+      readonly retryAfter?: Micros | undefined;
+      /** The server may have carried the request out. */
+      readonly isInDoubt: boolean;
+    }
   /** The server cannot do this at all: the next try comes no sooner than the next heartbeat. */
   | { readonly kind: "hopeless" }
   /** The token is not accepted. */
@@ -48,7 +54,7 @@ const GRACE_SECONDS_MAX = 604_800;
 /** The longest span that a server may tell: ten years. */
 const SPAN_SECONDS_MAX = 315_360_000;
 
-const GARBAGE: Setback = { kind: "transient", failure: "garbage" };
+const GARBAGE: Setback = { kind: "transient", failure: "garbage", isInDoubt: true };
 
 /** Reads the answer to an acquire. */
 export function readAcquire(response: Response): Grant | Setback {
@@ -132,7 +138,8 @@ function setback(response: Response): Setback {
     const header = span(response.retryAfter);
     const told = pauseOf(problem);
     const retryAfter = header === undefined ? told : Math.max(header, told ?? 0);
-    return { kind: "transient", failure: "unavailable", retryAfter };
+    // A rate limit rejects a request before any work.
+    return { kind: "transient", failure: "unavailable", retryAfter, isInDoubt: status !== 429 };
   }
   if (status >= 400 && status <= 499 && problem !== undefined) return { kind: "refused", problem };
   // A page of a proxy, a redirect or an unknown success tells nothing about the seat.

@@ -30,7 +30,10 @@ export interface SessionEnd {
   readonly by?: string | undefined;
 }
 
-/** The result of a release: confirmed by the server, or free one TTL after the last heartbeat at the latest. */
+/**
+ * The result of a release. `given-back`: the server holds no seat for this holder. `unconfirmed`: the server may hold a seat,
+ * free one TTL after the last acquire or heartbeat at the latest.
+ */
 export type Finish = "given-back" | "unconfirmed";
 
 /** An action for the driver, to be carried out in the order of the list. */

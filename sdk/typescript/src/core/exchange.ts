@@ -1,10 +1,13 @@
 /** One request at a time: timer, request, at most one fresh token, answer. */
 
-import type { Micros } from "./clocks.js";
+import { type Micros, SECOND } from "./clocks.js";
 import type { Action, Event } from "./events.js";
 import type { Plan } from "./plan.js";
 import type { Call, Failure, Response } from "./request.js";
 import type { Retry } from "./retry.js";
+
+/** The time that the token source has for a fresh token. */
+export const TOKEN_TIMEOUT: Micros = 30 * SECOND;
 
 /** The input of one step besides its event, and the step's actions so far. */
 export class Context {
@@ -29,8 +32,8 @@ export type Exchange =
   | { readonly kind: "waiting"; readonly at: Micros }
   /** A request is in flight. `refreshed` is set after the fresh token of this try. */
   | { readonly kind: "in-flight"; readonly request: number; readonly sent: Micros; readonly refreshed: boolean }
-  /** The server rejected the token of this try, and the token source is asked for another. */
-  | { readonly kind: "token" };
+  /** The server rejected the token of this try, and the token source has until `over` for another. */
+  | { readonly kind: "token"; readonly over: Micros };
 
 /** A request that was answered. */
 export interface Reply {
@@ -65,12 +68,14 @@ export function send(call: Call, timeout: Micros, refreshed: boolean, retry: Ret
 /** Asks the token source for another token. */
 export function refreshToken(context: Context): Exchange {
   context.actions.push({ kind: "refresh-token" });
-  return { kind: "token" };
+  return { kind: "token", over: context.now + TOKEN_TIMEOUT };
 }
 
-/** Aborts a request on its way. */
-export function cancel(exchange: Exchange, context: Context): void {
-  if (exchange.kind === "in-flight") context.actions.push({ kind: "cancel", request: exchange.request });
+/** Aborts a request on its way. Returns true if there was one. */
+export function cancel(exchange: Exchange, context: Context): boolean {
+  if (exchange.kind !== "in-flight") return false;
+  context.actions.push({ kind: "cancel", request: exchange.request });
+  return true;
 }
 
 /** Matches an event against the exchange. */
@@ -88,12 +93,21 @@ export function take(exchange: Exchange, event: Event, context: Context): Outcom
     }
     case "token":
       if (event.kind === "token-ready") return { kind: "due", refreshed: true };
-      if (event.kind === "token-failed") return { kind: "failed", failure: "no-token" };
+      if (event.kind === "token-failed" || (event.kind === "tick" && context.passed(exchange.over))) {
+        return { kind: "failed", failure: "no-token" };
+      }
       return undefined;
   }
 }
 
-/** Returns the time of the next try, if the exchange waits for time alone. */
+/** Returns the time of the next try, or the end of the time for a fresh token; the driver ends a request in flight. */
 export function wakeAt(exchange: Exchange): Micros | undefined {
-  return exchange.kind === "waiting" ? exchange.at : undefined;
+  switch (exchange.kind) {
+    case "waiting":
+      return exchange.at;
+    case "token":
+      return exchange.over;
+    case "in-flight":
+      return undefined;
+  }
 }

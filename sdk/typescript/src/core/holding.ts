@@ -141,7 +141,7 @@ export class Holding implements Phase {
   #refused(problem: Problem, context: Context): Phase {
     switch (problem.status) {
       case 403:
-        return new Ended(lost("unauthorized", undefined, false));
+        return new Ended(lost("unauthorized", undefined, false), { kind: "known", session: this.lease.session });
       case 404:
         return this.#over("not_found", undefined, context);
       case 410:

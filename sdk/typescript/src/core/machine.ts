@@ -26,7 +26,7 @@ export class Machine {
   /** Creates a machine and starts its acquire. Returns the machine and the first actions. */
   static start(plan: Plan, now: Now): [Machine, Action[]] {
     const context = new Context(plan, now.boot, 0, 1);
-    const machine = new Machine(plan, now, new Acquiring(context));
+    const machine = new Machine(plan, now, new Acquiring(undefined, context));
     return [machine, machine.#conclude(context)];
   }
 

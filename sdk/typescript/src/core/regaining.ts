@@ -6,9 +6,10 @@ import type { Event } from "./events.js";
 import { cancel, type Context, type Exchange, refreshToken, type Reply, send, take, waiting, wakeAt } from "./exchange.js";
 import { Holding } from "./holding.js";
 import type { Lease } from "./lease.js";
+import { afterFailure, afterSetback, type Orphan, UNKNOWN } from "./orphan.js";
 import type { Phase } from "./phase.js";
 import type { Problem } from "./problem.js";
-import { releaseWithoutSession } from "./releasing.js";
+import { releaseAcquire, releaseSession } from "./releasing.js";
 import { acquire, heartbeat } from "./request.js";
 import { afterHopeless, type Retry } from "./retry.js";
 import { type LossReason, lost, type State } from "./state.js";
@@ -29,6 +30,7 @@ export class Regaining implements Phase {
   #exchange: Exchange;
   #reason: LossReason = "deadline";
   #face: Face;
+  #orphan: Orphan;
 
   constructor(
     /** The last lease, whose session may be over. */
@@ -39,6 +41,7 @@ export class Regaining implements Phase {
   ) {
     this.#exchange = waiting(lease.until);
     this.#face = { kind: "offline", since };
+    this.#orphan = { kind: "known", session: lease.session };
   }
 
   /** Asks at once after a sleep past the deadline. */
@@ -51,6 +54,7 @@ export class Regaining implements Phase {
   afterEnd(reason: LossReason, at: Micros | undefined, context: Context): Phase {
     this.#face = { kind: "reacquiring", turnAt: Math.max(this.lease.until, context.now + this.lease.interval) };
     this.#reason = reason;
+    this.#orphan = undefined;
     this.#exchange = at === undefined ? this.#ask(false, context) : waiting(at);
     return this;
   }
@@ -79,15 +83,22 @@ export class Regaining implements Phase {
   }
 
   wake(context: Context): Phase {
-    cancel(this.#exchange, context);
+    if (cancel(this.#exchange, context) && !this.#onlyRenews) this.#orphan = UNKNOWN;
     this.#exchange = this.#ask(false, context);
     return this;
   }
 
   step(event: Event, context: Context): Phase {
-    if (event.kind === "release") return releaseWithoutSession(this.#exchange, context);
+    if (event.kind === "release") return this.#release(context);
     const phase = this.#take(event, context);
     return phase === this ? this.#turn(context) : phase;
+  }
+
+  /** Ends the session: the last one by its id, or the one that an acquire in flight may bring. */
+  #release(context: Context): Phase {
+    return this.#onlyRenews
+      ? releaseSession(this.lease, this.#exchange, context)
+      : releaseAcquire(this.#exchange, this.#orphan, context);
   }
 
   #take(event: Event, context: Context): Phase {
@@ -99,6 +110,7 @@ export class Regaining implements Phase {
       case "reply":
         return this.#answered(outcome, context);
       case "failed":
+        if (!this.#onlyRenews) this.#orphan = afterFailure(this.#orphan, outcome.failure);
         return this.#failed(undefined, context);
       case undefined:
         return this;
@@ -113,6 +125,7 @@ export class Regaining implements Phase {
       case "renewal":
         return Holding.resumed(this.lease, answer, reply.sent, this.retry, context);
       default:
+        if (!this.#onlyRenews) this.#orphan = afterSetback(this.#orphan, answer);
         return this.#setBack(answer, reply, context);
     }
   }
@@ -134,14 +147,14 @@ export class Regaining implements Phase {
       case "refused":
         return this.#onlyRenews
           ? this.#heartbeatRefused(setback.problem, context)
-          : new Ended(lost(this.#reason, undefined, false));
+          : new Ended(lost(this.#reason, undefined, false), this.#orphan);
     }
   }
 
   #heartbeatRefused(problem: Problem, context: Context): Phase {
     switch (problem.status) {
       case 403:
-        return new Ended(lost("unauthorized", undefined, false));
+        return new Ended(lost("unauthorized", undefined, false), this.#orphan);
       case 404:
         return new Ended(lost("not_found", undefined, false));
       case 410:
@@ -184,7 +197,7 @@ export class Regaining implements Phase {
     if ("turnAt" in this.#face && context.passed(this.#face.turnAt)) this.#face = { kind: "lost" };
     if (this.#face.kind === "lost" && this.#onlyRenews) {
       cancel(this.#exchange, context);
-      return new Ended(lost(this.#reason, undefined, false));
+      return new Ended(lost(this.#reason, undefined, false), this.#orphan);
     }
     return this;
   }

@@ -1,13 +1,20 @@
-/** Release: one retry within a budget of two seconds, and no heartbeat after the call. */
+/**
+ * Release: one retry within a budget of two seconds, and no heartbeat after the call.
+ *
+ * A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
+ * idempotent by holder, tells the id. `given-back` rests on the server's word, or on a holder that has sent nothing that
+ * could have taken a seat.
+ */
 
 import { readAcquire } from "./answer.js";
 import { type Micros, SECOND } from "./clocks.js";
 import { released } from "./ended.js";
 import type { Event } from "./events.js";
-import { cancel, type Context, type Exchange, refreshToken, send, take } from "./exchange.js";
+import { cancel, type Context, type Exchange, refreshToken, type Reply, send, take } from "./exchange.js";
 import type { Lease } from "./lease.js";
+import { afterFailure, afterSetback, type Orphan, UNKNOWN } from "./orphan.js";
 import type { Phase } from "./phase.js";
-import { release, type Response } from "./request.js";
+import { acquire, release, type Response } from "./request.js";
 import { Retry } from "./retry.js";
 import type { State } from "./state.js";
 
@@ -15,27 +22,58 @@ import type { State } from "./state.js";
 const BUDGET = 2 * SECOND;
 /** The timeout of one try: half of the budget, which leaves time for the retry. */
 const TIMEOUT = SECOND;
+/** The acquires that a release sends to learn the id of a session: one, and one retry. */
+const FINDS_MAX = 2;
 
 /** Cancels the heartbeat in flight, then releases the session of `lease`. */
 export function releaseSession(lease: Lease, exchange: Exchange, context: Context): Phase {
   cancel(exchange, context);
-  return new Deleting(lease.session, context.now + BUDGET, context);
+  return releaseOrphan({ kind: "known", session: lease.session }, context);
 }
 
-/** Releases before a session is known. */
-export function releaseWithoutSession(exchange: Exchange, context: Context): Phase {
-  if (exchange.kind === "in-flight") return new AwaitingAcquire(exchange.request, context.now + BUDGET);
-  return released("given-back", context);
+/** Waits for the acquire in flight, and releases its session or `orphan`. */
+export function releaseAcquire(exchange: Exchange, orphan: Orphan, context: Context): Phase {
+  if (exchange.kind === "in-flight") return new Finding(exchange, orphan, 0, context.now + BUDGET);
+  return releaseOrphan(orphan, context);
 }
 
-/** An acquire is in flight. A granted seat must be released. */
-class AwaitingAcquire implements Phase {
+/** Releases a session that may live at the server. Nothing is sent if there is none. */
+export function releaseOrphan(orphan: Orphan, context: Context): Phase {
+  return pursue(orphan, 0, context.now + BUDGET, context);
+}
+
+/** Deletes a known session, asks for the id of an unknown one, or finishes. */
+function pursue(orphan: Orphan, finds: number, over: Micros, context: Context): Phase {
+  if (orphan === undefined) return released("given-back", undefined, context);
+  if (orphan.kind === "known") return new Deleting(orphan.session, over, context);
+  if (finds >= FINDS_MAX) return released("unconfirmed", orphan, context);
+  return new Finding(find(false, context), orphan, finds + 1, over);
+}
+
+function find(refreshed: boolean, context: Context): Exchange {
+  return send(acquire(context.plan), TIMEOUT, refreshed, new Retry(), context);
+}
+
+/**
+ * An acquire is in flight, whose session must be released: an acquire of the program, or one that the release sent to learn
+ * the id of a session.
+ */
+class Finding implements Phase {
   readonly state: State = { kind: "released" };
+  #exchange: Exchange;
+  /** The session to release without a grant. */
+  #orphan: Orphan;
 
   constructor(
-    private readonly request: number,
+    exchange: Exchange,
+    orphan: Orphan,
+    /** The acquires that the release has sent. */
+    private readonly finds: number,
     readonly wakeAt: Micros,
-  ) {}
+  ) {
+    this.#exchange = exchange;
+    this.#orphan = orphan;
+  }
 
   wake(): Phase {
     return this;
@@ -43,18 +81,33 @@ class AwaitingAcquire implements Phase {
 
   step(event: Event, context: Context): Phase {
     if (context.passed(this.wakeAt)) {
-      context.actions.push({ kind: "cancel", request: this.request });
-      return released("unconfirmed", context);
+      return released("unconfirmed", cancel(this.#exchange, context) ? UNKNOWN : this.#orphan, context);
     }
-    if (event.kind === "answered" && event.request === this.request) {
-      const answer = readAcquire(event.response);
-      return answer.kind === "grant"
-        ? new Deleting(answer.session, this.wakeAt, context)
-        : released("given-back", context);
+    const outcome = take(this.#exchange, event, context);
+    switch (outcome?.kind) {
+      case "due":
+        this.#exchange = find(outcome.refreshed, context);
+        return this;
+      case "reply":
+        return this.#answered(outcome, context);
+      case "failed":
+        this.#orphan = afterFailure(this.#orphan, outcome.failure);
+        return pursue(this.#orphan, this.finds, this.wakeAt, context);
+      case undefined:
+        return this;
     }
-    // The server may have granted the acquire; the session id is unknown.
-    if (event.kind === "failed" && event.request === this.request) return released("unconfirmed", context);
-    return this;
+  }
+
+  #answered(reply: Reply, context: Context): Phase {
+    const answer = readAcquire(reply.response);
+    if (answer.kind === "grant") return new Deleting(answer.session, this.wakeAt, context);
+    this.#orphan = afterSetback(this.#orphan, answer);
+    if (answer.kind === "unauthenticated" && this.#orphan?.kind === "unknown" && !reply.refreshed) {
+      this.#exchange = refreshToken(context);
+      return this;
+    }
+    // Another acquire would be answered like one that is not transient.
+    return pursue(this.#orphan, answer.kind === "transient" ? this.finds : FINDS_MAX, this.wakeAt, context);
   }
 }
 
@@ -79,7 +132,7 @@ class Deleting implements Phase {
   step(event: Event, context: Context): Phase {
     if (context.passed(this.wakeAt)) {
       cancel(this.#exchange, context);
-      return released("unconfirmed", context);
+      return this.#unconfirmed(context);
     }
     const outcome = take(this.#exchange, event, context);
     switch (outcome?.kind) {
@@ -97,20 +150,24 @@ class Deleting implements Phase {
   }
 
   #answered({ status }: Response, refreshed: boolean, context: Context): Phase {
-    if ((status >= 200 && status <= 299) || status === 404 || status === 410) return released("given-back", context);
+    if ((status >= 200 && status <= 299) || status === 404 || status === 410) return released("given-back", undefined, context);
     if (status === 401 && !refreshed && !this.#isRetried) {
       this.#exchange = refreshToken(context);
       return this;
     }
     if (status === 408 || status === 429 || (status >= 500 && status <= 599)) return this.#again(context);
-    return released("unconfirmed", context);
+    return this.#unconfirmed(context);
   }
 
   #again(context: Context): Phase {
-    if (this.#isRetried) return released("unconfirmed", context);
+    if (this.#isRetried) return this.#unconfirmed(context);
     this.#isRetried = true;
     this.#exchange = this.#delete(false, context);
     return this;
+  }
+
+  #unconfirmed(context: Context): Phase {
+    return released("unconfirmed", { kind: "known", session: this.session }, context);
   }
 
   #delete(refreshed: boolean, context: Context): Exchange {

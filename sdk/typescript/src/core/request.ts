@@ -28,6 +28,7 @@ export interface Response {
 /** The way in which a request got no response. */
 export type Failure =
   | "refused"
+  | "certificate"
   | "reset-before-send"
   | "reset-after-send"
   | "timeout"

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::StatusCode;
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use axum::http::{Method, StatusCode};
 use axum::routing::get;
 use axum::{Router, middleware};
 use tower_service::Service as _;
@@ -11,6 +12,9 @@ use tower_service::Service as _;
 use super::*;
 use crate::router::client_address::Proxies;
 use crate::settings::{Networks, ProxyHeader};
+
+/// The origin of the page that may use the API.
+const PAGE: &str = "https://app.example.com";
 
 /// Returns a router with room for `requests_max` requests, a route that panics and two routes that answer.
 fn router(requests_max: usize) -> Router {
@@ -20,6 +24,7 @@ fn router(requests_max: usize) -> Router {
             timeout: Duration::from_secs(60),
             proxies: Proxies::new(Networks::default(), ProxyHeader::default()),
         },
+        cors: Cors::new(PAGE.parse().expect("an origin")),
         request_limit: RequestLimit::for_requests(requests_max),
     };
     Router::new()
@@ -50,4 +55,18 @@ async fn what_is_not_of_the_api_has_room_always() {
     let mut router = router(0);
     assert_eq!(asked(&mut router, "/api/answers").await.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(asked(&mut router, "/healthz").await.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_script_of_an_allowed_page_reads_that_the_server_is_busy() {
+    let mut router = router(0);
+    let request = |method| {
+        let request = Request::builder().method(method).uri("/api/answers").header(ORIGIN, PAGE);
+        request.header(ACCESS_CONTROL_REQUEST_METHOD, "GET").body(Body::empty()).expect("a request")
+    };
+    let preflight = router.call(request(Method::OPTIONS)).await.expect("an answer");
+    assert_eq!(preflight.status(), StatusCode::NO_CONTENT);
+    let busy = router.call(request(Method::GET)).await.expect("an answer");
+    assert_eq!(busy.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(busy.headers()[ACCESS_CONTROL_ALLOW_ORIGIN], PAGE);
 }

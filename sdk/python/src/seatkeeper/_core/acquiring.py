@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from . import exchange as exchanges
+from . import orphan as orphans
 from . import request as requests
 from .answer import Grant, Kind, read_acquire
 from .clocks import NEVER, SECOND, after, between, part
@@ -12,9 +13,10 @@ from .ended import Ended
 from .events import Event, Signal
 from .exchange import Context, Due, Reply, Waiting
 from .holding import Holding
+from .orphan import UNKNOWN, Orphan
 from .phase import Phase
 from .problem import Problem, unnamed
-from .releasing import release_without_session
+from .releasing import release_acquire
 from .request import Failure
 from .retry import Retry
 from .state import State, denied, unreachable
@@ -30,35 +32,38 @@ PAUSE = 10 * SECOND
 class Acquiring(Phase):
     """An acquire under way."""
 
-    def __init__(self, context: Context) -> None:
-        """Sends the first request."""
+    def __init__(self, orphan: Optional[Orphan], context: Context) -> None:
+        """Sends the first request; ``orphan`` is the session that an earlier life of the machine left at the server."""
         self._retry = Retry()
         self._began = context.now
         #: The try under way is the last one.
         self._last = False
+        self._orphan = orphan
         self._ask(False, context)
 
     def state(self) -> State:
         return State("acquiring")
 
     def wake_at(self) -> Optional[int]:
-        # The driver ends a request in flight by timeout, and the token source ends a refresh.
+        # The driver ends a request in flight by timeout.
         return exchanges.wake_at(self._exchange)
 
     def wake(self, context: Context) -> Phase:
-        exchanges.cancel(self._exchange, context)
+        if exchanges.cancel(self._exchange, context):
+            self._orphan = UNKNOWN
         self._ask(False, context)
         return self
 
     def step(self, event: Event, context: Context) -> Phase:
         if event is Signal.RELEASE:
-            return release_without_session(self._exchange, context)
+            return release_acquire(self._exchange, self._orphan, context)
         outcome = exchanges.take(self._exchange, event, context)
         if isinstance(outcome, Due):
             self._ask(outcome.refreshed, context)
         elif isinstance(outcome, Reply):
             return self._answered(outcome, context)
         elif isinstance(outcome, Failure):
+            self._orphan = orphans.after_failure(self._orphan, outcome)
             return self._failed(outcome, None, context)
         return self
 
@@ -66,23 +71,24 @@ class Acquiring(Phase):
         answer = read_acquire(reply.response)
         if isinstance(answer, Grant):
             return Holding.granted(answer, reply.sent, self._retry, context)
+        self._orphan = orphans.after_setback(self._orphan, answer)
         if answer.kind is Kind.TRANSIENT:
             return self._failed(answer.failure, answer.retry_after, context)
         if answer.kind is Kind.HOPELESS:
-            return Ended(unreachable(Failure.UNAVAILABLE))
+            return Ended(unreachable(Failure.UNAVAILABLE), self._orphan)
         if answer.kind is Kind.UNAUTHENTICATED and not reply.refreshed:
             self._exchange = exchanges.refresh_token(context)
             return self
         problem = answer.problem or unnamed(reply.response.status)
         if answer.kind is Kind.REFUSED and problem.code == "license-full":
             return self._full(problem, context)
-        return Ended(denied(problem))
+        return Ended(denied(problem), self._orphan)
 
     def _full(self, problem: Problem, context: Context) -> Phase:
         """Every seat is in use: asks again when the server says, and a last time when the wait is over."""
         over = self._over(context)
         if over is None or context.passed(over):
-            return Ended(denied(problem))
+            return Ended(denied(problem), self._orphan)
         self._retry.succeed()
         pause = max(PAUSE if problem.pause is None else problem.pause, SECOND)
         pause = part(pause, between(1.0, 1.25, context.jitter))
@@ -94,7 +100,7 @@ class Acquiring(Phase):
         over = max(self._over(context) or patience, patience)
         at = self._retry.after_failure(context.now, INTERVAL, retry_after, context.jitter)
         if self._last or context.passed(over):
-            return Ended(unreachable(failure))
+            return Ended(unreachable(failure), self._orphan)
         if at >= over:
             # Jitter keeps a fleet from a common last try.
             self._last = True

@@ -62,9 +62,11 @@ class Setback:
     failure: Failure = Failure.UNAVAILABLE
     retry_after: Optional[int] = None
     problem: Optional[Problem] = None
+    #: In ``TRANSIENT``: the server may have carried the request out.
+    in_doubt: bool = False
 
 
-_GARBAGE = Setback(Kind.TRANSIENT, Failure.GARBAGE)
+_GARBAGE = Setback(Kind.TRANSIENT, Failure.GARBAGE, in_doubt=True)
 
 
 def read_acquire(response: Response) -> Union[Grant, Setback]:
@@ -145,7 +147,8 @@ def _setback(response: Response) -> Setback:
     if status in (501, 505):
         return Setback(Kind.HOPELESS)
     if status in (408, 429) or 500 <= status <= 599:
-        return Setback(Kind.TRANSIENT, retry_after=_retry_after(response, problem))
+        # A rate limit rejects a request before any work.
+        return Setback(Kind.TRANSIENT, retry_after=_retry_after(response, problem), in_doubt=status != 429)
     if 400 <= status <= 499 and problem is not None:
         return Setback(Kind.REFUSED, problem=problem)
     # A page of a proxy, a redirect or an unknown success tells nothing about the seat.

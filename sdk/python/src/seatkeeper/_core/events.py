@@ -58,9 +58,9 @@ Event = Union[Signal, Answered, Failed, SessionEnd]
 class Finish(enum.Enum):
     """The result of a release."""
 
-    #: The server holds no seat for this holder.
+    #: The server holds no seat for this holder: the server said so, or no request could have taken a seat.
     GIVEN_BACK = "given-back"
-    #: The server did not confirm; the seat is free one TTL after the last heartbeat at the latest.
+    #: The server may hold a seat for this holder, free one TTL after the last acquire or heartbeat at the latest.
     UNCONFIRMED = "unconfirmed"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional, Union
 
-from .clocks import Now
+from .clocks import SECOND, Now, after
 from .events import Action, Answered, Cancel, Event, Failed, RefreshToken, Send, Signal
 from .plan import Plan
 from .request import Call, Failure, Request, Response
 from .retry import Retry
+
+#: The time that the token source has for a fresh token.
+TOKEN_TIMEOUT = 30 * SECOND
 
 
 class Context:
@@ -48,7 +51,9 @@ class InFlight:
 
 @dataclass(frozen=True)
 class AwaitingToken:
-    """The server rejected the token of this try, and the token source is asked for another."""
+    """The server rejected the token of this try, and the token source has until ``over`` for another."""
+
+    over: int
 
 
 Exchange = Union[Waiting, InFlight, AwaitingToken]
@@ -86,13 +91,15 @@ def send(call: Call, timeout: int, refreshed: bool, retry: Retry, context: Conte
 def refresh_token(context: Context) -> Exchange:
     """Asks the token source for another token."""
     context.act(RefreshToken())
-    return AwaitingToken()
+    return AwaitingToken(after(context.now, TOKEN_TIMEOUT))
 
 
-def cancel(exchange: Exchange, context: Context) -> None:
-    """Aborts a request on its way."""
-    if isinstance(exchange, InFlight):
-        context.act(Cancel(exchange.request))
+def cancel(exchange: Exchange, context: Context) -> bool:
+    """Aborts a request on its way. Returns true if there was one."""
+    if not isinstance(exchange, InFlight):
+        return False
+    context.act(Cancel(exchange.request))
+    return True
 
 
 def take(exchange: Exchange, event: Event, context: Context) -> Outcome:
@@ -107,11 +114,16 @@ def take(exchange: Exchange, event: Event, context: Context) -> Outcome:
             return event.failure
     elif event is Signal.TOKEN_READY:
         return Due(refreshed=True)
-    elif event is Signal.TOKEN_FAILED:
+    elif event is Signal.TOKEN_FAILED or (event is Signal.TICK and context.passed(exchange.over)):
         return Failure.NO_TOKEN
     return None
 
 
 def wake_at(exchange: Exchange) -> Optional[int]:
-    """Returns the time of the next try, if the exchange waits for time alone."""
-    return exchange.at if isinstance(exchange, Waiting) else None
+    """Returns the time of the next try, or the end of the time for a fresh token.
+
+    The driver ends a request in flight.
+    """
+    if isinstance(exchange, Waiting):
+        return exchange.at
+    return exchange.over if isinstance(exchange, AwaitingToken) else None

@@ -13,6 +13,7 @@ from .ended import Ended
 from .events import Event, SessionEnd, Signal
 from .exchange import Context, Due, Exchange, Reply, Waiting
 from .lease import Lease
+from .orphan import Orphan
 from .phase import Phase
 from .releasing import release_session
 from .request import Failure
@@ -119,7 +120,7 @@ class Holding(Phase):
             return self._failed(None, context)
         problem = answer.problem
         if problem is not None and problem.status == 403:
-            return Ended(lost("unauthorized", None, False))
+            return Ended(lost("unauthorized", None, False), Orphan(self.lease.session))
         if problem is not None and problem.status == 404:
             return self._over("not_found", None, context)
         if problem is not None and problem.status == 410:

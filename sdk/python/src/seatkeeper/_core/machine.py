@@ -31,7 +31,7 @@ class Machine:
         self._told = State("acquiring")
         self._next_request = 1
         context = Context(plan, now, 0.0, self._next_request)
-        self._phase: Phase = Acquiring(context)
+        self._phase: Phase = Acquiring(None, context)
         self._first = self._conclude(context)
 
     def begin(self) -> list[Action]:

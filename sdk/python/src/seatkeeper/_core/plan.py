@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from .clocks import NEVER, SECOND
@@ -15,7 +15,7 @@ FOREVER = NEVER
 class Plan:
     """The request of a holder: a seat of a license for a machine, and how long to try."""
 
-    license_key: str
+    license_key: str = field(repr=False)
     machine_id: str
     #: The process on the machine, for licenses that count processes.
     instance_id: Optional[str] = None

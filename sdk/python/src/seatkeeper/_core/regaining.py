@@ -7,6 +7,7 @@ from typing import Optional
 
 from . import acquiring, holding
 from . import exchange as exchanges
+from . import orphan as orphans
 from . import request as requests
 from .answer import Grant, Kind, Renewal, Setback, gone_reason, read_acquire, read_heartbeat
 from .clocks import after
@@ -14,8 +15,9 @@ from .ended import Ended
 from .events import Event, Signal
 from .exchange import Context, Due, Exchange, Reply, Waiting
 from .lease import Lease
+from .orphan import UNKNOWN, Orphan
 from .phase import Phase
-from .releasing import release_without_session
+from .releasing import release_acquire, release_session
 from .request import Failure
 from .retry import Retry, after_hopeless
 from .state import State, lost
@@ -50,6 +52,7 @@ class Regaining(Phase):
         #: The end of ``GRACE`` and ``REACQUIRING``.
         self._turn_at = lease.until
         self._refused = refused
+        self._orphan: Optional[Orphan] = Orphan(lease.session)
 
     def after_sleep(self, context: Context) -> Phase:
         """Asks at once after a sleep past the deadline."""
@@ -61,6 +64,7 @@ class Regaining(Phase):
         self._face = Face.REACQUIRING
         self._turn_at = max(self.lease.until, after(context.now, self.lease.interval))
         self._reason = reason
+        self._orphan = None
         if at is None:
             self._ask(False, context)
         else:
@@ -86,15 +90,22 @@ class Regaining(Phase):
         return min(points, default=None)
 
     def wake(self, context: Context) -> Phase:
-        exchanges.cancel(self._exchange, context)
+        if exchanges.cancel(self._exchange, context) and not self._only_renews:
+            self._orphan = UNKNOWN
         self._ask(False, context)
         return self
 
     def step(self, event: Event, context: Context) -> Phase:
         if event is Signal.RELEASE:
-            return release_without_session(self._exchange, context)
+            return self._release(context)
         phase = self._take(event, context)
         return self._turn(context) if phase is self else phase
+
+    def _release(self, context: Context) -> Phase:
+        """Ends the session: the last one by its id, or the one that an acquire in flight may bring."""
+        if self._only_renews:
+            return release_session(self.lease, self._exchange, context)
+        return release_acquire(self._exchange, self._orphan, context)
 
     def _take(self, event: Event, context: Context) -> Phase:
         outcome = exchanges.take(self._exchange, event, context)
@@ -103,6 +114,8 @@ class Regaining(Phase):
         elif isinstance(outcome, Reply):
             return self._answered(outcome, context)
         elif isinstance(outcome, Failure):
+            if not self._only_renews:
+                self._orphan = orphans.after_failure(self._orphan, outcome)
             return self._failed(None, context)
         return self
 
@@ -115,6 +128,7 @@ class Regaining(Phase):
         grant = read_acquire(reply.response)
         if isinstance(grant, Grant):
             return holding.Holding.granted(grant, reply.sent, self._retry, context)
+        self._orphan = orphans.after_setback(self._orphan, grant)
         return self._set_back(grant, reply, context)
 
     def _set_back(self, setback: Setback, reply: Reply, context: Context) -> Phase:
@@ -128,9 +142,9 @@ class Regaining(Phase):
             return self._failed(None, context)
         problem = setback.problem
         if problem is not None and not self._only_renews:
-            return Ended(lost(self._reason, None, False))
+            return Ended(lost(self._reason, None, False), self._orphan)
         if problem is not None and problem.status == 403:
-            return Ended(lost("unauthorized", None, False))
+            return Ended(lost("unauthorized", None, False), self._orphan)
         if problem is not None and problem.status == 404:
             return Ended(lost("not_found", None, False))
         if problem is not None and problem.status == 410:
@@ -166,7 +180,7 @@ class Regaining(Phase):
             self._face = Face.LOST
         if self._face is Face.LOST and self._only_renews:
             exchanges.cancel(self._exchange, context)
-            return Ended(lost(self._reason, None, False))
+            return Ended(lost(self._reason, None, False), self._orphan)
         return self
 
     def _ask(self, refreshed: bool, context: Context) -> None:

@@ -1,4 +1,9 @@
-"""Release: one retry within a budget of two seconds, and no heartbeat after the call."""
+"""Release: one retry within a budget of two seconds, and no heartbeat after the call.
+
+A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
+idempotent by holder, tells the id. ``GIVEN_BACK`` rests on the server's word, or on a holder that has sent nothing that
+could have taken a seat.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,14 @@ from typing import Optional
 
 from . import ended
 from . import exchange as exchanges
+from . import orphan as orphans
 from . import request as requests
-from .answer import Grant, read_acquire
+from .answer import Grant, Kind, read_acquire
 from .clocks import SECOND, after
-from .events import Answered, Cancel, Event, Failed, Finish
+from .events import Event, Finish
 from .exchange import Context, Due, Exchange, InFlight, Reply
 from .lease import Lease
+from .orphan import UNKNOWN, Orphan
 from .phase import Phase
 from .request import Failure, Response
 from .retry import Retry
@@ -21,26 +28,55 @@ from .state import State
 BUDGET = 2 * SECOND
 #: The timeout of one try: half of the budget, which leaves time for the retry.
 TIMEOUT = SECOND
+#: The acquires that a release sends to learn the id of a session: one, and one retry.
+FINDS_MAX = 2
 
 
 def release_session(lease: Lease, exchange: Exchange, context: Context) -> Phase:
     """Cancels the heartbeat in flight, then releases the session of ``lease``."""
     exchanges.cancel(exchange, context)
-    return Deleting(lease.session, after(context.now, BUDGET), context)
+    return release_orphan(Orphan(lease.session), context)
 
 
-def release_without_session(exchange: Exchange, context: Context) -> Phase:
-    """Releases before a session is known."""
+def release_acquire(exchange: Exchange, orphan: Optional[Orphan], context: Context) -> Phase:
+    """Waits for the acquire in flight, and releases its session or ``orphan``."""
     if isinstance(exchange, InFlight):
-        return AwaitingAcquire(exchange.request, after(context.now, BUDGET))
-    return ended.released(Finish.GIVEN_BACK, context)
+        return Finding(exchange, orphan, 0, after(context.now, BUDGET))
+    return release_orphan(orphan, context)
 
 
-class AwaitingAcquire(Phase):
-    """An acquire is in flight. A granted seat must be released."""
+def release_orphan(orphan: Optional[Orphan], context: Context) -> Phase:
+    """Releases a session that may live at the server. Nothing is sent if there is none."""
+    return _pursue(orphan, 0, after(context.now, BUDGET), context)
 
-    def __init__(self, request: int, over: int) -> None:
-        self._request = request
+
+def _pursue(orphan: Optional[Orphan], finds: int, over: int, context: Context) -> Phase:
+    """Deletes a known session, asks for the id of an unknown one, or finishes."""
+    if orphan is None:
+        return ended.released(Finish.GIVEN_BACK, None, context)
+    if orphan.session is not None:
+        return Deleting(orphan.session, over, context)
+    if finds >= FINDS_MAX:
+        return ended.released(Finish.UNCONFIRMED, orphan, context)
+    return Finding(_find(False, context), orphan, finds + 1, over)
+
+
+def _find(refreshed: bool, context: Context) -> Exchange:
+    return exchanges.send(requests.acquire(context.plan), TIMEOUT, refreshed, Retry(), context)
+
+
+class Finding(Phase):
+    """An acquire is in flight, whose session must be released.
+
+    The acquire is one of the program, or one that the release sent to learn the id of a session.
+    """
+
+    def __init__(self, exchange: Exchange, orphan: Optional[Orphan], finds: int, over: int) -> None:
+        self._exchange = exchange
+        #: The session to release without a grant.
+        self._orphan = orphan
+        #: The acquires that the release has sent.
+        self._finds = finds
         self._over = over
 
     def state(self) -> State:
@@ -51,17 +87,29 @@ class AwaitingAcquire(Phase):
 
     def step(self, event: Event, context: Context) -> Phase:
         if context.passed(self._over):
-            context.act(Cancel(self._request))
-            return ended.released(Finish.UNCONFIRMED, context)
-        if isinstance(event, Answered) and event.request == self._request:
-            answer = read_acquire(event.response)
-            if isinstance(answer, Grant):
-                return Deleting(answer.session, self._over, context)
-            return ended.released(Finish.GIVEN_BACK, context)
-        if isinstance(event, Failed) and event.request == self._request:
-            # The server may have granted the acquire; the session id is unknown.
-            return ended.released(Finish.UNCONFIRMED, context)
+            orphan = UNKNOWN if exchanges.cancel(self._exchange, context) else self._orphan
+            return ended.released(Finish.UNCONFIRMED, orphan, context)
+        outcome = exchanges.take(self._exchange, event, context)
+        if isinstance(outcome, Reply):
+            return self._answered(outcome, context)
+        if isinstance(outcome, Due):
+            self._exchange = _find(outcome.refreshed, context)
+        elif isinstance(outcome, Failure):
+            self._orphan = orphans.after_failure(self._orphan, outcome)
+            return _pursue(self._orphan, self._finds, self._over, context)
         return self
+
+    def _answered(self, reply: Reply, context: Context) -> Phase:
+        answer = read_acquire(reply.response)
+        if isinstance(answer, Grant):
+            return Deleting(answer.session, self._over, context)
+        self._orphan = orphans.after_setback(self._orphan, answer)
+        if answer.kind is Kind.UNAUTHENTICATED and self._orphan == UNKNOWN and not reply.refreshed:
+            self._exchange = exchanges.refresh_token(context)
+            return self
+        # Another acquire would be answered like one that is not transient.
+        finds = self._finds if answer.kind is Kind.TRANSIENT else FINDS_MAX
+        return _pursue(self._orphan, finds, self._over, context)
 
 
 class Deleting(Phase):
@@ -82,7 +130,7 @@ class Deleting(Phase):
     def step(self, event: Event, context: Context) -> Phase:
         if context.passed(self._over):
             exchanges.cancel(self._exchange, context)
-            return ended.released(Finish.UNCONFIRMED, context)
+            return ended.released(Finish.UNCONFIRMED, Orphan(self._session), context)
         outcome = exchanges.take(self._exchange, event, context)
         if isinstance(outcome, Reply):
             return self._answered(outcome.response, outcome.refreshed, context)
@@ -96,17 +144,17 @@ class Deleting(Phase):
     def _answered(self, response: Response, refreshed: bool, context: Context) -> Phase:
         status = response.status
         if 200 <= status <= 299 or status in (404, 410):
-            return ended.released(Finish.GIVEN_BACK, context)
+            return ended.released(Finish.GIVEN_BACK, None, context)
         if status == 401 and not refreshed and not self._retried:
             self._exchange = exchanges.refresh_token(context)
             return self
         if status in (408, 429) or 500 <= status <= 599:
             return self._again(context)
-        return ended.released(Finish.UNCONFIRMED, context)
+        return ended.released(Finish.UNCONFIRMED, Orphan(self._session), context)
 
     def _again(self, context: Context) -> Phase:
         if self._retried:
-            return ended.released(Finish.UNCONFIRMED, context)
+            return ended.released(Finish.UNCONFIRMED, Orphan(self._session), context)
         self._retried = True
         self._delete(False, context)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from .plan import Plan
@@ -15,7 +15,8 @@ class Call:
 
     method: str
     path: str
-    body: Optional[dict[str, Any]] = None
+    #: The body of an acquire has the license key, which no ``repr`` shows.
+    body: Optional[dict[str, Any]] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Failure(enum.Enum):
     """The way in which a request got no response; the value is a sentence for people."""
 
     REFUSED = "the connection was refused"
+    CERTIFICATE = (
+        "the server's certificate was not accepted: name a CA file that vouches for the certificate, "
+        "or correct the certificate's name and dates"
+    )
     RESET_BEFORE_SEND = "the connection broke before the request was sent"
     RESET_AFTER_SEND = "the connection broke before the answer"
     TIMEOUT = "no answer in time"

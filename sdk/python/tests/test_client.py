@@ -1,0 +1,154 @@
+"""The client against servers of the tests' own, with answers that no real server is made to give."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import logging
+import shutil
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import traceback
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from seatkeeper import Client, Offline, SeatkeeperError, State
+from seatkeeper._core import request as requests
+from seatkeeper._core.clocks import Now
+from seatkeeper._core.machine import Machine
+from seatkeeper._core.plan import Plan
+from seatkeeper.aio import AsyncClient
+
+KEY = "CANARY-LICENSE-7f3a91-KEY9"
+TOKEN = "canary.token.5be2c04d"
+GRANT = b'{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}'
+
+
+@contextmanager
+def answering(status: int, body: bytes = b"{}", certificate: Path | None = None) -> Iterator[str]:
+    """Starts a server with one answer to everything, and yields its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"] or 0))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_DELETE = do_PATCH = do_POST
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        scheme = "http"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            scheme = "https"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield f"{scheme}://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+class TokenTest(unittest.TestCase):
+    def test_a_token_source_that_hangs_is_given_up(self) -> None:
+        calls = iter(["stale"])
+        hang = threading.Event()
+
+        def source() -> str:
+            token = next(calls, None)
+            if token is None:
+                hang.wait()
+            return token or "late"
+
+        began = time.monotonic()
+        with mock.patch("seatkeeper._driver.TOKEN_TIMEOUT", 200_000_000), answering(401) as url:
+            with self.assertRaises(Offline) as offline, Client(url, token_source=source) as client:
+                client.license("K").acquire(machine="m", patience=0)
+        self.assertLess(time.monotonic() - began, 20)
+        hang.set()
+        self.assertIn("no token", str(offline.exception))
+
+
+class SecretTest(unittest.TestCase):
+    def test_no_output_shows_a_license_key_or_a_token(self) -> None:
+        shown: list[str] = []
+        handler = logging.Handler(logging.DEBUG)
+        handler.emit = lambda record: shown.append(logging.Formatter().format(record))  # type: ignore[method-assign]
+        logger = logging.getLogger("seatkeeper")
+        propagate, logger.propagate = logger.propagate, False
+        logger.addHandler(handler)
+        self.addCleanup(setattr, logger, "propagate", propagate)
+        self.addCleanup(logger.removeHandler, handler)
+        answers = [(201, GRANT), (401, b"{}"), (403, b'{"type":"/problems/license-full"}'), (503, b"{}")]
+        for status, body in answers:
+            with answering(status, body) as url:
+                shown += self.acquire(url)
+        shown += self.acquire("http://127.0.0.1:1")
+        shown += self.internals()
+        text = "\n".join(shown)
+        for secret in (KEY, TOKEN, "7f3a91", "5be2c04d"):
+            self.assertNotIn(secret, text)
+        self.assertIn("'****KEY9'", text)
+        self.assertIn("the program's own fault", text)
+
+    def acquire(self, url: str) -> list[str]:
+        def fails(state: State) -> None:
+            raise RuntimeError("the program's own fault")
+
+        with Client(url, token=TOKEN) as client:
+            license = client.license(KEY)
+            values: list[Any] = [client, license, [license]]
+            shown: list[str] = []
+            try:
+                seat = license.acquire(machine="m", patience=0, on_change=fails)
+                values += [seat, seat.state, seat._driver, seat._shared]
+                seat.release()
+            except SeatkeeperError as error:
+                values += [error, error.args, vars(error)]
+                shown.append(traceback.format_exc())
+        return shown + [repr(value) + str(value) for value in values]
+
+    def internals(self) -> list[str]:
+        plan = Plan(KEY, "m")
+        machine = Machine(plan, Now(0, 0, 0))
+
+        async def license() -> str:
+            async with AsyncClient("http://127.0.0.1:1", token=TOKEN) as client:
+                return repr(client) + repr(client.license(KEY))
+
+        return [repr(plan), repr(requests.acquire(plan)), repr(machine.begin()), asyncio.run(license())]
+
+
+class CertificateTest(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl for a certificate")
+    def test_a_certificate_of_an_unknown_authority_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            certificate = Path(folder, "both.pem")
+            command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+            files = ["-keyout", str(certificate), "-out", str(certificate) + ".crt"]
+            names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+            subprocess.run([*command.split(), *files, *names], check=True, capture_output=True)
+            with certificate.open("ab") as both:
+                both.write(Path(str(certificate) + ".crt").read_bytes())
+            with answering(503, certificate=certificate) as url, Client(url, token="t") as client:
+                with self.assertRaises(Offline) as offline:
+                    client.license("K").acquire(machine="m", patience=0)
+        self.assertIn("certificate was not accepted", str(offline.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+/** The client against servers of the tests' own, with answers that no real server is made to give. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { inspect } from "node:util";
+
+import { Client, OfflineError } from "../src/index.js";
+import { TokenCache } from "../src/tokens.js";
+import { failureOf } from "../src/transport.js";
+
+const KEY = "CANARY-LICENSE-7f3a91-KEY9";
+const TOKEN = "canary.token.5be2c04d";
+const GRANT = '{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}';
+
+/** Starts a server with one answer to everything; returns its address and a function that ends it. */
+async function answering(status: number, body: string): Promise<{ url: string; close: () => void }> {
+  const server = createServer((request, answer) => {
+    request.resume();
+    answer.writeHead(status, { "Content-Type": "application/json" }).end(body);
+  });
+  const port = await listen(server);
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as { port: number }).port;
+}
+
+/** Acquires and releases a seat, and returns every object and error that a program sees, as logs show them. */
+async function seen(url: string): Promise<string> {
+  const shown: unknown[] = [];
+  const client = new Client(url, { token: TOKEN });
+  const license = client.license(KEY);
+  shown.push(client, license);
+  try {
+    const onChange = () => {
+      throw new Error("the program's own fault");
+    };
+    const seat = await license.acquire({ machineId: "m", patience: 0, onChange });
+    shown.push(seat, seat.state);
+    await seat.release();
+    shown.push(seat, seat.signal.reason);
+  } catch (error) {
+    shown.push(error, (error as Error).stack, String(error));
+  }
+  await client.close();
+  const whole = { depth: Infinity, showHidden: true, getters: true, maxArrayLength: null, maxStringLength: null };
+  return shown.map((value) => `${inspect(value)} ${inspect(value, whole)} ${json(value)} ${String(value)}`).join("\n");
+}
+
+/** Returns the JSON of the value; a value with a cycle has none. */
+function json(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch (error) {
+    return String(error);
+  }
+}
+
+test("no output shows a license key or a token", async () => {
+  const warnings: string[] = [];
+  const note = (warning: Error) => warnings.push(inspect(warning));
+  process.on("warning", note);
+  let text = "";
+  for (const [status, body] of [
+    [201, GRANT],
+    [401, "{}"],
+    [403, '{"type":"/problems/license-full","title":"full"}'],
+    [503, "{}"],
+  ] as const) {
+    const { url, close } = await answering(status, body);
+    text += await seen(url);
+    close();
+  }
+  text += await seen("http://127.0.0.1:1");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  process.off("warning", note);
+  assert.match(warnings.join("\n"), /the program's own fault/);
+  text += warnings.join("\n");
+  assert.match(text, /license-full/);
+  for (const secret of [KEY, TOKEN, "7f3a91", "5be2c04d"]) assert.ok(!text.includes(secret), `${secret} is shown`);
+});
+
+test("a token source that hangs is given up", async () => {
+  const tokens = new TokenCache(() => new Promise<string>(() => undefined));
+  const alive = setInterval(() => undefined, 1_000);
+  const began = Date.now();
+  assert.equal(await tokens.refresh(50), false);
+  assert.ok(Date.now() - began < 10_000);
+  clearInterval(alive);
+});
+
+test("a failure whose cause is hidden may have reached the server", () => {
+  const failed = (code?: string) => new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) });
+  assert.equal(failureOf(new TypeError("Failed to fetch")), "reset-after-send");
+  assert.equal(failureOf(failed()), "reset-after-send");
+  assert.equal(failureOf(failed("ECONNRESET")), "reset-after-send");
+  assert.equal(failureOf(failed("ECONNREFUSED")), "refused");
+  assert.equal(failureOf(failed("ENOTFOUND")), "refused");
+  assert.equal(failureOf(failed("UND_ERR_CONNECT_TIMEOUT")), "refused");
+  assert.equal(failureOf(failed("ERR_SSL_WRONG_VERSION_NUMBER")), "refused");
+  assert.equal(failureOf(failed("CERT_HAS_EXPIRED")), "certificate");
+  assert.equal(failureOf(failed("ERR_TLS_CERT_ALTNAME_INVALID")), "certificate");
+  assert.equal(failureOf(failed("HPE_INVALID_CONSTANT")), "garbage");
+});
+
+test("a certificate of an unknown authority is named", { skip: !hasOpenssl() }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "seatkeeper-sdk-"));
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  const command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1";
+  const names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert];
+  execFileSync("openssl", [...command.split(" "), ...names], { stdio: "ignore" });
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  const port = await listen(server);
+  await using client = new Client(`https://127.0.0.1:${port}`, { token: "t" });
+  await assert.rejects(client.license("K").acquire({ machineId: "m", patience: 0 }), (error: unknown) => {
+    assert.ok(error instanceof OfflineError);
+    assert.equal(error.failure, "certificate");
+    return /certificate was not accepted/.test(error.message);
+  });
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+function hasOpenssl(): boolean {
+  try {
+    execFileSync("openssl", ["version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
