@@ -62,7 +62,7 @@ fn the_page_on_configuration_shows_every_default() {
 /// The environment variable that makes the test rewrite the reference in `docs/configuration.md`.
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_CONFIGURATION";
 
-/// Compares heading and table of each section. The text between the tables is handwritten.
+/// Compares heading and list of each section. The text between the lists is handwritten.
 #[test]
 fn the_page_on_configuration_explains_every_key_as_the_code_does() {
     let reference = run(&["config", "reference"]).stdout;
@@ -71,7 +71,8 @@ fn the_page_on_configuration_explains_every_key_as_the_code_does() {
     for section in reference.split("## `[").skip(1).map(|section| format!("## `[{}\n", section.trim_end())) {
         let heading = section.lines().next().expect("a heading");
         let Some((before, rest)) = page.split_once(&format!("{heading}\n")) else { panic!("no {heading}") };
-        let (old, after) = rest.split_at(rest.find("|\n\n").expect("a table and more") + 2);
+        let list = rest.find("\n- `").expect("a list");
+        let (old, after) = rest.split_at(list + rest[list..].find("\n\n").expect("the end of the list") + 1);
         if format!("{heading}\n{old}") != section {
             differs.push(heading.to_owned());
             page = format!("{before}{section}{after}");
@@ -110,7 +111,7 @@ fn the_reference_explains_every_key_that_there_is() {
         section.as_table().expect("a section").keys()
     });
     for key in keys.map(String::as_str).chain(unset) {
-        let line = reference.lines().find_map(|line| line.strip_prefix(&format!("| `{key}` | ")));
+        let line = reference.lines().find_map(|line| line.strip_prefix(&format!("- `{key}`: ")));
         assert!(line.is_some_and(|line| line.len() > 20), "{key}: {line:?}");
     }
 }

@@ -52,7 +52,10 @@ fn check(args: &SettingsArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(EXIT_FAILED))
 }
 
-/// Returns the reference of all settings: a heading and a table for each section.
+/// The widest line of the reference, in characters.
+const LINE_CHARS_MAX: usize = 120;
+
+/// Returns the reference of all settings: a heading and a list for each section.
 fn reference() -> String {
     let mut text = String::new();
     for SectionReference { name, about, keys } in SectionReference::all() {
@@ -61,11 +64,27 @@ fn reference() -> String {
         let mut letters = about.chars();
         let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
         // Writing to a `String` cannot fail.
-        let _ = write!(text, "## `[{name}]`\n\n{first}{}\n\n| key | what |\n|---|---|\n", letters.as_str());
+        let _ = write!(text, "## `[{name}]`\n\n{first}{}\n\n", letters.as_str());
         for (key, what) in keys {
-            let _ = writeln!(text, "| `{key}` | {what} |");
+            add_item(&mut text, &format!("`{key}`: {what}"));
         }
         text.push('\n');
     }
     text
+}
+
+/// Adds a list item, wrapped at [`LINE_CHARS_MAX`].
+fn add_item(text: &mut String, item: &str) {
+    let mut line = "-".to_owned();
+    for word in item.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > LINE_CHARS_MAX {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".to_owned();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
 }

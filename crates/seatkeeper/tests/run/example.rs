@@ -1,3 +1,5 @@
+//! Holds a seat of a license while a program works.
+
 use std::time::Duration;
 
 use seatkeeper_client::{Client, Error, State, Wait};

@@ -1,3 +1,5 @@
+//! The origins of web pages whose scripts may use the API.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! Tests of origins, in settings and in requests.
+
 use super::{Origin, Origins};
 
 #[test]
