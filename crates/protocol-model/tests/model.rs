@@ -74,7 +74,7 @@ fn a_bucket_that_is_served_before_it_is_filled_breaks_the_limit() {
 }
 
 #[test]
-fn to_salvage_what_is_older_than_the_last_epoch_breaks_the_limit() {
+fn to_replay_more_than_the_last_epoch_breaks_the_limit() {
     let safeguards = Safeguards { replay_takes_last_epoch_only: false, ..Safeguards::ALL };
     assert_broken(&Failover { safeguards, ..FALLBACK_AND_RETURN }, promise::LIMIT);
 }

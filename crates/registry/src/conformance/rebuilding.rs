@@ -87,7 +87,7 @@ pub async fn a_rebuild_that_was_overtaken_goes_no_further(h: &impl Rebuildable) 
     pool.claim("ann").await.admitted();
 }
 
-pub async fn what_waits_in_the_journal_can_be_salvaged(h: &impl Rebuildable) {
+pub async fn what_waits_in_the_journal_can_be_replayed(h: &impl Rebuildable) {
     let pool = h.pool(seats(20)).await;
     for n in 0..20 {
         pool.claim(&format!("user-{n}")).await.admitted();
@@ -96,18 +96,18 @@ pub async fn what_waits_in_the_journal_can_be_salvaged(h: &impl Rebuildable) {
     let (rebuild, bucket) = (h.rebuild(), pool.bucket());
     begin(h, bucket, NEXT).await;
     let mut after = None;
-    let mut salvaged = Vec::new();
+    let mut replayed = Vec::new();
     for _ in 0..40 {
-        let read = rebuild.rebuild_journal(bucket, NEXT, after, 2).await.expect("a journal can be salvaged");
+        let read = rebuild.rebuild_journal(bucket, NEXT, after, 2).await.expect("a journal can be replayed");
         assert!(read.len() < 2 + TOGETHER_MAX);
         after = read.last().map(|entry| entry.receipt).or(after);
-        salvaged.extend(read.into_iter().map(|entry| (entry.event.pool, entry.event.seq)));
+        replayed.extend(read.into_iter().map(|entry| (entry.event.pool, entry.event.seq)));
     }
     let expected: Vec<_> = (1..41).map(|seq| (pool.id.clone(), seq)).collect();
-    assert_eq!(salvaged, expected);
+    assert_eq!(replayed, expected);
     rebuilt(h, &pool, NEXT, &[]).await;
     h.know(bucket, NEXT).await;
-    assert_eq!(waiting(&*pool.registry).await.len(), 0, "what was salvaged is gone");
+    assert_eq!(waiting(&*pool.registry).await.len(), 0, "what was replayed is gone");
 }
 
 pub async fn a_rebuilt_bucket_holds_what_it_was_filled_with_and_nothing_else(h: &impl Rebuildable) {

@@ -181,7 +181,7 @@ macro_rules! rebuilding_suite {
                     a_bucket_that_is_being_rebuilt_serves_nobody,
                     a_node_that_knows_another_epoch_is_served_nothing,
                     a_rebuild_that_was_overtaken_goes_no_further,
-                    what_waits_in_the_journal_can_be_salvaged,
+                    what_waits_in_the_journal_can_be_replayed,
                     a_rebuilt_bucket_holds_what_it_was_filled_with_and_nothing_else,
                     filled_sessions_get_one_full_ttl_from_the_filling_on,
                     a_rebuild_that_finishes_long_after_its_fill_is_refused,

@@ -140,7 +140,7 @@ async fn what_lasts_outlives_every_rebuild_and_its_events_bear_the_epoch_of_thei
 }
 
 #[tokio::test]
-async fn what_is_salvaged_says_in_which_epoch_it_was_decided() {
+async fn what_is_replayed_says_in_which_epoch_it_was_decided() {
     let sections = Sections::start().await;
     let license = pool(PoolKind::License);
     let bucket = license.bucket();

@@ -94,6 +94,6 @@ async fn a_step_that_a_rebuild_overtakes_is_not_made() {
     };
     let (asked, ()) = tokio::join!(ask(&sections.rebuilt, &license, "bob"), begun);
     assert!(matches!(asked, Err(Error::NotServing { .. })), "{asked:?}");
-    let salvaged = sections.rebuilt.rebuild_journal(bucket, EPOCH + 1, None, 10).await.expect("a journal");
-    assert_eq!(salvaged.len(), 1, "nothing is added behind the back of who reads it");
+    let replayed = sections.rebuilt.rebuild_journal(bucket, EPOCH + 1, None, 10).await.expect("a journal");
+    assert_eq!(replayed.len(), 1, "nothing is added behind the back of who reads it");
 }
