@@ -22,7 +22,7 @@ pub(crate) enum Stage {
     Raised,
     Begun,
     /// The surviving events are in the ledger, whose last number and live clients follow.
-    Salvaged {
+    Replayed {
         seq: u8,
         live: Clients,
     },

@@ -22,7 +22,7 @@ impl World {
         let stage = match rebuild.stage {
             Stage::Raised => self.begin(rebuild)?,
             Stage::Begun => self.replay_old_epoch(rebuild, by)?,
-            Stage::Salvaged { seq, live } => self.fill(rebuild, seq, live, by)?,
+            Stage::Replayed { seq, live } => self.fill(rebuild, seq, live, by)?,
             Stage::Filled => {
                 self.finish(rebuild)?;
                 self.rebuilds.remove(which);
@@ -65,7 +65,7 @@ impl World {
                 }
             }
         }
-        Some(Stage::Salvaged { seq: self.ledger.seq(), live: self.ledger.live() })
+        Some(Stage::Replayed { seq: self.ledger.seq(), live: self.ledger.live() })
     }
 
     /// 6: fills the bucket with the ledger's state.

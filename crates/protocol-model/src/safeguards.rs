@@ -11,7 +11,7 @@ pub struct Safeguards {
     pub node_demands_identity: bool,
     /// A rebuild lets the leases of the old epoch run out before restarting TTLs.
     pub rebuild_waits_for_leases: bool,
-    /// Salvage replays events of the last epoch only. Renewals made after an older event are not on record.
+    /// A replay takes events of the last epoch only. Renewals made after an older event are not on record.
     pub replay_takes_last_epoch_only: bool,
     /// A bucket is filled from the ledger before serving.
     pub rebuild_fills: bool,
