@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{RegistryTime, Seats};
 
-use super::{CountPer, License, Status};
+use super::{Clients, CountPer, License, Status};
 
 /// What to change of a license. Members that are none stay as they are; of the doubly optional ones,
 /// `Some(None)` takes the value away.
@@ -16,6 +16,8 @@ pub struct LicenseChange {
     pub expires_at: Option<Option<RegistryTime>>,
     /// Who takes a seat.
     pub count_per: Option<CountPer>,
+    /// What its clients show.
+    pub clients: Option<Clients>,
     /// How long a session lives after its last heartbeat.
     pub ttl_seconds: Option<Option<u32>>,
     /// Whom to ask for more.
@@ -31,6 +33,7 @@ impl LicenseChange {
             status: self.status.unwrap_or(now.status),
             expires_at: self.expires_at.unwrap_or(now.expires_at),
             count_per: self.count_per.unwrap_or(now.count_per),
+            clients: self.clients.unwrap_or(now.clients),
             ttl_seconds: self.ttl_seconds.unwrap_or(now.ttl_seconds),
             contact: self.contact.clone().unwrap_or(now.contact),
             ..now

@@ -75,7 +75,28 @@ impl CountPer {
     }
 }
 
-/// A text that names no status or no way to count.
+/// What clients of a license show to be let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clients {
+    /// A token of the issuer, or a license token that the server gives for the license's key.
+    #[default]
+    Token,
+    /// A token of the issuer alone: the server gives no license tokens for the license's key.
+    Key,
+}
+
+impl Clients {
+    /// Returns the name in records and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// A text that names no status, no way to count or no kind of clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a {0}")]
 pub struct NotNamed(&'static str);
@@ -100,6 +121,16 @@ impl FromStr for CountPer {
     }
 }
 
+impl FromStr for Clients {
+    type Err = NotNamed;
+    fn from_str(text: &str) -> Result<Self, NotNamed> {
+        [Self::Token, Self::Key]
+            .into_iter()
+            .find(|clients| clients.as_str() == text)
+            .ok_or(NotNamed("kind of clients"))
+    }
+}
+
 /// A floating license.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct License {
@@ -117,6 +148,8 @@ pub struct License {
     pub expires_at: Option<RegistryTime>,
     /// Who takes a seat.
     pub count_per: CountPer,
+    /// What its clients show.
+    pub clients: Clients,
     /// How long a session lives after its last heartbeat, at least 1; none: the default.
     pub ttl_seconds: Option<u32>,
     /// Whom to ask for more seats or time.
@@ -159,6 +192,7 @@ impl License {
             status: fields.named("status")?,
             expires_at: fields.time_maybe("expires_at")?,
             count_per: fields.named("count_per")?,
+            clients: fields.named("clients")?,
             ttl_seconds: fields.number_maybe("ttl_seconds")?,
             contact: fields.value("contact")?,
             version: fields.whole("version")?,

@@ -1,4 +1,4 @@
-use seatkeeper_ledger::licenses::{CountPer, License, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -21,6 +21,8 @@ pub(crate) struct LicenseAnswer {
     expires_at: Option<String>,
     #[schema(value_type = String, examples("machine", "user", "process"))]
     count_per: CountPer,
+    #[schema(value_type = String, examples("token", "key"))]
+    clients: Clients,
     /// How long a session lives after its last heartbeat; absent: the server's setting.
     ttl_seconds: Option<u32>,
     /// Whom to ask for more seats or time.
@@ -43,6 +45,7 @@ impl LicenseAnswer {
             status: license.status,
             expires_at: license.expires_at.map(text_of),
             count_per: license.count_per,
+            clients: license.clients,
             ttl_seconds: license.ttl_seconds,
             contact: license.contact.clone(),
             version: license.version,

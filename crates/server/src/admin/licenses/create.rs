@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use garde::Validate;
 use rand::distr::{Alphanumeric, SampleString};
 use seatkeeper_core::{Seats, TenantId};
-use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,6 +36,12 @@ pub(crate) struct Create {
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
+    /// `token` (default): whoever knows the key gets a license token for it. `key`: the server gives no license tokens for
+    /// it, and clients need a token of the issuer.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("token", "key"))]
+    #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    clients: Option<Clients>,
     /// How long a session lives after its last heartbeat: 2 to 2,592,000; absent: the server's setting.
     #[garde(custom(ttl_field))]
     #[schema(minimum = 2, maximum = 2_592_000)]
@@ -81,6 +87,7 @@ impl Create {
             status: Status::Active,
             expires_at: time_of(self.expires_at),
             count_per: self.count_per.unwrap_or(CountPer::Machine),
+            clients: self.clients.unwrap_or_default(),
             ttl_seconds: self.ttl_seconds,
             contact: self.contact,
         }

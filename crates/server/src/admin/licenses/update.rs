@@ -2,7 +2,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
 use seatkeeper_core::Seats;
-use seatkeeper_ledger::licenses::{CountPer, LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseChange, LicenseId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -40,6 +40,12 @@ pub(crate) struct Update {
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
+    /// `token`: whoever knows the key gets a license token for it. `key`: the server gives no more license tokens for it, and
+    /// those that were given take no more seats.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("token", "key"))]
+    #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    clients: Option<Clients>,
     /// How long a session lives after its last heartbeat, from its next heartbeat on.
     #[garde(custom(ttl_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -92,6 +98,7 @@ impl Update {
             status: self.status,
             expires_at: self.expires_at.map(time_of),
             count_per: self.count_per,
+            clients: self.clients,
             ttl_seconds: self.ttl_seconds,
             contact: self.contact,
         }
