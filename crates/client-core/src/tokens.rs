@@ -1,5 +1,10 @@
 //! One refresh at a time for all seats of a client.
 
+use std::time::Duration;
+
+/// The time that a token source has for a fresh token. A driver gives a source up after this long.
+pub const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The number of a token of one client; each fresh token has the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenGeneration(u64);

@@ -9,9 +9,7 @@ use crate::request::{Call, RequestId};
 use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::time::Deadline;
-
-/// The time that the token source has for a fresh token.
-const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::tokens::TOKEN_TIMEOUT;
 
 /// The pending request of a phase.
 #[derive(Clone, Copy, Debug)]
