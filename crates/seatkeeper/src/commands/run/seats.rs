@@ -1,8 +1,9 @@
 //! Acquire and release of the seats of a run.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use seatkeeper_client::{Client, Finish, Seat};
+use seatkeeper_client::{Client, Finish, MaskedKey, Seat};
 use seatkeeper_server::auth::{TokenRequest, mint};
 use uuid::Uuid;
 
@@ -19,12 +20,22 @@ const TOKEN_TTL: Duration = Duration::from_secs(3600);
 /// A longer acquire is reported to the user.
 const TELL_AFTER: Duration = Duration::from_secs(1);
 
-/// A seat, and its license's key for messages.
-#[derive(Debug)]
+/// A seat, and its license's key for messages. `Debug` shows the end of the key alone.
 pub(super) struct HeldSeat {
     pub license: String,
     pub seat: Seat,
     pub waited: Duration,
+}
+
+impl fmt::Debug for HeldSeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { license, seat, waited } = self;
+        f.debug_struct("HeldSeat")
+            .field("license", &MaskedKey(license))
+            .field("seat", seat)
+            .field("waited", waited)
+            .finish()
+    }
 }
 
 /// Makes the client. Without a token the key in the data directory signs one.
@@ -138,5 +149,15 @@ pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
                 masked(&license)
             )),
         }
+    }
+}
+
+/// Ends an acquire that a signal or a silent server left behind: a seat of such an acquire would stay until its TTL.
+pub(super) async fn close(client: &Client, story: Story) {
+    match client.close().await {
+        Ok(Finish::GivenBack) => {}
+        Ok(Finish::Unconfirmed) | Err(_) => story.tell(
+            "the server did not confirm that no seat of this run is left; a seat is free after its license's TTL",
+        ),
     }
 }
