@@ -34,7 +34,7 @@ pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, command, run, run_with};
 pub(crate) use scrape::Scrape;
-pub(crate) use topology::Topology;
+pub(crate) use topology::{LICENSE_TOKEN_KEY_FILE, Topology, write_ed25519_key};
 
 use crate::TOPOLOGY;
 use topology::Backing;
@@ -46,7 +46,7 @@ pub(crate) const TENANT: &str = "default";
 const TOKEN_TTL: &str = "24h";
 
 /// No limits on how often one may ask: tests that are not about them ask faster than any client.
-const UNLIMITED: [&str; 7] = [
+const UNLIMITED: [&str; 9] = [
     "LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
     "LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
     "LIMITS_DEVICES_ACQUIRES_PER_MINUTE",
@@ -54,6 +54,8 @@ const UNLIMITED: [&str; 7] = [
     "LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE",
     "LIMITS_SERVICE_ACQUIRES_PER_MINUTE",
     "LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
+    "LIMITS_LICENSE_TOKENS_PER_ADDRESS_PER_MINUTE",
+    "LIMITS_LICENSE_TOKENS_PER_KEY_PER_MINUTE",
 ];
 
 /// What a node logs when the database that it shares with others is slow.
@@ -100,12 +102,18 @@ impl House {
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
         let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
-        // Whoever says what tokens are believed says all of it.
+        // Whoever says what tokens are believed says all of it; an empty file of license tokens is none.
         let believes = settings.iter().any(|(name, _)| *name == "AUTH_ALGORITHM");
+        let says = |setting: &str| settings.iter().any(|(name, _)| *name == setting);
+        let is_kept = |setting: &str| match setting {
+            LICENSE_TOKEN_KEY_FILE => !says(setting),
+            _ => !(believes && setting.starts_with("AUTH_")),
+        };
         let shared = backing.iter().flat_map(Backing::settings);
-        let shared = shared.filter(|(name, _)| !(believes && name.starts_with("AUTH_")));
+        let shared = shared.filter(|(name, _)| is_kept(name));
         let shared = shared.map(|(name, value)| (variable(name), value));
-        let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
+        let own = settings.iter().filter(|setting| **setting != (LICENSE_TOKEN_KEY_FILE, ""));
+        let own = own.map(|(name, value)| (variable(name), (*value).to_owned()));
         let mut house = Self {
             program: program.to_owned(),
             servers: Vec::new(),

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::house::{Client, Doors, House};
 
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
+pub(crate) const LICENSE_TOKEN: &str = "/api/v1/licenses/token";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
 pub(crate) const PLANS: &str = "/api/v1/admin/plans";
 pub(crate) const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";

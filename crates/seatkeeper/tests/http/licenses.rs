@@ -2,3 +2,4 @@ mod acquire;
 mod heartbeat;
 mod read_and_list;
 mod release;
+mod token;

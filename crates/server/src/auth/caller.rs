@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
+use seatkeeper_ledger::licenses::LicenseId;
 
 use seatkeeper_engine::wall_clock;
 
@@ -24,13 +25,15 @@ pub struct Scopes {
     pub admin: bool,
     /// A program that acts for many users.
     pub service: bool,
+    /// The only license that the caller may use, and nothing else; `None` unless the caller shows a license token.
+    pub license: Option<LicenseId>,
 }
 
 impl Scopes {
-    /// Reads a list separated by spaces.
+    /// Reads a list separated by spaces. A license in the list counts for nothing: license tokens alone name a license.
     pub fn parse(list: &str) -> Self {
         let has = |scope| list.split_ascii_whitespace().any(|listed| listed == scope);
-        Self { admin: has("admin"), service: has("service") }
+        Self { admin: has("admin"), service: has("service"), license: None }
     }
 }
 

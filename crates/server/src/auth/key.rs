@@ -38,6 +38,12 @@ pub enum KeyError {
         /// The algorithm that the settings name.
         algorithm: Algorithm,
     },
+    /// The first key of the file does not sign license tokens.
+    #[error("{path} does not hold 1 to {KEYS_MAX} Ed25519 keys in PEM, the first of them private")]
+    NotASigningKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file does not hold secrets, one a line, and nothing else.
     #[error("{path} does not hold 1 to {KEYS_MAX} secrets of at least {SECRET_BYTES_MIN} bytes, one a line")]
     NotSecrets {
@@ -81,6 +87,16 @@ impl Source {
         }
     }
 
+    /// Returns the file of the keys of license tokens: the file that the settings name, or the data directory's own key if the
+    /// server is one process. `None` for nodes without such a file, for each node would believe only its own tokens.
+    pub(super) fn for_license_tokens(settings: &Settings) -> Option<Self> {
+        let file = settings.auth.license_token_key_file.as_ref();
+        let is_own = file.is_none();
+        let own = || settings.registry.is_memory().then(|| settings.ledger.data_dir.join(KEY_FILE_NAME));
+        let path = file.cloned().or_else(own)?;
+        Some(Self::KeyFile { path, algorithm: Algorithm::EdDsa, is_own })
+    }
+
     /// Makes the data directory's own key, if it is that and is missing.
     pub(super) fn make_if_own(&self) -> Result<(), KeyError> {
         match self {
@@ -122,7 +138,7 @@ impl Source {
     }
 
     /// The first key in this text, which signs: only an EdDSA private key or a secret of HS256 can sign here.
-    fn signing_in(&self, text: &[u8]) -> Result<EncodingKey, KeyError> {
+    pub(super) fn signing_in(&self, text: &[u8]) -> Result<EncodingKey, KeyError> {
         match self {
             Self::Secret(secret) => Ok(EncodingKey::from_secret(secret.reveal().as_bytes())),
             Self::SecretFile(path) => {
@@ -159,6 +175,16 @@ pub(crate) fn check_key_file(path: &Path, algorithm: Algorithm) -> Result<(), St
         return Ok(());
     }
     Err(format!("it does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM"))
+}
+
+/// Checks that the file holds keys of license tokens. Returns the reason as an error if it does not.
+pub(crate) fn check_signing_key_file(path: &Path) -> Result<(), String> {
+    let text = fs::read(path).map_err(|error| error.to_string())?;
+    let source = Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false };
+    if source.keys_in(&text).is_ok() && source.signing_in(&text).is_ok() {
+        return Ok(());
+    }
+    Err(format!("it does not hold 1 to {KEYS_MAX} Ed25519 keys in PEM, the first of them private"))
 }
 
 /// Whether the file holds secrets of HS256; else, why not.

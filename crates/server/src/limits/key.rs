@@ -1,6 +1,8 @@
 //! What a rate is counted by.
 
-use seatkeeper_core::{PoolKind, SessionId};
+use std::net::IpAddr;
+
+use seatkeeper_core::{PoolKind, SessionId, TenantId};
 
 use crate::auth::Caller;
 use crate::hash;
@@ -26,6 +28,21 @@ impl Key {
     /// Heartbeats of sessions that never were, of an API.
     pub(super) fn of_unknown_sessions(kind: PoolKind, who: &Caller) -> Self {
         Self::of(&[b"unknown", kind.as_str().as_bytes()], who)
+    }
+
+    /// Requests for license tokens from an address. An IPv6 client has a network of 64 bits, and counts as one address.
+    pub(super) fn of_license_tokens_at(ip: Option<IpAddr>) -> Self {
+        let network = match ip {
+            Some(IpAddr::V4(ip)) => ip.octets().to_vec(),
+            Some(IpAddr::V6(ip)) => ip.octets()[..8].to_vec(),
+            None => Vec::new(),
+        };
+        Self(hash::of(&[b"license token", b"address", &network]))
+    }
+
+    /// Requests for license tokens of a license key.
+    pub(super) fn of_license_tokens_for(tenant: &TenantId, license_key: &str) -> Self {
+        Self(hash::of(&[b"license token", b"key", tenant.as_str().as_bytes(), license_key.as_bytes()]))
     }
 
     fn of([what, whose]: &[&[u8]; 2], who: &Caller) -> Self {

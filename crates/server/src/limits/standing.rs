@@ -1,8 +1,9 @@
 //! How a caller stands, as the answer's headers tell it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
 
 use super::rate::{Rate, Verdict};
 
@@ -42,17 +43,21 @@ impl Standing {
 
 /// A note of how the caller of one request stands. A clone shares the note.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StandingNote(Arc<OnceLock<Standing>>);
+pub(crate) struct StandingNote(Arc<Mutex<Option<Standing>>>);
 
 impl StandingNote {
-    /// Notes how the caller stands. A request is counted once, so a second note is ignored.
+    /// Notes how the caller stands. Of a request that counts against two limits, the limit with fewer remaining requests is
+    /// noted.
     pub(super) fn write(&self, standing: Standing) {
-        let _ = self.0.set(standing);
+        let mut noted = self.0.lock();
+        if noted.is_none_or(|noted| standing.remaining <= noted.remaining) {
+            *noted = Some(standing);
+        }
     }
 
     /// Writes the headers of the noted standing; no header if the request was not counted.
     pub(crate) fn tell(&self, headers: &mut HeaderMap) {
-        if let Some(standing) = self.0.get() {
+        if let Some(standing) = *self.0.lock() {
             standing.tell(headers);
         }
     }

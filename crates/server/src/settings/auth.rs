@@ -59,6 +59,14 @@ pub struct AuthSettings {
     pub user_claim: String,
     /// The claim that lists the scopes, separated by spaces. Default `scope`.
     pub scope_claim: String,
+    /// The `iss` of license tokens, which the server signs for whoever knows the key of a license. Tokens of no other issuer may
+    /// have it. Default `seatkeeper`.
+    pub license_token_issuer: String,
+    /// The file of the Ed25519 key, in PEM, that license tokens are signed and checked by, or of up to 4: the first, a private
+    /// key, signs, and a token that any of them signed is believed. Nodes need the same file. Absent: a server without other
+    /// nodes uses the data directory's own key, and nodes give no license tokens. It is read again as `key_file` is.
+    #[schema(value_type = Option<String>)]
+    pub license_token_key_file: Option<PathBuf>,
     /// How far clocks may differ when `exp` and `nbf` are checked, in seconds: 0 to 300. Default 5.
     pub leeway_seconds: u64,
 }
@@ -77,6 +85,8 @@ impl Default for AuthSettings {
             tenant_claim: "tenant".into(),
             user_claim: "sub".into(),
             scope_claim: "scope".into(),
+            license_token_issuer: "seatkeeper".into(),
+            license_token_key_file: None,
             leeway_seconds: 5,
         }
     }
@@ -96,7 +106,21 @@ impl AuthSettings {
                 "want 1 to 86,400 seconds",
             ),
             self.check_keys(),
+            self.check_license_token_issuer(),
         ]
+    }
+
+    /// Tokens of two issuers are told apart by `iss`.
+    fn check_license_token_issuer(&self) -> Checked {
+        let issuer = &self.license_token_issuer;
+        let misfit = |want| Misfit { key: "auth.license_token_issuer", got: issuer.clone(), want };
+        if issuer.is_empty() || issuer.chars().any(char::is_control) {
+            return Err(misfit("want a text without control characters, and not nothing"));
+        }
+        if self.issuer.as_ref() == Some(issuer) {
+            return Err(misfit("want another text than auth.issuer"));
+        }
+        Ok(())
     }
 
     /// There is one thing that says whose tokens are believed.

@@ -92,7 +92,7 @@ impl RegistrySettings {
     /// How the Redis is reached that nodes share; none if there is none.
     pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, Misfit> {
         let url = self.url.reveal();
-        if url == MEMORY || self.is_ledgers() {
+        if self.is_memory() || self.is_ledgers() {
             return Ok(None);
         }
         let misfit = |key, want| Misfit { key, got: "another text".to_owned(), want };
@@ -146,6 +146,11 @@ impl RegistrySettings {
             });
         }
         Ok(Some(Login { username: self.sentinel_username.clone(), password: Password::File(path.clone()) }))
+    }
+
+    /// Returns `true` if the live sessions are in the memory of this process, so that there is no other node.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.url.reveal() == MEMORY
     }
 
     /// Whether the ledger's database holds the live sessions as well.

@@ -4,6 +4,8 @@
 mod forge;
 mod hostile_tokens;
 mod issuer;
+/// Tokens of one process, as `tokens`.
+mod license_tokens;
 /// Time limits and connections of one process.
 mod late_bodies;
 /// Addresses and tokens of one process.

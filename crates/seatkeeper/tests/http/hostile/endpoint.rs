@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::Siege;
 use crate::house::Answer;
 use crate::http::desk::{
-    ACQUIRE, CAPACITIES, DEVICES, LICENSES, PLANS, SUBSCRIPTIONS, license_path, subscription_path, text,
+    ACQUIRE, CAPACITIES, DEVICES, LICENSE_TOKEN, LICENSES, PLANS, SUBSCRIPTIONS, license_path,
+    subscription_path, text,
 };
 use crate::http::exchange::exchange;
 
@@ -30,9 +31,10 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 10] {
+    pub(super) fn all(siege: &'a Siege) -> [Self; 11] {
         [
             Self::acquire(siege),
+            Self::license_token(siege),
             Self::create_license(siege),
             Self::update_license(siege),
             Self::create_plan(siege),
@@ -60,6 +62,23 @@ impl<'a> Endpoint<'a> {
         }
     }
 
+    pub(super) fn license_token(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "license token",
+            method: Method::POST,
+            path: LICENSE_TOKEN.into(),
+            token: String::new(),
+            valid: json!({
+                "tenant": siege.desk.tenant, "license_key": text(&siege.license["license_key"]), "machine_id": "laptop-9",
+            }),
+            required: &["license_key", "machine_id"],
+            optional: &["tenant"],
+            text_field: "machine_id",
+            number_field: None,
+        }
+    }
+
     fn create_license(siege: &'a Siege) -> Self {
         Self {
             siege,
@@ -69,7 +88,7 @@ impl<'a> Endpoint<'a> {
             token: siege.desk.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &["max_seats"],
-            optional: &["license_key", "expires_at", "count_per", "ttl_seconds", "contact"],
+            optional: &["license_key", "expires_at", "count_per", "clients", "ttl_seconds", "contact"],
             text_field: "contact",
             number_field: Some("max_seats"),
         }
@@ -84,7 +103,15 @@ impl<'a> Endpoint<'a> {
             token: siege.desk.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &[],
-            optional: &["max_seats", "status", "expires_at", "count_per", "ttl_seconds", "contact"],
+            optional: &[
+                "max_seats",
+                "status",
+                "expires_at",
+                "count_per",
+                "clients",
+                "ttl_seconds",
+                "contact",
+            ],
             text_field: "contact",
             number_field: Some("max_seats"),
         }
