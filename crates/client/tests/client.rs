@@ -170,6 +170,54 @@ async fn no_output_shows_a_license_key_or_a_token() {
 }
 
 #[tokio::test]
+async fn an_acquire_that_gave_up_after_a_lost_reply_leaves_no_seat() {
+    let server = Answering::start(201, GRANT).await;
+    let proxy = LosingFirstReply::start(&server).await;
+    let client = client(&proxy);
+    let acquire = client.license("K").machine("m1").patience(Duration::ZERO).acquire();
+    let error = acquire.await.unwrap_err();
+    assert!(matches!(error, Error::Offline(Failure::ResetAfterSend)), "{error:?}");
+    assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
+    let verbs: Vec<String> =
+        server.lines().iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(verbs, ["POST", "POST", "DELETE"]);
+}
+
+/// A proxy that carries the first request to the server, and cuts the connection in the place of the reply.
+struct LosingFirstReply;
+
+impl LosingFirstReply {
+    /// Starts the proxy, and returns its address.
+    async fn start(server: &Answering) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (url, to) = (format!("http://{}", listener.local_addr().unwrap()), server.url.clone());
+        tokio::spawn(async move {
+            let mut first = true;
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut server = TcpStream::connect(to.trim_start_matches("http://")).await.unwrap();
+                if std::mem::take(&mut first) {
+                    let (mut asked, mut asks) = (client, server);
+                    tokio::spawn(async move {
+                        let (mut from_client, _to_client) = asked.split();
+                        let (mut from_server, mut to_server) = asks.split();
+                        tokio::select! {
+                            _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
+                            // The first byte of the reply ends both connections.
+                            _ = from_server.read_u8() => {}
+                        }
+                    });
+                } else {
+                    tokio::spawn(async move {
+                        let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                    });
+                }
+            }
+        });
+        url
+    }
+}
+
+#[tokio::test]
 async fn a_refused_connection_is_no_certificate() {
     let request = client("https://127.0.0.1:1").license("K").machine("m1").patience(Duration::ZERO);
     let error = request.acquire().await.unwrap_err();
