@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A license key that `Debug` and `Display` show by its last four characters; a key of eight or fewer is hidden whole.
+/// A license key. `Debug` and `Display` show the last four characters alone; a key of eight or fewer is hidden whole.
 #[derive(Clone, Copy)]
 pub struct MaskedKey<'a>(pub &'a str);
 

@@ -42,7 +42,7 @@ impl Method {
     }
 }
 
-/// A request for the driver to send with the bearer token of the moment. `Debug` leaves out the body, which has the key.
+/// A request for the driver to send with the bearer token of the moment. `Debug` leaves out the body with the license key.
 #[derive(Clone, PartialEq)]
 pub struct Request {
     /// Names the request in [`Event::Answered`](crate::Event::Answered) and [`Event::Failed`](crate::Event::Failed).
@@ -69,7 +69,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A request without its number and timeout. The body of an acquire has the key, so there is no `Debug`.
+/// A request without its number and timeout. Without `Debug`, for the body of an acquire has the license key.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub method: Method,

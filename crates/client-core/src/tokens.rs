@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The time that a token source has for a fresh token. A driver gives a source up after this long.
+/// The timeout of a refresh: the driver, and the machine as well, give the token source up.
 pub const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of a token of one client; each fresh token has the next one.

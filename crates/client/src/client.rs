@@ -30,16 +30,16 @@ impl Client {
         SeatRequest { client: self.clone(), plan: Plan::new(key, "") }
     }
 
-    /// Makes every seat ask the server at once, for a host that knows of a sleep or a new network.
+    /// Makes every seat ask the server at once, for a host with knowledge of a sleep or a new network.
     pub fn wake(&self) {
-        // A driver that is gone holds no seat.
+        // A driver without a runtime holds no seat.
         let _ = self.commands.send(Command::Wake);
     }
 
-    /// Gives every seat of the client back, also a seat whose acquire is in flight, within two seconds. Later acquires fail with
-    /// [`Error::Closed`]. The result is [`Finish::GivenBack`] if the server holds no seat of this client any more.
+    /// Gives every seat of the client back, also the seat of an acquire in flight, within two seconds. Later acquires fail with
+    /// [`Error::Closed`]. The result is [`Finish::GivenBack`] if the server holds no seat of the client any more.
     ///
-    /// A program calls `close` before its runtime ends, because the runtime takes the task of the client with it.
+    /// A program calls `close` before the end of the runtime, because the task of the client ends with the runtime.
     pub async fn close(&self) -> Result<Finish, Error> {
         let (done, finish) = oneshot::channel();
         self.commands.send(Command::Close { done }).map_err(|_| Error::Closed)?;
@@ -47,7 +47,7 @@ impl Client {
     }
 }
 
-/// A request for one seat. `Debug` shows the end of the license key alone.
+/// A request for a seat. `Debug` shows the end of the license key alone.
 #[derive(Debug)]
 #[must_use = "a request does nothing before `acquire`"]
 pub struct SeatRequest {

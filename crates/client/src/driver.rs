@@ -60,7 +60,7 @@ pub(crate) struct Driver {
     closing: Option<Closing>,
 }
 
-/// A client whose program has closed it: no seat is started any more.
+/// A client after [`Command::Close`]: no seat is started any more.
 #[derive(Default)]
 struct Closing {
     waiting: Vec<oneshot::Sender<Finish>>,
@@ -169,7 +169,7 @@ impl Driver {
         }
     }
 
-    /// Tells the callers of a close that every release is over.
+    /// Answers [`Command::Close`] once every release is over.
     fn tell_closed(&mut self) {
         let Some(closing) = &mut self.closing else { return };
         if !self.seats.is_empty() {

@@ -60,7 +60,7 @@ impl TokenSource {
     }
 }
 
-/// Calls the program's source in a task of its own, so that a panic of the source is an error. A dropped call is aborted.
+/// Calls the program's source in a separate task, so a panic of the source is an error. A dropped call is aborted.
 async fn call(callback: Callback) -> Result<String, TokenError> {
     let mut task = JoinSet::new();
     task.spawn(async move { callback().await });
@@ -93,7 +93,7 @@ impl TokenCache {
         Ok(token)
     }
 
-    /// Replaces the token by a fresh one. Returns false, and keeps the old token, if none comes within `timeout`.
+    /// Replaces the token by a fresh token. Returns false, and keeps the old token, if no token comes within `timeout`.
     pub(crate) async fn refresh(&self, timeout: Duration) -> bool {
         match tokio::time::timeout(timeout, self.source.fetch()).await {
             Ok(Ok(token)) => {

@@ -54,7 +54,7 @@ impl Transport {
     }
 }
 
-/// Returns the address of `path` below the path of `base`, which a server behind a proxy has.
+/// Returns the address of `path` below the path of `base`: a server behind a proxy has a path.
 fn below(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
@@ -82,7 +82,7 @@ fn is_certificate(error: &(dyn Error + 'static)) -> bool {
     if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
         return true;
     }
-    // An I/O error is transparent: its source is the source of the error within.
+    // `io::Error::source` skips the inner error, and returns the source of the inner error.
     let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     within.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
 }

@@ -1,4 +1,4 @@
-//! The client against a server of the test's own, with answers that no real server is made to give.
+//! The client against a fake server, with answers that are hard to get from a real server.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -19,7 +19,7 @@ const KEY: &str = "CANARY-LICENSE-7f3a91-KEY9";
 const TOKEN: &str = "canary.token.5be2c04d";
 const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
 
-/// A server with one answer to everything, which notes the first line of each request.
+/// A server with the same answer to each request. The server notes the first line of each request.
 struct Answering {
     url: String,
     lines: Arc<Mutex<Vec<String>>>,
@@ -30,7 +30,7 @@ impl Answering {
         Self::start_late(status, body, Duration::ZERO).await
     }
 
-    /// Starts a server that carries a request out at once, and answers after `delay`.
+    /// Starts a server that takes a request at once, and answers after `delay`.
     async fn start_late(status: u16, body: &'static str, delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -57,7 +57,7 @@ async fn answer(
     lines: Arc<Mutex<Vec<String>>>,
 ) {
     let (mut buffer, mut text) = ([0; 4096], String::new());
-    // The requests of these tests have no body, or one that ends with a brace.
+    // A request of the tests has no body, or a body with a brace at the end.
     while !(text.ends_with("\r\n\r\n") && !text.starts_with("POST") || text.ends_with('}')) {
         let length = stream.read(&mut buffer).await.unwrap_or_default();
         if length == 0 {
@@ -69,7 +69,7 @@ async fn answer(
     tokio::time::sleep(delay).await;
     let head =
         format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
-    // A client that went away needs no answer.
+    // A closed connection needs no answer.
     let _ = stream.write_all(head.as_bytes()).await;
 }
 
@@ -129,7 +129,7 @@ async fn a_close_without_an_answer_is_unconfirmed_within_its_budget() {
     assert!((Duration::from_millis(1_900)..Duration::from_secs(10)).contains(&took), "{took:?}");
 }
 
-/// Shows the value, and each error that the value comes from.
+/// Appends both `Debug` forms of the value.
 fn show(text: &mut String, value: &impl Debug) {
     writeln!(text, "{value:?} {value:#?}").unwrap();
 }
@@ -183,7 +183,7 @@ async fn an_acquire_that_gave_up_after_a_lost_reply_leaves_no_seat() {
     assert_eq!(verbs, ["POST", "POST", "DELETE"]);
 }
 
-/// A proxy that carries the first request to the server, and cuts the connection in the place of the reply.
+/// A proxy that loses the first reply: the request arrives, and the connection is cut.
 struct LosingFirstReply;
 
 impl LosingFirstReply {

@@ -78,7 +78,7 @@ impl Exchange {
         }
     }
 
-    /// Aborts a request on its way. Returns true if there was one.
+    /// Aborts the request in flight. Returns true if a request was in flight.
     pub(super) fn cancel(self, context: &mut Context<'_>) -> bool {
         match self {
             Self::InFlight { request, .. } => {

@@ -48,7 +48,7 @@ async fn held(args: &RunArgs, report: &mut Report) -> Result<u8, RunError> {
     let story = Story::new(args.quiet);
     let client = seats::client(args)?;
     let ended = held_by(&client, &program, args, &mut signals, story, report).await;
-    // The runtime ends with `run`, and takes requests in flight with it.
+    // Requests in flight end with the runtime, and the runtime ends with `run`.
     seats::close(&client, story).await;
     let ended = ended?;
     report.end(&ended);

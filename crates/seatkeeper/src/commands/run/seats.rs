@@ -20,7 +20,7 @@ const TOKEN_TTL: Duration = Duration::from_secs(3600);
 /// A longer acquire is reported to the user.
 const TELL_AFTER: Duration = Duration::from_secs(1);
 
-/// A seat, and its license's key for messages. `Debug` shows the end of the key alone.
+/// A seat, and the license's key for messages. `Debug` shows the end of the key alone.
 pub(super) struct HeldSeat {
     pub license: String,
     pub seat: Seat,
@@ -152,7 +152,7 @@ pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
     }
 }
 
-/// Ends an acquire that a signal or a silent server left behind: a seat of such an acquire would stay until its TTL.
+/// Ends an acquire left behind by a signal or by a silent server: the seat of the acquire would stay until the TTL.
 pub(super) async fn close(client: &Client, story: Story) {
     match client.close().await {
         Ok(Finish::GivenBack) => {}
