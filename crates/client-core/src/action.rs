@@ -22,7 +22,7 @@ pub enum Action {
 /// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// The server holds no seat for this holder: the server said so, or no request could have taken a seat.
+    /// The server holds no seat for this holder: the server said so, or no request could take a seat.
     GivenBack,
     /// The server may hold a seat for this holder. The seat is free one TTL after the last acquire or heartbeat at the
     /// latest.

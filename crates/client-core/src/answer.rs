@@ -13,7 +13,7 @@ use crate::state::LossReason;
 #[derive(Debug)]
 pub(crate) enum Setback {
     /// The server, or something before it, cannot answer now: try again.
-    /// `in_doubt` says that the server may have carried the request out.
+    /// `in_doubt`: the server may have carried the request out.
     Transient { failure: Failure, retry_after: Option<Duration>, in_doubt: bool },
     /// The server cannot do this at all (501, 505): the next try comes no sooner than the next heartbeat.
     Hopeless,

@@ -1,11 +1,14 @@
 //! The seat that a holder asks for.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// The request of a holder: a seat of a license for a machine, and how long to try.
-#[derive(Clone, Debug)]
+use crate::mask::MaskedKey;
+
+/// The request of a holder: a seat of a license for a machine, and how long to try. `Debug` shows the end of the key alone.
+#[derive(Clone)]
 pub struct Plan {
     /// The license's key.
     pub license_key: String,
@@ -32,6 +35,21 @@ pub enum Wait {
     For(Duration),
     /// Asks again until the program gives up.
     Forever,
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { license_key, machine_id, instance_id, user_agent, metadata, wait, patience } = self;
+        f.debug_struct("Plan")
+            .field("license_key", &MaskedKey(license_key))
+            .field("machine_id", machine_id)
+            .field("instance_id", instance_id)
+            .field("user_agent", user_agent)
+            .field("metadata", metadata)
+            .field("wait", wait)
+            .field("patience", patience)
+            .finish()
+    }
 }
 
 /// The default of [`Plan::patience`].

@@ -1,5 +1,6 @@
 //! Requests of a holder, as values.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -41,8 +42,8 @@ impl Method {
     }
 }
 
-/// A request for the driver to send with the bearer token of the moment.
-#[derive(Clone, Debug, PartialEq)]
+/// A request for the driver to send with the bearer token of the moment. `Debug` leaves out the body with the license key.
+#[derive(Clone, PartialEq)]
 pub struct Request {
     /// Names the request in [`Event::Answered`](crate::Event::Answered) and [`Event::Failed`](crate::Event::Failed).
     pub id: RequestId,
@@ -56,8 +57,20 @@ pub struct Request {
     pub timeout: Duration,
 }
 
-/// A request without its number and timeout.
-#[derive(Clone, Debug)]
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, method, path, body: _, timeout } = self;
+        f.debug_struct("Request")
+            .field("id", id)
+            .field("method", method)
+            .field("path", path)
+            .field("timeout", timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request without its number and timeout. Without `Debug`, for the body of an acquire has the license key.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub method: Method,
     pub path: String,

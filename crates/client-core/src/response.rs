@@ -16,9 +16,15 @@ pub struct Response {
 /// The way in which a request got no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// No connection: the server refuses, or its name or certificate is wrong.
+    /// No connection: the server refuses, or its name is wrong.
     #[error("the connection was refused")]
     Refused,
+    /// No connection: the certificate of the server was not accepted.
+    #[error(
+        "the server's certificate was not accepted: name a CA file that vouches for the certificate, \
+         or correct the certificate's name and dates"
+    )]
+    Certificate,
     /// The connection broke before the request was sent.
     #[error("the connection broke before the request was sent")]
     ResetBeforeSend,
@@ -52,7 +58,11 @@ impl Failure {
             Self::ResetAfterSend | Self::Timeout | Self::Truncated | Self::Garbage | Self::Unavailable => {
                 true
             }
-            Self::Refused | Self::ResetBeforeSend | Self::NoToken | Self::Unauthenticated => false,
+            Self::Refused
+            | Self::Certificate
+            | Self::ResetBeforeSend
+            | Self::NoToken
+            | Self::Unauthenticated => false,
         }
     }
 }

@@ -1,5 +1,10 @@
 //! One refresh at a time for all seats of a client.
 
+use std::time::Duration;
+
+/// The timeout of a refresh: the driver, and the machine as well, give the token source up.
+pub const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The number of a token of one client; each fresh token has the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenGeneration(u64);

@@ -29,7 +29,8 @@ pub struct ClientBuilder {
 }
 
 impl Client {
-    /// Returns a builder for a client of the server at `url`: `http://HOST:PORT` or `https://HOST:PORT`.
+    /// Returns a builder for a client of the server at `url`: `http://HOST:PORT` or `https://HOST:PORT`, with a path if the
+    /// server is behind a proxy.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
         let tokens = TokenSource::Static(String::new());
         ClientBuilder { url: url.into(), tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }

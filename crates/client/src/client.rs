@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use seatkeeper_client_core::{Plan, Wait};
+use seatkeeper_client_core::{Finish, Plan, Wait};
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::{Command, SeatKey};
 use crate::error::Error;
@@ -29,9 +29,25 @@ impl Client {
     pub fn license(&self, key: impl Into<String>) -> SeatRequest {
         SeatRequest { client: self.clone(), plan: Plan::new(key, "") }
     }
+
+    /// Makes every seat ask the server at once, for a host with knowledge of a sleep or a new network.
+    pub fn wake(&self) {
+        // A driver without a runtime holds no seat.
+        let _ = self.commands.send(Command::Wake);
+    }
+
+    /// Gives every seat of the client back, also the seat of an acquire in flight, within two seconds. Later acquires fail with
+    /// [`Error::Closed`]. The result is [`Finish::GivenBack`] if the server holds no seat of the client any more.
+    ///
+    /// A program calls `close` before the end of the runtime, because the task of the client ends with the runtime.
+    pub async fn close(&self) -> Result<Finish, Error> {
+        let (done, finish) = oneshot::channel();
+        self.commands.send(Command::Close { done }).map_err(|_| Error::Closed)?;
+        finish.await.map_err(|_| Error::Closed)
+    }
 }
 
-/// A request for one seat.
+/// A request for a seat. `Debug` shows the end of the license key alone.
 #[derive(Debug)]
 #[must_use = "a request does nothing before `acquire`"]
 pub struct SeatRequest {

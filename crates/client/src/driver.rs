@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Rejected, Request, RequestId,
-    TokenGeneration, TokenKeeper,
+    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Rejected, Request, RequestId, State,
+    TOKEN_TIMEOUT, TokenGeneration, TokenKeeper,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
+    Wake,
+    Close { done: oneshot::Sender<Finish> },
 }
 
 /// The result of work outside of the task.
@@ -55,6 +57,15 @@ pub(crate) struct Driver {
     work: JoinSet<Done>,
     keeper: TokenKeeper,
     last: Now,
+    closing: Option<Closing>,
+}
+
+/// A client after [`Command::Close`]: no seat is started any more.
+#[derive(Default)]
+struct Closing {
+    waiting: Vec<oneshot::Sender<Finish>>,
+    /// Some release since was not confirmed.
+    unconfirmed: bool,
 }
 
 impl Driver {
@@ -67,6 +78,7 @@ impl Driver {
             work: JoinSet::new(),
             keeper: TokenKeeper::default(),
             last: clock::now(),
+            closing: None,
         }
     }
 
@@ -89,6 +101,7 @@ impl Driver {
                 () = tokio::time::sleep(pause), if !self.seats.is_empty() => {}
             }
             self.tick();
+            self.tell_closed();
         }
     }
 
@@ -113,21 +126,7 @@ impl Driver {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Start { key, plan, shared } => {
-                let (machine, actions) = Machine::new(*plan, clock::now());
-                let entry = Entry {
-                    machine,
-                    shared,
-                    wake_at: None,
-                    flight: None,
-                    sent_with: TokenGeneration::default(),
-                    wants_token: false,
-                    done: Vec::new(),
-                    finished: false,
-                };
-                self.seats.insert(key, entry);
-                self.carry_out(key, actions);
-            }
+            Command::Start { key, plan, shared } => self.start(key, *plan, shared),
             Command::Event { key, event } => self.step(key, event),
             Command::Release { key, done } => {
                 if let Some(entry) = self.seats.get_mut(&key) {
@@ -135,6 +134,51 @@ impl Driver {
                     self.step(key, Event::Release);
                 }
             }
+            Command::Wake => self.step_all(&Event::Wake),
+            Command::Close { done } => {
+                self.closing.get_or_insert_default().waiting.push(done);
+                self.step_all(&Event::Release);
+            }
+        }
+    }
+
+    fn start(&mut self, key: SeatKey, plan: Plan, shared: Arc<Shared>) {
+        if self.closing.is_some() {
+            shared.publish(State::Released, true);
+            return;
+        }
+        let (machine, actions) = Machine::new(plan, clock::now());
+        let entry = Entry {
+            machine,
+            shared,
+            wake_at: None,
+            flight: None,
+            sent_with: TokenGeneration::default(),
+            wants_token: false,
+            done: Vec::new(),
+            finished: false,
+        };
+        self.seats.insert(key, entry);
+        self.carry_out(key, actions);
+    }
+
+    fn step_all(&mut self, event: &Event) {
+        let keys: Vec<SeatKey> = self.seats.keys().copied().collect();
+        for key in keys {
+            self.step(key, event.clone());
+        }
+    }
+
+    /// Answers [`Command::Close`] once every release is over.
+    fn tell_closed(&mut self) {
+        let Some(closing) = &mut self.closing else { return };
+        if !self.seats.is_empty() {
+            return;
+        }
+        let finish = if closing.unconfirmed { Finish::Unconfirmed } else { Finish::GivenBack };
+        for done in closing.waiting.drain(..) {
+            // The program may have stopped to wait.
+            let _ = done.send(finish);
         }
     }
 
@@ -207,7 +251,7 @@ impl Driver {
             Rejected::Refresh => {
                 entry.wants_token = true;
                 let tokens = self.transport.tokens.clone();
-                self.work.spawn(async move { Done::Token { fresh: tokens.refresh().await.is_ok() } });
+                self.work.spawn(async move { Done::Token { fresh: tokens.refresh(TOKEN_TIMEOUT).await } });
             }
         }
     }
@@ -215,6 +259,9 @@ impl Driver {
     fn finish(&mut self, key: SeatKey, finish: Finish) {
         if let Some(entry) = self.seats.get_mut(&key) {
             entry.finished = true;
+            if let Some(closing) = &mut self.closing {
+                closing.unconfirmed |= finish == Finish::Unconfirmed;
+            }
             for done in entry.done.drain(..) {
                 // The program may have stopped to wait.
                 let _ = done.send(finish);

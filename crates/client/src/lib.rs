@@ -19,6 +19,6 @@ pub use client::{Client, SeatRequest};
 pub use error::{CheckError, Error};
 pub use seat::Seat;
 pub use seatkeeper_client_core::{
-    Deadline, Failure, FieldError, Finish, Holder, Loss, LossReason, Problem, State, Wait,
+    Deadline, Failure, FieldError, Finish, Holder, Loss, LossReason, MaskedKey, Problem, State, Wait,
 };
 pub use tokens::TokenError;

@@ -5,8 +5,10 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 
 /// The reason why a source has no token.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +55,18 @@ impl TokenSource {
         match self {
             Self::Static(token) => Ok(token.clone()),
             Self::File(path) => Ok(tokio::fs::read_to_string(path).await?.trim().to_owned()),
-            Self::Callback(callback) => callback().await,
+            Self::Callback(callback) => call(callback.clone()).await,
         }
+    }
+}
+
+/// Calls the program's source in a separate task, so a panic of the source is an error. A dropped call is aborted.
+async fn call(callback: Callback) -> Result<String, TokenError> {
+    let mut task = JoinSet::new();
+    task.spawn(async move { callback().await });
+    match task.join_next().await {
+        Some(Ok(token)) => token,
+        Some(Err(_)) | None => Err(TokenError::Source("the source panicked".to_owned())),
     }
 }
 
@@ -81,10 +93,29 @@ impl TokenCache {
         Ok(token)
     }
 
-    /// Replaces the token by a fresh one; without a fresh one the old one stays.
-    pub(crate) async fn refresh(&self) -> Result<(), TokenError> {
-        let token = self.source.fetch().await?;
-        *self.current.lock().await = Some(token);
-        Ok(())
+    /// Replaces the token by a fresh token. Returns false, and keeps the old token, if no token comes within `timeout`.
+    pub(crate) async fn refresh(&self, timeout: Duration) -> bool {
+        match tokio::time::timeout(timeout, self.source.fetch()).await {
+            Ok(Ok(token)) => {
+                *self.current.lock().await = Some(token);
+                true
+            }
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_token_source_that_hangs_or_panics_is_given_up() {
+        let hanging = TokenCache::new(TokenSource::callback(pending));
+        assert!(!hanging.refresh(Duration::from_millis(20)).await);
+        let panicking = TokenSource::callback(|| async { panic!("the program's own fault") });
+        assert!(!TokenCache::new(panicking).refresh(Duration::from_secs(60)).await);
     }
 }

@@ -1,5 +1,7 @@
 //! Requests of the machine as HTTP.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +36,7 @@ impl Transport {
             Verb::Patch => Method::PATCH,
             Verb::Delete => Method::DELETE,
         };
-        let url = self.base.join(&request.path).map_err(|_| Failure::Garbage)?;
-        let mut builder = self.http.request(method, url).bearer_auth(token);
+        let mut builder = self.http.request(method, below(&self.base, &request.path)).bearer_auth(token);
         if let Some(body) = &request.body {
             builder = builder.json(body);
         }
@@ -53,8 +54,19 @@ impl Transport {
     }
 }
 
+/// Returns the address of `path` below the path of `base`: a server behind a proxy has a path.
+fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+    url.set_query(None);
+    url.set_fragment(None);
+    url
+}
+
 fn failure(error: &reqwest::Error) -> Failure {
-    if error.is_timeout() {
+    if is_certificate(error) {
+        Failure::Certificate
+    } else if error.is_timeout() {
         Failure::Timeout
     } else if error.is_connect() {
         Failure::Refused
@@ -62,5 +74,38 @@ fn failure(error: &reqwest::Error) -> Failure {
         Failure::ResetBeforeSend
     } else {
         Failure::ResetAfterSend
+    }
+}
+
+/// Returns true if a certificate ended the handshake.
+fn is_certificate(error: &(dyn Error + 'static)) -> bool {
+    if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+        return true;
+    }
+    // `io::Error::source` skips the inner error, and returns the source of the inner error.
+    let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    within.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_base_is_kept() {
+        let address = |base: &str| below(&base.parse().unwrap(), "/api/v1/x").to_string();
+        assert_eq!(address("http://seats"), "http://seats/api/v1/x");
+        assert_eq!(address("https://host:8443/"), "https://host:8443/api/v1/x");
+        assert_eq!(address("https://host/licensing"), "https://host/licensing/api/v1/x");
+        assert_eq!(address("https://host/a/b//?q=1#f"), "https://host/a/b/api/v1/x");
+    }
+
+    #[test]
+    fn a_certificate_is_found_within_the_errors_around_it() {
+        let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        assert!(is_certificate(&unknown));
+        assert!(is_certificate(&io::Error::other(io::Error::other(unknown))));
+        assert!(!is_certificate(&io::Error::other(rustls::Error::HandshakeNotComplete)));
+        assert!(!is_certificate(&io::Error::from(io::ErrorKind::ConnectionRefused)));
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, TenantId, UserId};
-use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Status};
 use seatkeeper_ledger::{Error, Ledger, Settings, Write};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -46,6 +46,7 @@ async fn create(ledger: &Ledger, number: usize) -> Result<(), Error> {
         status: Status::Active,
         expires_at: None,
         count_per: CountPer::Machine,
+        clients: Clients::default(),
         ttl_seconds: None,
         contact: None,
     };

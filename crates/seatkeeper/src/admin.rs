@@ -80,6 +80,7 @@ pub(crate) struct License {
     pub status: String,
     pub expires_at: Option<String>,
     pub count_per: String,
+    pub clients: String,
     pub ttl_seconds: Option<u64>,
     pub contact: Option<String>,
     pub version: u64,

@@ -191,14 +191,36 @@ async fn the_token_of_the_command_is_believed_until_its_time_is_over() {
 #[test]
 fn a_license_from_its_creation_to_its_revocation() {
     let harness = Harness::open();
-    let made = harness.command(&["license", "create", "--seats", "3", "--key", "K-1", "--ttl-seconds", "2"]);
+    let made = harness.command(&[
+        "license",
+        "create",
+        "--seats",
+        "3",
+        "--key",
+        "K-1",
+        "--ttl-seconds",
+        "2",
+        "--clients",
+        "key",
+    ]);
     assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
     assert_eq!(field(&made.stdout, "key"), "K-1");
     assert_eq!(field(&made.stdout, "seats"), "0 of 3 in use");
+    assert_eq!(field(&made.stdout, "clients"), "key");
     let id = field(&made.stdout, "license id");
 
-    let changed =
-        harness.command(&["license", "update", &id, "--seats", "5", "--contact", "ops@example.com"]);
+    let changed = harness.command(&[
+        "license",
+        "update",
+        &id,
+        "--seats",
+        "5",
+        "--contact",
+        "ops",
+        "--clients",
+        "token",
+    ]);
+    assert_eq!(field(&changed.stdout, "clients"), "token");
     assert_eq!(field(&changed.stdout, "seats"), "0 of 5 in use", "{}", changed.stderr);
     assert_eq!(field(&changed.stdout, "ttl seconds"), "2", "what was not said stays as it is");
 

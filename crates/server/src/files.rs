@@ -32,6 +32,11 @@ impl Settings {
             ("auth.key_file", self.auth.key_file.as_ref(), &|path| {
                 auth::check_key_file(path, self.auth.algorithm)
             }),
+            (
+                "auth.license_token_key_file",
+                self.auth.license_token_key_file.as_ref(),
+                &auth::check_signing_key_file,
+            ),
             ("auth.secret_file", self.auth.secret_file.as_ref(), &auth::check_secret_file),
             ("usage.sink_token_file", self.usage.sink_token_file.as_ref(), &has_token),
             ("metrics.token_file", self.metrics.token_file.as_ref(), &has_token),

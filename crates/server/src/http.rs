@@ -20,4 +20,4 @@ pub(crate) use problem_sets::{AdminProblems, BodyProblems, ParameterProblems, Pr
 pub(crate) use query::{IdPath, Query};
 pub(crate) use request_id::Meta;
 pub(crate) use session_path::SessionPath;
-pub(crate) use who::{Admin, Who};
+pub(crate) use who::{Admin, LicenseCaller, Who};

@@ -6,6 +6,7 @@ mod list;
 mod policy;
 mod read;
 mod release;
+mod token;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -14,6 +15,7 @@ use crate::app::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(token::token))
         .routes(routes!(acquire::acquire))
         .routes(routes!(heartbeat::heartbeat, heartbeat::heartbeat_put))
         .routes(routes!(read::read, release::release))

@@ -10,7 +10,9 @@ mod shared;
 mod standing;
 mod unknown_sessions;
 
-use seatkeeper_core::{PoolKind, SessionId};
+use std::net::IpAddr;
+
+use seatkeeper_core::{PoolKind, SessionId, TenantId};
 use seatkeeper_redis::Servers;
 
 use crate::auth::Caller;
@@ -39,6 +41,8 @@ struct Rates {
     devices: OfApi,
     capacities: OfApi,
     service: OfApi,
+    license_tokens_per_address: Option<Rate>,
+    license_tokens_per_key: Option<Rate>,
 }
 
 struct OfApi {
@@ -66,6 +70,29 @@ impl Limits {
     ) -> Result<(), Error> {
         let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
         self.count(Key::of_acquires(kind, who), rate, note).await
+    }
+
+    /// Counts a request for a license token by the address of the client. Returns [`Error::TooOften`] if the address asks too
+    /// often.
+    pub(crate) async fn license_token_by_address(
+        &self,
+        ip: Option<IpAddr>,
+        note: &StandingNote,
+    ) -> Result<(), Error> {
+        let Some(rate) = self.rates.license_tokens_per_address else { return Ok(()) };
+        self.count(Key::of_license_tokens_at(ip), rate, note).await
+    }
+
+    /// Counts a request for a license token by the license key, whether there is such a license or not. Returns
+    /// [`Error::TooOften`] if the key is shown too often.
+    pub(crate) async fn license_token_by_key(
+        &self,
+        tenant: &TenantId,
+        license_key: &str,
+        note: &StandingNote,
+    ) -> Result<(), Error> {
+        let Some(rate) = self.rates.license_tokens_per_key else { return Ok(()) };
+        self.count(Key::of_license_tokens_for(tenant, license_key), rate, note).await
     }
 
     /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the
@@ -128,6 +155,8 @@ impl Rates {
             capacities_acquires_per_minute,
             service_acquires_per_minute,
             service_heartbeats_per_minute,
+            license_tokens_per_address_per_minute,
+            license_tokens_per_key_per_minute,
             when_redis_down: _,
         } = *settings;
         Self {
@@ -136,6 +165,8 @@ impl Rates {
             // Capacities have no heartbeats.
             capacities: of_api(capacities_acquires_per_minute, 0),
             service: of_api(service_acquires_per_minute, service_heartbeats_per_minute),
+            license_tokens_per_address: Rate::per_minute(license_tokens_per_address_per_minute),
+            license_tokens_per_key: Rate::per_minute(license_tokens_per_key_per_minute),
         }
     }
 

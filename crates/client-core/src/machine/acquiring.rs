@@ -33,7 +33,7 @@ pub(super) struct Acquiring {
     began: Deadline,
     /// The try under way is the last one.
     last: bool,
-    /// The session that a lost reply, or an earlier life of this machine, may have left at the server.
+    /// A session left at the server by a lost reply or by an earlier acquire of the machine.
     orphan: Orphan,
 }
 

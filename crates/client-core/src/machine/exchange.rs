@@ -9,9 +9,7 @@ use crate::request::{Call, RequestId};
 use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::time::Deadline;
-
-/// The time that the token source has for a fresh token.
-const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::tokens::TOKEN_TIMEOUT;
 
 /// The pending request of a phase.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +78,7 @@ impl Exchange {
         }
     }
 
-    /// Aborts a request on its way. Returns true if there was one.
+    /// Aborts the request in flight. Returns true if a request was in flight.
     pub(super) fn cancel(self, context: &mut Context<'_>) -> bool {
         match self {
             Self::InFlight { request, .. } => {

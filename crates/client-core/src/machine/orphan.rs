@@ -1,23 +1,23 @@
-//! Sessions that may live at the server although no phase holds their lease.
+//! Orphaned sessions: alive at the server, perhaps, without a lease in the machine.
 
 use crate::answer::Setback;
 use crate::response::Failure;
 
-/// The session of this holder that a release has to end. A holder has at most one live session.
+/// The orphaned session of the holder, for a release to end. A holder has at most one live session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Orphan {
-    /// No session of this holder lives.
+    /// No session of the holder lives.
     #[default]
     None,
     /// The session of the last lease may live.
     Known(String),
     /// The reply to an acquire is lost, so a session with an unknown id may live. An acquire is idempotent by holder:
-    /// another acquire tells the id, also that of an earlier session.
+    /// the next acquire tells the id, also the id of an earlier session.
     Unknown,
 }
 
 impl Orphan {
-    /// Notes an acquire that was aborted on its way.
+    /// Notes an aborted acquire.
     pub(super) fn acquire_aborted(&mut self) {
         *self = Self::Unknown;
     }
@@ -29,7 +29,7 @@ impl Orphan {
         }
     }
 
-    /// Notes an acquire without a grant. A server with every seat in use would have resumed a session of this holder.
+    /// Notes an acquire without a grant. A full license resumes the session of a holder, so `license-full` proves that no session lives.
     pub(super) fn acquire_set_back(&mut self, setback: &Setback) {
         match setback {
             Setback::Transient { in_doubt: true, .. } => *self = Self::Unknown,

@@ -138,7 +138,7 @@ impl Regaining {
         regaining.turn(context)
     }
 
-    /// Ends the session: the last one by its id, or the one that an acquire in flight may bring.
+    /// Ends the session of the last lease, or the session of the acquire in flight.
     fn release(self, context: &mut Context<'_>) -> Phase {
         if self.only_renews() {
             return Releasing::session(&self.lease, self.exchange, context);

@@ -1,8 +1,8 @@
 //! Release: one retry within a budget of two seconds, and no heartbeat after the call.
 //!
-//! A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
-//! idempotent by holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or on a holder that has sent nothing
-//! that could have taken a seat.
+//! A session with a known id is deleted. After a lost reply to an acquire the id is unknown: the next acquire, idempotent by
+//! holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or on a holder without a request that could take a
+//! seat.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::time::Deadline;
 const BUDGET: Duration = Duration::from_secs(2);
 /// The timeout of one try: half of [`BUDGET`], which leaves time for the retry.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// The acquires that a release sends to learn the id of a session: one, and one retry.
+/// A release sends at most this many acquires to learn the id of a session: a try and a retry.
 const FINDS_MAX: u32 = 2;
 
 /// A release under way.
@@ -35,8 +35,8 @@ pub(super) struct Releasing {
 
 #[derive(Debug)]
 enum Stage {
-    /// An acquire is in flight, whose session must be released. `orphan` is the session to release without a grant, and
-    /// `finds` counts the acquires that the release itself has sent.
+    /// An acquire is in flight, and a granted session must be released. `orphan` is the session to release without a grant.
+    /// `finds` counts the acquires of the release itself.
     Finding { exchange: Exchange, orphan: Orphan, finds: u32 },
     /// The session is being released.
     Deleting { session: String, exchange: Exchange, retried: bool },
@@ -59,7 +59,7 @@ impl Releasing {
         Self::orphan(Orphan::Known(lease.session.clone()), context)
     }
 
-    /// Waits for the acquire in flight, and releases its session or `orphan`.
+    /// Waits for the acquire in flight, and releases the granted session or `orphan`.
     pub(super) fn acquire(exchange: Exchange, orphan: Orphan, context: &mut Context<'_>) -> Phase {
         match exchange {
             Exchange::InFlight { .. } => {
@@ -70,7 +70,7 @@ impl Releasing {
         }
     }
 
-    /// Releases a session that may live at the server. Nothing is sent if there is none.
+    /// Releases an orphaned session. Without an orphan nothing is sent.
     pub(super) fn orphan(orphan: Orphan, context: &mut Context<'_>) -> Phase {
         Self::pursue(orphan, 0, context.now.instant().after(BUDGET), context)
     }
@@ -94,7 +94,7 @@ impl Releasing {
         }
     }
 
-    /// Deletes a known session, asks for the id of an unknown one, or finishes.
+    /// Deletes a known session, asks for the id of an unknown session, or finishes.
     fn pursue(orphan: Orphan, finds: u32, over: Deadline, context: &mut Context<'_>) -> Phase {
         let stage = match orphan {
             Orphan::None => return given_back(context),
@@ -149,7 +149,7 @@ impl Releasing {
                 Phase::Releasing(Self { stage: Stage::Finding { exchange, orphan, finds }, over })
             }
             Setback::Transient { .. } => Self::pursue(orphan, finds, over, context),
-            // Another acquire would be answered alike.
+            // A second acquire would get the same answer.
             Setback::Hopeless | Setback::Unauthenticated(_) | Setback::Refused(_) => {
                 Self::pursue(orphan, FINDS_MAX, over, context)
             }
@@ -218,7 +218,7 @@ impl Stage {
         Self::Deleting { session, exchange, retried }
     }
 
-    /// Aborts the request on its way. Returns the session that may still live.
+    /// Aborts the request in flight. Returns the orphaned session.
     fn abort(self, context: &mut Context<'_>) -> Orphan {
         match self {
             Self::Finding { exchange, mut orphan, .. } => {

@@ -17,6 +17,7 @@ CREATE TABLE licenses (
     status      TEXT        NOT NULL CHECK (status IN ('active', 'suspended', 'revoked')),
     expires_at  TIMESTAMPTZ,
     count_per   TEXT        NOT NULL CHECK (count_per IN ('machine', 'user', 'process')),
+    clients     TEXT        NOT NULL CHECK (clients IN ('token', 'key')),
     ttl_seconds BIGINT      CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
     contact     TEXT,
     version     BIGINT      NOT NULL CHECK (version >= 1),

@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{RegistryTime, Seats};
 
-use super::{CountPer, License, Status};
+use super::{Clients, CountPer, License, Status};
 
 /// A requested change of a license. A `None` field stays unchanged. `Some(None)` removes an optional value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct LicenseChange {
     pub expires_at: Option<Option<RegistryTime>>,
     /// The kind of holder counted as a seat.
     pub count_per: Option<CountPer>,
+    /// The tokens that the license's clients need.
+    pub clients: Option<Clients>,
     /// The time a session lives after its last heartbeat, in seconds.
     pub ttl_seconds: Option<Option<u32>>,
     /// The contact for more seats or time.
@@ -30,6 +32,7 @@ impl LicenseChange {
             status: self.status.unwrap_or(now.status),
             expires_at: self.expires_at.unwrap_or(now.expires_at),
             count_per: self.count_per.unwrap_or(now.count_per),
+            clients: self.clients.unwrap_or(now.clients),
             ttl_seconds: self.ttl_seconds.unwrap_or(now.ttl_seconds),
             contact: self.contact.clone().unwrap_or(now.contact),
             ..now

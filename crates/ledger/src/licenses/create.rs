@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{RegistryTime, Seats, TenantId};
 
-use super::{CountPer, License, LicenseId, LicenseKey, Status, read, write as rows};
+use super::{Clients, CountPer, License, LicenseId, LicenseKey, Status, read, write as rows};
 use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, ids, tenants};
 
@@ -21,6 +21,8 @@ pub struct NewLicense {
     pub expires_at: Option<RegistryTime>,
     /// The kind of holder counted as a seat.
     pub count_per: CountPer,
+    /// The tokens that the license's clients need.
+    pub clients: Clients,
     /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
     /// The contact for more seats or time.
@@ -55,6 +57,7 @@ impl NewLicense {
             status: self.status,
             expires_at: self.expires_at,
             count_per: self.count_per,
+            clients: self.clients,
             ttl_seconds: self.ttl_seconds,
             contact: self.contact,
             version: 1,

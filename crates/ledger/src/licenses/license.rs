@@ -75,7 +75,28 @@ impl CountPer {
     }
 }
 
-/// A text that names no status and no kind of holder.
+/// The tokens that clients of a license need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clients {
+    /// A token of the issuer, or a license token that the server gives for the license's key.
+    #[default]
+    Token,
+    /// A token of the issuer alone: the server gives no license tokens for the license's key.
+    Key,
+}
+
+impl Clients {
+    /// Returns the name in records and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// A text that names no status, no kind of holder and no kind of clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a {0}")]
 pub struct NotNamed(&'static str);
@@ -100,6 +121,16 @@ impl FromStr for CountPer {
     }
 }
 
+impl FromStr for Clients {
+    type Err = NotNamed;
+    fn from_str(text: &str) -> Result<Self, NotNamed> {
+        [Self::Token, Self::Key]
+            .into_iter()
+            .find(|clients| clients.as_str() == text)
+            .ok_or(NotNamed("kind of clients"))
+    }
+}
+
 /// A floating license.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct License {
@@ -117,6 +148,8 @@ pub struct License {
     pub expires_at: Option<RegistryTime>,
     /// The kind of holder counted as a seat.
     pub count_per: CountPer,
+    /// The tokens that the license's clients need.
+    pub clients: Clients,
     /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
     /// The contact for more seats or time.
@@ -159,6 +192,7 @@ impl License {
             status: fields.named("status")?,
             expires_at: fields.time_maybe("expires_at")?,
             count_per: fields.named("count_per")?,
+            clients: fields.named("clients")?,
             ttl_seconds: fields.number_maybe("ttl_seconds")?,
             contact: fields.value("contact")?,
             version: fields.whole("version")?,

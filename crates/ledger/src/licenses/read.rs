@@ -11,7 +11,7 @@ use crate::page::{Page, rows_for};
 use crate::row::corrupt;
 use crate::{Effect, Error, Ledger, Write, Written};
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "id",
     "tenant_id",
     "license_key",
@@ -19,6 +19,7 @@ const COLUMNS: [&str; 12] = [
     "status",
     "expires_at",
     "count_per",
+    "clients",
     "ttl_seconds",
     "contact",
     "version",

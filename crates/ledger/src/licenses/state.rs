@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::Seats;
 use serde::{Deserialize, Serialize};
 
-use super::{CountPer, License, Status};
+use super::{Clients, CountPer, License, Status};
 use crate::times;
 
 /// A license's state after a change. The state holds only the tail of the license key.
@@ -15,6 +15,9 @@ pub(super) struct State {
     status: Status,
     expires_at: Option<DateTime<Utc>>,
     count_per: CountPer,
+    /// Absent in records that are older than the field.
+    #[serde(default)]
+    clients: Clients,
     ttl_seconds: Option<u32>,
     contact: Option<String>,
     version: u64,
@@ -29,6 +32,7 @@ impl State {
             status: license.status,
             expires_at: license.expires_at.map(times::stored),
             count_per: license.count_per,
+            clients: license.clients,
             ttl_seconds: license.ttl_seconds,
             contact: license.contact.clone(),
             version: license.version,
@@ -43,11 +47,29 @@ impl State {
             status: self.status,
             expires_at: self.expires_at.map(times::from_stored),
             count_per: self.count_per,
+            clients: self.clients,
             ttl_seconds: self.ttl_seconds,
             contact: self.contact,
             version: self.version,
             updated_at: times::from_stored(self.updated_at),
             ..license
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Clients, State};
+
+    #[test]
+    fn a_state_that_is_older_than_the_field_clients_admits_license_tokens() {
+        let old = json!({
+            "license_key_tail": "IJKL", "max_seats": 1, "status": "active", "expires_at": null, "count_per": "machine",
+            "ttl_seconds": null, "contact": null, "version": 1, "updated_at": "2026-01-01T00:00:00Z",
+        });
+        let state: State = serde_json::from_value(old).unwrap();
+        assert_eq!(state.clients, Clients::Token);
     }
 }

@@ -2,7 +2,9 @@
 
 use seatkeeper_core::{Seats, Span, Standing, TenantId};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord};
-use seatkeeper_ledger::licenses::{CountPer, License, LicenseChange, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{
+    Clients, CountPer, License, LicenseChange, LicenseKey, NewLicense, Status,
+};
 use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
 use crate::story::{START, Story, admin, by, ledger, licensed, new_license, subscribed, tenant};
@@ -23,6 +25,7 @@ async fn a_new_license_is_found_by_id_and_by_key_and_stands_on_record() {
     let new = NewLicense {
         expires_at: Some(START + Span::from_secs(86_400)),
         count_per: CountPer::Process,
+        clients: Clients::Key,
         ttl_seconds: Some(2),
         contact: Some("sales@example.com".to_owned()),
         ..new_license("ABCD-EFGH-IJKL-MNOP", 3)
@@ -86,6 +89,7 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
     let license = licensed(&ledger, 3).await;
     let change = LicenseChange {
         status: Some(Status::Suspended),
+        clients: Some(Clients::Key),
         ttl_seconds: Some(Some(9)),
         contact: Some(Some("ops".to_owned())),
         ..seats(5)
@@ -95,6 +99,7 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
     assert_eq!((first.effect, first.value.version), (Effect::Changed, 2));
     assert_eq!((second.effect, &second.value), (Effect::Unchanged, &first.value));
     assert_eq!(first.value.terms(Span::ZERO).standing, Standing::Closed);
+    assert_eq!(ledger.license(&tenant(), license.id).await.unwrap().as_ref(), Some(&first.value));
     assert_eq!(records(&ledger).await.len(), 2);
 
     let cleared = LicenseChange { contact: Some(None), ttl_seconds: Some(None), ..LicenseChange::default() };

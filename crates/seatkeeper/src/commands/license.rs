@@ -88,6 +88,9 @@ struct TermsArgs {
     /// The unit that takes a seat
     #[arg(long)]
     count_per: Option<CountPer>,
+    /// The clients let in: `token`, any program with the license key; `key`, clients with a token of the issuer alone
+    #[arg(long)]
+    clients: Option<Clients>,
     /// The life of a session after its last heartbeat, in seconds [default: the server's]
     #[arg(long, value_name = "SECONDS")]
     ttl_seconds: Option<u64>,
@@ -102,6 +105,13 @@ enum CountPer {
     Machine,
     User,
     Process,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Clients {
+    Token,
+    Key,
 }
 
 #[derive(Debug, Args)]
@@ -137,6 +147,8 @@ struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     count_per: Option<CountPer>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    clients: Option<Clients>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ttl_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     contact: Option<String>,
@@ -144,8 +156,8 @@ struct Change {
 
 impl TermsArgs {
     fn change(self, license_key: Option<String>, max_seats: Option<u32>) -> Value {
-        let Self { expires_at, count_per, ttl_seconds, contact } = self;
-        json!(Change { license_key, max_seats, expires_at, count_per, ttl_seconds, contact })
+        let Self { expires_at, count_per, clients, ttl_seconds, contact } = self;
+        json!(Change { license_key, max_seats, expires_at, count_per, clients, ttl_seconds, contact })
     }
 }
 
@@ -211,6 +223,7 @@ impl Entry for License {
             ("status", self.status),
             ("expires", output::cell(self.expires_at)),
             ("counts per", self.count_per),
+            ("clients", self.clients),
             ("ttl seconds", output::cell(self.ttl_seconds)),
             ("contact", output::cell(self.contact)),
             ("version", self.version.to_string()),

@@ -12,14 +12,17 @@ mod signals;
 mod story;
 mod supervise;
 
+use std::path::Path;
 use std::process::ExitCode;
+
+use seatkeeper_client::Client;
 
 pub(crate) use args::RunArgs;
 pub(crate) use error::RunError;
 pub(crate) use exec::{EXEC, ExecArgs, exec};
 
 use super::Error;
-use report::Report;
+use report::{Ended, Report};
 use signals::Signals;
 use story::Story;
 
@@ -44,11 +47,25 @@ async fn held(args: &RunArgs, report: &mut Report) -> Result<u8, RunError> {
     let mut signals = Signals::listen().map_err(RunError::Signals)?;
     let story = Story::new(args.quiet);
     let client = seats::client(args)?;
-    let mut seats = seats::acquire(&client, args, &mut signals, story).await?;
-    report.admit(&seats);
-    let ended = supervise::run(&program, args, &mut seats, &mut signals, story).await;
-    seats::release(seats, story).await;
+    let ended = held_by(&client, &program, args, &mut signals, story, report).await;
+    // Requests in flight end with the runtime, and the runtime ends with `run`.
+    seats::close(&client, story).await;
     let ended = ended?;
     report.end(&ended);
     Ok(ended.exit_code())
+}
+
+async fn held_by(
+    client: &Client,
+    program: &Path,
+    args: &RunArgs,
+    signals: &mut Signals,
+    story: Story,
+    report: &mut Report,
+) -> Result<Ended, RunError> {
+    let mut seats = seats::acquire(client, args, signals, story).await?;
+    report.admit(&seats);
+    let ended = supervise::run(program, args, &mut seats, signals, story).await;
+    seats::release(seats, story).await;
+    ended
 }

@@ -3,12 +3,12 @@
 //!
 //! Every test binary includes this module, and selects the topology of the server with its constant
 //! `TOPOLOGY`.
-#![allow(dead_code, unused_imports, reason = "every test file uses a part of the house")]
+#![allow(dead_code, unused_imports, reason = "every test file uses a part of the harness")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
-    reason = "an error in the house fails the test"
+    reason = "an error in the harness fails the test"
 )]
 
 mod client;
@@ -35,7 +35,7 @@ pub(crate) use eventually::eventually;
 use process::Server;
 pub(crate) use process::{BIN, Output, command, run, run_with};
 pub(crate) use scrape::Scrape;
-pub(crate) use topology::Topology;
+pub(crate) use topology::{LICENSE_TOKEN_KEY_FILE, Topology, write_ed25519_key};
 
 use crate::TOPOLOGY;
 use topology::Backing;
@@ -47,7 +47,7 @@ pub(crate) const TENANT: &str = "default";
 const TOKEN_TTL: &str = "24h";
 
 /// The rate limits. They are off, because most tests send requests faster than any client.
-const UNLIMITED: [&str; 7] = [
+const UNLIMITED: [&str; 9] = [
     "LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
     "LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
     "LIMITS_DEVICES_ACQUIRES_PER_MINUTE",
@@ -55,6 +55,8 @@ const UNLIMITED: [&str; 7] = [
     "LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE",
     "LIMITS_SERVICE_ACQUIRES_PER_MINUTE",
     "LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
+    "LIMITS_LICENSE_TOKENS_PER_ADDRESS_PER_MINUTE",
+    "LIMITS_LICENSE_TOKENS_PER_KEY_PER_MINUTE",
 ];
 
 /// The log text of a node whose database answers slowly.
@@ -62,7 +64,7 @@ const LEDGER_SLOW: &str = "the ledger does not answer";
 
 /// A server under test: one process, or several nodes that clients see as one server.
 ///
-/// Dropping the house of a passed test checks the server: SIGTERM stops it, no error is in its log, and the
+/// Dropping the harness of a passed test checks the server: SIGTERM stops it, no error is in its log, and the
 /// audit log verifies. After a failed test, the processes are killed.
 pub(crate) struct Harness {
     program: PathBuf,
@@ -102,11 +104,18 @@ impl Harness {
         let backing = TOPOLOGY.backing();
         let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
         // A test that sets an algorithm replaces the shared `AUTH_` settings as a whole.
+        // An empty file of license tokens stands for no file.
         let believes = settings.iter().any(|(name, _)| *name == "AUTH_ALGORITHM");
+        let says = |setting: &str| settings.iter().any(|(name, _)| *name == setting);
+        let is_kept = |setting: &str| match setting {
+            LICENSE_TOKEN_KEY_FILE => !says(setting),
+            _ => !(believes && setting.starts_with("AUTH_")),
+        };
         let shared = backing.iter().flat_map(Backing::settings);
-        let shared = shared.filter(|(name, _)| !(believes && name.starts_with("AUTH_")));
+        let shared = shared.filter(|(name, _)| is_kept(name));
         let shared = shared.map(|(name, value)| (variable(name), value));
-        let own = settings.iter().map(|(name, value)| (variable(name), (*value).to_owned()));
+        let own = settings.iter().filter(|setting| **setting != (LICENSE_TOKEN_KEY_FILE, ""));
+        let own = own.map(|(name, value)| (variable(name), (*value).to_owned()));
         let mut harness = Self {
             program: program.to_owned(),
             servers: Vec::new(),

@@ -1,13 +1,20 @@
 //! The topologies of a server under test, and the stores behind its nodes. Another topology is another
 //! variant of `Topology`.
 
+use std::path::Path;
+
+use aws_lc_rs::signature::Ed25519KeyPair;
 use seatkeeper_ledger::{Location, PostgresUrl};
 use seatkeeper_server::{Algorithm, AuthSettings, Secret};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
+use tempfile::NamedTempFile;
 
 /// The key of tokens, shared by every node.
 const TOKEN_SECRET: &str = "a secret that all nodes of a test know";
+
+/// The setting that names the key of license tokens.
+pub(crate) const LICENSE_TOKEN_KEY_FILE: &str = "AUTH_LICENSE_TOKEN_KEY_FILE";
 
 /// Number of masters in a Redis Cluster.
 const MASTERS: usize = 3;
@@ -29,6 +36,8 @@ pub(crate) enum Topology {
 pub(crate) struct Backing {
     registry: Registry,
     database: Database,
+    /// The key of license tokens, as all nodes find it.
+    license_key: NamedTempFile,
 }
 
 /// The registry's store, which runs as long as the nodes.
@@ -58,8 +67,18 @@ impl Topology {
             }
             Self::NodesWithoutRedis(_) => Registry::Ledger,
         };
-        Some(Backing { registry, database: postgres::database() })
+        let license_key = NamedTempFile::new().expect("a file");
+        write_ed25519_key(license_key.path());
+        Some(Backing { registry, database: postgres::database(), license_key })
     }
+}
+
+/// Writes a new private key to a file.
+pub(crate) fn write_ed25519_key(path: &Path) {
+    let pair = Ed25519KeyPair::generate().expect("a key");
+    let der = pair.to_pkcs8v1().expect("a key");
+    let text = pem::encode(&pem::Pem::new("PRIVATE KEY", der.as_ref()));
+    std::fs::write(path, text).expect("a file");
 }
 
 impl Registry {
@@ -83,6 +102,7 @@ impl Backing {
             ("LEDGER_URL", self.database.url()),
             ("AUTH_ALGORITHM", "HS256".to_owned()),
             ("AUTH_SECRET", TOKEN_SECRET.to_owned()),
+            (LICENSE_TOKEN_KEY_FILE, self.license_key.path().to_str().expect("a path in Unicode").to_owned()),
         ]
     }
 

@@ -130,6 +130,32 @@ async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
 }
 
 #[tokio::test]
+async fn a_license_token_finds_no_session_but_its_own_and_nothing_else_and_changes_nothing() {
+    /// The operations on sessions that take a license token.
+    const SEATS: [&str; 4] = [
+        "patch /api/v1/licenses/sessions/{session_id}/heartbeat",
+        "put /api/v1/licenses/sessions/{session_id}/heartbeat",
+        "get /api/v1/licenses/sessions/{session_id}",
+        "delete /api/v1/licenses/sessions/{session_id}",
+    ];
+    let api = TenantClient::open();
+    let subject = Subject::new(&api).await;
+    let before = Books::new(&api).await;
+    let line = LINES.iter().find(|line| line.operation == "post /api/v1/licenses/token").unwrap();
+    let token = subject.ask(line, None).await.expect(200)["token"].as_str().unwrap().to_owned();
+    // An acquire would resume the seat of the machine, which the token is good for.
+    let acquire = "post /api/v1/licenses/acquire";
+    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing && line.operation != acquire) {
+        let status = if SEATS.contains(&line.operation) { 404 } else { 401 };
+        let real = subject.ask(line, Some(&token)).await;
+        assert_problem(&real, status, line.operation);
+        looks_the_same_as_nothing(&subject, line, Some(&token), &real).await;
+    }
+    let after = Books::new(&api).await;
+    assert_eq!(after, before);
+}
+
+#[tokio::test]
 async fn to_another_user_someones_session_and_none_look_the_same_and_nothing_changes() {
     let api = TenantClient::open();
     let subject = Subject::new(&api).await;

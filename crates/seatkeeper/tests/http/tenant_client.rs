@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::harness::{Client, Doors, Harness};
 
 pub(crate) const ACQUIRE: &str = "/api/v1/licenses/acquire";
+pub(crate) const LICENSE_TOKEN: &str = "/api/v1/licenses/token";
 pub(crate) const LICENSES: &str = "/api/v1/admin/licenses";
 pub(crate) const PLANS: &str = "/api/v1/admin/plans";
 pub(crate) const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";
@@ -27,7 +28,7 @@ pub(crate) const RECONCILIATION: &str = "/api/v1/admin/usage/reconciliation";
 /// Lifetime of tokens, longer than any test.
 const TOKEN_TTL: Duration = Duration::from_secs(3_600);
 
-// A weak reference, because a static is never dropped: the last test drops the house, which checks the
+// A weak reference, because a static is never dropped: the last test drops the harness, which checks the
 // server.
 static HARNESS: Mutex<Weak<Harness>> = Mutex::new(Weak::new());
 

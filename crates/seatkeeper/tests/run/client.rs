@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use seatkeeper_client::{CheckError, Client, Error, Failure, Finish, LossReason, State, TokenError, Wait};
+use seatkeeper_testbed::authority::Authority;
 use seatkeeper_testbed::port;
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -128,4 +130,45 @@ async fn a_server_out_of_reach_and_a_wrong_address_are_errors() {
         let error = Client::builder(address).build().unwrap_err();
         assert!(matches!(error, Error::Address { .. }), "{address}: {error:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_certificate_of_an_unknown_authority_is_named() {
+    let (papers, strangers) = (Authority::new(), Authority::new());
+    papers.sign("server");
+    let (cert, key) = (papers.path("server.pem"), papers.path("server.key"));
+    let harness = Harness::open_with(&[
+        ("SERVER_TLS_CERT_FILE", cert.to_str().unwrap()),
+        ("SERVER_TLS_KEY_FILE", key.to_str().unwrap()),
+    ]);
+    let trusting = |authority: &Authority| {
+        let pem = std::fs::read(authority.path("ca.pem")).unwrap();
+        let builder = Client::builder(harness.url()).token(harness.token("ann")).certificates(pem);
+        builder.build().unwrap().license("K").machine("m1").patience(Duration::ZERO).acquire()
+    };
+    let error = trusting(&strangers).await.unwrap_err();
+    assert!(matches!(error, Error::Offline(Failure::Certificate)), "{error:?}");
+    let said = error.to_string();
+    assert!(said.contains("certificate was not accepted") && said.contains("CA file"), "{said}");
+    let Error::Denied(problem) = trusting(&papers).await.unwrap_err() else { panic!("no answer") };
+    assert_eq!(problem.code(), "license-not-found");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_wake_asks_the_server_at_once() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let server = harness.url().trim_start_matches("http://").parse().unwrap();
+    let proxy = Proxy::start(server, 1).await;
+    let address = format!("http://{}", proxy.address());
+    let client = Client::builder(address).token(harness.token("ann")).build().unwrap();
+    let seat = client.license(key).machine("m1").acquire().await.unwrap();
+    let mut states = seat.watch();
+    proxy.set(Network::AnswersWait);
+    client.wake();
+    states.wait_for(|state| matches!(state, State::Offline { .. })).await.unwrap();
+    proxy.set(Network::Well);
+    states.wait_for(|state| matches!(state, State::Active { .. })).await.unwrap();
+    assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
+    assert_eq!(live(&harness).await.len(), 0);
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use seatkeeper_testbed::port;
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -66,4 +67,45 @@ async fn a_signal_ends_the_wait_at_once() {
     // The next retry is due in 60 s, so the run has not waited for it.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_signal_during_an_acquire_in_flight_leaves_no_seat() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let server = harness.url().trim_start_matches("http://").parse().unwrap();
+    let proxy = Proxy::start(server, 1).await;
+    for _ in 0..3 {
+        proxy.set(Network::AnswersWait);
+        let url = format!("http://{}", proxy.address());
+        let run = run_at(&harness, &url, &key, &[]).arg("true").spawn().unwrap();
+        // The server has granted the seat, and the answer is on its way.
+        until_live(&harness, 1).await;
+        send(run.id(), Signal::TERM);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        proxy.set(Network::Well);
+        assert_eq!(tokio::task::spawn_blocking(|| code(run)).await.unwrap(), Some(143));
+        let took = until_live(&harness, 0).await;
+        assert!(took <= Duration::from_millis(500), "the seat was free after {took:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_acquire_whose_every_answer_is_lost_ends_in_time_and_says_so() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let server = harness.url().trim_start_matches("http://").parse().unwrap();
+    let proxy = Proxy::start(server, 1).await;
+    proxy.set(Network::AnswersWait);
+    let url = format!("http://{}", proxy.address());
+    let mut run = run_at(&harness, &url, &key, &[]);
+    let run = run.arg("true").stderr(std::process::Stdio::piped()).spawn().unwrap();
+    until_live(&harness, 1).await;
+    let began = Instant::now();
+    send(run.id(), Signal::TERM);
+    let output = tokio::task::spawn_blocking(|| run.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains("the server did not confirm"), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }

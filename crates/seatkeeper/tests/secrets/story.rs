@@ -84,7 +84,34 @@ pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, 
     let request = ann.http.request(Method::POST, format!("{url}/api/v1/licenses/acquire")).bearer_auth(&anns);
     let request = request.header("Content-Type", "application/json").body(broken);
     keep(written, &Answer::read(request.send().await.unwrap()).await.unwrap());
-    vec![signature(&admins), signature(&anns)]
+    let license_token = license_token_told(written, url, &ann).await;
+    [admins, anns].iter().chain(&license_token).map(|token| signature(token)).collect()
+}
+
+/// A program that knows its license key alone, and guesses others. Gives its license token, if the server gives any.
+async fn license_token_told(written: &mut Written, url: &str, client: &Client) -> Option<String> {
+    let ask = async |license_key: &str, machine_id: &str| {
+        let ask = json!({ "tenant": TENANT, "license_key": license_key, "machine_id": machine_id });
+        client.post("/api/v1/licenses/token", ask).await
+    };
+    for answer in [ask(WRONG_LICENSE_KEY, "m1").await, ask(LICENSE_KEY, "").await] {
+        keep(written, &answer);
+    }
+    let given = ask(LICENSE_KEY, "m1").await;
+    keep(written, &given);
+    let token = given.body["token"].as_str()?.to_owned();
+    let machine = Client::new(url, token.clone());
+    let taken = machine.acquire(&json!(LICENSE_KEY), "m1").await;
+    for answer in [
+        machine.heartbeat(&taken.body["session_id"]).await,
+        machine.acquire(&json!(WRONG_LICENSE_KEY), "m1").await,
+        machine.acquire(&json!(LICENSE_KEY), "m2").await,
+        machine.get("/api/v1/admin/licenses").await,
+        Client::new(url, format!("{token}x")).acquire(&json!(LICENSE_KEY), "m1").await,
+    ] {
+        keep(written, &answer);
+    }
+    Some(token)
 }
 
 /// Reads the sink's answer as an admin, and returns the signature of the admin's token.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
+use seatkeeper_ledger::licenses::LicenseId;
 
 use seatkeeper_engine::wall_clock;
 
@@ -26,13 +27,16 @@ pub struct Scopes {
     pub admin: bool,
     /// Marks a program that acts for many users.
     pub service: bool,
+    /// The only license that the caller may use, and nothing else; `None` unless the caller shows a license token.
+    pub license: Option<LicenseId>,
 }
 
 impl Scopes {
-    /// Parses a list of scopes, separated by spaces.
+    /// Parses a list of scopes, separated by spaces. A license in the list is ignored: license tokens alone
+    /// name a license.
     pub fn parse(list: &str) -> Self {
         let has = |scope| list.split_ascii_whitespace().any(|listed| listed == scope);
-        Self { admin: has("admin"), service: has("service") }
+        Self { admin: has("admin"), service: has("service"), license: None }
     }
 }
 

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{DecodingKey, TokenData, Validation};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
+
+use super::Refusal;
 
 /// The claims of a token. A duplicate claim is an error: lenient parsers disagree on whether the first or the
 /// last value counts.
@@ -19,6 +23,24 @@ impl Claims {
     pub(super) fn number(&self, name: &str) -> f64 {
         self.0.get(name).and_then(Value::as_f64).unwrap_or_default()
     }
+}
+
+/// Returns the claims of a token that one of the keys signed. Header parameters that must be understood (`crit`) are refused, for
+/// none is.
+pub(super) fn signed_by_any(
+    token: &str,
+    keys: &[DecodingKey],
+    validation: &Validation,
+) -> Result<TokenData<Claims>, Refusal> {
+    let mut refused = ErrorKind::InvalidSignature.into();
+    for key in keys {
+        match jsonwebtoken::decode::<Claims>(token, key, validation) {
+            Err(error) if *error.kind() == ErrorKind::InvalidSignature => refused = error,
+            Ok(token) if token.header.crit.is_some() => return Err(Refusal::Critical),
+            decided => return Ok(decided?),
+        }
+    }
+    Err(Refusal::Invalid(refused))
 }
 
 impl<'de> Deserialize<'de> for Claims {

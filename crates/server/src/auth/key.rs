@@ -39,6 +39,12 @@ pub enum KeyError {
         /// Algorithm in the settings.
         algorithm: Algorithm,
     },
+    /// The first key of the file does not sign license tokens.
+    #[error("{path} does not hold 1 to {KEYS_MAX} Ed25519 keys in PEM, the first of them private")]
+    NotASigningKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not a list of 1 to 4 secrets on separate lines, or a secret is too short.
     #[error("{path} does not hold 1 to {KEYS_MAX} secrets of at least {SECRET_BYTES_MIN} bytes, one a line")]
     NotSecrets {
@@ -80,6 +86,16 @@ impl Source {
                 Self::KeyFile { path, algorithm, is_own: auth.key_file.is_none() }
             }
         }
+    }
+
+    /// Returns the file of the keys of license tokens: the file that the settings name, or the data directory's own key if the
+    /// server is one process. `None` for nodes without such a file, because each node would accept only its own tokens.
+    pub(super) fn for_license_tokens(settings: &Settings) -> Option<Self> {
+        let file = settings.auth.license_token_key_file.as_ref();
+        let is_own = file.is_none();
+        let own = || settings.registry.is_memory().then(|| settings.ledger.data_dir.join(KEY_FILE_NAME));
+        let path = file.cloned().or_else(own)?;
+        Some(Self::KeyFile { path, algorithm: Algorithm::EdDsa, is_own })
     }
 
     /// Creates the key of the data directory if missing. A configured file or secret is left alone.
@@ -124,7 +140,7 @@ impl Source {
 
     /// Parses the signing key, the first key in `text`. Only an Ed25519 private key or an HS256 secret can
     /// sign, because the key files of the other algorithms hold public keys.
-    fn signing_in(&self, text: &[u8]) -> Result<EncodingKey, KeyError> {
+    pub(super) fn signing_in(&self, text: &[u8]) -> Result<EncodingKey, KeyError> {
         match self {
             Self::Secret(secret) => Ok(EncodingKey::from_secret(secret.reveal().as_bytes())),
             Self::SecretFile(path) => {
@@ -162,6 +178,16 @@ pub(crate) fn check_key_file(path: &Path, algorithm: Algorithm) -> Result<(), St
         return Ok(());
     }
     Err(format!("it does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM"))
+}
+
+/// Checks that the file holds keys of license tokens. Returns the reason as an error if it does not.
+pub(crate) fn check_signing_key_file(path: &Path) -> Result<(), String> {
+    let text = fs::read(path).map_err(|error| error.to_string())?;
+    let source = Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false };
+    if source.keys_in(&text).is_ok() && source.signing_in(&text).is_ok() {
+        return Ok(());
+    }
+    Err(format!("it does not hold 1 to {KEYS_MAX} Ed25519 keys in PEM, the first of them private"))
 }
 
 /// Checks that the file holds secrets for HS256, and otherwise returns the reason in words.

@@ -29,6 +29,10 @@ pub(crate) enum Refusal {
     Critical,
     #[error("the token is not of the issuer whose tokens are believed")]
     OtherIssuer,
+    #[error("the token is of another type than its issuer's tokens are")]
+    OtherType,
+    #[error("the token is a license token, which opens nothing but seats of its license")]
+    LicenseTokenElsewhere,
     #[error("the token has expired")]
     Expired,
     #[error("the token names no tenant or user of 1 to {NAME_CHARS_MAX} printable characters")]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::{DecodingKey, TokenData, Validation};
+use jsonwebtoken::{DecodingKey, Validation};
 use quick_cache::sync::Cache;
 use seatkeeper_core::{TenantId, UserId};
 use uuid::Uuid;
 
-use super::claims::Claims;
+use super::claims::signed_by_any;
 use super::keys::{KeyMatch, Keys};
+use super::license_tokens::{LicenseTokens, is_license_type};
 use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};
 use crate::settings::{Algorithm, AuthSettings, Settings};
@@ -27,6 +27,8 @@ pub(crate) struct Verifier {
     issuer: Option<String>,
     claims: ClaimNames,
     leeway_seconds: i64,
+    /// `None`: the server gives and believes no license tokens.
+    license_tokens: Option<LicenseTokens>,
     remembered: Cache<Box<str>, Remembered>,
 }
 
@@ -85,6 +87,7 @@ impl Verifier {
                 scope: auth.scope_claim.clone(),
             },
             leeway_seconds: i64::try_from(auth.leeway_seconds).unwrap_or(i64::MAX),
+            license_tokens: LicenseTokens::new(settings)?,
             remembered: Cache::new(TOKENS_REMEMBERED_MAX),
         })
     }
@@ -92,6 +95,14 @@ impl Verifier {
     /// Starts the worker that follows changes of the keys.
     pub(crate) async fn keep_up(&self, upkeep: &WorkerSet) {
         self.keys.keep_up(upkeep).await;
+        if let Some(license_tokens) = &self.license_tokens {
+            license_tokens.keep_up(upkeep);
+        }
+    }
+
+    /// Returns the license tokens of this server, if it gives any.
+    pub(crate) fn license_tokens(&self) -> Option<&LicenseTokens> {
+        self.license_tokens.as_ref()
     }
 
     /// Returns `Err(NoKeys)` until a key is available.
@@ -105,37 +116,41 @@ impl Verifier {
             return Err(Refusal::TooLong.into());
         }
         let now = wall_clock::now().timestamp();
-        let known = self.remembered.get(token).filter(|known| known.edition == self.keys.edition());
+        let is_current = |known: &Remembered| known.edition == self.edition_for(&known.caller);
+        let known = self.remembered.get(token).filter(is_current);
         if let Some(Remembered { caller, .. }) = known {
             let expired = caller.expires_at_seconds.saturating_add(self.leeway_seconds) < now;
             return if expired { Err(Refusal::Expired.into()) } else { Ok(caller) };
         }
-        let KeyMatch { keys, edition } = self.keys.for_token(token, self.algorithm).await?;
-        let caller = Arc::new(self.check(token, &keys)?);
+        let (caller, edition) = self.check(token).await?;
+        let caller = Arc::new(caller);
         self.remembered.insert(token.into(), Remembered { caller: Arc::clone(&caller), edition });
         Ok(caller)
     }
 
-    /// Decodes a valid token signed by any of `keys`. The first key with a matching signature decides.
-    fn signed_by_any(
-        &self,
-        token: &str,
-        keys: &[DecodingKey],
-    ) -> jsonwebtoken::errors::Result<TokenData<Claims>> {
-        let mut refused = ErrorKind::InvalidSignature.into();
-        for key in keys {
-            match jsonwebtoken::decode::<Claims>(token, key, &self.validation) {
-                Err(error) if *error.kind() == ErrorKind::InvalidSignature => refused = error,
-                decided => return decided,
-            }
+    /// Returns the edition of the keys that count now for tokens of the caller's kind.
+    fn edition_for(&self, caller: &Caller) -> u64 {
+        match (caller.scopes.license, &self.license_tokens) {
+            (Some(_), Some(license_tokens)) => license_tokens.edition(),
+            (None, _) | (Some(_), None) => self.keys.edition(),
         }
-        Err(refused)
     }
 
-    fn check(&self, token: &str, keys: &[DecodingKey]) -> Result<Caller, Refusal> {
-        let token = self.signed_by_any(token, keys)?;
-        if token.header.crit.is_some() {
-            return Err(Refusal::Critical);
+    /// Checks a token by the keys of its issuer. The issuer that the token claims chooses the keys, and nothing else: a token
+    /// that lies about its issuer is not signed by a key of that issuer.
+    async fn check(&self, token: &str) -> Result<(Caller, u64), Error> {
+        let license_tokens = self.license_tokens.as_ref();
+        if let Some(license_tokens) = license_tokens.filter(|tokens| tokens.are_claimed_by(token)) {
+            return Ok(license_tokens.check(token)?);
+        }
+        let KeyMatch { keys, edition } = self.keys.for_token(token, self.algorithm).await?;
+        Ok((self.check_ordinary(token, &keys)?, edition))
+    }
+
+    fn check_ordinary(&self, token: &str, keys: &[DecodingKey]) -> Result<Caller, Refusal> {
+        let token = signed_by_any(token, keys, &self.validation)?;
+        if is_license_type(&token.header) {
+            return Err(Refusal::OtherType);
         }
         let claims = token.claims;
         // The issuer is compared here, because the library also accepts a list of issuers.
@@ -147,7 +162,7 @@ impl Verifier {
             return Err(Refusal::Nameless);
         }
         Ok(Caller {
-            tenant: tenant_of(tenant),
+            tenant: tenant_from_text(tenant),
             user: UserId::new(user),
             scopes: Scopes::parse(claims.text(&self.claims.scope)),
             expires_at_seconds: claims.number("exp") as i64,
@@ -157,7 +172,7 @@ impl Verifier {
 
 /// Returns the tenant named by `text`. A UUID is normalized, because different spellings name the same
 /// tenant.
-fn tenant_of(text: &str) -> TenantId {
+pub(crate) fn tenant_from_text(text: &str) -> TenantId {
     Uuid::try_parse(text).map_or_else(|_| TenantId::new(text), |uuid| TenantId::new(uuid.to_string()))
 }
 

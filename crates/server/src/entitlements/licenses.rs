@@ -50,6 +50,21 @@ impl Licenses {
         }
     }
 
+    /// Returns the tenant's license with this key if it `fits`, else [`Error::LicenseNotFound`]. Every such error costs one
+    /// query of the ledger, so that the response time does not reveal the existence of a key.
+    pub(crate) async fn license_that(
+        &self,
+        tenant: &TenantId,
+        key: &str,
+        fits: impl Fn(&License) -> bool,
+    ) -> Result<Arc<License>, Error> {
+        if let Some(license) = self.remembered.get(&KeyRef(tenant, key)).filter(|license| fits(license)) {
+            return Ok(license);
+        }
+        let license = self.load(tenant, key).await?;
+        if fits(&license) { Ok(license) } else { Err(Error::LicenseNotFound) }
+    }
+
     /// Invalidates the entries that `changed` affects.
     pub(super) fn forget(&self, changed: &Changed) {
         match changed {

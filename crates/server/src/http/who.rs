@@ -7,16 +7,31 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::app::App;
-use crate::auth::{Caller, bearer_of};
+use crate::auth::{Caller, Refusal, bearer_of};
 use crate::error::Error;
 
-/// A caller with a valid token.
+/// A caller with a valid token of the issuer. License tokens are refused.
 pub(crate) struct Who(Arc<Caller>);
+
+/// Any caller with a valid token or a license token. A handler with this extractor must see to it that a caller with a
+/// license token reaches nothing but its license ([`Scopes::license`](crate::auth::Scopes)).
+pub(crate) struct LicenseCaller(Arc<Caller>);
 
 /// A caller whose token has the admin scope.
 pub(crate) struct Admin(Arc<Caller>);
 
 impl FromRequestParts<App> for Who {
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let LicenseCaller(caller) = LicenseCaller::from_request_parts(parts, app).await?;
+        if caller.scopes.license.is_some() {
+            return Err(Refusal::LicenseTokenElsewhere.into());
+        }
+        Ok(Self(caller))
+    }
+}
+
+impl FromRequestParts<App> for LicenseCaller {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         Ok(Self(app.verifier.caller(bearer_of(&parts.headers)?).await?))
@@ -32,6 +47,13 @@ impl FromRequestParts<App> for Admin {
 }
 
 impl Deref for Who {
+    type Target = Caller;
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+impl Deref for LicenseCaller {
     type Target = Caller;
     fn deref(&self) -> &Caller {
         &self.0

@@ -1,5 +1,7 @@
 //! Acquires a seat of a license.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -7,7 +9,7 @@ use garde::Validate;
 use seatkeeper_core::{
     Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
 };
-use seatkeeper_ledger::licenses::{CountPer, License};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,10 +18,11 @@ use uuid::Uuid;
 
 use super::policy::policy_of;
 use crate::app::App;
+use crate::auth::{Caller, machine_user};
 use crate::error::Error;
 use crate::http::{
-    BodyProblems, Meta, Problems, Unread, Who, heartbeat_interval_seconds, name_field, object_field,
-    optional_name_field, user_agent_field, wait_seconds,
+    BodyProblems, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds, name_field,
+    object_field, optional_name_field, user_agent_field, wait_seconds,
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
@@ -92,7 +95,7 @@ const HOLDERS_SHOWN_MAX: usize = 10;
 )]
 pub(super) async fn acquire(
     State(app): State<App>,
-    who: Who,
+    who: LicenseCaller,
     meta: Meta,
     body: Unread,
 ) -> Result<Response, Error> {
@@ -117,8 +120,8 @@ struct Decided {
     failure: Option<AcquireFailure>,
 }
 
-async fn decide(app: &App, who: &Who, meta: &Meta, ask: &Acquire) -> Result<Decided, Error> {
-    let license = app.entitlements.licenses.license(&who.tenant, &ask.license_key).await?;
+async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<Decided, Error> {
+    let license = license_of(app, who, ask).await?;
     let claim = ask.claim(&license, who)?;
     let pool = license.pool();
     let request = Request {
@@ -144,8 +147,21 @@ async fn decide(app: &App, who: &Who, meta: &Meta, ask: &Acquire) -> Result<Deci
     Ok(Decided { answer, failure })
 }
 
+/// Returns the license of a request. A caller with a license token gets the license of the token alone, and on the machine
+/// of the token alone.
+async fn license_of(app: &App, who: &Caller, ask: &Acquire) -> Result<Arc<License>, Error> {
+    let licenses = &app.entitlements.licenses;
+    let Some(only) = who.scopes.license else { return licenses.license(&who.tenant, &ask.license_key).await };
+    let fits = |license: &License| license.id == only && license.clients == Clients::Token;
+    let license = licenses.license_that(&who.tenant, &ask.license_key, fits).await?;
+    if who.user != machine_user(license.id, &ask.machine_id) {
+        return Err(Error::field("machine_id", "must be the machine that the license token was made for"));
+    }
+    Ok(license)
+}
+
 impl Acquire {
-    fn claim(&self, license: &License, who: &Who) -> Result<Claim, Error> {
+    fn claim(&self, license: &License, who: &Caller) -> Result<Claim, Error> {
         Ok(Claim {
             holder: self.holder(license.count_per, who)?,
             user: who.user.clone(),
@@ -156,7 +172,7 @@ impl Acquire {
     }
 
     /// Returns the holder of the seat, by the license's `count_per`.
-    fn holder(&self, count_per: CountPer, who: &Who) -> Result<Holder, Error> {
+    fn holder(&self, count_per: CountPer, who: &Caller) -> Result<Holder, Error> {
         match (count_per, &self.instance_id) {
             (CountPer::Machine, _) => Ok(Holder::new(self.machine_id.as_str())),
             (CountPer::User, _) => Ok(Holder::new(who.user.as_str())),

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who, session_ended};
+use crate::http::{LicenseCaller, Meta, ParameterProblems, Problems, SessionPath, session_ended};
 use crate::problem::Problem;
 use crate::times::text_of;
 use seatkeeper_engine::HeartbeatOutcome;
@@ -41,7 +41,7 @@ pub(super) struct Renewed {
 )]
 pub(super) async fn heartbeat(
     State(app): State<App>,
-    who: Who,
+    who: LicenseCaller,
     meta: Meta,
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
@@ -69,7 +69,7 @@ pub(super) async fn heartbeat(
 )]
 pub(super) async fn heartbeat_put(
     app: State<App>,
-    who: Who,
+    who: LicenseCaller,
     meta: Meta,
     session: SessionPath,
 ) -> Result<Response, Error> {

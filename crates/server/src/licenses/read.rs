@@ -6,7 +6,7 @@ use seatkeeper_core::{PoolKind, Reach};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{ParameterProblems, Problems, SessionPath, Who};
+use crate::http::{LicenseCaller, ParameterProblems, Problems, SessionPath};
 use crate::problem::Problem;
 use crate::session_answer::SessionAnswer;
 
@@ -22,7 +22,7 @@ use crate::session_answer::SessionAnswer;
 )]
 pub(super) async fn read(
     State(app): State<App>,
-    who: Who,
+    who: LicenseCaller,
     SessionPath(id): SessionPath,
 ) -> Result<axum::Json<SessionAnswer>, Error> {
     let mut who = who.authority().through(PoolKind::License);

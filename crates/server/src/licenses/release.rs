@@ -6,7 +6,7 @@ use seatkeeper_core::{EndReason, PoolKind};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Meta, ParameterProblems, Problems, SessionPath, Who};
+use crate::http::{LicenseCaller, Meta, ParameterProblems, Problems, SessionPath};
 use crate::problem::Problem;
 
 /// `DELETE /sessions/{session_id}`: gives a seat back. A client can treat a 404 as success.
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 )]
 pub(super) async fn release(
     State(app): State<App>,
-    who: Who,
+    who: LicenseCaller,
     meta: Meta,
     SessionPath(id): SessionPath,
 ) -> Result<StatusCode, Error> {

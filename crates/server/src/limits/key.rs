@@ -1,6 +1,8 @@
 //! The keys that rates are counted by.
 
-use seatkeeper_core::{PoolKind, SessionId};
+use std::net::IpAddr;
+
+use seatkeeper_core::{PoolKind, SessionId, TenantId};
 
 use crate::auth::Caller;
 use crate::hash;
@@ -27,6 +29,21 @@ impl Key {
     /// Returns the key of a caller's heartbeats in an API for sessions that never existed.
     pub(super) fn of_unknown_sessions(kind: PoolKind, who: &Caller) -> Self {
         Self::hashed(&[b"unknown", kind.as_str().as_bytes()], who)
+    }
+
+    /// Requests for license tokens from an address. An IPv6 client has a network of 64 bits, and counts as one address.
+    pub(super) fn of_license_tokens_at(ip: Option<IpAddr>) -> Self {
+        let network = match ip {
+            Some(IpAddr::V4(ip)) => ip.octets().to_vec(),
+            Some(IpAddr::V6(ip)) => ip.octets()[..8].to_vec(),
+            None => Vec::new(),
+        };
+        Self(hash::digest(&[b"license token", b"address", &network]))
+    }
+
+    /// Requests for license tokens of a license key.
+    pub(super) fn of_license_tokens_for(tenant: &TenantId, license_key: &str) -> Self {
+        Self(hash::digest(&[b"license token", b"key", tenant.as_str().as_bytes(), license_key.as_bytes()]))
     }
 
     fn hashed([what, whose]: &[&[u8]; 2], who: &Caller) -> Self {

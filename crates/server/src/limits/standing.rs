@@ -1,8 +1,9 @@
 //! The rate-limit headers of an answer.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
 
 use super::rate::{Rate, Verdict};
 
@@ -42,17 +43,21 @@ impl Standing {
 
 /// A slot for the caller's [`Standing`], filled when the request is counted. Clones share the slot.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StandingNote(Arc<OnceLock<Standing>>);
+pub(crate) struct StandingNote(Arc<Mutex<Option<Standing>>>);
 
 impl StandingNote {
-    /// Notes the caller's standing. A request is counted once, so a second note is ignored.
+    /// Notes the caller's standing. For a request counted against two limits, the note keeps the limit with the
+    /// fewest remaining requests.
     pub(super) fn write(&self, standing: Standing) {
-        let _ = self.0.set(standing);
+        let mut noted = self.0.lock();
+        if noted.is_none_or(|noted| standing.remaining <= noted.remaining) {
+            *noted = Some(standing);
+        }
     }
 
     /// Writes the headers of the noted standing. Writes no header if the request was not counted.
     pub(crate) fn tell(&self, headers: &mut HeaderMap) {
-        if let Some(standing) = self.0.get() {
+        if let Some(standing) = *self.0.lock() {
             standing.tell(headers);
         }
     }

@@ -63,6 +63,14 @@ pub struct AuthSettings {
     pub user_claim: String,
     /// The claim that lists the scopes, separated by spaces. Default `scope`.
     pub scope_claim: String,
+    /// The `iss` of license tokens, signed by the server for programs that know a license key. No other issuer
+    /// may use the same `iss`. Default `seatkeeper`.
+    pub license_token_issuer: String,
+    /// The file with up to 4 Ed25519 keys of license tokens, in PEM. The first, a private key, signs; a token
+    /// signed by any of the keys is accepted. Nodes need equal files. Absent: a single server uses the key of
+    /// the data directory, and nodes issue no license tokens. A changed file is read again, as `key_file` is.
+    #[schema(value_type = Option<String>)]
+    pub license_token_key_file: Option<PathBuf>,
     /// Tolerated clock skew in checks of `exp` and `nbf`, in seconds: 0 to 300. Default 5.
     pub leeway_seconds: u64,
 }
@@ -81,6 +89,8 @@ impl Default for AuthSettings {
             tenant_claim: "tenant".into(),
             user_claim: "sub".into(),
             scope_claim: "scope".into(),
+            license_token_issuer: "seatkeeper".into(),
+            license_token_key_file: None,
             leeway_seconds: 5,
         }
     }
@@ -100,7 +110,21 @@ impl AuthSettings {
                 "want 1 to 86,400 seconds",
             ),
             self.check_keys(),
+            self.check_license_token_issuer(),
         ]
+    }
+
+    /// Tokens of two issuers are told apart by `iss`.
+    fn check_license_token_issuer(&self) -> Checked {
+        let issuer = &self.license_token_issuer;
+        let misfit = |want| InvalidSetting { key: "auth.license_token_issuer", got: issuer.clone(), want };
+        if issuer.is_empty() || issuer.chars().any(char::is_control) {
+            return Err(misfit("want a text without control characters, and not nothing"));
+        }
+        if self.issuer.as_ref() == Some(issuer) {
+            return Err(misfit("want another text than auth.issuer"));
+        }
+        Ok(())
     }
 
     /// Checks that a single source of keys is configured, and that the source fits the algorithm.

@@ -25,6 +25,10 @@ pub struct LimitsSettings {
     pub service_acquires_per_minute: u64,
     /// Heartbeats of a session sent with a token of the `service` scope. Default 1,200.
     pub service_heartbeats_per_minute: u64,
+    /// License tokens requested from one address; an IPv6 address counts with its network of 64 bits. Default 30.
+    pub license_tokens_per_address_per_minute: u64,
+    /// License tokens requested for one license key, from any address. Default 60.
+    pub license_tokens_per_key_per_minute: u64,
     /// Rate limits while nodes do not reach their shared Redis: with `allow` (default) each node counts for
     /// itself; with `deny` each limited request is answered 503.
     #[schema(value_type = String)]
@@ -54,6 +58,8 @@ impl Default for LimitsSettings {
             capacities_acquires_per_minute: 10,
             service_acquires_per_minute: 60_000,
             service_heartbeats_per_minute: 1_200,
+            license_tokens_per_address_per_minute: 30,
+            license_tokens_per_key_per_minute: 60,
             when_redis_down: WhenRedisDown::Allow,
         }
     }
@@ -69,6 +75,8 @@ impl LimitsSettings {
             ("limits.capacities_acquires_per_minute", self.capacities_acquires_per_minute),
             ("limits.service_acquires_per_minute", self.service_acquires_per_minute),
             ("limits.service_heartbeats_per_minute", self.service_heartbeats_per_minute),
+            ("limits.license_tokens_per_address_per_minute", self.license_tokens_per_address_per_minute),
+            ("limits.license_tokens_per_key_per_minute", self.license_tokens_per_key_per_minute),
         ]
         .into_iter()
         .map(|(key, got)| within(key, got, 0..=PER_MINUTE_MAX, "want 0 (off) to 60,000,000 a minute"))

@@ -98,7 +98,7 @@ impl RegistrySettings {
     /// Returns the connection settings of the shared Redis; `None` without a Redis.
     pub(crate) fn shared(&self) -> Result<Option<ServerSettings>, InvalidSetting> {
         let url = self.url.reveal();
-        if url == MEMORY || self.is_ledgers() {
+        if self.is_memory() || self.is_ledgers() {
             return Ok(None);
         }
         let misfit = |key, want| InvalidSetting { key, got: "another text".to_owned(), want };
@@ -152,6 +152,11 @@ impl RegistrySettings {
             });
         }
         Ok(Some(Login { username: self.sentinel_username.clone(), password: Password::File(path.clone()) }))
+    }
+
+    /// Returns `true` if the live sessions are in the memory of this process, so that there is no other node.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.url.reveal() == MEMORY
     }
 
     /// Returns whether the ledger's PostgreSQL holds the live sessions as well.

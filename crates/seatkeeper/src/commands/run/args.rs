@@ -1,11 +1,12 @@
 //! The arguments of `seatkeeper run`.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use seatkeeper_client::Wait;
+use seatkeeper_client::{MaskedKey, Wait};
 
 use crate::args::DataDirArgs;
 use crate::duration;
@@ -16,7 +17,8 @@ Exit codes: the command's own; 128+N if signal N ended it; 2 wrong arguments; 69
 75 no seat within --wait; 76 the seat was lost and the command stopped; 77 refused; 126 the command
 cannot be executed; 127 no such command. --report tells ours from the command's.";
 
-#[derive(Debug, Args)]
+/// `Debug` shows no token, and the end of each license key alone.
+#[derive(Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
     /// The key of the license; several keys take a seat of each
@@ -70,6 +72,17 @@ pub(crate) enum OnLost {
     Stop,
     /// Report the loss, and let the command go on.
     Warn,
+}
+
+impl fmt::Debug for RunArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let licenses: Vec<MaskedKey<'_>> = self.licenses.iter().map(|key| MaskedKey(key)).collect();
+        f.debug_struct("RunArgs")
+            .field("licenses", &licenses)
+            .field("server", &self.server)
+            .field("program", &self.program())
+            .finish_non_exhaustive()
+    }
 }
 
 impl RunArgs {

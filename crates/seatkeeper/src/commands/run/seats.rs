@@ -1,8 +1,9 @@
 //! Takes and releases the seats of a run. A run holds a seat of every license or of none.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use seatkeeper_client::{Client, Finish, Seat};
+use seatkeeper_client::{Client, Finish, MaskedKey, Seat};
 use seatkeeper_server::auth::{TokenRequest, mint};
 use uuid::Uuid;
 
@@ -19,12 +20,22 @@ const TOKEN_TTL: Duration = Duration::from_secs(3600);
 /// The user is told of a wait longer than this.
 const TELL_AFTER: Duration = Duration::from_secs(1);
 
-/// A seat, with the license key for messages.
-#[derive(Debug)]
+/// A seat, and the license's key for messages. `Debug` shows the end of the key alone.
 pub(super) struct HeldSeat {
     pub license: String,
     pub seat: Seat,
     pub waited: Duration,
+}
+
+impl fmt::Debug for HeldSeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { license, seat, waited } = self;
+        f.debug_struct("HeldSeat")
+            .field("license", &MaskedKey(license))
+            .field("seat", seat)
+            .field("waited", waited)
+            .finish()
+    }
 }
 
 /// Returns the client. Without a token, the key in the data directory signs one.
@@ -138,5 +149,15 @@ pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
                 masked(&license)
             )),
         }
+    }
+}
+
+/// Ends an acquire left behind by a signal or by a silent server: the seat of the acquire would stay until the TTL.
+pub(super) async fn close(client: &Client, story: Story) {
+    match client.close().await {
+        Ok(Finish::GivenBack) => {}
+        Ok(Finish::Unconfirmed) | Err(_) => story.tell(
+            "the server did not confirm that no seat of this run is left; a seat is free after its license's TTL",
+        ),
     }
 }

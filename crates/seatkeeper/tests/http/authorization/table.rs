@@ -71,6 +71,11 @@ pub(super) const LINES: &[Line] = &[
         body: r#"{"license_key":"{license_key}","machine_id":"laptop-1"}"#,
         ..USER
     },
+    Line {
+        operation: "post /api/v1/licenses/token",
+        body: r#"{"tenant":"{tenant}","license_key":"{license_key}","machine_id":"laptop-1"}"#,
+        ..OPEN
+    },
     Line { operation: "patch /api/v1/licenses/sessions/{session_id}/heartbeat", ..OWNER },
     Line { operation: "put /api/v1/licenses/sessions/{session_id}/heartbeat", ..OWNER },
     Line { operation: "get /api/v1/licenses/sessions/{session_id}", ..OWNER },

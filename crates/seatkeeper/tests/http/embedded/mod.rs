@@ -7,6 +7,8 @@ mod hostile_tokens;
 mod issuer;
 /// Time limits and connections of one process.
 mod late_bodies;
+/// Tokens of one process, as `tokens`.
+mod license_tokens;
 /// Addresses and tokens of one process.
 mod metrics_access;
 mod published_keys;

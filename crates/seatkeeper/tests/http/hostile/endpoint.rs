@@ -9,7 +9,8 @@ use super::Siege;
 use crate::harness::Answer;
 use crate::http::exchange::exchange;
 use crate::http::tenant_client::{
-    ACQUIRE, CAPACITIES, DEVICES, LICENSES, PLANS, SUBSCRIPTIONS, license_path, subscription_path, text,
+    ACQUIRE, CAPACITIES, DEVICES, LICENSE_TOKEN, LICENSES, PLANS, SUBSCRIPTIONS, license_path,
+    subscription_path, text,
 };
 
 pub(super) struct Endpoint<'a> {
@@ -31,9 +32,10 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 10] {
+    pub(super) fn all(siege: &'a Siege) -> [Self; 11] {
         [
             Self::acquire(siege),
+            Self::license_token(siege),
             Self::create_license(siege),
             Self::update_license(siege),
             Self::create_plan(siege),
@@ -61,6 +63,23 @@ impl<'a> Endpoint<'a> {
         }
     }
 
+    pub(super) fn license_token(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "license token",
+            method: Method::POST,
+            path: LICENSE_TOKEN.into(),
+            token: String::new(),
+            valid: json!({
+                "tenant": siege.api.tenant, "license_key": text(&siege.license["license_key"]), "machine_id": "laptop-9",
+            }),
+            required: &["license_key", "machine_id"],
+            optional: &["tenant"],
+            text_field: "machine_id",
+            number_field: None,
+        }
+    }
+
     fn create_license(siege: &'a Siege) -> Self {
         Self {
             siege,
@@ -70,7 +89,7 @@ impl<'a> Endpoint<'a> {
             token: siege.api.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &["max_seats"],
-            optional: &["license_key", "expires_at", "count_per", "ttl_seconds", "contact"],
+            optional: &["license_key", "expires_at", "count_per", "clients", "ttl_seconds", "contact"],
             text_field: "contact",
             number_field: Some("max_seats"),
         }
@@ -85,7 +104,15 @@ impl<'a> Endpoint<'a> {
             token: siege.api.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &[],
-            optional: &["max_seats", "status", "expires_at", "count_per", "ttl_seconds", "contact"],
+            optional: &[
+                "max_seats",
+                "status",
+                "expires_at",
+                "count_per",
+                "clients",
+                "ttl_seconds",
+                "contact",
+            ],
             text_field: "contact",
             number_field: Some("max_seats"),
         }

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 /// Returns values that are invalid for a field of any operation.
 pub(super) fn wrong(field: &str) -> Vec<Value> {
     match field {
-        "license_key" | "machine_id" | "instance_id" | "contact" | "user" | "device_id" | "device_name" => {
-            [no_text(), bad_names()].concat()
-        }
+        "tenant" | "license_key" | "machine_id" | "instance_id" | "contact" | "user" | "device_id"
+        | "device_name" => [no_text(), bad_names()].concat(),
         "device_type" => {
             [no_text(), texts(&["", "TV", "fridge", "tv ", "tv\u{0}"]), vec![json!({ "tv": null })]].concat()
         }
@@ -29,6 +28,9 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
         "count_per" => {
             [no_text(), texts(&["", "Machine", "machines", "machine\u{0}"]), vec![json!({ "user": null })]]
                 .concat()
+        }
+        "clients" => {
+            [no_text(), texts(&["", "Token", "keys", "token "]), vec![json!({ "key": null })]].concat()
         }
         "status" => {
             [no_text(), texts(&["", "ACTIVE", "expired", "active "]), vec![json!({ "revoked": null })]]

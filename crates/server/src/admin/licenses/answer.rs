@@ -1,6 +1,6 @@
 //! JSON form of a license.
 
-use seatkeeper_ledger::licenses::{CountPer, License, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -23,6 +23,8 @@ pub(crate) struct LicenseAnswer {
     expires_at: Option<String>,
     #[schema(value_type = String, examples("machine", "user", "process"))]
     count_per: CountPer,
+    #[schema(value_type = String, examples("token", "key"))]
+    clients: Clients,
     /// Lifetime of a session after its last heartbeat, in seconds; absent: the server's setting.
     ttl_seconds: Option<u32>,
     /// Contact for more seats or time.
@@ -45,6 +47,7 @@ impl LicenseAnswer {
             status: license.status,
             expires_at: license.expires_at.map(text_of),
             count_per: license.count_per,
+            clients: license.clients,
             ttl_seconds: license.ttl_seconds,
             contact: license.contact.clone(),
             version: license.version,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use garde::Validate;
 use rand::distr::{Alphanumeric, SampleString};
 use seatkeeper_core::{Seats, TenantId};
-use seatkeeper_ledger::licenses::{CountPer, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -38,6 +38,12 @@ pub(crate) struct Create {
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
+    /// `token` (default): a program with the license key gets a license token. `key`: the server issues no
+    /// license tokens, and clients need a token of the issuer.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("token", "key"))]
+    #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    clients: Option<Clients>,
     /// Lifetime of a session after its last heartbeat, in seconds: 2 to 2,592,000; absent: the server's
     /// setting.
     #[garde(custom(ttl_field))]
@@ -84,6 +90,7 @@ impl Create {
             status: Status::Active,
             expires_at: time_of(self.expires_at),
             count_per: self.count_per.unwrap_or(CountPer::Machine),
+            clients: self.clients.unwrap_or_default(),
             ttl_seconds: self.ttl_seconds,
             contact: self.contact,
         }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
 use seatkeeper_core::Seats;
-use seatkeeper_ledger::licenses::{CountPer, LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseChange, LicenseId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -42,6 +42,12 @@ pub(crate) struct Update {
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
+    /// `token`: a program with the license key gets a license token. `key`: the server issues no further
+    /// license tokens, and issued license tokens take no more seats.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("token", "key"))]
+    #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    clients: Option<Clients>,
     /// Lifetime of a session after its last heartbeat, in seconds, applied from the session's next heartbeat
     /// on.
     #[garde(custom(ttl_change_field))]
@@ -95,6 +101,7 @@ impl Update {
             status: self.status,
             expires_at: self.expires_at.map(time_of),
             count_per: self.count_per,
+            clients: self.clients,
             ttl_seconds: self.ttl_seconds,
             contact: self.contact,
         }

@@ -15,13 +15,14 @@ async fn a_change_is_shown_and_raises_the_version() {
     let license = api.license(json!({ "max_seats": 1 })).await;
     let change = json!({
         "max_seats": 7, "expires_at": "2099-01-01T00:00:00Z", "count_per": "user", "ttl_seconds": 30,
-        "contact": "sales@example.org", "status": "suspended"
+        "contact": "sales@example.org", "status": "suspended", "clients": "key"
     });
     let changed = api.change(&license, change).await;
     let mut wanted = license.clone();
     wanted["max_seats"] = json!(7);
     wanted["expires_at"] = json!("2099-01-01T00:00:00.000Z");
     wanted["count_per"] = json!("user");
+    wanted["clients"] = json!("key");
     wanted["ttl_seconds"] = json!(30);
     wanted["contact"] = json!("sales@example.org");
     wanted["status"] = json!("suspended");
