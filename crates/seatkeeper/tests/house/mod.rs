@@ -102,7 +102,7 @@ impl House {
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
         let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
-        // Whoever says what tokens are believed says all of it; an empty file of license tokens is none.
+        // Settings with an algorithm replace all settings of tokens. An empty name stands for no file of license tokens.
         let believes = settings.iter().any(|(name, _)| *name == "AUTH_ALGORITHM");
         let says = |setting: &str| settings.iter().any(|(name, _)| *name == setting);
         let is_kept = |setting: &str| match setting {

@@ -88,7 +88,7 @@ pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, 
     [admins, anns].iter().chain(&license_token).map(|token| signature(token)).collect()
 }
 
-/// A program that knows its license key alone, and guesses others. Gives its license token, if the server gives any.
+/// A program with a license key guesses other keys. Returns the program's license token, if the server gives any.
 async fn license_token_told(written: &mut Written, url: &str, client: &Client) -> Option<String> {
     let ask = async |license_key: &str, machine_id: &str| {
         let ask = json!({ "tenant": TENANT, "license_key": license_key, "machine_id": machine_id });

@@ -29,7 +29,7 @@ pub(super) struct LicenseTokenRequest {
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     license_key: String,
-    /// The machine that asks, by a name that stays the same. The token is good for seats of this machine alone.
+    /// The client's machine, always by the same name. The token is good for seats of this machine alone.
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     machine_id: String,

@@ -1,3 +1,5 @@
+//! Origins of web pages, as the header `Origin` names them.
+
 use std::fmt;
 use std::str::FromStr;
 

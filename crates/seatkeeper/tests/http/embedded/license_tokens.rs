@@ -101,7 +101,7 @@ async fn a_license_token_says_what_it_is_good_for() {
     assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 900);
     let hash = text(&claims["sub"]).strip_prefix("machine:").unwrap();
     assert!(hash.len() == 16 && hash.chars().all(|char| char.is_ascii_hexdigit()), "{hash}");
-    // A token that is made by hand in the same way is believed, so that those below fail for their fault alone.
+    // A hand-made copy is believed: forged tokens of the other tests fail for their fault alone.
     let token = scene.key().token(HEADER, claims.to_string());
     assert_eq!(scene.acquire(&token).await, 201);
 }
@@ -141,7 +141,7 @@ async fn no_forged_license_token_is_believed() {
         ("a list of issuers", key.token(HEADER, with(json!({ "iss": ["seatkeeper"] })))),
         ("the issuer in another case", key.token(HEADER, with(json!({ "iss": "Seatkeeper" })))),
     ];
-    // Another algorithm than the one that license tokens are signed by.
+    // License tokens are signed by EdDSA alone.
     let unsigned = base64(br#"{"typ":"seatkeeper-license+jwt","alg":"none"}"#);
     tokens.push(("no signature", format!("{unsigned}.{}.", base64(claims.to_string().as_bytes()))));
     let (spki, bare) = key.public().unwrap();

@@ -1,3 +1,5 @@
+//! Tests of `Origins`: normalization, matching, and texts that are no origin.
+
 use super::{Origin, Origins};
 
 #[test]
