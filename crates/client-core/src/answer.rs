@@ -1,4 +1,4 @@
-//! Responses, classified by the decision that a holder takes on them.
+//! Responses, classified by the holder's next decision.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) enum Setback {
     /// The server, or something before it, cannot answer now: try again.
     /// `in_doubt`: the server may have carried the request out.
     Transient { failure: Failure, retry_after: Option<Duration>, in_doubt: bool },
-    /// The server cannot do this at all (501, 505): the next try comes no sooner than the next heartbeat.
+    /// The server does not support the request (501, 505): the next try comes no sooner than the next heartbeat.
     Hopeless,
     /// The token is not accepted.
     Unauthenticated(Box<Problem>),
@@ -71,7 +71,7 @@ fn grace(seconds: u64) -> Duration {
     Duration::from_secs(seconds.min(GRACE_SECONDS_MAX))
 }
 
-/// The longest span that a server may tell: ten years, so that no sum of spans overflows.
+/// The longest span accepted from a server: ten years. Sums of such spans cannot overflow.
 const SPAN_MAX: Duration = Duration::from_secs(315_360_000);
 
 fn span(seconds: u64) -> Duration {

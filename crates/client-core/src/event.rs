@@ -44,6 +44,6 @@ pub struct SessionEnd {
     pub session: String,
     /// The reason.
     pub reason: LossReason,
-    /// The cause, where the server names one.
+    /// The cause, if named by the server.
     pub by: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A seat as the server granted it, and its deadline.
+//! A seat as granted by the server, and the seat's deadline.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) enum Reacquire {
     /// The client acquires again by itself after `expired`.
     #[default]
     ExpiredOnly,
-    /// Only the program acquires again; also the reading of a policy that this version does not know.
+    /// Only the program acquires again. Unknown policies of a newer server are read as `Never`.
     #[serde(other)]
     Never,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Lease {
     pub reacquire: Reacquire,
 }
 
-/// Heartbeats come no faster than this, whatever a server says.
+/// The shortest interval of heartbeats, even if a server asks for a shorter interval.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// The interval told, if it leaves room for a heartbeat before the TTL; else a third of the TTL.
@@ -88,7 +88,7 @@ impl Lease {
         self.reacquire = renewal.reacquire.unwrap_or(self.reacquire);
     }
 
-    /// The first heartbeat, at 0.3 to 1.0 of the interval, so that fleets that started together drift apart.
+    /// The first heartbeat, at 0.3 to 1.0 of the interval: fleets started together drift apart.
     pub(crate) fn first_beat(&self, sent: Deadline, jitter: Jitter) -> Deadline {
         sent.after(self.interval.mul_f64(jitter.between(0.3, 1.0)))
     }

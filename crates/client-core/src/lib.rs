@@ -1,8 +1,8 @@
 //! The holder's side of a seat: a state machine that acquires a seat, keeps it with heartbeats and tells its loss.
 //!
 //! [`Machine::step`] takes an [`Event`], the time and a [`Jitter`], and returns [`Action`]s for the driver to carry out.
-//! The crate has no I/O, no clock, no async and no source of randomness: a driver brings all four.
-//! `sdk/vectors` states the behaviour for every language, and the tests of this crate play these vectors.
+//! The crate has no I/O, no clock, no async and no source of randomness: a driver brings these.
+//! `sdk/vectors` states the behaviour for every language, and the tests of the crate play the vectors.
 
 mod action;
 mod answer;

@@ -30,7 +30,7 @@ const TIMER_LATE: std::time::Duration = std::time::Duration::from_secs(10);
 /// The holder's state machine for one seat.
 ///
 /// The driver calls [`step`](Self::step) for each event and at [`wake_at`](Self::wake_at), and carries out the actions.
-/// At most one request is in flight at any time.
+/// At most a single request is in flight.
 #[derive(Debug)]
 pub struct Machine {
     plan: Plan,
@@ -69,7 +69,7 @@ impl Machine {
         (machine, actions)
     }
 
-    /// Takes one event at `now`, and returns the actions that follow from it. `jitter` is drawn anew for each step.
+    /// Takes an event at `now`, and returns the resulting actions. `jitter` is drawn anew for every step.
     pub fn step(&mut self, event: Event, now: Now, jitter: Jitter) -> Vec<Action> {
         let late = self.wake_at().is_some_and(|at| at.after(TIMER_LATE).has_passed(now));
         let woke = event == Event::Wake || now.slept_since(self.last) || late;
@@ -80,7 +80,7 @@ impl Machine {
         })
     }
 
-    /// Returns the time at which the machine wants [`Event::Tick`]; `None` if it waits for other events alone.
+    /// Returns the time at which the machine wants [`Event::Tick`]; `None` for a machine without a timer.
     #[must_use]
     pub fn wake_at(&self) -> Option<Deadline> {
         match &self.phase {

@@ -28,7 +28,7 @@ impl Jitter {
 
 /// Requests of one seat within any interval.
 const TRIES_MAX: usize = 8;
-/// The longest backoff before the second try; each later one doubles it.
+/// The longest backoff before the second try. Every later try doubles the backoff.
 const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 
 /// The latest requests of one seat, and the failures since the last success.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A reading of the three clocks at one instant, each counted from an origin of its own.
+/// A reading of the three clocks at an instant. The clocks have separate origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The monotonic clock, which may stand still while the machine sleeps.

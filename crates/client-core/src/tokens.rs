@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The timeout of a refresh: the driver, and the machine as well, give the token source up.
 pub const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of a token of one client; each fresh token has the next one.
+/// The number of a client's token. Every fresh token has the next number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenGeneration(u64);
 

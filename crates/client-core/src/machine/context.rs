@@ -8,7 +8,7 @@ use crate::request::{Call, Request, RequestId};
 use crate::retry::Jitter;
 use crate::time::Now;
 
-/// The input of one step besides its event, and the step's actions so far.
+/// The input of a step besides the event, and the step's actions so far.
 pub(super) struct Context<'a> {
     pub plan: &'a Plan,
     pub now: Now,

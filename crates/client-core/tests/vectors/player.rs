@@ -1,4 +1,4 @@
-//! Plays one vector: a machine, its clocks, and the requests on their way.
+//! Plays a vector: a machine, its clocks, and the requests in flight.
 
 use std::collections::VecDeque;
 use std::time::Duration;

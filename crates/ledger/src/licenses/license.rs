@@ -79,10 +79,10 @@ impl CountPer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clients {
-    /// A token of the issuer, or a license token that the server gives for the license's key.
+    /// A token of the issuer: the server issues no license tokens for the license's key.
     #[default]
     Token,
-    /// A token of the issuer alone: the server gives no license tokens for the license's key.
+    /// The key alone: the server issues a license token to any program with the license's key.
     Key,
 }
 

@@ -88,7 +88,7 @@ struct TermsArgs {
     /// The unit that takes a seat
     #[arg(long)]
     count_per: Option<CountPer>,
-    /// The clients let in: `token`, any program with the license key; `key`, clients with a token of the issuer alone
+    /// The clients let in: `token`, clients with a token of the issuer; `key`, any program with the license key
     #[arg(long)]
     clients: Option<Clients>,
     /// The life of a session after its last heartbeat, in seconds [default: the server's]

@@ -103,8 +103,7 @@ impl Harness {
             .map(|(name, value)| ((*name).to_owned(), value.to_str().expect("a path in Unicode").to_owned()));
         let backing = TOPOLOGY.backing();
         let unlimited = UNLIMITED.iter().map(|name| (variable(name), "0".to_owned()));
-        // A test that sets an algorithm replaces the shared `AUTH_` settings as a whole.
-        // An empty file of license tokens stands for no file.
+        // Settings with an algorithm replace all settings of tokens. An empty name stands for no file of license tokens.
         let believes = settings.iter().any(|(name, _)| *name == "AUTH_ALGORITHM");
         let says = |setting: &str| settings.iter().any(|(name, _)| *name == setting);
         let is_kept = |setting: &str| match setting {

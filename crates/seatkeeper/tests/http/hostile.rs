@@ -38,7 +38,7 @@ impl Siege {
     }
 
     async fn new(api: TenantClient) -> Self {
-        let license = api.license(serde_json::json!({ "max_seats": 3 })).await;
+        let license = api.license(serde_json::json!({ "max_seats": 3, "clients": "key" })).await;
         let session = api.seat(&license, "ann", "laptop-1").await;
         let subscription = api.subscription("sue", "basic").await;
         let before = Books::new(&api).await;

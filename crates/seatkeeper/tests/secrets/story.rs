@@ -38,7 +38,7 @@ pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, 
     let (admins, anns) = (token(settings, "ops", "admin"), token(settings, "ann", "service"));
     let admin = Client::new(url, admins.clone());
     let ann = Client::new(url, anns.clone());
-    let create = json!({ "license_key": LICENSE_KEY, "max_seats": 1 });
+    let create = json!({ "license_key": LICENSE_KEY, "max_seats": 1, "clients": "key" });
     let post = |body: &Value| {
         let request = admin.http.post(format!("{url}/api/v1/admin/licenses")).bearer_auth(&admins);
         request.header("Idempotency-Key", IDEMPOTENCY_KEY).json(body).send()
@@ -88,7 +88,7 @@ pub(crate) async fn told(written: &mut Written, url: &str, settings: &[(String, 
     [admins, anns].iter().chain(&license_token).map(|token| signature(token)).collect()
 }
 
-/// A program that knows its license key alone, and guesses others. Gives its license token, if the server gives any.
+/// A program with a license key guesses other keys. Returns the program's license token, if the server gives any.
 async fn license_token_told(written: &mut Written, url: &str, client: &Client) -> Option<String> {
     let ask = async |license_key: &str, machine_id: &str| {
         let ask = json!({ "tenant": TENANT, "license_key": license_key, "machine_id": machine_id });

@@ -27,7 +27,7 @@ pub struct Scopes {
     pub admin: bool,
     /// Marks a program that acts for many users.
     pub service: bool,
-    /// The only license that the caller may use, and nothing else; `None` unless the caller shows a license token.
+    /// The license of a license token. `Some`: the caller may use seats of this license and nothing else.
     pub license: Option<LicenseId>,
 }
 

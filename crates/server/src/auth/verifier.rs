@@ -100,7 +100,7 @@ impl Verifier {
         }
     }
 
-    /// Returns the license tokens of this server, if it gives any.
+    /// Returns the signer of license tokens; `None` if the server has no key for license tokens.
     pub(crate) fn license_tokens(&self) -> Option<&LicenseTokens> {
         self.license_tokens.as_ref()
     }

@@ -50,8 +50,8 @@ impl Licenses {
         }
     }
 
-    /// Returns the tenant's license with this key if it `fits`, else [`Error::LicenseNotFound`]. Every such error costs one
-    /// query of the ledger, so that the response time does not reveal the existence of a key.
+    /// Returns the tenant's license with this key if it `fits`, else [`Error::LicenseNotFound`]. A refusal always
+    /// costs one query of the ledger, so that the time of the answer does not tell which keys exist.
     pub(crate) async fn license_that(
         &self,
         tenant: &TenantId,

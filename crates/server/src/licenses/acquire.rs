@@ -152,7 +152,7 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
 async fn license_of(app: &App, who: &Caller, ask: &Acquire) -> Result<Arc<License>, Error> {
     let licenses = &app.entitlements.licenses;
     let Some(only) = who.scopes.license else { return licenses.license(&who.tenant, &ask.license_key).await };
-    let fits = |license: &License| license.id == only && license.clients == Clients::Token;
+    let fits = |license: &License| license.id == only && license.clients == Clients::Key;
     let license = licenses.license_that(&who.tenant, &ask.license_key, fits).await?;
     if who.user != machine_user(license.id, &ask.machine_id) {
         return Err(Error::field("machine_id", "must be the machine that the license token was made for"));

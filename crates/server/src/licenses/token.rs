@@ -29,7 +29,7 @@ pub(super) struct LicenseTokenRequest {
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     license_key: String,
-    /// The machine that asks, by a name that stays the same. The token is good for seats of this machine alone.
+    /// The client's machine, always by the same name. The token is good for seats of this machine alone.
     #[garde(custom(name_field))]
     #[schema(min_length = 1, max_length = 255)]
     machine_id: String,
@@ -90,6 +90,6 @@ impl LicenseTokenRequest {
 /// wall clock, as dates of tokens are; every admission checks the expiry again, by the registry's clock.
 fn gives_tokens(license: &License, now: RegistryTime) -> bool {
     license.status == Status::Active
-        && license.clients == Clients::Token
+        && license.clients == Clients::Key
         && license.expires_at.is_none_or(|ends| now < ends)
 }

@@ -1,4 +1,4 @@
-//! The origins of web pages whose scripts may use the API.
+//! Origins of web pages, as the header `Origin` names them.
 
 use std::fmt;
 use std::str::FromStr;

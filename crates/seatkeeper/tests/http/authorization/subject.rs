@@ -36,7 +36,7 @@ pub(super) struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// Creates a license, a capacity, a plan, a subscription and sessions, for the tenant and user `ann`.
     pub(super) async fn new(api: &'a TenantClient) -> Self {
-        let license = api.license(json!({ "max_seats": 1 })).await;
+        let license = api.license(json!({ "max_seats": 1, "clients": "key" })).await;
         let session = api.seat(&license, "ann", "laptop-1").await;
         let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
         let taken = api.service("ann").put(CAPACITIES, capacity(&api.tenant, user, capacity_id, 1)).await;

@@ -34,7 +34,7 @@ struct Scene {
 impl Scene {
     async fn open() -> Self {
         let harness = Harness::open();
-        let license = harness.license(9).await;
+        let license = harness.license_with(json!({ "max_seats": 9, "clients": "key" })).await;
         Self { harness, license, http: reqwest::Client::new() }
     }
 
@@ -101,7 +101,7 @@ async fn a_license_token_says_what_it_is_good_for() {
     assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 900);
     let hash = text(&claims["sub"]).strip_prefix("machine:").unwrap();
     assert!(hash.len() == 16 && hash.chars().all(|char| char.is_ascii_hexdigit()), "{hash}");
-    // A token that is made by hand in the same way is believed, so that those below fail for their fault alone.
+    // A hand-made copy is believed: forged tokens of the other tests fail for their fault alone.
     let token = scene.key().token(HEADER, claims.to_string());
     assert_eq!(scene.acquire(&token).await, 201);
 }
@@ -141,7 +141,7 @@ async fn no_forged_license_token_is_believed() {
         ("a list of issuers", key.token(HEADER, with(json!({ "iss": ["seatkeeper"] })))),
         ("the issuer in another case", key.token(HEADER, with(json!({ "iss": "Seatkeeper" })))),
     ];
-    // Another algorithm than the one that license tokens are signed by.
+    // License tokens are signed by EdDSA alone.
     let unsigned = base64(br#"{"typ":"seatkeeper-license+jwt","alg":"none"}"#);
     tokens.push(("no signature", format!("{unsigned}.{}.", base64(claims.to_string().as_bytes()))));
     let (spki, bare) = key.public().unwrap();
@@ -159,7 +159,7 @@ async fn no_forged_license_token_is_believed() {
     // The parts of a true token under another's signature.
     let given = scene.client().await.token;
     let [head, _, signature] = given.split('.').collect::<Vec<_>>()[..] else { panic!("{given}") };
-    let other = scene.harness.license(1).await;
+    let other = scene.harness.license_with(json!({ "max_seats": 1, "clients": "key" })).await;
     for scope in [format!("license:{}", text(&other["license_id"])), "admin".to_owned()] {
         let payload = base64(with(json!({ "scope": scope })).as_bytes());
         tokens.push(("a scope that was changed", format!("{head}.{payload}.{signature}")));
@@ -273,7 +273,7 @@ async fn the_key_of_license_tokens_is_rotated_without_a_restart() {
     let [old, new] = [old, new].map(|path| std::fs::read_to_string(path).unwrap());
     replace(old.clone());
     let mut harness = Harness::open_with(&[(LICENSE_TOKEN_KEY_FILE, file.to_str().unwrap())]);
-    let license = harness.license(1).await;
+    let license = harness.license_with(json!({ "max_seats": 1, "clients": "key" })).await;
     let by_old = client(&harness, &license["license_key"]).await;
     let session = by_old.acquire(&license["license_key"], "laptop-1").await.expect(201)["session_id"].clone();
 
@@ -339,7 +339,7 @@ async fn an_issuer_that_ordinary_tokens_have_is_refused_at_the_start() {
         );
     }
     let harness = Harness::open_with(&[("AUTH_LICENSE_TOKEN_ISSUER", "https://seats.example.org")]);
-    let license = harness.license(1).await;
+    let license = harness.license_with(json!({ "max_seats": 1, "clients": "key" })).await;
     let laptop = client(&harness, &license["license_key"]).await;
     laptop.acquire(&license["license_key"], "laptop-1").await.expect(201);
     let request = reqwest::Client::new().request(Method::GET, format!("{}{LICENSES}", harness.url()));

@@ -39,7 +39,7 @@ fn assert_not_found(answer: &Answer, what: &str) {
 #[tokio::test]
 async fn a_key_gets_a_token_that_takes_keeps_shows_and_gives_back_a_seat() {
     let api = TenantClient::open();
-    let license = api.license(json!({ "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     let answer = ask_for(&api, &license["license_key"], "laptop-1").await;
     assert_eq!(answer.headers["cache-control"], "no-store");
     let answer = answer.expect(200);
@@ -65,7 +65,8 @@ async fn a_key_gets_a_token_that_takes_keeps_shows_and_gives_back_a_seat() {
 #[tokio::test]
 async fn the_record_names_the_machine_by_a_hash_and_never_tells_the_key() {
     let api = TenantClient::open();
-    let license = api.license(json!({ "license_key": "CANARY-CANARY-CANARY", "max_seats": 1 })).await;
+    let license =
+        api.license(json!({ "clients": "key", "license_key": "CANARY-CANARY-CANARY", "max_seats": 1 })).await;
     let laptop = client(&api, &license, "laptop-1").await;
     laptop.acquire(&license["license_key"], "laptop-1").await.expect(201);
     let audit = api.admin().get(AUDIT).await.expect(200).to_string();
@@ -76,20 +77,20 @@ async fn the_record_names_the_machine_by_a_hash_and_never_tells_the_key() {
 async fn a_key_that_is_not_good_for_a_token_looks_like_a_key_of_nothing() {
     let (api, stranger) = (TenantClient::open(), TenantClient::open());
     let license = async |change: Value| {
-        let license = api.license(json!({ "max_seats": 1 })).await;
+        let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
         api.change(&license, change).await["license_key"].clone()
     };
-    let revoked = api.license(json!({ "max_seats": 1 })).await;
+    let revoked = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     api.admin().delete(&license_path(&revoked)).await.expect(204);
     let keys = [
         (
             "a license of another tenant",
-            stranger.license(json!({ "max_seats": 1 })).await["license_key"].clone(),
+            stranger.license(json!({ "clients": "key", "max_seats": 1 })).await["license_key"].clone(),
         ),
         ("a suspended license", license(json!({ "status": "suspended" })).await),
         ("a revoked license", revoked["license_key"].clone()),
         ("an expired license", license(json!({ "expires_at": "2020-01-01T00:00:00Z" })).await),
-        ("a license for clients with tokens of the issuer", license(json!({ "clients": "key" })).await),
+        ("a license for clients with tokens of the issuer", license(json!({ "clients": "token" })).await),
         ("a key in another case", json!(text(&license(json!({})).await).to_lowercase())),
         ("a key with a space", json!(format!("{} ", text(&license(json!({})).await)))),
     ];
@@ -103,7 +104,7 @@ async fn a_key_that_is_not_good_for_a_token_looks_like_a_key_of_nothing() {
         }
     }
     // Without a tenant, the usual tenant is meant.
-    let good = api.license(json!({ "max_seats": 1 })).await["license_key"].clone();
+    let good = api.license(json!({ "clients": "key", "max_seats": 1 })).await["license_key"].clone();
     let answer = ask(&api, json!({ "license_key": good, "machine_id": "laptop-1" })).await;
     assert_eq!(comparable(&answer), comparable(&nothing));
 }
@@ -119,8 +120,10 @@ async fn a_tenant_that_is_absent_is_the_default_one() {
 #[tokio::test]
 async fn a_token_is_good_for_one_license_on_one_machine() {
     let api = TenantClient::open();
-    let [one, other] =
-        [api.license(json!({ "max_seats": 9 })).await, api.license(json!({ "max_seats": 9 })).await];
+    let [one, other] = [
+        api.license(json!({ "clients": "key", "max_seats": 9 })).await,
+        api.license(json!({ "clients": "key", "max_seats": 9 })).await,
+    ];
     let laptop = client(&api, &one, "laptop-1").await;
     let elsewhere = laptop.acquire(&other["license_key"], "laptop-1").await;
     assert_not_found(&elsewhere, "another license");
@@ -148,7 +151,7 @@ async fn a_token_is_good_for_one_license_on_one_machine() {
 #[tokio::test]
 async fn a_token_opens_nothing_but_seats() {
     let api = TenantClient::open();
-    let license = api.license(json!({ "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     let laptop = client(&api, &license, "laptop-1").await;
     for (method, path, body) in [
         (Method::GET, LICENSES.to_owned(), json!({})),
@@ -168,7 +171,7 @@ async fn a_token_opens_nothing_but_seats() {
 #[tokio::test]
 async fn a_suspended_license_takes_its_tokens_with_it_until_it_is_resumed() {
     let api = TenantClient::open();
-    let license = api.license(json!({ "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     let laptop = client(&api, &license, "laptop-1").await;
     let session = laptop.acquire(&license["license_key"], "laptop-1").await.expect(201)["session_id"].clone();
     api.change(&license, json!({ "status": "suspended" })).await;
@@ -192,11 +195,11 @@ async fn a_suspended_license_takes_its_tokens_with_it_until_it_is_resumed() {
 #[tokio::test]
 async fn a_license_that_is_closed_to_keys_admits_no_token_that_was_given_before() {
     let api = TenantClient::open();
-    let license = api.license(json!({ "max_seats": 2 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 2 })).await;
     let (laptop, other) =
         (client(&api, &license, "laptop-1").await, client(&api, &license, "laptop-2").await);
     let session = laptop.acquire(&license["license_key"], "laptop-1").await.expect(201)["session_id"].clone();
-    api.change(&license, json!({ "clients": "key" })).await;
+    api.change(&license, json!({ "clients": "token" })).await;
     until("no seat for a license token", async || {
         match other.acquire(&license["license_key"], "laptop-2").await {
             answer if answer.status == 404 => Ok(()),
@@ -215,7 +218,7 @@ async fn a_license_that_is_closed_to_keys_admits_no_token_that_was_given_before(
 async fn names_in_any_script_are_taken_and_over_long_ones_are_named() {
     let api = TenantClient::open();
     let key = "\u{9375}\u{1f511}".repeat(10);
-    let license = api.license(json!({ "license_key": key, "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "license_key": key, "max_seats": 1 })).await;
     let machine = "\u{6a5f}\u{301}".repeat(127);
     let laptop = client(&api, &license, &machine).await;
     laptop.acquire(&license["license_key"], &machine).await.expect(201);
@@ -237,7 +240,7 @@ async fn names_in_any_script_are_taken_and_over_long_ones_are_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_burst_of_guesses_as_many_pass_as_the_address_may_ask() {
     let api = TenantClient::open_with(&[(PER_ADDRESS, "30")]);
-    let license = api.license(json!({ "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     let guesses: Vec<_> = (0..90).map(|number| json!(format!("guess-{number}"))).collect();
     let answers = join_all(guesses.iter().map(|guess| ask_for(&api, guess, "laptop-1"))).await;
     let passed = answers.iter().filter(|answer| answer.status == 404).count();
@@ -258,7 +261,7 @@ async fn of_a_burst_of_guesses_as_many_pass_as_the_address_may_ask() {
 #[tokio::test]
 async fn an_address_is_the_clients_own_and_an_ipv6_network_counts_as_one() {
     let api = TenantClient::open_with(&[(PER_ADDRESS, "1"), ("SERVER_TRUSTED_PROXIES", "127.0.0.1")]);
-    let license = api.license(json!({ "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     let from = async |address: &str| {
         let body = json!({ "tenant": api.tenant, "license_key": license["license_key"], "machine_id": "m" });
         let request = api.request(Method::POST, LICENSE_TOKEN).header("X-Forwarded-For", address);
@@ -279,8 +282,10 @@ async fn an_address_is_the_clients_own_and_an_ipv6_network_counts_as_one() {
 #[tokio::test]
 async fn a_key_is_shown_so_many_times_a_minute_whether_it_is_good_or_not() {
     let api = TenantClient::open_with(&[(PER_KEY, "3")]);
-    let [one, other] =
-        [api.license(json!({ "max_seats": 1 })).await, api.license(json!({ "max_seats": 1 })).await];
+    let [one, other] = [
+        api.license(json!({ "clients": "key", "max_seats": 1 })).await,
+        api.license(json!({ "clients": "key", "max_seats": 1 })).await,
+    ];
     for (key, status) in [(one["license_key"].clone(), 200), (json!("no such key"), 404)] {
         for remaining in ["2", "1", "0"] {
             let answer = ask_for(&api, &key, "laptop-1").await;
@@ -298,7 +303,7 @@ async fn nodes_without_a_key_that_they_share_give_no_tokens() {
         return;
     }
     let api = TenantClient::open_with(&[(LICENSE_TOKEN_KEY_FILE, "")]);
-    let license = api.license(json!({ "max_seats": 1 })).await;
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
     let answer = ask_for(&api, &license["license_key"], "laptop-1").await;
     assert_problem(&answer, 404, "no key");
     assert_eq!(answer.body["type"], "/problems/not-found");

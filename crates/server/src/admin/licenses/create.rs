@@ -38,8 +38,8 @@ pub(crate) struct Create {
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
-    /// `token` (default): a program with the license key gets a license token. `key`: the server issues no
-    /// license tokens, and clients need a token of the issuer.
+    /// `token` (default): clients need a token of the issuer. `key`: the server issues a license token to any
+    /// program with the license key.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("token", "key"))]
     #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]

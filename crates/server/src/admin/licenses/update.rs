@@ -42,8 +42,8 @@ pub(crate) struct Update {
     #[schema(value_type = Option<String>, examples("machine", "user", "process"))]
     #[serde(default, deserialize_with = "named")]
     count_per: Option<CountPer>,
-    /// `token`: a program with the license key gets a license token. `key`: the server issues no further
-    /// license tokens, and issued license tokens take no more seats.
+    /// `key`: the server issues a license token to any program with the license key. `token`: clients need a
+    /// token of the issuer, and issued license tokens take no more seats.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("token", "key"))]
     #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Tests of origins, in settings and in requests.
+//! Tests of `Origins`: normalization, matching, and texts that are no origin.
 
 use super::{Origin, Origins};
 
