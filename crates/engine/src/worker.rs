@@ -170,12 +170,15 @@ async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Progress> {
             if was_failing {
                 tracing::debug!(worker = worker.name(), %causes, "a worker failed again");
             } else {
-                tracing::error!(worker = worker.name(), %causes, "a worker failed: it tries again until it works");
+                tracing::error!(worker = worker.name(), %causes, "a worker failed: its work waits, and is retried with backoff");
             }
             None
         }
         Err(_) => {
-            tracing::error!(worker = worker.name(), "a worker panicked: it tries again until it works");
+            tracing::error!(
+                worker = worker.name(),
+                "a worker panicked: its work waits, and is retried with backoff; report the panic"
+            );
             None
         }
     }

@@ -9,10 +9,12 @@ pub fn not_reached(why: &str) -> RedisError {
 
 /// Returns `true` if the connection is unusable: broken, or to a server that hangs or became a replica.
 pub(crate) fn is_end_of_connection(error: &RedisError) -> bool {
-    error.is_io_error()
-        || error.is_connection_dropped()
-        || error.is_timeout()
-        || is(error, ServerErrorKind::ReadOnly)
+    is_without_answer(error) || is(error, ServerErrorKind::ReadOnly)
+}
+
+/// Returns `true` if the server did not answer: the connection failed, or the answer is late.
+pub(crate) fn is_without_answer(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
 }
 
 /// Returns `true` if the slot has moved, or is about to move, to a different server. The call changed

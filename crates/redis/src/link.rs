@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::connect::identity;
-use crate::error::{is_end_of_connection, is_not_loaded, not_reached};
+use crate::error::{is_end_of_connection, is_not_loaded, is_without_answer, not_reached};
 use crate::replicas::Replicas;
 use crate::script::Script;
 use crate::settings::{Address, ServerSettings};
@@ -105,8 +105,12 @@ impl Link {
         }
     }
 
-    /// Records the outcome of a write on the server, and logs every change from success to refusal and back.
+    /// Records the outcome of a write on the server, and logs every change from success to refusal and back. A
+    /// lost connection and a timeout are no refusal, and change nothing.
     pub fn note_write(&self, written: &RedisResult<Value>) {
+        if written.as_ref().is_err_and(is_without_answer) {
+            return;
+        }
         let refusal = written.as_ref().err().map(|error| Arc::from(error.to_string()));
         let mut latest = self.refusal.lock();
         match (&*latest, &refusal) {

@@ -1,6 +1,7 @@
 //! The target of a link: a fixed address, or a primary found through Sentinels.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -21,6 +22,16 @@ pub(crate) enum Target {
     Fixed(Address),
     /// The server named by the Sentinels as the primary `name`.
     Primary { sentinels: Vec<Address>, name: String },
+}
+
+impl fmt::Display for Target {
+    /// Writes the target for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(address) => address.fmt(f),
+            Self::Primary { name, .. } => write!(f, "the primary {name} of the Sentinels"),
+        }
+    }
 }
 
 impl Target {

@@ -47,12 +47,19 @@ fn lines(settings: &LogSettings) -> Result<Layer, Error> {
     })
 }
 
-/// Parses a filter strictly. The library takes an unknown word for a target and silences everything else, and
+/// Targets of the PostgreSQL driver with a line for each pooled connection of an outage. The engine logs the outage once.
+const QUIET: &str = "sqlx::postgres::notice=error,sqlx_core::pool=error,sqlx::pool=error";
+
+/// Parses a filter strictly, with [`QUIET`] as the default of the driver's targets. The library takes an unknown word for a target and silences everything else, and
 /// takes an empty part for a level.
 fn filter(level: &str) -> Option<EnvFilter> {
     let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
     let known = |part: &str| part.contains('=') || is_level(part);
-    if level.split(',').all(known) { EnvFilter::builder().parse(level).ok() } else { None }
+    if level.split(',').all(known) {
+        EnvFilter::builder().parse(format!("{QUIET},{level}")).ok()
+    } else {
+        None
+    }
 }
 
 fn is_text(format: LogFormat) -> bool {

@@ -64,7 +64,7 @@ mod tests {
     use super::{Clients, State};
 
     #[test]
-    fn a_state_that_is_older_than_the_field_clients_admits_license_tokens() {
+    fn a_state_that_is_older_than_the_field_clients_admits_no_license_tokens() {
         let old = json!({
             "license_key_tail": "IJKL", "max_seats": 1, "status": "active", "expires_at": null, "count_per": "machine",
             "ttl_seconds": null, "contact": null, "version": 1, "updated_at": "2026-01-01T00:00:00Z",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::RedisResult;
+use redis::{RedisError, RedisResult};
 use tokio::sync::watch;
 
 use super::{Connection, State, lose};
@@ -88,11 +88,12 @@ pub(crate) async fn keep(
     mut seen: watch::Receiver<State>,
 ) {
     let mut pause = RETRY_MIN;
+    let mut is_reported = false;
     loop {
         match reach(&settings, &target).await {
             Ok((address, up)) => {
                 tracing::info!(redis = %address, "connected to Redis");
-                pause = RETRY_MIN;
+                (pause, is_reported) = (RETRY_MIN, false);
                 let up = Arc::new(up);
                 state.send_replace(State::Up(Arc::clone(&up)));
                 tokio::select! {
@@ -106,12 +107,27 @@ pub(crate) async fn keep(
                 }
             }
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "Redis cannot be reached");
+                report_unreachable(&target, &error, is_reported);
+                is_reported = true;
                 state.send_replace(State::Down(error.to_string().into()));
                 tokio::time::sleep(jittered(pause)).await;
                 pause = (pause * 2).min(RETRY_MAX);
             }
         }
+    }
+}
+
+/// Logs a failed attempt to connect: the first of an outage as a warning, and later attempts at the level `debug`.
+fn report_unreachable(target: &Target, error: &RedisError, is_reported: bool) {
+    if is_reported {
+        tracing::debug!(redis = %target, %error, "Redis still cannot be reached");
+    } else {
+        tracing::warn!(
+            redis = %target,
+            %error,
+            "Redis cannot be reached: the node reconnects with backoff, and calls of its buckets fail until then; \
+             check the server and the network"
+        );
     }
 }
 

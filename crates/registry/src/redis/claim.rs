@@ -25,7 +25,7 @@ use crate::contract::{Admission, Answer, Claimed, Granted, Request};
 const ID_TIME_BYTES: usize = 5;
 
 /// Location hints for the sessions named by a claim.
-struct Clues {
+struct LocationHints {
     session: LocationHint,
     replace: LocationHint,
 }
@@ -49,18 +49,18 @@ impl Admission for RedisRegistry {
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
         let Claim { session, replace, .. } = *request.claim;
-        let known = |id: Option<SessionId>| id.map_or(LocationHint::Unknown, |id| self.clue_remembered(id));
+        let known = |id: Option<SessionId>| id.map_or(LocationHint::Unknown, |id| self.hint_remembered(id));
         loop {
             self.room_in_journals().await?;
-            let clues = Clues { session: known(session), replace: known(replace) };
-            let reply = match self.call_for_session(self.claim_call(request, &clues)).await? {
+            let hints = LocationHints { session: known(session), replace: known(replace) };
+            let reply = match self.call_for_session(self.claim_call(request, &hints)).await? {
                 Some(reply) => reply,
                 None => {
-                    let clues = Clues {
-                        session: self.clue_in_pool(request.pool, session).await?,
-                        replace: self.clue_in_pool(request.pool, replace).await?,
+                    let hints = LocationHints {
+                        session: self.hint_in_pool(request.pool, session).await?,
+                        replace: self.hint_in_pool(request.pool, replace).await?,
                     };
-                    self.call(self.claim_call(request, &clues)).await?
+                    self.call(self.claim_call(request, &hints)).await?
                 }
             };
             let server = Arc::clone(&reply.connection);
@@ -78,7 +78,7 @@ impl Admission for RedisRegistry {
 }
 
 impl RedisRegistry {
-    fn claim_call(&self, request: Request<'_>, clues: &Clues) -> Call {
+    fn claim_call(&self, request: Request<'_>, hints: &LocationHints) -> Call {
         let Request { pool, claim, policy, origin, particulars } = request;
         let when_named = match policy.when_named {
             WhenNamed::SameHolder => "h",
@@ -107,9 +107,9 @@ impl RedisRegistry {
             .arg(&*user_text(pool, &claim.user))
             .arg(claim.tier.0)
             .arg(id_bytes(&claim.session))
-            .arg(clues.session.bytes())
+            .arg(hints.session.bytes())
             .arg(id_bytes(&claim.replace))
-            .arg(clues.replace.bytes())
+            .arg(hints.replace.bytes())
             .arg(&undated.as_uuid().as_bytes()[ID_TIME_BYTES..])
             .arg(fresh_body(pool, claim, undated))
             .arg(particulars_bytes(particulars))
@@ -147,15 +147,15 @@ impl RedisRegistry {
     }
 
     /// Returns a session's location hint in a large pool, and searches the pool if necessary.
-    async fn clue_in_pool(&self, pool: &PoolId, id: Option<SessionId>) -> Result<LocationHint, Error> {
+    async fn hint_in_pool(&self, pool: &PoolId, id: Option<SessionId>) -> Result<LocationHint, Error> {
         let Some(id) = id else { return Ok(LocationHint::Unknown) };
-        match self.clue_remembered(id) {
+        match self.hint_remembered(id) {
             LocationHint::Unknown => self.search_large(pool, id).await,
             known @ (LocationHint::Is(_) | LocationHint::NotThere) => Ok(known),
         }
     }
 
-    fn clue_remembered(&self, id: SessionId) -> LocationHint {
+    fn hint_remembered(&self, id: SessionId) -> LocationHint {
         self.remembered.get(id).map_or(LocationHint::Unknown, |location| location.hint)
     }
 }

@@ -83,6 +83,7 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
         stage.redis.ask::<String>(set);
     };
     config("maxmemory-policy", "noeviction");
+    stage.health("redis", "ok").await;
     config("min-replicas-to-write", "1");
     let refuses = stage.health("redis", "unfit").await;
     let problem = refuses["problems"][0].as_str().expect("a text");

@@ -137,7 +137,7 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
             (granted(&license, how, &session, claimed.live, claimed.limit).into_response(), None)
         }
         Answer::Denied(Denial::Full { free_in }) => {
-            (full(app, &pool, claimed.limit, free_in).await?, Some(AcquireFailure::Full))
+            (full(app, who, &pool, claimed.limit, free_in).await?, Some(AcquireFailure::Full))
         }
         Answer::Denied(Denial::EntitlementOver { ended_at }) => {
             (expired(app, &license, ended_at).into_response(), Some(AcquireFailure::Expired))
@@ -223,12 +223,20 @@ fn granted(
     (code, axum::Json(answer))
 }
 
-async fn full(app: &App, pool: &PoolId, limit: Seats, free_in: Option<Span>) -> Result<Response, Error> {
+/// Builds the answer of a full license. A caller with a license token sees no holders: a license token is issued for any
+/// machine by name, so the name of another machine would open the seat of that machine.
+async fn full(
+    app: &App,
+    who: &Caller,
+    pool: &PoolId,
+    limit: Seats,
+    free_in: Option<Span>,
+) -> Result<Response, Error> {
     let problem = Problem::new(&problem::LICENSE_FULL, "Ask again after `retry_after_seconds`.")
         .with("seats_available", 0)
         .with("seats_total", limit.0)
         .retry_after(wait_seconds(free_in));
-    if !app.settings.licenses.show_holders {
+    if !app.settings.licenses.show_holders || who.scopes.license.is_some() {
         return Ok(problem.into_response());
     }
     let view = app.engine.view(pool, HOLDERS_SHOWN_MAX).await?;

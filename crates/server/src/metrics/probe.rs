@@ -124,7 +124,7 @@ impl<S: Source> Clone for CachedProbe<S> {
 
 impl<S: Source> fmt::Debug for CachedProbe<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Look").field("age_max", &self.0.age_max).finish_non_exhaustive()
+        f.debug_struct("CachedProbe").field("age_max", &self.0.age_max).finish_non_exhaustive()
     }
 }
 

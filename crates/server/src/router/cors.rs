@@ -15,7 +15,7 @@ use crate::settings::Origins;
 /// The methods that the API takes.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 
-/// The headers that the API reads of a script's request.
+/// The headers that a script may send.
 const REQUEST_HEADERS: HeaderValue =
     HeaderValue::from_static("Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id");
 

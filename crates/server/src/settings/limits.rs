@@ -27,7 +27,8 @@ pub struct LimitsSettings {
     pub service_heartbeats_per_minute: u64,
     /// License tokens requested from one address; an IPv6 address counts with its network of 64 bits. Default 30.
     pub license_tokens_per_address_per_minute: u64,
-    /// License tokens requested for one license key, from any address. Default 60.
+    /// License tokens requested for one license key, from any address: enough for every machine of the license.
+    /// Default 6,000.
     pub license_tokens_per_key_per_minute: u64,
     /// Rate limits while nodes do not reach their shared Redis: with `allow` (default) each node counts for
     /// itself; with `deny` each limited request is answered 503.
@@ -59,7 +60,7 @@ impl Default for LimitsSettings {
             service_acquires_per_minute: 60_000,
             service_heartbeats_per_minute: 1_200,
             license_tokens_per_address_per_minute: 30,
-            license_tokens_per_key_per_minute: 60,
+            license_tokens_per_key_per_minute: 6_000,
             when_redis_down: WhenRedisDown::Allow,
         }
     }

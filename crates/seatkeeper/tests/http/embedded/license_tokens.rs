@@ -240,7 +240,7 @@ async fn license_tokens_work_beside_every_kind_of_ordinary_tokens() {
         let claims = json!({ "tenant": "default", "sub": "ops", "scope": "admin", "exp": in_seconds(600) });
         let header = key.header(json!({ "kid": null }));
         let admin = harness.client_with(key.token(&header, claims.to_string()));
-        let license = admin.post(LICENSES, json!({ "max_seats": 1 })).await.expect(201);
+        let license = admin.post(LICENSES, json!({ "max_seats": 1, "clients": "key" })).await.expect(201);
         let laptop = client(&harness, &license["license_key"]).await;
         let taken = laptop.acquire(&license["license_key"], "laptop-1").await.expect(201);
         laptop.heartbeat(&taken["session_id"]).await.expect(200);

@@ -74,6 +74,25 @@ async fn the_record_names_the_machine_by_a_hash_and_never_tells_the_key() {
 }
 
 #[tokio::test]
+async fn a_license_token_learns_nothing_of_other_holders() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "clients": "key", "max_seats": 1 })).await;
+    let key = &license["license_key"];
+    let anns = api.user("ann").acquire(key, "workstation-7").await.expect(201)["session_id"].clone();
+
+    let denied = client(&api, &license, "laptop-1").await.acquire(key, "laptop-1").await.expect(403);
+    assert_eq!(denied.get("holders"), None, "{denied}");
+    let shown = api.user("bob").acquire(key, "laptop-1").await.expect(403);
+    assert_eq!(shown["holders"][0]["machine_id"], "workstation-7");
+
+    // A program that knows the name of the machine shares the seat, and still reads nothing of the user.
+    let same_machine = client(&api, &license, "workstation-7").await;
+    assert_eq!(same_machine.acquire(key, "workstation-7").await.expect(200)["session_id"], anns);
+    same_machine.get(&session_path(&anns)).await.expect(404);
+    api.user("ann").get(&session_path(&anns)).await.expect(200);
+}
+
+#[tokio::test]
 async fn a_key_that_is_not_good_for_a_token_looks_like_a_key_of_nothing() {
     let (api, stranger) = (TenantClient::open(), TenantClient::open());
     let license = async |change: Value| {
@@ -113,7 +132,7 @@ async fn a_key_that_is_not_good_for_a_token_looks_like_a_key_of_nothing() {
 async fn a_tenant_that_is_absent_is_the_default_one() {
     let api = TenantClient::open();
     let admin = api.client(api.harness.token_of("default", "ops", "admin"));
-    let license = admin.post(LICENSES, json!({ "max_seats": 1 })).await.expect(201);
+    let license = admin.post(LICENSES, json!({ "max_seats": 1, "clients": "key" })).await.expect(201);
     ask(&api, json!({ "license_key": license["license_key"], "machine_id": "laptop-1" })).await.expect(200);
 }
 
