@@ -13,7 +13,7 @@ pub enum Action {
     /// Replace the rejected token, then report
     /// [`Event::TokenReady`](crate::Event::TokenReady) or [`Event::TokenFailed`](crate::Event::TokenFailed).
     RefreshToken,
-    /// Tell the program the new state. A moved deadline alone is not told.
+    /// Tell the program the new state. A change of the deadline alone is not reported.
     Tell(State),
     /// The release is over; the machine sends nothing more.
     Finish(Finish),

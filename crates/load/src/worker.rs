@@ -21,7 +21,7 @@ pub(crate) use shared::Shared;
 /// A connection's part in a scenario. During turns, a server's mistakes are counted. Before and after the
 /// turns, a mistake is an error.
 pub(crate) trait Worker: Send + 'static {
-    /// Returns the desk for sending requests.
+    /// Returns the caller, which sends the requests.
     fn caller(&mut self) -> &mut Caller;
 
     /// Prepares the first turn. The preparation is not measured.

@@ -1,4 +1,5 @@
-//! Walks through promotions of a lagging PostgreSQL standby: with both rules, and without either rule.
+//! Walks through promotions of a lagging PostgreSQL standby: with both rules, and without each rule in
+//! turn.
 //!
 //! `SEATKEEPER_MODEL_RAISES` is the number of raises in the whole walk.
 #![expect(clippy::print_stdout, reason = "prints the size of a walk, and the path to a broken promise")]

@@ -68,7 +68,8 @@ pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
     }
 }
 
-/// Starts all jobs as workers of `crew`. A job new to the ledger is due at `now`.
+/// Starts the jobs that need no sink: session expiry, housekeeping, and retention if configured. A job new to the
+/// ledger is due at `now`.
 pub(crate) async fn start(
     settings: &Settings,
     registries: &Registries,

@@ -10,7 +10,7 @@ use crate::{Error, Ledger, times};
 /// The time a lock is respected after its last heartbeat. Then the worker is presumed dead.
 pub const LOCK_TIMEOUT: Span = Span::from_secs(120);
 
-/// A taken job.
+/// One run of a job: the worker holds the job's lock, and writes with `fence`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRun {
     /// The fence for the run's writes.

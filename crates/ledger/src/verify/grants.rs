@@ -78,7 +78,8 @@ fn subscription(
     if record.seq != expected {
         return Err(Breach::Gap { expected });
     }
-    // A user has at most one active subscription, and a subscription that is over stays over.
+    // A user has at most one active subscription, and a subscription that is over stays over. So a record
+    // after an active state is an update; any other record creates a subscription.
     let goes_on = states.last().is_some_and(|(_, state)| state.status == SubscriptionStatus::Active);
     let action = if goes_on { Action::SubscriptionUpdated } else { Action::SubscriptionCreated };
     let state = record.detail.as_deref().and_then(Granted::from_detail);

@@ -156,7 +156,7 @@ impl Violations {
         &self.first
     }
 
-    /// Adds a violation.
+    /// Counts a violation, and keeps the first `VIOLATIONS_KEPT_MAX` in full.
     pub fn push(&mut self, violation: Violation) {
         self.count += 1;
         if self.first.len() < VIOLATIONS_KEPT_MAX {

@@ -1,4 +1,4 @@
-//! The desk of a connection: sends requests, counts them, and reports them to the checker.
+//! The caller of a connection: sends requests, counts them, and reports them to the checker.
 
 use std::sync::Arc;
 use std::time::Duration;

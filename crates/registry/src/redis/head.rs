@@ -53,7 +53,7 @@ pub(super) fn stamp(stage: Stage, epoch: u64, identity: &str) -> Vec<u8> {
     bytes
 }
 
-/// The head of a bucket.
+/// A bucket's head as read from Redis: stage, epoch, identity, journal positions and lease.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) stage: Stage,

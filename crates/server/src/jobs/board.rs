@@ -58,8 +58,8 @@ impl Board {
         Self { clock, ledger, lifetimes, is_outdated: AtomicBool::new(false), read: Mutex::default() }
     }
 
-    /// Returns whether a job can probably be taken at this time: the job is due, or the lock of its run is
-    /// stale, and the clock is steady enough for the job.
+    /// Returns whether a job can probably be taken now: the clock is steady enough for the job, and the job is due or
+    /// its run's lock is stale.
     pub(super) async fn may_be_due(&self, job: &impl Job) -> Result<bool, Error> {
         let mut read = self.read.lock().await;
         let time = self.time(&mut read).await?;

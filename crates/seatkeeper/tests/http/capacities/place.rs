@@ -14,7 +14,7 @@ pub(crate) struct CapacityFixture {
 }
 
 impl CapacityFixture {
-    /// Returns a new user and capacity of the desk's tenant.
+    /// Returns a new user and capacity of the client's tenant.
     pub(crate) fn new(api: &TenantClient) -> Self {
         Self { tenant: api.tenant.clone(), user: Uuid::new_v4(), capacity: Uuid::new_v4() }
     }
