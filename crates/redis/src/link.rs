@@ -28,7 +28,7 @@ pub struct Link {
     settings: Arc<ServerSettings>,
     target: Target,
     state: watch::Sender<State>,
-    /// The server's reason for a refusal of the latest write.
+    /// The server's reason for refusing the latest write; `None` if the write succeeded.
     refusal: Mutex<Option<Arc<str>>>,
     keeper: JoinHandle<()>,
 }

@@ -22,9 +22,10 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 /// The pages, with the folder that their links start from.
-const PAGES: [(&str, &str); 17] = [
+const PAGES: [(&str, &str); 21] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
+    ("CONTRIBUTING.md", ""),
     ("docs/audit.md", "docs"),
     ("docs/licenses.md", "docs"),
     ("docs/subscriptions.md", "docs"),
@@ -39,6 +40,9 @@ const PAGES: [(&str, &str); 17] = [
     ("docs/alerts.md", "docs"),
     ("docs/security.md", "docs"),
     ("docs/run.md", "docs"),
+    ("docs/jobs.md", "docs"),
+    ("docs/testing.md", "docs"),
+    ("docs/usage.md", "docs"),
     ("docs/clients.md", "docs"),
 ];
 
