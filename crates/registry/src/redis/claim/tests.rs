@@ -9,7 +9,7 @@ use seatkeeper_core::{
 use seatkeeper_redis::Servers;
 use seatkeeper_testbed::redis::Redis;
 
-use super::Clues;
+use super::LocationHints;
 use crate::contract::{Admission as _, Answer, Claimed, Request};
 use crate::redis::session_location::LocationHint;
 use crate::redis::{NoRecord, RedisRegistry, Settings};
@@ -50,8 +50,10 @@ async fn a_claim_that_is_carried_out_twice_at_once_starts_two_sessions() {
     };
     let (origin, particulars) = (&Origin::SYSTEM, &Particulars::default());
     let request = Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars };
-    let call = registry
-        .claim_call(request, &Clues { session: LocationHint::Unknown, replace: LocationHint::Unknown });
+    let call = registry.claim_call(
+        request,
+        &LocationHints { session: LocationHint::Unknown, replace: LocationHint::Unknown },
+    );
 
     let mut sessions = Vec::new();
     for reply in registry.call_together(&[call.clone(), call]).await {
