@@ -94,11 +94,11 @@ impl RunningEngine {
         clock: impl FnOnce(RegistryTime) -> C,
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
-        let recorder = CommitRuntime::start().map_err(StartError::CommitRuntime)?;
+        let commit_runtime = CommitRuntime::start().map_err(StartError::CommitRuntime)?;
         let built = match &settings.topology {
             Topology::Embedded => embedded(settings, &ledger, &inputs, clock).await?,
             Topology::Shared(sharing) => {
-                let shared = Shared::new(settings, sharing, &ledger, &recorder).await?;
+                let shared = Shared::new(settings, sharing, &ledger, &commit_runtime).await?;
                 shared.start(&ledger, &upkeep, &inputs).await;
                 shared.built()
             }
@@ -107,7 +107,7 @@ impl RunningEngine {
         let written = ledger.apart();
         let starting = Starting { settings, ledger: &ledger, built: &built, inputs: &inputs };
         let endings = Arc::new(Endings::default());
-        starting.drains(&drainage, &written, &endings, &recorder);
+        starting.drains(&drainage, &written, &endings, &commit_runtime);
         starting.flushes(&upkeep, started_at);
         starting.sweeps(&upkeep);
         let engine = starting.engine(endings, &upkeep);
@@ -121,7 +121,7 @@ impl RunningEngine {
             membership,
             ledger,
             written,
-            _recorder: recorder,
+            _recorder: commit_runtime,
         })
     }
 
@@ -141,7 +141,7 @@ impl RunningEngine {
     }
 
     /// Returns the set for further workers of the program. Workers of this set stop before the drains do.
-    pub fn crew(&self) -> &WorkerSet {
+    pub fn workers(&self) -> &WorkerSet {
         &self.upkeep
     }
 
@@ -190,7 +190,7 @@ impl Starting<'_> {
         drainage: &WorkerSet,
         written: &Ledger,
         endings: &Arc<Endings>,
-        recorder: &CommitRuntime,
+        commit_runtime: &CommitRuntime,
     ) {
         let registries = &self.built.registries;
         for backend in registries.all() {
@@ -208,7 +208,7 @@ impl Starting<'_> {
                     metrics: self.inputs.metrics.changes.clone(),
                     gives_way: Default::default(),
                 };
-                drainage.start_on(recorder.runtime(), drain);
+                drainage.start_on(commit_runtime.runtime(), drain);
             }
         }
         if let Some((backend, membership)) =

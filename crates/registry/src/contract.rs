@@ -136,7 +136,7 @@ pub trait Journal: Send + Sync + 'static {
     fn journal_depth(&self) -> usize;
 
     /// Waits for a new event in the share's buckets. Wake-ups may be spurious.
-    async fn journal_stirred(&self, partition: Partition);
+    async fn journal_woken(&self, partition: Partition);
 
     /// Returns the present end of the bucket's journal. Once acknowledged, the ledger has every event of the
     /// bucket before this call.

@@ -180,7 +180,7 @@ impl<C: TimeSource> Journal for MemoryRegistry<C> {
         self.backlog.depth()
     }
 
-    async fn journal_stirred(&self, partition: Partition) {
+    async fn journal_woken(&self, partition: Partition) {
         self.backlog.wakeup(partition).await;
     }
 

@@ -4,8 +4,8 @@
 //!
 //! A new kind of entitlement gets a module beside `licenses.rs` and an arm in `PoolTerms`.
 
-mod bulletin;
 mod capacities;
+mod invalidation;
 mod licenses;
 mod local_broadcast;
 mod memory;
@@ -19,8 +19,8 @@ use seatkeeper_engine::TermsSource;
 use seatkeeper_ledger::Ledger;
 
 use crate::settings::Settings;
-pub(crate) use bulletin::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use capacities::capacity_terms;
+pub(crate) use invalidation::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use local_broadcast::{Changed, Listening};
 pub(crate) use subscribers::{DEVICES_MAX, Subscribers};
@@ -41,7 +41,7 @@ impl Entitlements {
         self.subscribers.forget_shared(&changed).await;
         self.forget(changed.clone());
         if let Some(others) = &self.others
-            && let Err(error) = bulletin::tell(others, &changed).await
+            && let Err(error) = invalidation::tell(others, &changed).await
         {
             let causes = error.with_causes();
             tracing::warn!(

@@ -74,7 +74,7 @@ pub(crate) async fn start(
     settings: &Settings,
     registries: &Registries,
     ledger: &Ledger,
-    crew: &WorkerSet,
+    workers: &WorkerSet,
     metrics: &JobMetrics,
     now: RegistryTime,
 ) -> Result<Roster, seatkeeper_ledger::Error> {
@@ -86,14 +86,14 @@ pub(crate) async fn start(
     };
     let clock = Arc::new(clock);
     let mut roster = Roster::new(Arc::clone(&clock), ledger.clone(), metrics.clone());
-    roster.start(SessionExpiry { backends: registries.all().cloned().collect() }, crew, now).await?;
+    roster.start(SessionExpiry { backends: registries.all().cloned().collect() }, workers, now).await?;
     let housekeeping = Housekeeping { clock: Arc::clone(&clock), ledger: ledger.clone() };
-    roster.start(housekeeping, crew, now).await?;
+    roster.start(housekeeping, workers, now).await?;
     if let Some(keep) = settings.ledger.keep() {
         let is_metered = settings.usage.sink_url.is_some();
         let in_any_case = if is_metered { Keep::Unmetered } else { Keep::Nothing };
         let retention = Retention { clock, ledger: ledger.clone(), keep, in_any_case };
-        roster.start(retention, crew, now).await?;
+        roster.start(retention, workers, now).await?;
     }
     Ok(roster)
 }

@@ -121,13 +121,13 @@ async fn start_by<C: TimeSource>(
     let engine_settings = engine_settings(&settings, servers.clone())?;
     let (inputs, teller) = engine_inputs(&settings, &ledger, &metrics, others.as_ref());
     let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;
-    let crew = running.crew();
+    let workers = running.workers();
     if let Some(teller) = teller {
-        crew.start(teller);
+        workers.start(teller);
     }
-    verifier.keep_up(crew).await;
+    verifier.keep_up(workers).await;
     let jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
-    let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), crew);
+    let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
@@ -136,7 +136,7 @@ async fn start_by<C: TimeSource>(
         jobs,
         limits: Limits::new(&settings.limits, servers),
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
-        metrics_access: metrics_access(&settings.metrics, crew)?,
+        metrics_access: metrics_access(&settings.metrics, workers)?,
         looks,
         metrics,
         reconciliation: Semaphore::new(1),
@@ -145,7 +145,7 @@ async fn start_by<C: TimeSource>(
         writes: TaskTracker::new(),
         settings,
     });
-    let edges = edges(&app, shutdown, crew)?;
+    let edges = edges(&app, shutdown, workers)?;
     Ok(serve(app, running, listeners, edges))
 }
 
@@ -181,9 +181,9 @@ async fn all_jobs(
     ledger: &Ledger,
     metrics: &Metrics,
 ) -> Result<Roster, StartError> {
-    let (crew, now, registries) = (running.crew(), running.started_at(), running.engine().registries());
-    let mut jobs = jobs::start(settings, registries, ledger, crew, &metrics.jobs, now).await?;
-    if let Some(sink) = HttpSink::from_settings(&settings.usage, crew)? {
+    let (workers, now, registries) = (running.workers(), running.started_at(), running.engine().registries());
+    let mut jobs = jobs::start(settings, registries, ledger, workers, &metrics.jobs, now).await?;
+    if let Some(sink) = HttpSink::from_settings(&settings.usage, workers)? {
         let metering = Metering {
             sink,
             settings: settings.usage.clone(),
@@ -191,7 +191,7 @@ async fn all_jobs(
             ledger: ledger.clone(),
             metrics: metrics.usage.clone(),
         };
-        metering.start(crew, &mut jobs, now).await?;
+        metering.start(workers, &mut jobs, now).await?;
     }
     Ok(jobs)
 }
@@ -203,13 +203,13 @@ struct Edges {
 }
 
 /// Builds the edges, with TLS if a certificate is configured.
-fn edges(app: &App, shutdown: CancellationToken, crew: &WorkerSet) -> Result<Edges, StartError> {
+fn edges(app: &App, shutdown: CancellationToken, workers: &WorkerSet) -> Result<Edges, StartError> {
     let server = &app.settings.server;
     let mut clients = Edge::new(router(app.clone()), server, shutdown);
     if let Some(files) = server.tls_files() {
         let (secured, reload) = clients.secured(Files::new(files))?;
         clients = secured;
-        crew.start(reload);
+        workers.start(reload);
     }
     let metrics = clients.with_router(metrics_router(app.clone()));
     Ok(Edges { clients, metrics })

@@ -42,7 +42,7 @@ impl<S: Sink> Metering<S> {
     /// Starts the two jobs.
     pub(crate) async fn start(
         self,
-        crew: &WorkerSet,
+        workers: &WorkerSet,
         jobs: &mut Roster,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
@@ -55,7 +55,7 @@ impl<S: Sink> Metering<S> {
             metrics: metrics.clone(),
         };
         // Delivery first, because an emission requests a run of the delivery job.
-        jobs.start(delivery, crew, now).await?;
+        jobs.start(delivery, workers, now).await?;
         let emission = Emission {
             clock: jobs.clock(),
             backend,
@@ -64,7 +64,7 @@ impl<S: Sink> Metering<S> {
             batch_records: usize::try_from(settings.batch_records).unwrap_or(usize::MAX),
             metrics,
         };
-        jobs.start(emission, crew, now).await
+        jobs.start(emission, workers, now).await
     }
 }
 

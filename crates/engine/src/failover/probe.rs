@@ -85,10 +85,10 @@ impl Reach {
 
 /// The worker that probes the registry.
 pub(crate) struct Probe {
-    rebuilt: RebuildTargets,
+    targets: RebuildTargets,
     lease: Arc<EpochLease>,
     reach: Arc<Reach>,
-    needs: Arc<RebuildQueue>,
+    queue: Arc<RebuildQueue>,
     when_down: BucketMode,
     fallbacks: Mutex<Fallbacks>,
     /// Buckets with a registry reached by more than half of the nodes. `cut`: with a registry unreachable for
@@ -132,9 +132,9 @@ impl Worker for Probe {
 
     async fn activate(&self) -> Result<Progress, Error> {
         let modes = self.lease.rows();
-        let conditions = self.rebuilt.conditions(modes.iter().map(|row| row.mode)).await;
+        let conditions = self.targets.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
-        let reached = if self.rebuilt.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
+        let reached = if self.targets.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
         let (lost, back) = self.reach.note(reached, now);
         if lost > 0 {
             tracing::error!(
@@ -149,13 +149,13 @@ impl Worker for Probe {
             !is_in_service(row, condition, conditions.standby_of(condition.bucket))
         });
         self.reach.note_unserved(unserved.count(), now);
-        if let Some(needs) = self.needs(&conditions, now) {
-            self.needs.set(needs);
+        if let Some(queue) = self.queue(&conditions, now) {
+            self.queue.set(queue);
         }
         if self.lease.holds() {
             // Clients can heartbeat at a node with a lease, so silent sessions may expire. Without renewals a
             // bucket's lease runs out.
-            if let Err(error) = self.rebuilt.main.renew_leases().await {
+            if let Err(error) = self.targets.main.renew_leases().await {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "leases of buckets were not renewed"
@@ -169,14 +169,14 @@ impl Worker for Probe {
 impl Probe {
     /// Returns a probe. `when_down` is the mode of buckets whose registry is unreachable.
     pub(crate) fn new(
-        rebuilt: RebuildTargets,
+        targets: RebuildTargets,
         lease: Arc<EpochLease>,
         reach: Arc<Reach>,
-        needs: Arc<RebuildQueue>,
+        queue: Arc<RebuildQueue>,
         when_down: BucketMode,
     ) -> Self {
         let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
-        Self { rebuilt, lease, reach, needs, when_down, fallbacks: Mutex::default(), reached, cut }
+        Self { targets, lease, reach, queue, when_down, fallbacks: Mutex::default(), reached, cut }
     }
 
     /// Returns the buckets whose registry this node reaches, except on a superseded server.
@@ -190,7 +190,7 @@ impl Probe {
     }
 
     /// Returns the rebuilds to do; `None` while the ledger is unreachable, since the rows may be stale.
-    fn needs(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
+    fn queue(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
         let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
         let nodes = live(&nodes);
         if rows.is_empty() || !self.lease.reaches_ledger() {

@@ -35,10 +35,10 @@ const BUCKETS_AT_ONCE: usize = 4;
 
 /// The worker that rebuilds the queued buckets.
 pub(crate) struct Rebuilder {
-    pub(crate) rebuilt: RebuildTargets,
+    pub(crate) targets: RebuildTargets,
     pub(crate) ledger: Ledger,
     pub(crate) lease: Arc<EpochLease>,
-    pub(crate) needs: Arc<RebuildQueue>,
+    pub(crate) queue: Arc<RebuildQueue>,
     pub(crate) terms: Arc<dyn TermsSource>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) metrics: Metrics,
@@ -69,18 +69,18 @@ impl Worker for Rebuilder {
     }
 
     async fn woken(&self) {
-        self.needs.added().await;
+        self.queue.added().await;
     }
 
     async fn activate(&self) -> Result<Progress, Error> {
-        let needs = self.needs.take();
-        if needs.is_empty() {
+        let queue = self.queue.take();
+        if queue.is_empty() {
             return Ok(Progress::Idle);
         }
-        let buckets: Vec<_> = needs.iter().map(|need| need.bucket).collect();
+        let buckets: Vec<_> = queue.iter().map(|need| need.bucket).collect();
         let locked = self.lock(&buckets).await?;
         self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
-        let rebuilt = self.see_to(needs, &locked).await;
+        let rebuilt = self.see_to(queue, &locked).await;
         self.lease.read_again();
         // If the unlock fails as well, the locks run out.
         self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
@@ -95,14 +95,14 @@ impl Rebuilder {
     }
 
     /// Rebuilds the locked buckets, except buckets rebuilt by another node before the lock.
-    async fn see_to(&self, mut needs: Vec<RebuildTask>, locked: &[Bucket]) -> Result<(), Error> {
+    async fn see_to(&self, mut queue: Vec<RebuildTask>, locked: &[Bucket]) -> Result<(), Error> {
         if locked.is_empty() {
             return Ok(());
         }
         let rows = self.ledger.buckets().await?;
-        let modes = rows.iter().map(|row| row.mode).chain(needs.iter().map(|need| need.mode));
-        let conditions = self.rebuilt.conditions(modes).await;
-        needs.retain_mut(|need| {
+        let modes = rows.iter().map(|row| row.mode).chain(queue.iter().map(|need| need.mode));
+        let conditions = self.targets.conditions(modes).await;
+        queue.retain_mut(|need| {
             let number = usize::from(need.bucket.number());
             let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
             if need.mode == BucketMode::Registry {
@@ -112,25 +112,25 @@ impl Rebuilder {
             let standby = conditions.standby_of(need.bucket);
             locked.contains(&need.bucket) && need.is_left(row, main, standby)
         });
-        if needs.is_empty() {
+        if queue.is_empty() {
             return Ok(());
         }
         self.membership.raise_begins().await;
-        let rebuilt = self.rebuild(needs, &conditions).await;
+        let rebuilt = self.rebuild(queue, &conditions).await;
         self.membership.raise_ends();
         rebuilt
     }
 
-    async fn rebuild(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<(), Error> {
+    async fn rebuild(&self, queue: Vec<RebuildTask>, conditions: &Conditions) -> Result<(), Error> {
         let began = Instant::now();
-        let raised = self.raise(needs, conditions).await?;
+        let raised = self.raise(queue, conditions).await?;
         let raised_at = Instant::now();
         // On a slow machine a sequential loop would outlast the locks.
         let begun: Vec<_> =
             raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
         let begun: Vec<_> = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).try_collect().await?;
         let is_left = |(raised, source): &(Raised, Option<_>)| {
-            source.is_some() || self.rebuilt.in_mode(raised.to).is_some()
+            source.is_some() || self.targets.in_mode(raised.to).is_some()
         };
         let begun: Vec<_> = begun.into_iter().filter(is_left).collect();
         if begun.is_empty() {
@@ -168,20 +168,20 @@ impl Rebuilder {
 
     /// Step 2: raises the epochs beyond the epochs of ledger and registry, and returns the buckets raised by
     /// this node.
-    async fn raise(&self, needs: Vec<RebuildTask>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
+    async fn raise(&self, queue: Vec<RebuildTask>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
         let mut alike: BTreeMap<_, Vec<RebuildTask>> = BTreeMap::new();
-        for need in needs {
+        for need in queue {
             let identity = need.identity.as_ref().map(|Identity(text)| text.clone());
             alike.entry((need.mode.as_str(), identity)).or_default().push(need);
         }
         let mut own = Vec::new();
-        for ((mode_name, identity), needs) in alike {
-            let Some(mode) = needs.first().map(|need| need.mode) else { continue };
+        for ((mode_name, identity), queue) in alike {
+            let Some(mode) = queue.first().map(|need| need.mode) else { continue };
             let raise = |&RebuildTask { bucket, epoch: seen, .. }: &RebuildTask| {
                 let last = seen.max(conditions.main_epoch_of(bucket));
                 EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
             };
-            let raises: Vec<_> = needs.iter().map(raise).collect();
+            let raises: Vec<_> = queue.iter().map(raise).collect();
             let raised = self.ledger.raise(&raises, mode, identity.as_deref()).await?;
             if raised.is_empty() {
                 continue;
@@ -191,7 +191,7 @@ impl Rebuilder {
                 mode = mode_name,
                 "epochs of buckets were raised: requests may be answered 503 until the rebuild is done"
             );
-            let own_ones = needs.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
+            let own_ones = queue.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
             own.extend(own_ones.map(|(RebuildTask { from, mode, identity, .. }, raise)| Raised {
                 bucket: raise.bucket,
                 epoch: raise.next,
@@ -222,7 +222,7 @@ impl Rebuilder {
         conditions: &Conditions,
     ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
         let &Raised { bucket, epoch, from, to, .. } = raised;
-        let (source, target) = (self.rebuilt.in_mode(from), self.rebuilt.in_mode(to));
+        let (source, target) = (self.targets.in_mode(from), self.targets.in_mode(to));
         if let Some(target) = target {
             target.rebuild_begin(bucket, epoch).await?;
         }
@@ -255,7 +255,7 @@ impl Rebuilder {
         if let Some(source) = source {
             self.replay_old_epoch(&**source, raised).await?;
         }
-        match self.rebuilt.in_mode(raised.to) {
+        match self.targets.in_mode(raised.to) {
             Some(target) => self.fill(&**target, raised, not_before).await,
             None => Ok(0),
         }
@@ -275,7 +275,7 @@ impl Rebuilder {
         let mut pools = std::pin::pin!(self.ledger.live_sessions_in(bucket));
         while let Some(pool) = pools.try_next().await? {
             let LivePool { pool, seq, sessions: live } = pool;
-            if !self.rebuilt.holds(pool.kind, to) {
+            if !self.targets.holds(pool.kind, to) {
                 continue;
             }
             let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();

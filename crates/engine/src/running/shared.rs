@@ -53,7 +53,7 @@ pub(super) struct Shared {
     membership: Arc<Membership>,
     /// The clock of PostgreSQL's server; `None` if no registry is in PostgreSQL.
     postgres_clock: Option<Arc<PostgresClock>>,
-    rebuilt: RebuildTargets,
+    targets: RebuildTargets,
     reach: Arc<Reach>,
     when_down: BucketMode,
 }
@@ -74,7 +74,7 @@ struct Backends {
 struct Building<'a> {
     journal_events_max: usize,
     ledger: &'a Ledger,
-    recorder: &'a CommitRuntime,
+    commit_runtime: &'a CommitRuntime,
     known: &'a KnownEpochs,
     lease: &'a Arc<EpochLease>,
 }
@@ -86,13 +86,13 @@ impl Shared {
         settings: &Settings,
         sharing: &SharedSettings,
         ledger: &Ledger,
-        recorder: &CommitRuntime,
+        commit_runtime: &CommitRuntime,
     ) -> Result<Self, StartError> {
         let (known, reach) = (KnownEpochs::default(), Arc::new(Reach::default()));
         let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
         let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
         let journal_events_max = settings.journal_size();
-        let building = Building { journal_events_max, ledger, recorder, known: &known, lease: &lease };
+        let building = Building { journal_events_max, ledger, commit_runtime, known: &known, lease: &lease };
         let backends = building.backends(&sharing.store).await?;
         let registries = backends.registries(&known, settings.journal_events_max).await?;
         let Backends { main, standby, lasting, redis_clock, postgres_clock } = backends;
@@ -114,7 +114,7 @@ impl Shared {
             },
             membership,
             postgres_clock,
-            rebuilt: RebuildTargets { main, is_ledgers, standby, has_lasting: lasting.is_some() },
+            targets: RebuildTargets { main, is_ledgers, standby, has_lasting: lasting.is_some() },
             reach,
             when_down,
         })
@@ -124,20 +124,20 @@ impl Shared {
     /// served.
     pub(super) async fn start(&self, ledger: &Ledger, upkeep: &WorkerSet, inputs: &Inputs) {
         let Built { registries, lease, .. } = &self.built;
-        let needs = Arc::new(RebuildQueue::default());
+        let queue = Arc::new(RebuildQueue::default());
         upkeep.start(Confirm {
             lease: Arc::clone(lease),
             commits: registries.with_heartbeats().map(|backend| Arc::clone(&backend.commits)).collect(),
             membership: Arc::clone(&self.membership),
         });
         upkeep.start(Roll { lease: Arc::clone(lease), membership: Arc::clone(&self.membership) });
-        let (reach, rebuilt) = (Arc::clone(&self.reach), self.rebuilt.clone());
-        upkeep.start(Probe::new(rebuilt, Arc::clone(lease), reach, Arc::clone(&needs), self.when_down));
+        let (reach, rebuilt) = (Arc::clone(&self.reach), self.targets.clone());
+        upkeep.start(Probe::new(rebuilt, Arc::clone(lease), reach, Arc::clone(&queue), self.when_down));
         upkeep.start(Rebuilder {
-            rebuilt: self.rebuilt.clone(),
+            targets: self.targets.clone(),
             ledger: ledger.clone(),
             lease: Arc::clone(lease),
-            needs: Arc::clone(&needs),
+            queue: Arc::clone(&queue),
             terms: Arc::clone(&inputs.terms),
             membership: Arc::clone(&self.membership),
             metrics: inputs.metrics.clone(),
@@ -145,7 +145,7 @@ impl Shared {
         if let Some(clock) = &self.postgres_clock {
             upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });
         }
-        wait_until_served(&needs).await;
+        wait_until_served(&queue).await;
     }
 
     /// Returns the parts for the engine.
@@ -155,9 +155,9 @@ impl Shared {
 }
 
 /// Waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
-async fn wait_until_served(needs: &RebuildQueue) {
+async fn wait_until_served(queue: &RebuildQueue) {
     let served = async {
-        while !needs.are_met() {
+        while !queue.are_met() {
             tokio::time::sleep(SERVED_LOOK_INTERVAL).await;
         }
     };
@@ -200,7 +200,7 @@ impl Building<'_> {
         let locator = Arc::new(OnRecord { ledger: self.ledger.clone(), lease: Arc::clone(self.lease) });
         let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&self.known.main), locator);
         let main = {
-            let _there = self.recorder.runtime().enter();
+            let _there = self.commit_runtime.runtime().enter();
             main.with_journals_over(servers.anew())
         };
         let standby = match &settings.standby {

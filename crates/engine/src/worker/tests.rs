@@ -44,39 +44,40 @@ impl Worker for Scripted {
 
 fn crew_of(script: fn(usize) -> Result<Progress, Error>) -> (WorkerSet, Arc<AtomicUsize>, Arc<Notify>) {
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    let crew = WorkerSet::new();
-    crew.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script });
-    (crew, batches, done)
+    let workers = WorkerSet::new();
+    workers.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script });
+    (workers, batches, done)
 }
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_worker_goes_on_for_as_long_as_something_is_left() {
-    let (crew, batches, done) = crew_of(|batch| Ok(if batch < 4 { Progress::More } else { Progress::Idle }));
+    let (workers, batches, done) =
+        crew_of(|batch| Ok(if batch < 4 { Progress::More } else { Progress::Idle }));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");
     assert_eq!(batches.load(Ordering::SeqCst), 5);
-    crew.stop().await;
+    workers.stop().await;
 }
 
 #[tokio::test]
 async fn a_failure_and_a_panic_are_tried_again() {
-    let (crew, batches, done) = crew_of(|batch| match batch {
+    let (workers, batches, done) = crew_of(|batch| match batch {
         0 => Err(Error::NotDurable),
         1 => panic!("a batch that panics"),
         _ => Ok(Progress::Idle),
     });
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("a batch that succeeds");
     assert_eq!(batches.load(Ordering::SeqCst), 3);
-    crew.stop().await;
+    workers.stop().await;
 }
 
 #[tokio::test]
 async fn a_stop_lets_a_worker_do_what_is_left() {
-    let (crew, batches, done) =
+    let (workers, batches, done) =
         crew_of(|batch| Ok(if batch % 4 == 0 { Progress::Idle } else { Progress::More }));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("a first batch");
-    crew.stop().await;
+    workers.stop().await;
     assert_eq!(batches.load(Ordering::SeqCst), 5, "one batch before the stop, four to finish");
 }
 
@@ -122,10 +123,10 @@ async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let script: fn(usize) -> _ = |batch| Ok(if batch == 0 { Progress::More } else { Progress::Idle });
     let scripted = Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script };
-    let crew = WorkerSet::new();
-    crew.start(Patient(scripted, pause, hurried));
+    let workers = WorkerSet::new();
+    workers.start(Patient(scripted, pause, hurried));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");
     let batches = batches.load(Ordering::SeqCst);
-    crew.stop().await;
+    workers.stop().await;
     batches
 }

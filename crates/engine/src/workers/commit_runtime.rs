@@ -22,7 +22,7 @@ impl CommitRuntime {
         let (handle, stop) = (runtime.handle().clone(), CancellationToken::new());
         let stopped = stop.clone().cancelled_owned();
         let thread =
-            thread::Builder::new().name("recorder".to_owned()).spawn(move || runtime.block_on(stopped))?;
+            thread::Builder::new().name("commits".to_owned()).spawn(move || runtime.block_on(stopped))?;
         Ok(Self { runtime: handle, stop, thread: Some(thread) })
     }
 
@@ -55,13 +55,13 @@ mod tests {
     #[test]
     fn nothing_of_what_ran_in_it_is_left_when_it_is_dropped() {
         for _ in 0..100 {
-            let (recorder, held) = (CommitRuntime::start().unwrap(), Arc::new(()));
+            let (commit_runtime, held) = (CommitRuntime::start().unwrap(), Arc::new(()));
             let holds = Arc::clone(&held);
-            recorder.runtime().spawn(async move {
+            commit_runtime.runtime().spawn(async move {
                 let _holds = holds;
                 pending::<()>().await;
             });
-            drop(recorder);
+            drop(commit_runtime);
             assert_eq!(Arc::strong_count(&held), 1);
         }
     }

@@ -121,7 +121,7 @@ impl Worker for Drain {
     }
 
     async fn woken(&self) {
-        self.backend.registry.journal_stirred(self.partition).await;
+        self.backend.registry.journal_woken(self.partition).await;
     }
 
     async fn hurried(&self) {

@@ -67,7 +67,7 @@ impl Worker for NodeLocalDrain {
     }
 
     async fn woken(&self) {
-        self.backend.registry.journal_stirred(Partition::All).await;
+        self.backend.registry.journal_woken(Partition::All).await;
     }
 }
 

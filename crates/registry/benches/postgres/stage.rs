@@ -142,6 +142,6 @@ async fn drain(registry: Arc<PostgresRegistry>) {
         for receipt in furthest.into_values() {
             registry.journal_acknowledge(receipt).await.unwrap();
         }
-        registry.journal_stirred(Partition::All).await;
+        registry.journal_woken(Partition::All).await;
     }
 }

@@ -275,7 +275,7 @@ async fn wakeup(registry: &dyn Registry) {
 }
 
 async fn stirred_in(registry: &dyn Registry, partition: Partition) {
-    let wakeup = tokio::time::timeout(DEADLINE, registry.journal_stirred(partition)).await;
+    let wakeup = tokio::time::timeout(DEADLINE, registry.journal_woken(partition)).await;
     wakeup.expect("an event stirs the reader");
 }
 

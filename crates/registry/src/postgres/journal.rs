@@ -86,7 +86,7 @@ impl Journal for PostgresRegistry {
         self.backlog.depth()
     }
 
-    async fn journal_stirred(&self, partition: Partition) {
+    async fn journal_woken(&self, partition: Partition) {
         self.backlog.wakeup(partition).await;
     }
 

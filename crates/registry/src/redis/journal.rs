@@ -63,7 +63,7 @@ impl Journal for RedisRegistry {
     }
 
     /// Waits until this node wrote an event, or until another node may have written an event.
-    async fn journal_stirred(&self, partition: Partition) {
+    async fn journal_woken(&self, partition: Partition) {
         // After a timeout the caller reads as well.
         let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.wakeup(partition)).await;
     }

@@ -278,7 +278,7 @@ impl Journal for Node {
         self.lock().journals.depth()
     }
 
-    async fn journal_stirred(&self, partition: Partition) {
+    async fn journal_woken(&self, partition: Partition) {
         self.store.wakeup.notified(partition).await;
     }
 

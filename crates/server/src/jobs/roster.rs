@@ -33,23 +33,23 @@ impl Roster {
         Self { clock, board, ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
-    /// Starts a job's runner as a worker of `crew`. A job new to the ledger is due at `now`.
+    /// Starts a job's runner as a worker of `workers`. A job new to the ledger is due at `now`.
     pub(crate) async fn start(
         &mut self,
         job: impl Job,
-        crew: &WorkerSet,
+        workers: &WorkerSet,
         now: RegistryTime,
     ) -> Result<(), seatkeeper_ledger::Error> {
         self.ledger.ensure_job(job.name(), job.interval(), now).await?;
         let bell = Arc::clone(self.bells.entry(job.name()).or_default());
-        crew.start(Runner {
+        workers.start(Runner {
             job,
             clock: Arc::clone(&self.clock),
             board: Arc::clone(&self.board),
             ledger: self.ledger.clone(),
             worker: Arc::clone(&self.worker),
             bell,
-            stop: crew.stopping(),
+            stop: workers.stopping(),
             pace: Pace::USUAL,
             metrics: self.metrics.clone(),
         });

@@ -117,12 +117,13 @@ impl AuthSettings {
     /// Tokens of two issuers are told apart by `iss`.
     fn check_license_token_issuer(&self) -> Checked {
         let issuer = &self.license_token_issuer;
-        let misfit = |want| InvalidSetting { key: "auth.license_token_issuer", got: issuer.clone(), want };
+        let invalid_setting =
+            |want| InvalidSetting { key: "auth.license_token_issuer", got: issuer.clone(), want };
         if issuer.is_empty() || issuer.chars().any(char::is_control) {
-            return Err(misfit("want a text without control characters, and not nothing"));
+            return Err(invalid_setting("want a text without control characters, and not nothing"));
         }
         if self.issuer.as_ref() == Some(issuer) {
-            return Err(misfit("want another text than auth.issuer"));
+            return Err(invalid_setting("want another text than auth.issuer"));
         }
         Ok(())
     }
@@ -163,12 +164,12 @@ impl AuthSettings {
 
     fn check_jwks(&self, url: &str) -> Result<(), InvalidSetting> {
         web_address("auth.jwks_url", url)?;
-        let misfit = |want| InvalidSetting { key: "auth.jwks_url", got: "a URL".into(), want };
+        let invalid_setting = |want| InvalidSetting { key: "auth.jwks_url", got: "a URL".into(), want };
         if self.algorithm == Algorithm::Hs256 {
-            return Err(misfit("HS256 has a secret and no public keys: want EdDSA, RS256 or ES256"));
+            return Err(invalid_setting("HS256 has a secret and no public keys: want EdDSA, RS256 or ES256"));
         }
         if self.key_file.is_some() {
-            return Err(misfit("want auth.key_file or auth.jwks_url, and not both"));
+            return Err(invalid_setting("want auth.key_file or auth.jwks_url, and not both"));
         }
         Ok(())
     }

@@ -101,9 +101,9 @@ impl RegistrySettings {
         if self.is_memory() || self.is_ledgers() {
             return Ok(None);
         }
-        let misfit = |key, want| InvalidSetting { key, got: "another text".to_owned(), want };
+        let invalid_setting = |key, want| InvalidSetting { key, got: "another text".to_owned(), want };
         let mut servers: ServerSettings = url.parse().map_err(|_| {
-            misfit(
+            invalid_setting(
                 "registry.url",
                 "want memory, redis://host:port, redis+sentinel://…, redis+cluster://… or ledger.url",
             )
@@ -116,7 +116,7 @@ impl RegistrySettings {
             (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
             (None, None) => None,
             _ => {
-                return Err(misfit(
+                return Err(invalid_setting(
                     "registry.tls_key_file",
                     "want tls_cert_file and tls_key_file, or neither",
                 ));
@@ -125,7 +125,7 @@ impl RegistrySettings {
         match &mut servers.tls {
             Some(tls) => *tls = Tls { ca: self.tls_ca_file.clone(), client },
             None if self.tls_ca_file.is_some() || client.is_some() => {
-                return Err(misfit("registry.url", "want rediss://… where there are certificates"));
+                return Err(invalid_setting("registry.url", "want rediss://… where there are certificates"));
             }
             None => {}
         }

@@ -110,7 +110,7 @@ mod tests {
             let sink_token = Some(Secret::new(token));
             UsageSettings { sink_token, ..UsageSettings::default() }
                 .check_token()
-                .map_err(|misfit| misfit.key)
+                .map_err(|invalid_setting| invalid_setting.key)
         };
         for token in ["x", "abc.DEF-_~+/=", "!\"#:;@"] {
             assert_eq!(checked(token), Ok(()), "{token}");

@@ -58,8 +58,9 @@ async fn at_no_moment_is_there_an_emission_without_a_delivery_that_it_can_ask_fo
             metrics: UsageMetrics::default(),
         };
         let clock = Arc::new(JobClock::of_process(registry));
-        let (crew, mut jobs) = (WorkerSet::new(), Roster::new(clock, ledger.clone(), JobMetrics::default()));
-        let done = steps_of(steps, metering.start(&crew, &mut jobs, NOW)).await;
+        let (workers, mut jobs) =
+            (WorkerSet::new(), Roster::new(clock, ledger.clone(), JobMetrics::default()));
+        let done = steps_of(steps, metering.start(&workers, &mut jobs, NOW)).await;
         let known: Vec<_> = ledger.list_jobs().await.unwrap().into_iter().map(|job| job.name).collect();
         let has = |name| known.contains(&name);
         assert!(
@@ -67,7 +68,7 @@ async fn at_no_moment_is_there_an_emission_without_a_delivery_that_it_can_ask_fo
             "after {steps} steps: {known:?}"
         );
         emissions += u32::from(has(JobName::UsageEmission));
-        crew.stop().await;
+        workers.stop().await;
         if done.is_some() {
             assert!(emissions > 0);
             return;

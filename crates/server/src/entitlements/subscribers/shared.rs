@@ -13,7 +13,7 @@ use seatkeeper_ledger::subscriptions::Subscriber;
 use seatkeeper_redis::{Script, Servers};
 
 use crate::entitlements::Changed;
-use crate::entitlements::bulletin::TELLING_MAX;
+use crate::entitlements::invalidation::TELLING_MAX;
 
 /// Lifetime of an entry, and of a tombstone after a change, in seconds.
 const KEPT_SECONDS: u64 = 60;

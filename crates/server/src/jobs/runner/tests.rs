@@ -327,10 +327,10 @@ async fn a_failure_and_a_panic_are_on_record_and_tried_again_after_a_pause() {
 async fn at_a_stop_nothing_is_taken_and_work_that_is_not_done_in_time_is_another_workers_at_once() {
     let scene = Scene::set().await;
     let stopped = scene.runner("a", Script::WaitAndWrite, Pace { grace: Duration::from_millis(50), ..STILL });
-    let (seen, crew) = (Arc::clone(&stopped.job.seen), WorkerSet::new());
-    crew.start(Runner { stop: crew.stopping(), ..stopped });
+    let (seen, workers) = (Arc::clone(&stopped.job.seen), WorkerSet::new());
+    workers.start(Runner { stop: workers.stopping(), ..stopped });
     seen.until(|seen| seen.begun() == 1).await;
-    tokio::time::timeout(DEADLINE, crew.stop()).await.expect("a stop");
+    tokio::time::timeout(DEADLINE, workers.stop()).await.expect("a stop");
     assert_eq!((seen.begun(), seen.dropped.load(Ordering::SeqCst)), (1, 1));
 
     let late = scene.runner("a", Script::Succeed, STILL);
@@ -347,11 +347,12 @@ async fn at_a_stop_nothing_is_taken_and_work_that_is_not_done_in_time_is_another
 async fn work_under_way_at_a_stop_may_end_well() {
     let scene = Scene::set().await;
     let runner = scene.runner("a", Script::WaitAndWrite, STILL);
-    let (seen, gate, crew) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.job.gate), WorkerSet::new());
-    crew.start(Runner { stop: crew.stopping(), ..runner });
+    let (seen, gate, workers) =
+        (Arc::clone(&runner.job.seen), Arc::clone(&runner.job.gate), WorkerSet::new());
+    workers.start(Runner { stop: workers.stopping(), ..runner });
     seen.until(|seen| seen.begun() == 1).await;
-    let (stopping, ()) = tokio::join!(tokio::time::timeout(DEADLINE, crew.stop()), async {
-        crew.stopping().cancelled().await;
+    let (stopping, ()) = tokio::join!(tokio::time::timeout(DEADLINE, workers.stop()), async {
+        workers.stopping().cancelled().await;
         gate.add_permits(1);
     });
     stopping.expect("a stop");
@@ -362,8 +363,8 @@ async fn work_under_way_at_a_stop_may_end_well() {
 async fn a_job_that_is_asked_for_does_not_wait_for_the_next_look() {
     let scene = Scene::set().await;
     let runner = scene.runner("a", Script::Succeed, STILL);
-    let (seen, bell, crew) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.bell), WorkerSet::new());
-    crew.start(runner);
+    let (seen, bell, workers) = (Arc::clone(&runner.job.seen), Arc::clone(&runner.bell), WorkerSet::new());
+    workers.start(runner);
     seen.until(|seen| seen.begun() == 1).await;
     let settled = async {
         while scene.records().await.0[0].lock.is_some() {
@@ -374,6 +375,6 @@ async fn a_job_that_is_asked_for_does_not_wait_for_the_next_look() {
     scene.ledger.run_job_now(JOB, START).await.expect("a job");
     bell.notify_one();
     seen.until(|seen| seen.begun() == 2).await;
-    crew.stop().await;
+    workers.stop().await;
     assert_eq!(scene.records().await.0[0].next_run_at, START + INTERVAL);
 }

@@ -41,7 +41,7 @@ fn what_cannot_be_read_may_have_been_anything() {
 /// A node of a two-node deployment with a shared ledger.
 struct Node {
     entitlements: Arc<Entitlements>,
-    crew: WorkerSet,
+    workers: WorkerSet,
 }
 
 impl Node {
@@ -52,9 +52,9 @@ impl Node {
         let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(others.clone()));
         let entitlements =
             Arc::new(Entitlements { licenses, subscribers, others: Some(Others::ByRedis(others.clone())) });
-        let crew = WorkerSet::new();
-        crew.start(Listener::new(others, Arc::clone(&entitlements), crew.stopping()));
-        Self { entitlements, crew }
+        let workers = WorkerSet::new();
+        workers.start(Listener::new(others, Arc::clone(&entitlements), workers.stopping()));
+        Self { entitlements, workers }
     }
 
     async fn limit(&self) -> Seats {
@@ -103,8 +103,8 @@ async fn what_changes_on_one_node_counts_on_another_that_hears_of_it() {
         () = telling => {}
         () = other.comes_to(Seats(4)) => {}
     }
-    one.crew.stop().await;
-    other.crew.stop().await;
+    one.workers.stop().await;
+    other.workers.stop().await;
 }
 
 #[tokio::test]
@@ -124,5 +124,5 @@ async fn whoever_was_cut_off_forgets_everything_when_it_is_back() {
     subscribe(&ledger).await;
     proxy.set(Network::Well);
     node.comes_to(Seats(4)).await;
-    node.crew.stop().await;
+    node.workers.stop().await;
 }

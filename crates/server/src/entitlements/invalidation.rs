@@ -105,7 +105,7 @@ impl Worker for Listener {
     type Error = Error;
 
     fn name(&self) -> &'static str {
-        "bulletin"
+        "invalidation"
     }
 
     fn rest(&self) -> Duration {
