@@ -36,7 +36,7 @@ impl Entity {
 }
 
 /// The kept answer of an earlier request.
-pub(crate) struct Answered<S> {
+pub(crate) struct StoredAnswer<S> {
     /// The id of the written entity.
     pub(crate) id: String,
     /// The entity's state at the answer.
@@ -50,7 +50,7 @@ pub(crate) async fn answered<S: DeserializeOwned>(
     tenant: &TenantId,
     entity: Entity,
     write: &Write<'_>,
-) -> Result<Option<Answered<S>>, Error> {
+) -> Result<Option<StoredAnswer<S>>, Error> {
     let Some(asked) = write.idempotency else {
         return Ok(None);
     };
@@ -69,7 +69,7 @@ pub(crate) async fn answered<S: DeserializeOwned>(
     if !same {
         return Err(Error::IdempotencyMismatch);
     }
-    Ok(Some(Answered { id: fields.value("entity_id")?, state: fields.json("answer")? }))
+    Ok(Some(StoredAnswer { id: fields.value("entity_id")?, state: fields.json("answer")? }))
 }
 
 /// Keeps the answer for a retry.
@@ -77,7 +77,7 @@ pub(crate) async fn keep<S: Serialize + Sync>(
     tx: &mut Tx,
     tenant: &TenantId,
     entity: Entity,
-    answer: &Answered<S>,
+    answer: &StoredAnswer<S>,
     write: &Write<'_>,
 ) -> Result<(), Error> {
     let Some(asked) = write.idempotency else {

@@ -66,7 +66,7 @@ impl Ledger {
     /// lease. After `None`, the caller reads again.
     pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
         let mut tx = self.write().await?;
-        let Seen { nodes, was_known } = see(&mut tx, node).await?;
+        let NodesSeen { nodes, was_known } = see(&mut tx, node).await?;
         let asked = Instant::now();
         let buckets = if was_known { Some(read_buckets(&mut tx).await?) } else { None };
         tx.commit().await?;
@@ -87,13 +87,13 @@ impl Ledger {
 }
 
 /// The remembered nodes, and `was_known`: the written node was seen within [`SURELY_KNOWN`] before.
-struct Seen {
+struct NodesSeen {
     nodes: Vec<KnownNode>,
     was_known: bool,
 }
 
 /// Writes the row of a live node, and deletes the rows of nodes silent for [`REMEMBERED`].
-async fn see(tx: &mut Tx, node: &NodeRow) -> Result<Seen, Error> {
+async fn see(tx: &mut Tx, node: &NodeRow) -> Result<NodesSeen, Error> {
     if tx.dialect() == Dialect::Postgres {
         // A slow disk must not cost every node its lease, so the commit does not wait for the disk. A row
         // lost in a crash is written again half a second later.
@@ -122,7 +122,7 @@ async fn see(tx: &mut Tx, node: &NodeRow) -> Result<Seen, Error> {
         .bind(&node.unreachable.as_bytes()[..])
         .execute()
         .await?;
-    Ok(Seen { nodes, was_known })
+    Ok(NodesSeen { nodes, was_known })
 }
 
 impl NodeRow {

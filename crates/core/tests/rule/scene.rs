@@ -117,15 +117,15 @@ impl Scene {
 
     /// Makes a claim with a holder and no further details.
     #[track_caller]
-    pub(crate) fn claim(&mut self, holder: &str) -> Asked {
+    pub(crate) fn claim(&mut self, holder: &str) -> Decided {
         self.ask(by(holder))
     }
 
     #[track_caller]
-    pub(crate) fn ask(&mut self, By(claim): By) -> Asked {
+    pub(crate) fn ask(&mut self, By(claim): By) -> Decided {
         let fresh = self.fresh_id();
         let decision = rule::admit(&mut self.pool, &claim, &self.policy, fresh, self.now);
-        Asked { decision, ends: Vec::new(), fresh }
+        Decided { decision, ends: Vec::new(), fresh }
     }
 
     pub(crate) fn heartbeat(&mut self, id: SessionId) -> Renewal {
@@ -185,13 +185,13 @@ impl By {
 }
 
 /// A decision, with the ends expected by the test case: none by default.
-pub(crate) struct Asked {
+pub(crate) struct Decided {
     pub(crate) decision: Decision,
     ends: Vec<(String, EndReason)>,
     fresh: SessionId,
 }
 
-impl Asked {
+impl Decided {
     /// Expects the ends, in order, before the answer.
     pub(crate) fn ending<const N: usize>(mut self, ends: [(&str, EndReason); N]) -> Self {
         self.ends = ends.map(|(holder, reason)| (holder.to_owned(), reason)).to_vec();

@@ -5,7 +5,7 @@ use super::license::pool_of;
 use super::state::State;
 use crate::audit::{Action, EntitlementChange, Stream};
 use crate::database::Tx;
-use crate::idempotency::{self, Answered, Entity};
+use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::row::{stored_json, stored_whole};
 use crate::{Error, Write};
 
@@ -30,7 +30,7 @@ pub(super) async fn record(
 
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> Result<(), Error> {
-    let answer = Answered { id: license.id.to_string(), state: State::from_license(license) };
+    let answer = StoredAnswer { id: license.id.to_string(), state: State::from_license(license) };
     idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
 }
 

@@ -6,7 +6,7 @@ use super::Plan;
 use super::state::State;
 use crate::audit::{Action, EntitlementChange, Stream, next_seq};
 use crate::database::{Query, Tx};
-use crate::idempotency::{self, Answered, Entity};
+use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::row::{stored_json, stored_whole};
 use crate::{Effect, Error, Write, Written, times};
 
@@ -23,7 +23,7 @@ pub(super) async fn answered(
 
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, plan: &Plan, write: &Write<'_>) -> Result<(), Error> {
-    let answer = Answered { id: plan.name.to_string(), state: State::from_plan(plan) };
+    let answer = StoredAnswer { id: plan.name.to_string(), state: State::from_plan(plan) };
     idempotency::keep(tx, &plan.tenant, Entity::Plan, &answer, write).await
 }
 

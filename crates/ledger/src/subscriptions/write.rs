@@ -6,7 +6,7 @@ use super::state::State;
 use super::{Held, Subscriber, Subscription};
 use crate::audit::{Action, EntitlementChange, Stream, next_seq};
 use crate::database::Tx;
-use crate::idempotency::{self, Answered, Entity};
+use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::plans::Plan;
 use crate::row::{stored_json, stored_whole};
 use crate::{Effect, Error, Write, Written, times};
@@ -23,7 +23,8 @@ pub(super) async fn answered(
 
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, subscription: &Subscription, write: &Write<'_>) -> Result<(), Error> {
-    let answer = Answered { id: subscription.id.to_string(), state: State::from_subscription(subscription) };
+    let answer =
+        StoredAnswer { id: subscription.id.to_string(), state: State::from_subscription(subscription) };
     idempotency::keep(tx, &subscription.tenant, Entity::Subscription, &answer, write).await
 }
 

@@ -10,13 +10,13 @@ use crate::sessions::{SessionEnd, SessionRecord};
 /// Every session in a pool's records. Memory grows with the pool's kept history.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
-    sessions: HashMap<SessionId, Told>,
+    sessions: HashMap<SessionId, RecordedSession>,
     holders: HashMap<Holder, SessionId>,
 }
 
 /// A session according to the records.
 #[derive(Debug)]
-struct Told {
+struct RecordedSession {
     holder: Holder,
     began: RegistryTime,
     ended: Option<SessionEnd>,
@@ -39,7 +39,7 @@ impl Fold {
             return Err(Breach::HolderIsIn { holder: holder.clone(), session });
         }
         self.holders.insert(holder.clone(), id);
-        self.sessions.insert(id, Told { holder: holder.clone(), began: at, ended: None });
+        self.sessions.insert(id, RecordedSession { holder: holder.clone(), began: at, ended: None });
         Ok(())
     }
 

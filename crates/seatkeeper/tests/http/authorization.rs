@@ -11,7 +11,7 @@ use crate::http::books::Books;
 use crate::http::exchange::{assert_problem, comparable};
 use crate::http::tenant_client::TenantClient;
 use subject::Subject;
-use table::{LINES, Line, Needs, OtherUser};
+use table::{LINES, Line, OtherUser, Requirement};
 
 #[tokio::test]
 async fn every_operation_of_the_description_has_a_line_and_every_line_an_operation() {
@@ -30,7 +30,7 @@ async fn the_description_says_which_operations_need_a_token() {
     for line in LINES {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let needs_token = description["paths"][path][method].get("security").is_some();
-        assert_eq!(needs_token, line.needs != Needs::Nothing, "{}", line.operation);
+        assert_eq!(needs_token, line.needs != Requirement::Nothing, "{}", line.operation);
     }
 }
 
@@ -41,9 +41,9 @@ async fn the_description_has_every_status_of_the_table() {
         let (method, path) = line.operation.split_once(' ').unwrap();
         let described = &description["paths"][path][method]["responses"];
         let guarded: &[u16] = match line.needs {
-            Needs::Nothing => &[],
-            Needs::Token => &[401, 500, 503],
-            Needs::Admin => &[401, 403, 500, 503],
+            Requirement::Nothing => &[],
+            Requirement::Token => &[401, 500, 503],
+            Requirement::Admin => &[401, 403, 500, 503],
         };
         for status in [line.allowed, line.to_others].iter().chain(guarded) {
             assert!(described.get(status.to_string()).is_some(), "{}: {status}", line.operation);
@@ -66,7 +66,7 @@ async fn without_a_token_nothing_is_told_and_nothing_changes() {
     let api = TenantClient::open();
     let subject = Subject::new(&api).await;
     let before = Books::new(&api).await;
-    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
+    for line in LINES.iter().filter(|line| line.needs != Requirement::Nothing) {
         for token in [None, Some(""), Some("no.such.token")] {
             let answer = subject.ask(line, token).await;
             assert_problem(&answer, 401, line.operation);
@@ -81,10 +81,10 @@ async fn without_a_token_nothing_is_told_and_nothing_changes() {
 async fn who_asks_is_looked_at_before_what_is_asked() {
     let api = TenantClient::open();
     let wrong = Subject::malformed(&api);
-    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
+    for line in LINES.iter().filter(|line| line.needs != Requirement::Nothing) {
         let nobody = wrong.ask(line, None).await;
         assert_problem(&nobody, 401, line.operation);
-        if line.needs == Needs::Admin {
+        if line.needs == Requirement::Admin {
             let user = wrong.ask(line, Some(&api.token("ann", ""))).await;
             assert_problem(&user, 403, line.operation);
         }
@@ -97,7 +97,7 @@ async fn to_another_tenant_what_is_there_and_what_is_not_look_the_same_and_nothi
     let stranger = api.neighbour();
     let subject = Subject::new(&api).await;
     let before = Books::new(&api).await;
-    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing) {
+    for line in LINES.iter().filter(|line| line.needs != Requirement::Nothing) {
         // The user and the scopes match, so that only the tenant differs.
         for scopes in [line.scopes(), "admin service"] {
             let token = stranger.token("ann", scopes);
@@ -117,7 +117,7 @@ async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
     let api = TenantClient::open();
     let subject = Subject::new(&api).await;
     let before = Books::new(&api).await;
-    for line in LINES.iter().filter(|line| line.needs == Needs::Admin) {
+    for line in LINES.iter().filter(|line| line.needs == Requirement::Admin) {
         for scopes in ["", "service", "administrator ADMIN admin,service"] {
             let token = api.token("ann", scopes);
             let answer = subject.ask(line, Some(&token)).await;
@@ -145,7 +145,7 @@ async fn a_license_token_finds_no_session_but_its_own_and_nothing_else_and_chang
     let token = subject.ask(line, None).await.expect(200)["token"].as_str().unwrap().to_owned();
     // An acquire would resume the seat of the machine, which the token is good for.
     let acquire = "post /api/v1/licenses/acquire";
-    for line in LINES.iter().filter(|line| line.needs != Needs::Nothing && line.operation != acquire) {
+    for line in LINES.iter().filter(|line| line.needs != Requirement::Nothing && line.operation != acquire) {
         let status = if SEATS.contains(&line.operation) { 404 } else { 401 };
         let real = subject.ask(line, Some(&token)).await;
         assert_problem(&real, status, line.operation);
@@ -197,8 +197,8 @@ async fn operations(api: &TenantClient) -> BTreeSet<String> {
 impl Line {
     fn scopes(&self) -> &'static str {
         match self.needs {
-            Needs::Nothing | Needs::Token => "",
-            Needs::Admin => "admin",
+            Requirement::Nothing | Requirement::Token => "",
+            Requirement::Admin => "admin",
         }
     }
 }

@@ -3,7 +3,7 @@
 
 /// The authorization that an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Needs {
+pub(super) enum Requirement {
     Nothing,
     Token,
     Admin,
@@ -37,7 +37,7 @@ pub(super) struct Line {
     /// Body, or empty.
     pub(super) body: &'static str,
     pub(super) of: Of,
-    pub(super) needs: Needs,
+    pub(super) needs: Requirement,
     /// Status for an authorized caller.
     pub(super) allowed: u16,
     /// Status for another tenant.
@@ -52,7 +52,7 @@ const USER: Line = Line {
     query: "",
     body: "",
     of: Of::License,
-    needs: Needs::Token,
+    needs: Requirement::Token,
     allowed: 200,
     to_others: 404,
     other_user: OtherUser::NotAsked,
@@ -61,9 +61,9 @@ const USER: Line = Line {
 
 const OWNER: Line = Line { other_user: OtherUser::Missing, ..USER };
 
-const ADMIN: Line = Line { needs: Needs::Admin, ..USER };
+const ADMIN: Line = Line { needs: Requirement::Admin, ..USER };
 
-const OPEN: Line = Line { needs: Needs::Nothing, to_others: 200, ..USER };
+const OPEN: Line = Line { needs: Requirement::Nothing, to_others: 200, ..USER };
 
 pub(super) const LINES: &[Line] = &[
     Line {

@@ -8,11 +8,11 @@ use crate::http::exchange::{assert_problem, exchange};
 use crate::http::tenant_client::LICENSES;
 
 /// A description of the request, its headers, and its query string.
-type Way<'a> = (&'a str, &'a [(&'static str, String)], String);
+type Delivery<'a> = (&'a str, &'a [(&'static str, String)], String);
 
 pub(super) async fn all_are_refused(http: &Client, harness: &Harness, good: &str) {
     let bearer = format!("Bearer {good}");
-    let ways: [Way<'_>; _] = [
+    let ways: [Delivery<'_>; _] = [
         ("nothing", &[], String::new()),
         ("no scheme", &[("authorization", good.into())], String::new()),
         ("another scheme", &[("authorization", format!("Basic {good}"))], String::new()),
