@@ -45,7 +45,7 @@ pub enum State {
     },
 }
 
-/// A registry that can rebuild its buckets one by one.
+/// A registry with a rebuild for each bucket.
 ///
 /// Each call except [`conditions`](Rebuild::conditions) and [`renew_leases`](Rebuild::renew_leases) carries
 /// the epoch to which the caller raised the bucket. The epoch is a fencing token, unique to the caller. From

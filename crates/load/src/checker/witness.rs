@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::{ABANDONED_WORK_MAX, CLOCK_GRAIN, RequestSpan, Violation, Violations, What, surely_until};
 use crate::{Grant, How, Moment};
 
-/// The observations of a pool's clients. Grows with every request, so it suits runs that end.
+/// The observations of a pool's clients. The memory grows with every request, so a witness suits short runs.
 #[derive(Clone, Debug)]
 pub struct Witness {
     pool: Arc<str>,

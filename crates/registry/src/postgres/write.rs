@@ -117,7 +117,7 @@ impl Columns {
 }
 
 impl Change<'_> {
-    /// Writes the change, or nothing if there is none. Returns the position that must be durable before the
+    /// Writes the change, if the decision made a change. Returns the position that must be durable before the
     /// result is told.
     pub(super) async fn write(self, connection: &mut PgConnection) -> Result<Receipt, Fault> {
         let Self { seen, before, open, events, fate } = self;

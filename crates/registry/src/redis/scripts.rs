@@ -141,7 +141,7 @@ fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
 
 macro_rules! scripts {
     ($($(#[$doc:meta])* $name:ident: $writes:ident = [$($file:literal),+];)+) => {
-        /// All scripts, each built from its files in order.
+        /// The scripts. A script is built from its files in order.
         #[derive(Debug)]
         pub(super) struct Scripts { $($(#[$doc])* pub(super) $name: Script,)+ }
 
