@@ -5,7 +5,7 @@ mod support;
 
 use seatkeeper_protocol_model::{LeaseRules, NO_OLD_ANSWER, Partition};
 
-use support::{assert_broken, assert_kept};
+use support::{assert_broken, assert_kept, states_min};
 
 /// Four ways change while an epoch is raised.
 const PARTITION: Partition = Partition { epochs: 2, changes: 4, rules: LeaseRules::ALL };
@@ -16,7 +16,7 @@ fn assert_breaks(rules: LeaseRules) {
 
 #[test]
 fn no_node_answers_by_an_old_epoch_in_any_partition() {
-    assert_kept(PARTITION);
+    assert_kept(PARTITION, states_min::PARTITION);
 }
 
 #[test]

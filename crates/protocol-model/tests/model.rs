@@ -6,7 +6,7 @@ mod support;
 use seatkeeper_protocol_model::{Failover, Safeguards, promise};
 use stateright::Checker;
 
-use support::{assert_broken, assert_kept, walk};
+use support::{assert_broken, assert_kept, states_min, walk};
 
 /// A seat, two clients, a failure of Redis, and a rebuild.
 const FAILURE: Failover =
@@ -20,27 +20,27 @@ const FALLBACK_AND_RETURN: Failover = Failover { faults: 0, epochs: 3, falls_bac
 
 #[test]
 fn a_failure_of_redis_breaks_no_promise() {
-    assert_kept(FAILURE);
+    assert_kept(FAILURE, states_min::FAILURE);
 }
 
 #[test]
 fn a_failure_of_redis_with_two_seats_breaks_no_promise() {
-    assert_kept(Failover { limit: 2, clients: 3, ..FAILURE });
+    assert_kept(Failover { limit: 2, clients: 3, ..FAILURE }, states_min::TWO_SEATS);
 }
 
 #[test]
 fn a_failure_or_a_fallback_breaks_no_promise() {
-    assert_kept(FAILURE_OR_FALLBACK);
+    assert_kept(FAILURE_OR_FALLBACK, states_min::FAILURE_OR_FALLBACK);
 }
 
 #[test]
 fn a_fallback_and_a_return_break_no_promise() {
-    assert_kept(FALLBACK_AND_RETURN);
+    assert_kept(FALLBACK_AND_RETURN, states_min::FALLBACK_AND_RETURN);
 }
 
 #[test]
 fn two_rebuilds_after_a_failure_break_no_promise() {
-    assert_kept(Failover { epochs: 3, ..FAILURE });
+    assert_kept(Failover { epochs: 3, ..FAILURE }, states_min::TWO_REBUILDS);
 }
 
 #[test]

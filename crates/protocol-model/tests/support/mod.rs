@@ -17,14 +17,46 @@ const THREADS: usize = 2;
 /// The limit of a search for a path that breaks a promise, in states.
 const SEARCH_MAX: usize = 20_000_000;
 
-/// Walks through a whole model, and asserts every promise.
-pub(crate) fn assert_kept<M>(model: M)
+/// The least number of distinct states of a walk that a setting of the environment lengthens.
+pub(crate) const MORE_STATES_MIN: usize = 5_000_000;
+
+/// The least number of distinct states of each complete walk, as the tests are. A model that lost steps has
+/// fewer states.
+pub(crate) mod states_min {
+    pub(crate) const FAILURE: usize = 30_000;
+    pub(crate) const TWO_SEATS: usize = 1_200_000;
+    pub(crate) const FAILURE_OR_FALLBACK: usize = 120_000;
+    pub(crate) const FALLBACK_AND_RETURN: usize = 230_000;
+    pub(crate) const TWO_REBUILDS: usize = 660_000;
+    pub(crate) const PARTITION: usize = 2_800_000;
+    pub(crate) const TWO_FAULTS: usize = 500_000;
+    pub(crate) const FORGETFUL_LEDGER: usize = 470_000;
+
+    /// Five million states without a broken promise, in all walks together.
+    const _: () = assert!(
+        FAILURE
+            + TWO_SEATS
+            + FAILURE_OR_FALLBACK
+            + FALLBACK_AND_RETURN
+            + TWO_REBUILDS
+            + PARTITION
+            + TWO_FAULTS
+            + FORGETFUL_LEDGER
+            >= 5_000_000
+    );
+}
+
+/// Walks through a whole model of at least `states_min` states, and asserts every promise.
+pub(crate) fn assert_kept<M>(model: M, states_min: usize)
 where
     M: Model + Debug + Send + Sync + 'static,
     M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
     M::Action: Clone + Debug + PartialEq + Send + Sync,
 {
-    walk(model).assert_properties();
+    let checker = walk(model);
+    checker.assert_properties();
+    let states = checker.unique_state_count();
+    assert!(states >= states_min, "the walk visited {states} states, and should visit {states_min}");
 }
 
 /// Walks through a whole model.
