@@ -145,7 +145,7 @@ impl Engine {
     }
 
     /// Renews a session of a pool of this kind, or returns the reason of its end. A session that the registry does not
-    /// remember costs a query of the ledger, within `quota`.
+    /// remember may cost a query of the ledger, within `quota`.
     pub async fn heartbeat<Q: SearchQuota>(
         &self,
         kind: PoolKind,

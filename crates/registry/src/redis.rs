@@ -9,6 +9,7 @@
 //! (`reply.rs`). A new step takes a script file, a line in `scripts.rs`, and a method that adds the arguments
 //! and reads the reply.
 
+mod admissions;
 mod backlog;
 mod call;
 mod claim;
@@ -41,6 +42,7 @@ use tokio::time::Instant;
 
 use crate::clock_estimate::ClockEstimate;
 use crate::{ClockSteps, Epochs};
+use admissions::AdmissionsRead;
 use backlog::Backlog;
 use find::Searches;
 use heartbeat_buffer::HeartbeatBuffer;
@@ -70,6 +72,7 @@ pub struct RedisRegistry {
     heartbeat_buffer: HeartbeatBuffer,
     remembered: Remembered,
     searches: Searches,
+    admissions_read: AdmissionsRead,
     clock_estimate: ClockEstimate,
 }
 
@@ -94,6 +97,7 @@ impl RedisRegistry {
             clock_estimate: ClockEstimate::default(),
             remembered: Remembered::new(settings.sessions_remembered_max),
             searches: Searches::new(),
+            admissions_read: AdmissionsRead::new(),
             settings,
             epochs,
             locator,

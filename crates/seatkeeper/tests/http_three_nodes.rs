@@ -7,5 +7,7 @@ mod harness;
 
 #[path = "http/mod.rs"]
 mod http;
+#[path = "http/unseen_sessions.rs"]
+mod unseen_sessions;
 
 const TOPOLOGY: harness::Topology = harness::Topology::Nodes(3);

@@ -7,7 +7,7 @@ use seatkeeper_redis::{Script, Slot};
 
 use super::RedisRegistry;
 use super::head::{Demand, Stage};
-use super::keys::PoolKeys;
+use super::keys::{BucketKeys, PoolKeys};
 
 /// Preallocated words and bytes of a call.
 const WORDS: usize = 32;
@@ -71,6 +71,14 @@ impl RedisRegistry {
         let keys = self.keys.bucket(bucket);
         let keys = [&keys.head, &keys.due, &keys.journal, &pool.pool, &pool.sessions, &pool.order];
         self.on_keys(script, bucket, keys.into_iter()).arg(&pool.reference)
+    }
+
+    /// Builds a call on a pool and the bucket's admission ring.
+    pub(super) fn on_pool_and_ring(&self, script: &'static Script, pool: &PoolId) -> Call {
+        let (bucket, keys) = (pool.bucket(), PoolKeys::new(pool));
+        let BucketKeys { head, due, journal, admissions } = self.keys.bucket(bucket);
+        let all = [head, due, journal, &keys.pool, &keys.sessions, &keys.order, admissions];
+        self.on_keys(script, bucket, all.into_iter()).arg(&keys.reference)
     }
 
     /// Builds a call on the given keys of a bucket. The script requires that the bucket is served in the

@@ -95,7 +95,7 @@ impl RedisRegistry {
         };
         let undated =
             SessionId::mint(RegistryTime::default(), pool.bucket(), self.settings.region, rand::random());
-        self.on_pool(&SCRIPTS.claim, pool)
+        self.on_pool_and_ring(&SCRIPTS.claim, pool)
             .arg(origin_bytes(origin))
             .arg(terms_bytes(policy.terms.as_ref()))
             .arg(policy.ttl_default.as_millis())

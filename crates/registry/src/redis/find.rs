@@ -1,5 +1,6 @@
-//! The session locator: finds the pool of a session in the cache, in the ledger, in the journal, or by a
-//! search of the bucket. Only a definite answer of the ledger may say that a session never existed.
+//! The session locator: finds the pool of a session in the cache, in the bucket's admission ring, by a search
+//! of the bucket, in the ledger, or in the journal. Only a definite answer of the ledger may say that a session
+//! never existed.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use super::codec::{Garbled, KeptPool, id_of};
 use super::keys::{Key, PoolKeys};
 use super::session_location::{LocationHint, SearchResult, SessionLocation};
 use crate::Error;
-use crate::contract::Journal;
 
 /// The outcome of a search for a session.
 #[derive(Debug)]
@@ -27,35 +27,42 @@ pub(super) enum Search {
     Missed,
 }
 
-/// The time of the latest search of each bucket.
+/// The latest search of each bucket.
 #[derive(Debug)]
-pub(super) struct Searches(Box<[Mutex<Option<Instant>>]>);
+pub(super) struct Searches(Box<[Mutex<Option<LatestSearch>>]>);
+
+/// The start and the epoch of a bucket's latest search.
+#[derive(Clone, Copy, Debug)]
+struct LatestSearch {
+    at: Instant,
+    epoch: u64,
+}
 
 impl Searches {
     pub(super) fn new() -> Self {
         Self(Bucket::all().map(|_| Mutex::default()).collect())
     }
 
-    fn latest(&self, bucket: Bucket) -> &Mutex<Option<Instant>> {
+    fn latest(&self, bucket: Bucket) -> &Mutex<Option<LatestSearch>> {
         &self.0[usize::from(bucket.number())]
     }
 }
 
 /// Pools, or sessions of a large pool, per page of a search.
-const SEARCH_PAGE: usize = 200;
+pub(super) const SEARCH_PAGE: usize = 200;
 
 /// Minimum interval between searches of a bucket while the ledger is unreachable.
 const SEARCH_PAUSE: Duration = Duration::from_secs(2);
 
-/// Minimum interval between searches of a bucket while the ledger is reachable. Each session that another
-/// node admits in between costs a query of the ledger.
-const WARM_SEARCH_PAUSE: Duration = Duration::from_secs(300);
+/// Minimum interval between searches of a bucket after a gap in the reads of its admission ring. Until the
+/// search, each session admitted in the gap by another node costs a query of the ledger.
+const GAP_SEARCH_PAUSE: Duration = Duration::from_secs(60);
 
 /// Sessions of a large pool per page of a bucket search.
 const LARGE_PAGE: usize = 1_000;
 
 /// Bytes of the session id at the start of a large pool's session.
-const ID_BYTES: usize = 16;
+pub(super) const ID_BYTES: usize = 16;
 
 /// Journal events per page of a search.
 const JOURNAL_PAGE: usize = 1_000;
@@ -71,14 +78,19 @@ impl RedisRegistry {
     }
 
     async fn look_for(&self, id: SessionId, who: &Authority) -> Result<Search, Error> {
-        // A node that has just started knows no session. Searching a bucket once saves a query for each of
-        // its sessions.
-        if let Some(location) = self.search_bucket(id, WARM_SEARCH_PAUSE).await? {
+        let end = self.read_admissions(id.bucket()).await?;
+        if let Some(location) = self.remembered.get(id) {
+            return Ok(Search::Found(location));
+        }
+        // A node that has just started knows no session. Searching the bucket once finds each session that
+        // the admission ring no longer has.
+        if !self.admissions_read.is_complete(end)
+            && let Some(location) = self.search_bucket(id, GAP_SEARCH_PAUSE).await?
+        {
             return Ok(Search::Found(location));
         }
         // The ledger has all acknowledged events. With an empty journal, one query of the ledger is enough.
-        let end = self.journal_end(id.bucket()).await?;
-        let nothing_waits = self.backlog.is_acknowledged(end);
+        let nothing_waits = self.backlog.is_acknowledged(self.expect(end));
         let search = match self.locator.find(id, who).await {
             SearchResult::In(pool, holder) => Search::Found(SessionLocation::new(pool, holder.as_ref())),
             SearchResult::NotOnRecord if nothing_waits => Search::NeverWas,
@@ -133,15 +145,19 @@ impl RedisRegistry {
     }
 
     /// Searches all pools of a session's bucket, and caches the location of every session on the way. A
-    /// bucket searched less than `pause` ago is not searched again, for any session (single flight).
+    /// bucket searched in this epoch less than `pause` ago is not searched again, for any session (single
+    /// flight).
     async fn search_bucket(&self, id: SessionId, pause: Duration) -> Result<Option<SessionLocation>, Error> {
         let mut searched = self.searches.latest(id.bucket()).lock().await;
-        let found = self.remembered.get(id);
-        if found.is_some() || searched.is_some_and(|searched| searched.elapsed() < pause) {
+        let (bucket, found) = (id.bucket(), self.remembered.get(id));
+        let epoch = self.epochs.get(bucket);
+        let is_recent = |latest: LatestSearch| latest.epoch == epoch && latest.at.elapsed() < pause;
+        if found.is_some() || searched.is_some_and(is_recent) {
             return Ok(found);
         }
-        *searched = Some(Instant::now());
-        let (bucket, mut cursor, mut found) = (id.bucket(), 0, None);
+        *searched = Some(LatestSearch { at: Instant::now(), epoch });
+        let before = self.admissions_read.before_search(bucket);
+        let (mut cursor, mut found) = (0, None);
         loop {
             let mut scan = redis::cmd("ZSCAN");
             scan.arg(&self.keys.bucket(bucket).due).arg(cursor).arg("COUNT").arg(SEARCH_PAGE);
@@ -153,6 +169,7 @@ impl RedisRegistry {
             let references = references.collect::<Result<Vec<_>, _>>()?;
             found = self.search_pools(bucket, &references, id).await?.or(found);
             if next == 0 {
+                self.admissions_read.searched(bucket, before);
                 return Ok(found);
             }
             cursor = next;

@@ -33,12 +33,14 @@ pub(super) struct BucketKeys {
     pub(super) head: String,
     pub(super) due: String,
     pub(super) journal: String,
+    /// The admission ring: see `scripts/admissions.lua`.
+    pub(super) admissions: String,
 }
 
 impl BucketKeys {
     pub(super) fn new(bucket: Bucket) -> Self {
         let key = |part| format!("{}:{part}", bucket_tag(bucket));
-        Self { head: key("head"), due: key("due"), journal: key("journal") }
+        Self { head: key("head"), due: key("due"), journal: key("journal"), admissions: key("admissions") }
     }
 }
 
@@ -138,12 +140,10 @@ mod tests {
     fn each_bucket_has_keys_of_its_own_and_shares_its_slot_with_seven() {
         let mut heads = std::collections::BTreeMap::<Slot, std::collections::BTreeSet<String>>::new();
         for bucket in Bucket::all() {
-            let BucketKeys { head, due, journal } = BucketKeys::new(bucket);
+            let BucketKeys { head, due, journal, admissions } = BucketKeys::new(bucket);
             let slot = Slot::from_key(&head);
-            assert_eq!(
-                [Slot::from_key(&due), Slot::from_key(&journal), Slot::from_key(&mark_key(bucket))],
-                [slot; 3]
-            );
+            let others = [due, journal, admissions, mark_key(bucket)];
+            assert_eq!(others.map(|key| Slot::from_key(&key)), [slot; 4]);
             assert!(heads.entry(slot).or_default().insert(head), "two buckets have one head");
         }
         assert!(heads.values().all(|heads| heads.len() == 8), "{heads:?}");

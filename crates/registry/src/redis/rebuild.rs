@@ -65,7 +65,8 @@ impl Rebuild for RedisRegistry {
             let mut some = redis::cmd("ZRANGE");
             some.arg(&keys.due).arg(0).arg(CLEARED_POOLS_MAX - 1);
             let some: Vec<Vec<u8>> = self.query(bucket, &some).await?;
-            let mut all_keys = vec![keys.head.clone(), keys.due.clone(), keys.journal.clone()];
+            let mut all_keys =
+                [&keys.head, &keys.due, &keys.journal, &keys.admissions].map(Clone::clone).to_vec();
             for reference in &some {
                 let reference =
                     Key::try_from(&**reference).map_err(|_| Garbled("a name in the due-index"))?;

@@ -36,6 +36,10 @@ const TTLS_MAX: usize = 64;
 const EVENTS_TOLD_MAX: usize = 16;
 /// Maximum number of events per stream entry of the journal, equal to the maximum of a small pool.
 const ENTRY_EVENTS_MAX: usize = SMALL_MAX;
+/// Number of entries of a bucket's admission ring: 50 KB per bucket, 13 MB for all buckets.
+pub(super) const RING_ENTRIES: u64 = 1_024;
+/// Bytes of an entry of an admission ring: see `admissions.lua`.
+pub(super) const RING_ENTRY_BYTES: usize = 22 + 2 * KEY_BYTES;
 /// Maximum lag of a head's clock mark behind the time of a renewal.
 const MARK_LAG_MILLIS: u64 = 250;
 
@@ -165,6 +169,7 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 
 scripts! {
     acknowledge: InPlace = ["lib/bucket", "acknowledge", "lib/each"];
+    admissions: Nothing = ["lib/bucket", "admissions", "lib/each"];
     claim: More = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "claim", "lib/each"];
     due_next: InPlace = ["lib/bucket", "due_next", "lib/each"];
@@ -243,13 +248,15 @@ fn words() -> HashMap<&'static str, String> {
         ("HAS_DENIALS", i64::from(HAS_DENIALS)),
         ("IS_EMPTY", i64::from(IS_EMPTY)),
         ("RANGE", 1 << 42),
+        ("RING_ENTRIES", RING_ENTRIES as i64),
+        ("RING_ENTRY_BYTES", RING_ENTRY_BYTES as i64),
         ("MARK_LAG_MS", MARK_LAG_MILLIS as i64),
         ("DENIAL_WINDOW_MS", DENIAL_WINDOW.as_millis() as i64),
         ("DENIALS_RECORDED_MAX", i64::from(DENIALS_RECORDED_PER_WINDOW_MAX)),
         ("EMPTY_KEPT_MS", EMPTY_KEPT.as_millis() as i64),
         ("CLOSING_PAUSE_MS", CLOSING_PAUSE.as_millis() as i64),
     ];
-    let keys = ["HEAD", "DUE", "JOURNAL", "POOL", "SESSIONS", "ORDER"];
+    let keys = ["HEAD", "DUE", "JOURNAL", "POOL", "SESSIONS", "ORDER", "ADMISSIONS"];
     let mut words: HashMap<_, _> = numbers.iter().map(|&(name, number)| (name, number.to_string())).collect();
     words.extend(keys.into_iter().zip(1..).map(|(name, place)| (name, format!("KEYS[{place}]"))));
     words.insert("NO_KEY", format!("'{}'", NO_KEY.escape_ascii()));

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, PoolId, Region, RegistryTime, SessionId};
+use seatkeeper_core::{Authority, PoolId, Reach, Region, RegistryTime, SessionId};
 use seatkeeper_registry::redis::{SearchResult, SessionLocator, Settings};
-use seatkeeper_registry::{Heartbeat, Journal as _, Partition};
+use seatkeeper_registry::{Admission as _, Heartbeat, Journal as _, Partition, Sessions as _};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;
@@ -76,11 +76,73 @@ async fn a_node_that_has_just_come_finds_every_session_without_the_record() {
     let record = Arc::new(Counted::default());
     let servers = redis.url().parse().expect("a URL");
     let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
-    for id in &sessions {
-        let renewed = other.renew(*id).await.expect("it is reached");
+    renews_all(&other, &sessions, &record).await;
+}
+
+/// Expects that `node` renews each session without a query of `record`.
+async fn renews_all(node: &Node, sessions: &[SessionId], record: &Counted) {
+    for id in sessions {
+        let renewed = node.renew(*id).await.expect("it is reached");
         assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
     }
     assert_eq!(record.0.load(Ordering::Relaxed), 0, "the record was asked");
+}
+
+#[tokio::test]
+async fn sessions_admitted_by_another_node_after_the_first_search_are_found_without_the_record() {
+    // A small pool, and a large pool.
+    const SEATS: u32 = 30;
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let (small, large) = (one.pool_of("small", SEATS).await, one.pool_of("large", SEATS).await);
+    let record = Arc::new(Counted::default());
+    let servers = redis.url().parse().expect("a URL");
+    let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
+    for number in 0..SEATS {
+        let holder = format!("holder-{number}");
+        let mut admitted = vec![one.admit(&large, &holder).await];
+        if number < 8 {
+            admitted.push(one.admit(&small, &holder).await);
+        }
+        renews_all(&other, &admitted, &record).await;
+    }
+}
+
+#[tokio::test]
+async fn more_admissions_than_the_ring_has_entries_are_found_without_the_record() {
+    const MORE_THAN_THE_RING: u32 = 1_100;
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let pool = one.pool_of("large", MORE_THAN_THE_RING + 2).await;
+    let record = Arc::new(Counted::default());
+    let servers = redis.url().parse().expect("a URL");
+    let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
+    let mut sessions = Vec::new();
+    for number in 0..MORE_THAN_THE_RING {
+        sessions.push(one.admit(&pool, &format!("holder-{number}")).await);
+    }
+    renews_all(&other, &sessions, &record).await;
+    for holder in ["ann", "bob"] {
+        renews_all(&other, &[one.admit(&pool, holder).await], &record).await;
+    }
+}
+
+#[tokio::test]
+async fn sessions_filled_by_a_rebuild_are_found_without_the_record() {
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let pool = one.pool_of("photo", 2).await;
+    let record = Arc::new(Counted::default());
+    let servers = redis.url().parse().expect("a URL");
+    let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
+    // The other node has searched the bucket just before the rebuild.
+    renews_all(&other, &[one.admit(&pool, "ann").await], &record).await;
+    let bob = one.admit(&pool, "bob").await;
+    let who = Authority::new("acme".into(), Reach::Tenant);
+    let live = one.registry.session(bob, &who).await.expect("it is reached").expect("it is live");
+    one.serve(2).await;
+    one.registry.open(&pool, 2, None, vec![live.session]).await.expect("it can be opened");
+    renews_all(&other, &[bob], &record).await;
 }
 
 #[tokio::test]

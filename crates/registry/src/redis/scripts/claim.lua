@@ -1,5 +1,6 @@
 -- Decides and carries out a claim: `rule::admit` of `core`, clause by clause, in one atomic step.
 --
+-- KEYS  7 the bucket's admission ring: see admissions.lua
 -- ARGV  2 the origin · 3 the policy's terms, or '' · 4 the TTL while terms are unknown
 --       5 owner of a named session: 'h' the holder, 'd' the device · 6 when full: 'd' deny, 'e' evict
 --       7 when held: 'r' resume, 's' supersede, 'u' upgrade · 8 the holder, 9 its key
@@ -152,6 +153,13 @@ local function full()
   return take_seat()
 end
 
+-- Notes the admitted session in the bucket's admission ring: see admissions.lua. The event of the admission
+-- is the journal's last.
+local function note_admission(s)
+  local entry = struct.pack('>I6c16c0c0', last, s.id, s.key, ARGV[1])
+  redis.call('SETRANGE', ADMISSIONS, last % RING_ENTRIES * RING_ENTRY_BYTES, entry)
+end
+
 local function admit()
   -- 1. Forget sessions that are over under the terms in force.
   if told == '' then
@@ -230,6 +238,7 @@ local function step()
       local s = admitted
       record_event(BEGAN, pool.count, origin,
         struct.pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
+      note_admission(s)
     end
     answer = reply(events_to_tell(), live(), pool.limit, outcome, shown(found))
     for _, ending in ipairs(pool.ended) do

@@ -1,15 +1,15 @@
--- Clears a bucket under rebuild, some pools per step, and in the last step the journal.
+-- Clears a bucket under rebuild, some pools per step, and in the last step journal and admission ring.
 --
--- KEYS  from 4 on some pools · ARGV  all but the last: the pools' names in the due-index
+-- KEYS  4 the ring · from 5 on some pools · ARGV  all but the last: the pools' names in the due-index
 -- Reply the time, …, and the number of pools left
 local function step()
-  if #KEYS > 3 then
-    redis.call('UNLINK', unpack(KEYS, 4))
+  if #KEYS > 4 then
+    redis.call('UNLINK', unpack(KEYS, 5))
     redis.call('ZREM', DUE, unpack(ARGV, 1, #ARGV - 1))
   end
   local left = redis.call('ZCARD', DUE)
   if left == 0 then
-    redis.call('UNLINK', DUE, JOURNAL)
+    redis.call('UNLINK', DUE, JOURNAL, KEYS[4])
     last, acknowledged, due, must_keep_head = 0, 0, NEVER, true
     keep_head()
   end

@@ -7,7 +7,7 @@
 --
 -- Names in capitals are numbers and keys shared with the node: see `scripts.rs`.
 -- KEYS  1 HEAD, 2 DUE (the due-index), 3 JOURNAL of the bucket; scripts on a pool also have
---       4 POOL, 5 SESSIONS, 6 ORDER of the pool: see pool.lua
+--       4 POOL, 5 SESSIONS, 6 ORDER of the pool: see pool.lua; a claim has 7 ADMISSIONS of the bucket
 -- ARGV  last: the stamp that the caller expects at the start of the head. An equal stamp proves that the
 --       bucket is served, in the caller's epoch and on the caller's server
 --
