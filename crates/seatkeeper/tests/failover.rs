@@ -30,6 +30,7 @@ mod failover {
     mod fallback;
     mod faults;
     mod frozen_stores;
+    mod frozen_time;
     mod half_alive;
     mod health;
     mod idle;
@@ -44,6 +45,7 @@ mod failover {
     mod partitions;
     mod password;
     mod plan_changes;
+    mod postgres_alone;
     mod promotions;
     mod restored_ledger;
     mod rolling_upgrade;

@@ -7,11 +7,11 @@ mod watch;
 
 use std::time::Duration;
 
-use super::steady::Gaps;
+use super::steady::{Gap, Gaps};
 pub(crate) use watch::Watch;
 
-/// The tolerance for a busy machine, on top of twice the promise.
-const GRAIN: Duration = Duration::from_secs(1);
+/// The resolution of a measured lapse: a client's pause before a retry, and the time of an answer.
+const GRAIN: Duration = Duration::from_millis(500);
 
 /// A fault, and its effects on clients. Clients try the nodes in turn, as behind a load balancer.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct Fault {
     pub(crate) epochs_max: u64,
     /// The consequences that heal without an operator.
     pub(crate) heals: &'static str,
+    /// The action of an operator.
+    pub(crate) remedy: &'static str,
 }
 
 /// The effect of a fault on one kind of pool.
@@ -60,9 +62,9 @@ impl Effect {
     /// `lasted` and after it. On a busy machine everything takes `stretch` times as long. A fault without its
     /// effect in the catalogue counts as a broken promise: its test shows nothing.
     fn broken_by(self, during: Gaps, after: Gaps, lasted: Duration, stretch: f64) -> Option<String> {
-        let took_effect = |lapse: Lapse, gap: Duration| lapse != Lapse::WhileItLasts || 2 * gap >= lasted;
+        let took_effect = |lapse: Lapse, gap: Gap| lapse != Lapse::WhileItLasts || 2 * gap.silence >= lasted;
         let within =
-            |lapse: Lapse, gap: Duration| lapse.longest(stretch).is_none_or(|longest| gap <= longest);
+            |lapse: Lapse, gap: Gap| lapse.longest(stretch).is_none_or(|longest| gap.waiting <= longest);
         let afterwards = Lapse::UpTo(self.afterwards);
         let kept = took_effect(self.admissions, during.admissions)
             && took_effect(self.heartbeats, during.heartbeats)
@@ -82,7 +84,7 @@ impl Lapse {
             Self::UpTo(seconds) => Duration::from_secs(seconds),
             Self::WhileItLasts => return None,
         };
-        Some((2 * promised).mul_f64(stretch) + GRAIN)
+        Some(promised.mul_f64(stretch) + GRAIN)
     }
 }
 
@@ -90,22 +92,25 @@ impl Lapse {
 fn a_promise_is_broken_by_any_lapse_that_is_too_long() {
     const LASTED: Duration = Duration::from_secs(10);
     let effect = Effect { admissions: Lapse::UpTo(4), heartbeats: Lapse::Nothing, afterwards: 2 };
-    let gaps = |admissions, heartbeats| Gaps {
-        admissions: Duration::from_secs(admissions),
-        heartbeats: Duration::from_secs(heartbeats),
+    let gap = |tenths: u64| {
+        let length = Duration::from_millis(100 * tenths);
+        Gap { waiting: length, silence: length }
     };
-    assert_eq!(effect.broken_by(gaps(9, 3), gaps(5, 5), LASTED, 1.0), None);
+    let gaps = |admissions, heartbeats| Gaps { admissions: gap(admissions), heartbeats: gap(heartbeats) };
+    assert_eq!(effect.broken_by(gaps(45, 15), gaps(25, 25), LASTED, 1.0), None);
     for (during, after) in [
-        (gaps(10, 3), gaps(5, 5)),
-        (gaps(9, 4), gaps(5, 5)),
-        (gaps(9, 3), gaps(6, 5)),
-        (gaps(9, 3), gaps(5, 6)),
+        (gaps(46, 15), gaps(25, 25)),
+        (gaps(45, 16), gaps(25, 25)),
+        (gaps(45, 15), gaps(26, 25)),
+        (gaps(45, 15), gaps(25, 26)),
     ] {
         assert!(effect.broken_by(during, after, LASTED, 1.0).is_some(), "{during:?} {after:?}");
     }
-    assert_eq!(effect.broken_by(gaps(17, 5), gaps(9, 9), LASTED, 2.0), None);
-    assert!(effect.broken_by(gaps(18, 5), gaps(9, 9), LASTED, 2.0).is_some());
+    assert_eq!(effect.broken_by(gaps(85, 25), gaps(45, 45), LASTED, 2.0), None);
+    assert!(effect.broken_by(gaps(86, 25), gaps(45, 45), LASTED, 2.0).is_some());
+    let idle = Gap { waiting: Duration::ZERO, silence: LASTED };
+    assert_eq!(effect.broken_by(Gaps { admissions: idle, ..gaps(0, 15) }, gaps(25, 25), LASTED, 1.0), None);
     let effect = Effect { admissions: Lapse::WhileItLasts, ..effect };
-    assert_eq!(effect.broken_by(gaps(1_000, 3), gaps(5, 5), LASTED, 1.0), None);
-    assert!(effect.broken_by(gaps(4, 3), gaps(5, 5), LASTED, 1.0).is_some(), "the fault had no effect");
+    assert_eq!(effect.broken_by(gaps(1_000, 15), gaps(25, 25), LASTED, 1.0), None);
+    assert!(effect.broken_by(gaps(40, 15), gaps(25, 25), LASTED, 1.0).is_some(), "the fault had no effect");
 }

@@ -2,7 +2,7 @@
 //! instant is a license above its limit, no answer is lost, and no session renewed in time ends.
 //!
 //! `SEATKEEPER_FAULT_CYCLES` sets the number of repetitions of each fault, and `SEATKEEPER_FREEZE_SECONDS`
-//! the duration of a node's freeze.
+//! the duration of an outage.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
-use super::trial::outage;
+use super::trial::{kills_nodes, outage, permit, ttl_seconds};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -23,9 +23,6 @@ const NODES: usize = 3;
 
 /// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
-
-/// Longer than any outage.
-const LONG_TTL_SECONDS: u64 = 60;
 
 /// The longest time for which an old primary keeps clients.
 const OLD_PRIMARY_MAX: Duration = Duration::from_secs(6);
@@ -52,7 +49,7 @@ impl Stage {
         }
         let registries: Vec<_> = proxies.iter().map(|proxy| format!("redis://{}", proxy.address())).collect();
         let nodes = tokio::task::block_in_place(|| Nodes::over(&registries));
-        let manner = Manner { ttl_seconds: LONG_TTL_SECONDS, pinned: false, seed };
+        let manner = Manner { ttl_seconds: ttl_seconds(), pinned: false, seed };
         let steady = Steady::begin(&nodes, manner).await;
         let (dice, pinned, watch) = (Dice::new(seed, u64::MAX), None, None);
         let mut stage = Self { test, nodes, proxies, steady, pinned, watch, dice, _permit: permit };
@@ -198,12 +195,20 @@ async fn a_node_is_frozen_and_wakes() {
         let node = usize::try_from(cycle).expect("a few") % NODES;
         stage.breaks().await;
         signal(&stage.nodes.harnesses[node], Signal::STOP);
-        tokio::time::sleep(Duration::from_secs(knobs::freeze_seconds())).await;
+        tokio::time::sleep(outage()).await;
         stage.is_well().await;
         signal(&stage.nodes.harnesses[node], Signal::CONT);
         stage.heals().await;
     }
     stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_killed_and_started_again() {
+    let (permit, redis) = (permit().await, Redis::start());
+    let registry = redis.url();
+    let nodes = tokio::task::block_in_place(|| Nodes::over(&[registry.clone(), registry.clone(), registry]));
+    kills_nodes("a_node_is_killed_and_started_again", nodes, permit).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

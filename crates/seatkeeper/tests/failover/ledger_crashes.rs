@@ -9,6 +9,7 @@ use seatkeeper_testbed::redis::Redis;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady};
 use super::support::Nodes;
+use super::trial::ttl_seconds;
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -27,7 +28,7 @@ async fn postgres_is_stopped_at_once_under_load_and_nothing_is_lost_or_there_twi
     let (server, redis, seed) = (Postgres::start(), Redis::start(), knobs::seed());
     let mut nodes = Nodes::on(server.url("postgres"));
     tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&redis.url())));
-    let manner = Manner { ttl_seconds: 60, pinned: false, seed };
+    let manner = Manner { ttl_seconds: ttl_seconds(), pinned: false, seed };
     let (mut steady, mut dice) = (Steady::begin(&nodes, manner).await, Dice::new(seed, u64::MAX));
     steady.goes_on(WELL).await;
     for _ in 0..knobs::ledger_crashes() {

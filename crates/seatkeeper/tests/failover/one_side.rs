@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use seatkeeper_testbed::redis::Redis;
 
-use super::partitions::{PARTITION, SHORT_TTL_SECONDS, Split, heal, split_up};
+use super::partitions::{SHORT_TTL_SECONDS, Split, heal, split_up};
 use super::steady::storm_permit;
 use super::support::answered;
-use super::trial::{LONG_TTL_SECONDS, NODES, Network3};
+use super::trial::{NODES, Network3, outage, ttl_seconds};
 use crate::support::knobs;
 use crate::support::scene::License;
 
@@ -75,14 +75,14 @@ async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
     let (_permit, redis) = (storm_permit().await, Redis::start());
     let mut network = Network3::start(&redis, knobs::seed()).await;
     let clients = network.nodes.clients();
-    let license = License::make(&network.nodes.harnesses[0].admin(), 1, Some(LONG_TTL_SECONDS)).await;
+    let license = License::make(&network.nodes.harnesses[0].admin(), 1, Some(ttl_seconds())).await;
     let ann = clients[0].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
     for client in &clients {
         client.heartbeat(&ann).await.expect(200);
     }
     split_up(&network, Split { nodes_with_postgres: 0, redis_with_postgres: false });
     let began = Instant::now();
-    while began.elapsed() < PARTITION {
+    while began.elapsed() < outage() {
         for client in &clients {
             // PostgreSQL stays unreachable throughout, so a lapsed lease would stay lapsed.
             answered(async || client.heartbeat(&ann).await).await.expect(200);

@@ -5,14 +5,12 @@
 //! sides served, two machines would hold one seat (split brain). In the second, machines try every node, and
 //! no machine may lose its seat.
 
-use std::time::Duration;
-
 use seatkeeper_testbed::proxy::Network;
 use seatkeeper_testbed::redis::Redis;
 
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
-use super::trial::{LONG_TTL_SECONDS, NODES, Network3};
+use super::trial::{NODES, Network3, outage, ttl_seconds};
 use crate::support::knobs;
 
 /// The number of admissions that shows a healthy service.
@@ -20,9 +18,6 @@ const WELL: u64 = 30;
 
 /// Shorter than a partition: a seat unreachable on one side would be given away on the other.
 pub(super) const SHORT_TTL_SECONDS: u64 = 4;
-
-/// Longer than lease, circuit breaker, rebuild and a short TTL together.
-pub(super) const PARTITION: Duration = Duration::from_secs(16);
 
 /// The nodes and the Redis on PostgreSQL's side.
 #[derive(Clone, Copy, Debug)]
@@ -50,13 +45,13 @@ async fn survives(test: &'static str, split: Split) {
     let mut network = Network3::start(&redis, seed).await;
     let manner = |ttl_seconds, pinned| Manner { ttl_seconds, pinned, seed };
     let mut pinned = Steady::begin(&network.nodes, manner(SHORT_TTL_SECONDS, true)).await;
-    let mut roaming = Steady::begin(&network.nodes, manner(LONG_TTL_SECONDS, false)).await;
+    let mut roaming = Steady::begin(&network.nodes, manner(ttl_seconds(), false)).await;
     pinned.goes_on(WELL).await;
     roaming.goes_on(WELL).await;
     for _ in 0..knobs::fault_cycles() {
         let mut watch = Watch::begin(test, &network.nodes).await;
         split_up(&network, split);
-        tokio::time::sleep(PARTITION).await;
+        tokio::time::sleep(outage()).await;
         heal(&network);
         watch.is_over();
         watch.judge(&mut network.nodes, &mut roaming).await;

@@ -1,6 +1,7 @@
 //! A steady storm: clients take, keep and release seats, screens and capacities through all nodes, while a
-//! test breaks a store or the network. After a 503 or a timeout a client retries the same request. A new kind
-//! of pool gets a file with its client, and a `begin_…` function.
+//! test breaks a store or the network. After a 503 or a timeout a client retries the same request at the next
+//! node. Some clients keep a session from begin to end, with heartbeats on time. A new kind of pool gets a
+//! file with its client, and a `begin_…` function.
 
 mod caller;
 mod calm;
@@ -10,6 +11,7 @@ mod devices;
 mod licenses;
 mod pulse;
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +26,7 @@ use crate::support::capacity::{self, Capacity};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 use crate::support::scene::{License, text};
-use caller::{Caller, Storm};
+use caller::{Caller, Habit, Storm};
 use calm::{Calm, Record, fill_background};
 use capacities::{User, Work};
 use deeds::Deeds;
@@ -32,7 +34,7 @@ use devices::{Device, Screens};
 use licenses::{Machine, Pool};
 use pulse::Pulse;
 
-pub(crate) use pulse::Gaps;
+pub(crate) use pulse::{Gap, Gaps};
 
 /// The seats of each license. Twice as many machines compete for the seats.
 const SEATS: [u32; 4] = [1, 2, 3, 5];
@@ -41,7 +43,13 @@ const SEATS: [u32; 4] = [1, 2, 3, 5];
 const SCREENS: [u32; 2] = [1, 3];
 
 /// The number of users, each with a separate capacity.
-const USERS: u64 = 4;
+const USERS: usize = 4;
+
+/// The number of licenses whose machines heartbeat on time, and of such subscribers.
+const POOLS_ON_TIME: usize = 4;
+
+/// The seats, or screens, of a pool whose clients heartbeat on time. Each has a client.
+const CLIENTS_ON_TIME: u32 = 2;
 
 /// The number of seats of a license in the background.
 const SESSIONS_EACH: u32 = 100;
@@ -107,15 +115,19 @@ struct Callers {
 
 impl Callers {
     /// Returns the next client. `pulse` belongs to the client's kind of pool.
-    fn next(&mut self, pulse: &Arc<Pulse>, token: &str, stays: bool) -> Caller {
+    fn next(&mut self, pulse: &Arc<Pulse>, token: &str, habit: Habit) -> Caller {
         self.number += 1;
-        let doors = if self.manner.pinned { one_of(&self.doors, self.number) } else { self.doors.clone() };
+        let doors = if self.manner.pinned {
+            one_of(&self.doors, self.number)
+        } else {
+            in_turn(&self.doors, self.number)
+        };
         Caller {
             storm: Arc::clone(&self.storm),
             pulse: Arc::clone(pulse),
             client: Client::with(self.http.clone(), doors, token.to_owned()),
             dice: Dice::new(self.manner.seed, self.number),
-            stays,
+            habit,
         }
     }
 }
@@ -145,13 +157,15 @@ impl Steady {
 
     async fn begin_licenses(&mut self, nodes: &Nodes, callers: &mut Callers) {
         let (admin, token) = (nodes.harnesses[0].admin(), nodes.harnesses[0].token("crowd"));
-        let crowds = SEATS.map(|seats| (seats, 2 * seats, false));
-        let stays = (!self.manner.pinned).then_some((2, 2, true));
-        for (seats, machines, stays) in crowds.into_iter().chain(stays) {
+        let crowds = SEATS.map(|seats| (seats, 2 * seats, Habit::ComesAndGoes));
+        let (stay, on_time) = ((2, 2, Habit::Stays), (CLIENTS_ON_TIME, CLIENTS_ON_TIME, Habit::IsOnTime));
+        let stays = iter::once(stay).chain(iter::repeat_n(on_time, POOLS_ON_TIME));
+        let stays = stays.filter(|_| !self.manner.pinned);
+        for (seats, machines, habit) in crowds.into_iter().chain(stays) {
             let license = License::make(&admin, seats, Some(self.manner.ttl_seconds)).await;
             let pool = Arc::new(Pool::new(license));
             for _ in 0..machines {
-                let caller = callers.next(&self.pulses[0], &token, stays);
+                let caller = callers.next(&self.pulses[0], &token, habit);
                 let name = format!("machine-{}", callers.number).into();
                 self.clients.spawn(Machine { name, pool: Arc::clone(&pool), caller }.play());
             }
@@ -160,12 +174,14 @@ impl Steady {
     }
 
     async fn begin_devices(&mut self, nodes: &Nodes, callers: &mut Callers) {
-        let crowds = SCREENS.map(|limit| (limit, 2 * limit, false));
-        for (limit, devices, stays) in crowds.into_iter().chain([(1, 1, true)]) {
+        let crowds = SCREENS.map(|limit| (limit, 2 * limit, Habit::ComesAndGoes));
+        let (stay, on_time) = ((1, 1, Habit::Stays), (CLIENTS_ON_TIME, CLIENTS_ON_TIME, Habit::IsOnTime));
+        let stays = iter::once(stay).chain(iter::repeat_n(on_time, POOLS_ON_TIME));
+        for (limit, devices, habit) in crowds.into_iter().chain(stays) {
             let user = format!("viewer-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-            let screens = Arc::new(Screens::make(&nodes.harnesses[0], &user, limit).await);
+            let screens = Arc::new(Screens::make(nodes, &user, limit).await);
             for _ in 0..devices {
-                let caller = callers.next(&self.pulses[1], &screens.client.token, stays);
+                let caller = callers.next(&self.pulses[1], &screens.client.token, habit);
                 let name = format!("device-{}", callers.number).into();
                 let screens = Arc::clone(&screens);
                 self.clients.spawn(Device { name, screens, caller, last_unanswered: None }.play());
@@ -176,11 +192,13 @@ impl Steady {
 
     fn begin_capacities(&mut self, nodes: &Nodes, callers: &mut Callers) {
         let token = capacity::client(&nodes.harnesses[0]).token;
-        for user in 0..=USERS {
+        let stays = iter::once(Habit::Stays)
+            .chain(iter::repeat_n(Habit::IsOnTime, POOLS_ON_TIME * CLIENTS_ON_TIME as usize));
+        for habit in iter::repeat_n(Habit::ComesAndGoes, USERS).chain(stays) {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let capacity = Capacity::drawn(&mut Dice::new(!self.manner.seed, number));
             let work = Arc::new(Work::new(capacity));
-            let caller = callers.next(&self.pulses[2], &token, user == USERS);
+            let caller = callers.next(&self.pulses[2], &token, habit);
             self.clients.spawn(User { work: Arc::clone(&work), caller }.play());
             self.pools.capacities.push(work);
         }
@@ -284,6 +302,14 @@ fn patient() -> reqwest::Client {
 fn one_of(doors: &Doors, number: u64) -> Doors {
     let all = doors.all();
     Doors::new([all[usize::try_from(number).expect("a few") % all.len()].clone()])
+}
+
+/// Returns all nodes, beginning at one that depends on `number`. Each client counts its own turns, so that a
+/// retry goes to another node.
+fn in_turn(doors: &Doors, number: u64) -> Doors {
+    let all = doors.all();
+    let first = usize::try_from(number).expect("a few") % all.len();
+    Doors::new(all[first..].iter().chain(&all[..first]).cloned())
 }
 
 /// Takes every seat, fails to take another, and releases all. Forgotten sessions may hold seats for as long

@@ -13,6 +13,7 @@ use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
+use super::trial::ttl_seconds;
 use crate::harness::{Answer, BIN, Client, Doors, Harness};
 use crate::until::within;
 
@@ -24,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Devices with `durability = "ledger"`: a Redis without memory loses no answered session.
 const DEVICES_ON_RECORD: (&str, &str) = ("DEVICES_DURABILITY", "ledger");
 
+/// The time for which a node answers by an epoch after a raise: see `docs/failover.md`.
+const EPOCH_LEASE: Duration = Duration::from_secs(2);
+
 /// Longer than any lease, and longer than a dead node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
 
@@ -34,6 +38,8 @@ pub(crate) struct Nodes {
     /// The database on the PostgreSQL shared by tests; `None` if the test has its own server.
     database: Option<Database>,
     settings: &'static [(&'static str, &'static str)],
+    /// Proxies by which clients reach the nodes; empty if clients reach the nodes directly.
+    fronts: Vec<Proxy>,
     /// The node is embedded, with the ledger in its data directory.
     is_embedded: bool,
 }
@@ -66,13 +72,16 @@ impl Nodes {
 
     /// Returns an empty cluster with this ledger.
     pub(crate) fn on(ledger: String) -> Self {
-        Self { harnesses: Vec::new(), ledger, database: None, settings: &[], is_embedded: false }
+        let (harnesses, fronts) = (Vec::new(), Vec::new());
+        Self { harnesses, ledger, database: None, settings: &[], fronts, is_embedded: false }
     }
 
     /// Starts a single embedded node, with these environment variables.
     pub(crate) fn embedded(environment: &[(&str, PathBuf)]) -> Self {
         let mut nodes = Self { is_embedded: true, ..Self::on(String::new()) };
-        nodes.harnesses.push(Harness::open_in(environment, &[DEVICES_ON_RECORD]));
+        let devices_ttl = ttl_seconds().to_string();
+        let settings = [DEVICES_ON_RECORD, ("DEVICES_TTL_SECONDS", &devices_ttl)];
+        nodes.harnesses.push(Harness::open_in(environment, &settings));
         nodes
     }
 
@@ -98,6 +107,13 @@ impl Nodes {
         self.harnesses.push(harness);
     }
 
+    /// Adds a node without Redis that reaches the ledger through a proxy.
+    pub(crate) fn add_alone_behind(&mut self, ledger: &Proxy) {
+        let by_proxy = self.ledger.replace(&self.ledger_address().to_string(), &ledger.address().to_string());
+        let harness = self.harness(BIN.as_ref(), &[], &by_proxy, &by_proxy);
+        self.harnesses.push(harness);
+    }
+
     /// Adds a node over this registry that reaches the ledger through a proxy.
     pub(crate) fn add_behind(&mut self, registry: &str, ledger: &Proxy) {
         let by_proxy = self.ledger.replace(&self.ledger_address().to_string(), &ledger.address().to_string());
@@ -112,12 +128,14 @@ impl Nodes {
         registry: &str,
         ledger: &str,
     ) -> Harness {
+        let devices_ttl = ttl_seconds().to_string();
         let mut settings = vec![
             ("REGISTRY_URL", registry),
             ("LEDGER_URL", ledger),
             ("AUTH_ALGORITHM", "HS256"),
             ("AUTH_SECRET", "a secret that all nodes of a test know"),
             DEVICES_ON_RECORD,
+            ("DEVICES_TTL_SECONDS", &devices_ttl),
         ];
         settings.extend(self.settings);
         Harness::open_as(program, environment, &settings)
@@ -130,7 +148,28 @@ impl Nodes {
 
     /// Returns the addresses of the nodes.
     pub(crate) fn doors(&self) -> Doors {
-        Doors::new(self.harnesses.iter().map(|harness| harness.url().to_owned()))
+        if self.fronts.is_empty() {
+            return Doors::new(self.harnesses.iter().map(|harness| harness.url().to_owned()));
+        }
+        Doors::new(self.fronts.iter().map(|front| format!("http://{}", front.address())))
+    }
+
+    /// Puts a proxy in front of each node, so that a node keeps its address when it is started again.
+    pub(crate) async fn keep_addresses(&mut self) {
+        for harness in &self.harnesses {
+            self.fronts.push(Proxy::start(address_of(harness), 0).await);
+        }
+    }
+
+    /// Kills a node with SIGKILL.
+    pub(crate) fn kill(&mut self, node: usize) {
+        tokio::task::block_in_place(|| self.harnesses[node].kill());
+    }
+
+    /// Starts a killed node again, at its address for clients.
+    pub(crate) fn start_again(&mut self, node: usize) {
+        tokio::task::block_in_place(|| self.harnesses[node].start());
+        self.fronts[node].redirect(address_of(&self.harnesses[node]));
     }
 
     /// Returns the address of the ledger's server.
@@ -162,6 +201,20 @@ impl Nodes {
     pub(crate) async fn epochs(&self) -> u64 {
         let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
         ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).sum()
+    }
+
+    /// Waits until the epoch of every bucket was raised in the present ledger, and no node answers by an
+    /// earlier epoch.
+    pub(crate) async fn ledger_rules(&self) {
+        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        within(SERVED_WAIT_MAX, "every epoch was raised in this ledger", async || {
+            tokio::time::sleep(PAUSE).await;
+            let rows = ledger.buckets().await.expect("its buckets");
+            let elsewhere = rows.iter().filter(|row| !row.was_raised_here).count();
+            if elsewhere == 0 { Ok(()) } else { Err(format!("{elsewhere} buckets were not raised")) }
+        })
+        .await;
+        tokio::time::sleep(EPOCH_LEASE).await;
     }
 
     /// Waits until Redis serves every bucket, after a fallback.
@@ -290,6 +343,10 @@ pub(crate) fn promote(replica: &Redis) {
     let mut promotion = redis::cmd("REPLICAOF");
     promotion.arg("NO").arg("ONE");
     replica.ask::<()>(promotion);
+}
+
+fn address_of(node: &Harness) -> SocketAddr {
+    node.url().trim_start_matches("http://").parse().expect("an address")
 }
 
 /// Sends a signal to a node's process.

@@ -13,8 +13,8 @@ use crate::support::knobs;
 
 pub(crate) const NODES: usize = 3;
 
-/// Longer than any outage.
-pub(crate) const LONG_TTL_SECONDS: u64 = 60;
+/// The shortest TTL that is safe in every outage: see the limits in `docs/failover.md`.
+const TTL_SECONDS_MIN: u64 = 15;
 
 /// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
@@ -63,7 +63,7 @@ impl Trial {
         seed: u64,
         permit: SemaphorePermit<'static>,
     ) -> Self {
-        let manner = Manner { ttl_seconds: LONG_TTL_SECONDS, pinned: false, seed };
+        let manner = Manner { ttl_seconds: ttl_seconds(), pinned: false, seed };
         let mut steady = Steady::begin(&nodes, manner).await;
         steady.goes_on(WELL).await;
         Self { nodes, steady, test, watch: None, _permit: permit }
@@ -79,6 +79,16 @@ impl Trial {
     /// Begins the fault.
     pub(crate) async fn breaks(&mut self) {
         self.watch = Some(Watch::begin(self.test, &self.nodes).await);
+    }
+
+    /// Waits until admissions go on.
+    pub(crate) async fn is_well(&mut self) {
+        self.steady.goes_on(WELL).await;
+    }
+
+    /// Ends the fault, without a wait for the service.
+    pub(crate) fn is_over(&mut self) {
+        self.watch.as_mut().expect("something broke").is_over();
     }
 
     /// Ends the fault, waits until every kind is served, and fails the test if a promise was broken.
@@ -99,7 +109,28 @@ pub(crate) async fn permit() -> SemaphorePermit<'static> {
     storm_permit().await
 }
 
-/// The duration of an outage of a store, or of the network to it.
+/// The duration of an outage of a node or a store, or of the network between them.
 pub(crate) fn outage() -> Duration {
     Duration::from_secs(knobs::freeze_seconds())
+}
+
+/// The TTL of the sessions of a trial: three quarters of an outage. A session whose heartbeats all fail would
+/// end during the outage.
+pub(crate) fn ttl_seconds() -> u64 {
+    (knobs::freeze_seconds() * 3 / 4).max(TTL_SECONDS_MIN)
+}
+
+/// Kills one node after another (`kill -9`), and starts each again.
+pub(crate) async fn kills_nodes(test: &'static str, mut nodes: Nodes, permit: SemaphorePermit<'static>) {
+    nodes.keep_addresses().await;
+    let mut trial = Trial::begin(test, nodes, knobs::seed(), permit).await;
+    for cycle in 0..knobs::fault_cycles() {
+        let node = usize::try_from(cycle).expect("a few") % NODES;
+        trial.breaks().await;
+        trial.nodes.kill(node);
+        tokio::time::sleep(outage()).await;
+        trial.nodes.start_again(node);
+        trial.heals().await;
+    }
+    trial.end().await;
 }

@@ -13,7 +13,8 @@ use super::{Effect, Fault, Lapse};
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_FAULTS";
 
 /// Modules in which every test brings about a fault.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 11] = [
+    "clock_steps",
     "disk_full",
     "faults",
     "frozen_stores",
@@ -21,19 +22,20 @@ const MODULES: [&str; 9] = [
     "ledger_crashes",
     "network",
     "partitions",
+    "postgres_alone",
     "promotions",
     "standby",
 ];
 
-const HEADING: &str = "### Faults that are tried\n";
+const HEADING: &str = "## What happens at each failure\n";
 
 const CELL_MAX: usize = 160;
 
 fn table() -> String {
     let mut lines = vec![
-        "| fault | test | licenses | devices | capacities | after it, up to | epochs | heals by itself |"
+        "| fault | test | licenses | devices | capacities | after it, up to | epochs | heals by itself | you do |"
             .to_owned(),
-        "|---|---|---|---|---|---|---|---|".to_owned(),
+        "|---|---|---|---|---|---|---|---|---|".to_owned(),
     ];
     lines.extend(FAULTS.iter().map(line));
     lines.join("\n") + "\n"
@@ -50,6 +52,7 @@ fn line(fault: &Fault) -> String {
         format!("{} s", afterwards.join(", ")),
         fault.epochs_max.to_string(),
         fault.heals.to_owned(),
+        fault.remedy.to_owned(),
     ];
     format!("| {} |", cells.join(" | "))
 }

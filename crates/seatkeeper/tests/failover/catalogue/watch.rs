@@ -26,9 +26,9 @@ impl Watch {
         Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None }
     }
 
-    /// Notes the end of the fault.
+    /// Notes the end of the fault, the first time it is called.
     pub(crate) fn is_over(&mut self) {
-        self.ended = Some(Instant::now());
+        self.ended.get_or_insert_with(Instant::now);
     }
 
     /// Waits until every kind of pool is served and every bucket is back in Redis. Fails the test if a

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use seatkeeper_load::{Moment, RequestSpan, Stopwatch};
@@ -19,6 +19,9 @@ const HEARTBEATS_MAX: u64 = 8;
 /// The range of a client's rest between two requests, in milliseconds.
 const REST_MILLIS: (u64, u64) = (40, 400);
 
+/// The longest time until a resting client notices the end of the storm.
+const NOTICE_MAX: Duration = Duration::from_millis(100);
+
 /// The pause before a retry, after a 503 or no answer. Tests beside the storm share the machine with the
 /// retries.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -32,20 +35,33 @@ pub(super) struct Storm {
     forgotten: Mutex<Option<Moment>>,
 }
 
+/// A client's way of using sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Habit {
+    /// Takes, keeps and releases one session after another.
+    ComesAndGoes,
+    /// Keeps the first session until the storm is over, with several heartbeats a second.
+    Stays,
+    /// Keeps the first session until the storm is over, with heartbeats at the server's interval, as the SDKs
+    /// send them.
+    IsOnTime,
+}
+
 /// A client with dice, and with the pulse of the client's kind.
 pub(super) struct Caller {
     pub(super) storm: Arc<Storm>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) client: Client,
     pub(super) dice: Dice,
-    /// The client keeps its first session until the storm is over.
-    pub(super) stays: bool,
+    pub(super) habit: Habit,
 }
 
 /// An answer other than 503, to a request that may have been sent several times.
 pub(super) struct Reply {
     pub(super) answer: Answer,
     pub(super) asked: RequestSpan,
+    /// The instant of the first attempt.
+    pub(super) first_asked: Instant,
     /// The request was sent before, and an earlier attempt may have taken effect.
     pub(super) is_repeated: bool,
     /// An earlier attempt timed out and may still be in progress.
@@ -88,14 +104,14 @@ impl Storm {
 impl Caller {
     /// Sends a request, and retries until the answer is no 503.
     pub(super) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Reply {
-        let (mut is_repeated, mut was_unanswered) = (false, false);
+        let (first_asked, mut is_repeated, mut was_unanswered) = (Instant::now(), false, false);
         loop {
             let sent = self.storm.now();
             let answer = self.client.try_send(method.clone(), path, body.cloned()).await;
             let asked = RequestSpan { sent, answered: self.storm.now() };
             match answer {
                 Ok(answer) if answer.status != 503 => {
-                    return Reply { answer, asked, is_repeated, was_unanswered };
+                    return Reply { answer, asked, first_asked, is_repeated, was_unanswered };
                 }
                 Ok(_) => {}
                 Err(_) => was_unanswered = true,
@@ -110,13 +126,28 @@ impl Caller {
         tokio::time::sleep(Duration::from_millis(least + self.dice.below(most - least))).await;
     }
 
+    /// Waits until the next heartbeat is due, or until the storm is over. `interval` is the server's interval.
+    pub(super) async fn rest_until_heartbeat(&mut self, interval: Duration) {
+        if self.habit != Habit::IsOnTime {
+            return self.rest().await;
+        }
+        let due = Instant::now() + interval;
+        while !self.storm.is_over() {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(NOTICE_MAX)).await;
+        }
+    }
+
     /// Draws the number of a session's heartbeats.
     pub(super) fn heartbeats(&mut self) -> u64 {
-        if self.stays { u64::MAX } else { self.dice.below(HEARTBEATS_MAX) }
+        if self.habit == Habit::ComesAndGoes { self.dice.below(HEARTBEATS_MAX) } else { u64::MAX }
     }
 
     /// Returns whether a staying session may be released.
     pub(super) fn goes(&self) -> bool {
-        self.stays && self.storm.is_over()
+        self.habit != Habit::ComesAndGoes && self.storm.is_over()
     }
 }

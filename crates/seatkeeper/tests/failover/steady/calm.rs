@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use seatkeeper_load::Moment;
+
 use super::caller::Storm;
 use super::deeds::Deeds;
 use super::{Pools, SESSIONS_EACH};
@@ -27,10 +29,11 @@ pub(super) struct Record {
     pub(super) capacities: Books,
 }
 
-/// The sessions known to clients.
-#[derive(Default)]
+/// The sessions known to clients, with the instant of the latest answer.
 struct Observation<'d> {
-    admitted: HashSet<&'d str>,
+    storm: &'d Storm,
+    admitted: HashMap<&'d str, Moment>,
+    released: HashMap<&'d str, Moment>,
     contestable: HashSet<&'d str>,
     /// The expected reason for the end of a session, by pool.
     reasons: HashMap<&'d str, &'static str>,
@@ -43,7 +46,7 @@ impl Calm {
         let told: usize =
             self.deeds.iter().map(|deeds| deeds.are_on_record(record.books(deeds), &self.storm)).sum();
         println!("{told} answered admissions are on record");
-        if !self.may_expire && self.storm.forgotten().is_none() {
+        if !self.may_expire {
             self.nobody_was_sent_away(record);
         }
         for license in &self.background {
@@ -77,9 +80,10 @@ impl Calm {
     }
 
     fn told(&self) -> Observation<'_> {
-        let mut told = Observation::default();
+        let mut told = Observation::new(&self.storm);
         for deeds in &self.deeds {
-            told.admitted.extend(deeds.admitted.iter().map(|(session, _)| &**session));
+            told.admitted.extend(deeds.admitted.iter().map(|(session, answered)| (&**session, *answered)));
+            told.released.extend(deeds.released.iter().map(|(session, answered)| (&**session, *answered)));
             told.contestable.extend(deeds.contestable.iter().map(|session| &**session));
             told.reasons.insert(&deeds.pool, deeds.given_back_as);
         }
@@ -87,10 +91,18 @@ impl Calm {
     }
 }
 
-impl Observation<'_> {
+impl<'d> Observation<'d> {
+    fn new(storm: &'d Storm) -> Self {
+        let (admitted, released) = (HashMap::new(), HashMap::new());
+        Self { storm, admitted, released, contestable: HashSet::new(), reasons: HashMap::new() }
+    }
+
     fn is_sent_away(&self, session: &str, story: &Story) -> bool {
         let Some(&given_back_as) = self.reasons.get(story.pool.as_str()) else { return false };
-        let is_known = self.admitted.contains(session);
+        let is_known = self.admitted.contains_key(session);
+        if self.storm.forgotten().is_some() && (!is_known || self.is_ghost(session)) {
+            return false;
+        }
         match story.reason() {
             Some(reason) if reason == given_back_as => false,
             // A device without an answer claims again, and supersedes its own session.
@@ -99,6 +111,14 @@ impl Observation<'_> {
             None => is_known || !story.pool.contains('/'),
             Some(_) => true,
         }
+    }
+
+    /// Returns whether the ledger may have forgotten the release of a session. No client heartbeats such a
+    /// session, which ends after its TTL.
+    fn is_ghost(&self, session: &str) -> bool {
+        let Some(&released) = self.released.get(session) else { return false };
+        let is_admitted_anew = self.admitted.get(session).is_some_and(|&admitted| admitted > released);
+        self.storm.may_forget(released) && !is_admitted_anew
     }
 }
 

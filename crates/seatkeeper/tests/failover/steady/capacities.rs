@@ -1,6 +1,7 @@
 //! A user of the storm, working on a capacity of their own.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use reqwest::Method;
 use seatkeeper_load::Moment;
@@ -10,6 +11,9 @@ use super::caller::{Caller, Reply};
 use super::deeds::Deeds;
 use crate::support::capacity::{Capacity, PATH};
 use crate::support::scene::text;
+
+/// The interval at which a user on time reads a capacity, which has no heartbeats.
+const READING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A capacity, and the broken promises seen by its user.
 pub(super) struct Work {
@@ -65,10 +69,10 @@ impl User {
     }
 
     async fn take(&mut self, deeds: &mut Deeds) -> Session {
-        let Reply { answer, asked, .. } =
+        let Reply { answer, asked, first_asked, .. } =
             self.caller.ask(Method::PUT, PATH, Some(&self.work.capacity.ask(1))).await;
         assert!([200, 201].contains(&answer.status), "{}: {:#}", answer.status, answer.body);
-        self.caller.pulse.admitted();
+        self.caller.pulse.admitted(first_asked);
         let id: Arc<str> = text(&answer.body["sessionId"]).into();
         deeds.admitted(&id, asked.answered);
         Session { path: format!("{PATH}/{id}"), id, answered: asked.answered }
@@ -78,16 +82,16 @@ impl User {
     /// the session is live.
     async fn look(&mut self, session: &Session) -> bool {
         for _ in 0..self.caller.heartbeats() {
-            self.caller.rest().await;
+            self.caller.rest_until_heartbeat(READING_INTERVAL).await;
             if self.caller.goes() {
                 break;
             }
-            let Reply { answer, .. } = self.caller.ask(Method::GET, &session.path, None).await;
+            let Reply { answer, first_asked, .. } = self.caller.ask(Method::GET, &session.path, None).await;
             if (answer.status, &answer.body["isActive"]) != (200, &Value::Bool(true)) {
                 self.missed(session, &format!("{}: {:#}", answer.status, answer.body));
                 return false;
             }
-            self.caller.pulse.renewed();
+            self.caller.pulse.renewed(first_asked);
         }
         true
     }

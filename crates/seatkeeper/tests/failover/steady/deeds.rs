@@ -17,7 +17,7 @@ pub(super) struct Deeds {
     /// The recorded reason for the end of a released session.
     pub(super) given_back_as: &'static str,
     pub(super) admitted: Vec<(Arc<str>, Moment)>,
-    released: Vec<(Arc<str>, Moment)>,
+    pub(super) released: Vec<(Arc<str>, Moment)>,
     /// Sessions that may have been superseded by a late request of the client.
     pub(super) contestable: HashSet<Arc<str>>,
 }

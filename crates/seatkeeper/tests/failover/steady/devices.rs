@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::caller::{Caller, Reply};
 use super::deeds::Deeds;
-use crate::failover::support::answered;
-use crate::harness::{Client, Harness};
+use crate::failover::support::{Nodes, answered};
+use crate::harness::Client;
 
 pub(super) const PATH: &str = "/api/v1/devices/sessions";
 
@@ -34,13 +34,14 @@ pub(super) struct Device {
 }
 
 impl Screens {
-    pub(super) async fn make(harness: &Harness, user: &str, limit: u32) -> Self {
+    pub(super) async fn make(nodes: &Nodes, user: &str, limit: u32) -> Self {
+        let harness = &nodes.harnesses[0];
         let (admin, plan) = (harness.admin(), format!("plan-of-{user}"));
         let ask = json!({ "name": plan, "device_limit": limit, "when_full": "deny" });
         make(&admin, "/api/v1/admin/plans", ask).await;
         make(&admin, "/api/v1/admin/subscriptions", json!({ "user": user, "plan": plan })).await;
         let witness = Mutex::new(Witness::new(user));
-        Self { user: user.to_owned(), limit, client: harness.client(user), witness }
+        Self { user: user.to_owned(), limit, client: Client::at(nodes.doors(), harness.token(user)), witness }
     }
 
     pub(super) fn kept_their_promises(&self) {
@@ -82,7 +83,7 @@ impl Device {
 
     async fn acquire(&mut self, deeds: &mut Deeds) -> Option<Grant> {
         let ask = json!({ "device_id": &*self.name, "device_type": "tv" });
-        let Reply { answer, asked, was_unanswered, .. } =
+        let Reply { answer, asked, first_asked, was_unanswered, .. } =
             self.caller.ask(Method::POST, PATH, Some(&ask)).await;
         if was_unanswered {
             self.last_unanswered = Some(asked.answered);
@@ -91,7 +92,7 @@ impl Device {
             201 => {
                 let grant: Grant = serde_json::from_value(answer.body).expect("a grant");
                 self.screens.witness().granted(&self.name, &grant, None, asked);
-                self.caller.pulse.admitted();
+                self.caller.pulse.admitted(first_asked);
                 deeds.admitted(&grant.session_id, asked.answered);
                 if self.last_unanswered.is_some_and(|at| asked.answered.since(at) < LATE_CLAIM_MAX) {
                     deeds.contestable.insert(Arc::clone(&grant.session_id));
@@ -109,18 +110,20 @@ impl Device {
     /// Renews the session a few times. Returns whether the session is live.
     async fn keep(&mut self, grant: &Grant, deeds: &Deeds) -> bool {
         let (session, seconds) = (&grant.session_id, grant.expires_in_seconds);
+        let interval = Duration::from_secs(grant.heartbeat_interval_seconds);
         for _ in 0..self.caller.heartbeats() {
-            self.caller.rest().await;
+            self.caller.rest_until_heartbeat(interval).await;
             if self.caller.goes() {
                 break;
             }
             let ask = json!({ "session_id": &**session });
             let path = format!("{PATH}/heartbeat");
-            let Reply { answer, asked, .. } = self.caller.ask(Method::POST, &path, Some(&ask)).await;
+            let Reply { answer, asked, first_asked, .. } =
+                self.caller.ask(Method::POST, &path, Some(&ask)).await;
             match answer.status {
                 204 => {
                     self.screens.witness().renewed(&self.name, session, seconds, asked);
-                    self.caller.pulse.renewed();
+                    self.caller.pulse.renewed(first_asked);
                 }
                 410 if answer.body["reason"] == "superseded" && deeds.contestable.contains(session) => {
                     self.screens.witness().over(session, None, asked);

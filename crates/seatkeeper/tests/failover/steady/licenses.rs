@@ -1,6 +1,7 @@
 //! A machine of the storm, and the observations of a license's machines.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use reqwest::Method;
 use seatkeeper_load::{Checker, Denial, Grant};
@@ -50,27 +51,27 @@ impl Machine {
     pub(super) async fn play(mut self) -> Deeds {
         let mut deeds = Deeds::new(Some(Arc::clone(&self.name)), &self.pool.license.id, "released");
         while !self.caller.storm.is_over() {
-            if let Some(session) = self.acquire(&mut deeds).await
-                && self.keep(&session).await
+            if let Some(grant) = self.acquire(&mut deeds).await
+                && self.keep(&grant).await
             {
-                self.release(&session, &mut deeds).await;
+                self.release(&grant.session_id, &mut deeds).await;
             }
             self.caller.rest().await;
         }
         deeds
     }
 
-    async fn acquire(&mut self, deeds: &mut Deeds) -> Option<Arc<str>> {
+    async fn acquire(&mut self, deeds: &mut Deeds) -> Option<Grant> {
         let ask = json!({ "license_key": self.pool.license.key, "machine_id": &*self.name });
-        let Reply { answer, asked, .. } =
+        let Reply { answer, asked, first_asked, .. } =
             self.caller.ask(Method::POST, "/api/v1/licenses/acquire", Some(&ask)).await;
         match answer.status {
             200 | 201 => {
                 let grant: Grant = serde_json::from_value(answer.body).expect("a grant");
                 self.pool.checker().granted(&self.name, &grant, asked);
-                self.caller.pulse.admitted();
+                self.caller.pulse.admitted(first_asked);
                 deeds.admitted(&grant.session_id, asked.answered);
-                Some(grant.session_id)
+                Some(grant)
             }
             403 => {
                 let header =
@@ -85,19 +86,21 @@ impl Machine {
     }
 
     /// Renews the session a few times. Returns whether the session is live.
-    async fn keep(&mut self, session: &Arc<str>) -> bool {
+    async fn keep(&mut self, grant: &Grant) -> bool {
+        let session = &grant.session_id;
+        let interval = Duration::from_secs(grant.heartbeat_interval_seconds);
         for _ in 0..self.caller.heartbeats() {
-            self.caller.rest().await;
+            self.caller.rest_until_heartbeat(interval).await;
             if self.caller.goes() {
                 break;
             }
             let path = format!("/api/v1/licenses/sessions/{session}/heartbeat");
-            let Reply { answer, asked, .. } = self.caller.ask(Method::PATCH, &path, None).await;
+            let Reply { answer, asked, first_asked, .. } = self.caller.ask(Method::PATCH, &path, None).await;
             match answer.status {
                 200 => {
                     let seconds = answer.body["expires_in_seconds"].as_u64().expect("a span");
                     self.pool.checker().renewed(&self.name, session, seconds, asked);
-                    self.caller.pulse.renewed();
+                    self.caller.pulse.renewed(first_asked);
                 }
                 404 | 410 => {
                     println!("{} lost {session}: {}", self.name, answer.body);

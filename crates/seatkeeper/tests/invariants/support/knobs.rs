@@ -56,10 +56,10 @@ pub(crate) fn silent_sessions() -> u64 {
     number("SEATKEEPER_SILENT_SESSIONS").unwrap_or(500)
 }
 
-/// Seconds that a node or a store is frozen: longer than any lease, and longer than a circuit breaker takes
-/// to open.
+/// Seconds that a node or a store is frozen or cut off: longer than any lease, than a circuit breaker takes to
+/// open, and than a session without heartbeats lasts.
 pub(crate) fn freeze_seconds() -> u64 {
-    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(8)
+    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(20)
 }
 
 /// Returns true if nodes cache plans for the default time.
