@@ -36,3 +36,6 @@ pub(crate) fn is_not_loaded(error: &RedisError) -> bool {
 fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
     error.kind() == ErrorKind::Server(kind)
 }
+
+#[cfg(test)]
+mod tests;
