@@ -27,7 +27,7 @@ const UNTOLD_WITHIN: Duration = Duration::from_secs(90);
 const CHANNEL: &str = "sk:entitlements";
 
 /// Time limit for a node to carry out a change that a dead node left undone.
-const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(40);
+const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(20);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
