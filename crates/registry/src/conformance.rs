@@ -32,4 +32,4 @@ mod suite;
 pub mod sweeping;
 pub mod terms;
 
-pub use harness::{Clause, Harness, JOURNAL_EVENTS_MAX, Run};
+pub use harness::{Clause, Harness, JOURNAL_EVENTS_MAX, Run, rounds};

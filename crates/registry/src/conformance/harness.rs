@@ -13,6 +13,13 @@ use crate::Registry;
 /// Bound of the journal of a clause's registry.
 pub const JOURNAL_EVENTS_MAX: usize = 300;
 
+/// Returns how often each clause runs, each time on a registry of its own: `SEATKEEPER_CONFORMANCE_ROUNDS`, by
+/// default once.
+pub fn rounds() -> u64 {
+    std::env::var("SEATKEEPER_CONFORMANCE_ROUNDS")
+        .map_or(1, |rounds| rounds.parse().expect("a number of rounds"))
+}
+
 /// A running clause.
 pub type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 

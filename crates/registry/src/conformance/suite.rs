@@ -200,10 +200,12 @@ macro_rules! conformance_clauses {
     ($harness:ty: $($group:ident { $($clause:ident,)* })*) => { $( $(
         #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $clause() {
-            use $crate::conformance::{Harness, JOURNAL_EVENTS_MAX, books, $group};
-            let h = <$harness as Harness>::start(JOURNAL_EVENTS_MAX).await;
-            $group::$clause(&h).await;
-            books::balance(&h).await;
+            use $crate::conformance::{Harness, JOURNAL_EVENTS_MAX, books, rounds, $group};
+            for _ in 0..rounds() {
+                let h = <$harness as Harness>::start(JOURNAL_EVENTS_MAX).await;
+                $group::$clause(&h).await;
+                books::balance(&h).await;
+            }
         }
     )* )* };
 }
