@@ -63,6 +63,12 @@ pub(crate) enum Role {
     /// A server that only parses and answers JSON
     #[command(hide = true)]
     Bare,
+    /// A server with one lean script per request
+    #[command(hide = true)]
+    Thin {
+        /// URL of the Redis
+        redis: String,
+    },
     /// A server with one commit per request
     #[command(hide = true)]
     Naive {

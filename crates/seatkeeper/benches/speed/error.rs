@@ -26,6 +26,8 @@ pub(crate) enum Error {
     Admin(#[from] reqwest::Error),
     #[error("a database cannot be used")]
     Database(#[from] sqlx::Error),
+    #[error("Redis cannot be used")]
+    Redis(#[from] redis::RedisError),
     #[error("the ledger cannot be used")]
     Ledger(#[from] seatkeeper_ledger::Error),
     #[error("the registry has no answer")]

@@ -17,6 +17,7 @@
 
 mod args;
 mod bare;
+mod beside_thin;
 mod child;
 mod contest;
 mod crowd;
@@ -30,6 +31,7 @@ mod pool_size;
 mod process;
 mod product;
 mod records;
+mod thin;
 mod verdict;
 mod versus;
 
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Some(Role::Hostile) => measure(&args, beside_hostile_clients),
         Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),
         Some(Role::Bare) => bare::serve(),
+        Some(Role::Thin { redis }) => thin::serve(redis),
         Some(Role::Naive { database }) => naive::serve_sqlite(database),
         Some(Role::NaivePostgres { url, connections }) => naive::serve_postgres(url, *connections),
         Some(Role::Memory { shape, sessions }) => memory::fill(*shape, *sessions),
@@ -93,5 +96,7 @@ fn beside_hostile_clients(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>
 }
 
 fn over_redis_and_postgres(effort: Effort, runtime: &Runtime) -> Result<Vec<Line>, Error> {
-    runtime.block_on(nodes::run(effort))
+    let mut lines = runtime.block_on(beside_thin::run(effort))?;
+    lines.extend(runtime.block_on(nodes::run(effort))?);
+    Ok(lines)
 }

@@ -36,6 +36,13 @@ const SEATS: u32 = 250;
 const HEARTBEATS: usize = 2_000;
 const CONCURRENCY: usize = 8;
 
+/// Time in which the statements of idle nodes are counted.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The most PostgreSQL statements for a heartbeat beyond those of idle nodes. Nodes write the times of heartbeats to
+/// the ledger in batches.
+const STATEMENTS_MAX: f64 = 0.01;
+
 /// Sample of sessions that every node must serve again before service counts as back.
 const SAMPLED: usize = 64;
 
@@ -76,7 +83,8 @@ pub(crate) async fn run(effort: Effort, sessions: u32) -> Result<Vec<Line>, Erro
     let filled = began.elapsed();
     let recovered = many.recover(&mut dice).await?;
 
-    let queries_before = many.queries();
+    let idle_rate = many.idle_statements_per_second().await;
+    let (queries_before, statements_before, phase) = (many.queries(), many.statements(), Instant::now());
     let (mut ratios, mut p99s) = (Vec::new(), [Vec::new(), Vec::new()]);
     // The extra round at the start warms up and does not count.
     for round in 0..=effort.rounds {
@@ -98,8 +106,14 @@ pub(crate) async fn run(effort: Effort, sessions: u32) -> Result<Vec<Line>, Erro
     lines.push(Line::new(what, Bound::AtMost(1.5), &ratios, behind));
     let queries = (many.queries() - queries_before) as f64;
     let heartbeats = (effort.rounds + 1) * NODES * HEARTBEATS;
-    let what = format!("PostgreSQL queries for {heartbeats} of these heartbeats");
+    let what = format!("PostgreSQL queries for a session in {heartbeats} of these heartbeats");
     lines.push(Line::new(what, Bound::AtMost(0.0), &[queries], String::new()));
+    let statements = (many.statements() - statements_before) as f64;
+    let idle = idle_rate * phase.elapsed().as_secs_f64();
+    let each = ((statements - idle) / heartbeats as f64).max(0.0);
+    let behind = format!("{statements:.0} statements, of which {idle:.0} by the rate of idle nodes");
+    let what = "PostgreSQL statements of any kind for a heartbeat, beyond those of idle nodes";
+    lines.push(Line::new(what, Bound::AtMost(STATEMENTS_MAX), &[each], behind));
     Ok(lines)
 }
 
@@ -174,6 +188,18 @@ impl Deployment {
             p99s.push(took[HEARTBEATS * 99 / 100]);
         }
         Ok(median(&p99s))
+    }
+
+    /// Counts the statements in PostgreSQL's log, transaction control included.
+    fn statements(&self) -> usize {
+        let log = self.postgres.log();
+        ["LOG:  execute ", "LOG:  statement: "].iter().map(|start| log.matches(start).count()).sum()
+    }
+
+    async fn idle_statements_per_second(&self) -> f64 {
+        let before = self.statements();
+        tokio::time::sleep(IDLE).await;
+        (self.statements() - before) as f64 / IDLE.as_secs_f64()
     }
 
     /// Counts the queries for a session in PostgreSQL's log.

@@ -1,0 +1,1 @@
+INSERT INTO commits (id) VALUES ($1);
