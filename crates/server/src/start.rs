@@ -22,7 +22,8 @@ use crate::auth::{KeyError, Verifier};
 use crate::bearer::{BearerToken, TokenFileError};
 use crate::edge::{CertificateError, Edge, Files};
 use crate::entitlements::{
-    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PoolTerms, Subscribers,
+    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PolicyReader, PoolTerms,
+    Subscribers,
 };
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
@@ -267,8 +268,8 @@ fn others(settings: &Settings, servers: Option<Servers>, ledger: &Ledger) -> Opt
     }
 }
 
-/// Builds the caches of entitlements. If nodes share a store, also starts the worker that applies
-/// invalidations by other nodes.
+/// Builds the caches of entitlements, and starts their workers: the reader of policies, and, if nodes share a store, the
+/// listener for invalidations by other nodes.
 fn entitlements(
     settings: &Settings,
     others: Option<Others>,
@@ -284,6 +285,7 @@ fn entitlements(
     };
     let subscribers = Subscribers::new(ledger.clone(), remember_for, shared);
     let entitlements = Arc::new(Entitlements { licenses, subscribers, others: others.clone() });
+    upkeep.start(PolicyReader(Arc::clone(&entitlements)));
     match others {
         Some(Others::ByRedis(servers)) => {
             upkeep.start(Listener::new(servers, Arc::clone(&entitlements), upkeep.stopping()));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quick_cache::Equivalent;
-use seatkeeper_core::{Span, TenantId, Terms};
+use seatkeeper_core::{PoolId, Span, TenantId, Terms};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::licenses::{License, LicenseKey};
+use seatkeeper_ledger::licenses::{License, LicenseId, LicenseKey};
 
+use super::client_policies::{ClientPolicies, ClientPolicy};
 use super::local_broadcast::Changed;
 use super::memory::Memory;
 use crate::error::Error;
@@ -21,6 +22,7 @@ const LICENSES_REMEMBERED_MAX: usize = 10_000;
 pub(crate) struct Licenses {
     ledger: Ledger,
     remembered: Memory<Key, License>,
+    pub(super) policies: ClientPolicies,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -38,7 +40,8 @@ impl Equivalent<Key> for KeyRef<'_> {
 impl Licenses {
     /// Creates a cache whose entries expire after `remember_for`, or earlier by invalidation.
     pub(crate) fn new(ledger: Ledger, remember_for: Duration) -> Self {
-        Self { ledger, remembered: Memory::new(LICENSES_REMEMBERED_MAX, remember_for) }
+        let remembered = Memory::new(LICENSES_REMEMBERED_MAX, remember_for);
+        Self { ledger, remembered, policies: ClientPolicies::new() }
     }
 
     /// Returns the tenant's license with key `key`, whatever its status: the admission rule judges the
@@ -68,19 +71,44 @@ impl Licenses {
     /// Invalidates the entries that `changed` affects.
     pub(super) fn forget(&self, changed: &Changed) {
         match changed {
-            Changed::License(_, id) => self.remembered.forget(|_, license| license.id != *id),
-            Changed::Anything => self.remembered.forget(|_, _| false),
+            Changed::License(tenant, id) => {
+                self.remembered.forget(|_, license| license.id != *id);
+                self.policies.forget(tenant, *id);
+            }
+            Changed::Anything => {
+                self.remembered.forget(|_, _| false);
+                self.policies.forget_all();
+            }
             Changed::Subscriber(..) | Changed::Tenant(_) => {}
         }
     }
 
     async fn load(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
-        let reading = self.remembered.reading();
+        let (reading, reading_policy) = (self.remembered.reading(), self.policies.reading());
         let found =
             self.ledger.license_by_key(tenant, &LicenseKey::from(key)).await.map_err(Error::Ledger)?;
         let license = Arc::new(found.ok_or(Error::LicenseNotFound)?);
         self.remembered.remember(reading, Key(tenant.clone(), key.into()), &license);
+        self.policies.remember(reading_policy, &license);
         Ok(license)
+    }
+
+    /// Returns the policy of a license for its clients, if this node knows the policy. Never waits.
+    pub(crate) fn client_policy(&self, pool: &PoolId) -> Option<ClientPolicy> {
+        self.policies.of_pool(pool)
+    }
+
+    /// Reads the policy of a license from the ledger.
+    pub(super) async fn read_policy(
+        &self,
+        tenant: &TenantId,
+        id: LicenseId,
+    ) -> Result<(), seatkeeper_ledger::Error> {
+        let reading = self.policies.reading();
+        if let Some(license) = self.ledger.license(tenant, id).await? {
+            self.policies.remember(reading, &license);
+        }
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use garde::Validate;
 use seatkeeper_core::{
     Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
 };
-use seatkeeper_ledger::licenses::{Clients, CountPer, License};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License, Reacquire};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,8 +21,8 @@ use crate::app::App;
 use crate::auth::{Caller, machine_user};
 use crate::error::Error;
 use crate::http::{
-    BodyProblems, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds, name_field,
-    object_field, optional_name_field, user_agent_field, wait_seconds,
+    BodyProblems, ClientProgram, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds,
+    name_field, object_field, optional_name_field, user_agent_field, wait_seconds,
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
@@ -47,6 +47,10 @@ pub(super) struct Acquire {
     #[garde(custom(user_agent_field))]
     #[schema(max_length = 500)]
     user_agent: Option<String>,
+    /// The program and its client library, for the record in place of an absent `user_agent`.
+    #[garde(dive)]
+    #[serde(default, deserialize_with = "ClientProgram::optional")]
+    client: Option<ClientProgram>,
     /// Custom data of the client for the record: at most 4 KiB.
     #[garde(custom(object_field))]
     #[schema(value_type = Option<Object>)]
@@ -67,6 +71,11 @@ pub(super) struct Acquired {
     /// Seconds until the seat is lost without a heartbeat.
     expires_in_seconds: u64,
     heartbeat_interval_seconds: u64,
+    /// Seconds that the client may go on without a session while the server is unreachable.
+    grace_seconds: u32,
+    /// `expired_only`: the client acquires again by itself after an expiry. `never`: the user decides.
+    #[schema(value_type = String, examples("expired_only", "never"))]
+    reacquire: Reacquire,
     /// `acquired`: a new session. `resumed`: the holder's existing session.
     status: AcquiredStatus,
 }
@@ -184,10 +193,12 @@ impl Acquire {
     }
 
     fn particulars(&self, meta: &Meta) -> Particulars {
+        let of_client = || self.client.as_ref().map(ClientProgram::to_user_agent);
+        let user_agent = self.user_agent.clone().or_else(of_client);
         let metadata = self.metadata.as_ref().and_then(|object| serde_json::to_string(object).ok());
         Particulars {
             ip: meta.ip,
-            user_agent: self.user_agent.as_deref().map(Into::into),
+            user_agent: user_agent.map(Into::into),
             metadata: metadata.map(Into::into),
             device: None,
         }
@@ -218,6 +229,8 @@ fn granted(
         seats_total: limit.0,
         expires_in_seconds: live.expires_in.as_secs_floor(),
         heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+        grace_seconds: license.grace_seconds,
+        reacquire: license.reacquire,
         status,
     };
     (code, axum::Json(answer))
