@@ -139,7 +139,7 @@ func TestABusyIssuerIsAskedAgainAndAnAbsentOneIsOffline(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsClosedLaterTakesNoOtherSeat(t *testing.T) {
+func TestARefusedTokenIsNoWordOnAHeldSession(t *testing.T) {
 	server := newScripted(t, func(request arrived, earlier int) reply {
 		switch {
 		case request.target == tokenTarget && earlier == 0:
@@ -154,7 +154,8 @@ func TestAKeyThatIsClosedLaterTakesNoOtherSeat(t *testing.T) {
 		}
 	})
 	client := newKeyClient(t, server.url)
-	if _, err := client.License(cadKey).Acquire(context.Background(), Machine("m")); err != nil {
+	seat, err := client.License(cadKey).Acquire(context.Background(), Machine("m"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(30 * time.Second); len(server.arrived(tokenTarget)) < 3; time.Sleep(time.Millisecond) {
@@ -164,6 +165,28 @@ func TestAKeyThatIsClosedLaterTakesNoOtherSeat(t *testing.T) {
 	}
 	if acquires := server.arrived(acquireTarget); len(acquires) != 1 {
 		t.Error(acquires)
+	}
+	if err := seat.Release(context.Background()); !errors.Is(err, ErrNotConfirmed) {
+		t.Error(err)
+	}
+}
+
+func TestAKeyThatIsClosedBeforeTheSeatIsADenialAndNoOutage(t *testing.T) {
+	server := newScripted(t, func(request arrived, earlier int) reply {
+		switch {
+		case request.target != tokenTarget:
+			return reply{status: 401, body: "{}"}
+		case earlier == 0:
+			return issue(request, earlier)
+		default:
+			return reply{status: 404, body: `{"type":"/problems/license-not-found","title":"none"}`}
+		}
+	})
+	license := newKeyClient(t, server.url).License(cadKey)
+	_, err := license.Acquire(context.Background(), Machine("m"), Patience(time.Minute))
+	var denied *Denied
+	if !errors.As(err, &denied) || denied.Code() != "license-not-found" {
+		t.Error(err)
 	}
 }
 

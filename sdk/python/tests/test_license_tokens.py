@@ -85,7 +85,7 @@ class LicenseKeyTest(unittest.TestCase):
         with Client("http://127.0.0.1:1", token_source=LicenseKey(KEY)) as client, self.assertRaises(Offline):
             client.license(KEY).acquire(machine="m", patience=0)
 
-    def test_a_key_that_is_closed_later_takes_no_other_seat(self) -> None:
+    def test_a_refused_token_is_no_word_on_a_held_session(self) -> None:
         def script(request: Arrived, earlier: int) -> Reply:
             if request.target == TOKEN:
                 closed = Reply(404, {"type": "/problems/license-not-found", "title": "none"})
@@ -94,12 +94,24 @@ class LicenseKeyTest(unittest.TestCase):
             return Reply(201, grant) if request.target == ACQUIRE else Reply(401)
 
         with scripted(script) as server, Client(server.url, token_source=LicenseKey(KEY)) as client:
-            client.license(KEY).acquire(machine="m")
+            seat = client.license(KEY).acquire(machine="m")
             end = time.monotonic() + 30
             while len(server.arrived(TOKEN)) < 3:
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.01)
             self.assertEqual(len(server.arrived(ACQUIRE)), 1)
+            self.assertFalse(seat.release(), "the server has not confirmed the release")
+
+    def test_a_key_that_is_closed_before_the_seat_is_a_denial_and_no_outage(self) -> None:
+        def script(request: Arrived, earlier: int) -> Reply:
+            if request.target == TOKEN and earlier > 0:
+                return Reply(404, {"type": "/problems/license-not-found", "title": "none"})
+            return issue(request, earlier) if request.target == TOKEN else Reply(401)
+
+        with scripted(script) as server, Client(server.url, token_source=LicenseKey(KEY)) as client:
+            with self.assertRaises(Denied) as denied:
+                client.license(KEY).acquire(machine="m", patience=60)
+        self.assertEqual(denied.exception.code, "license-not-found")
 
 
 class LifeTest(unittest.TestCase):

@@ -92,7 +92,7 @@ test("a busy issuer is asked again, and an absent one is offline", async () => {
   await assert.rejects(away.license(KEY).acquire({ machineId: "m", patience: 0 }), OfflineError);
 });
 
-test("a key that is closed later takes no other seat", async () => {
+test("a refused token is no word on a held session", async () => {
   const closed = { status: 404, body: { type: "/problems/license-not-found", title: "none" } };
   const grant = { ...GRANT, expires_in_seconds: 3, heartbeat_interval_seconds: 1 };
   const server = await scripted((request, earlier) => {
@@ -100,9 +100,24 @@ test("a key that is closed later takes no other seat", async () => {
     return request.target === ACQUIRE ? { status: 201, body: grant } : { status: 401 };
   });
   const client = new Client(server.url, { token: new LicenseKey(KEY) });
-  await client.license(KEY).acquire({ machineId: "m" });
+  const seat = await client.license(KEY).acquire({ machineId: "m" });
   while (server.arrived(TOKEN).length < 3) await sleep(10);
   assert.equal(server.arrived(ACQUIRE).length, 1);
+  assert.equal(await seat.release(), false, "the server has not confirmed the release");
+  await client.close();
+  server.close();
+});
+
+test("a key that is closed before the seat is a denial, and no outage", async () => {
+  const closed = { status: 404, body: { type: "/problems/license-not-found", title: "none" } };
+  const server = await scripted((request, earlier) => {
+    if (request.target !== TOKEN) return { status: 401 };
+    return earlier === 0 ? issue(request, earlier) : closed;
+  });
+  const client = new Client(server.url, { token: new LicenseKey(KEY) });
+  await assert.rejects(client.license(KEY).acquire({ machineId: "m", patience: 60 }), (error) => {
+    return error instanceof DeniedError && error.code === "license-not-found";
+  });
   await client.close();
   server.close();
 });
