@@ -13,6 +13,7 @@ mod devices;
 mod edge;
 mod entitlements;
 mod error;
+mod events;
 mod files;
 mod hash;
 mod held_sessions;

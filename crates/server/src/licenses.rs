@@ -1,6 +1,7 @@
 //! Floating licenses: acquire, keep and release a seat. The pool is the license.
 
 mod acquire;
+mod events;
 mod heartbeat;
 mod list;
 mod policy;
@@ -19,5 +20,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(acquire::acquire))
         .routes(routes!(heartbeat::heartbeat, heartbeat::heartbeat_put))
         .routes(routes!(read::read, release::release))
+        .routes(routes!(events::events))
         .routes(routes!(list::list))
 }

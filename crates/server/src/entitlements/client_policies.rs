@@ -2,6 +2,7 @@
 //! unknown policy is read in the background, and a later heartbeat tells the policy.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 /// Capacity of the queue of reads. Past the capacity a read is dropped, and a later heartbeat queues the read again.
 const WANTED_MAX: usize = 1_024;
 
+/// Pause after a failed read. A later heartbeat queues the license again.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
 /// The policy of a license for its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientPolicy {
@@ -40,9 +44,9 @@ impl ClientPolicy {
     }
 }
 
-/// The policies known to this node.
+/// The licenses whose policies are known to this node.
 pub(super) struct ClientPolicies {
-    remembered: Memory<LicenseId, ClientPolicy>,
+    remembered: Memory<LicenseId, License>,
     /// Licenses to read, each at most once.
     wanted: Mutex<VecDeque<(TenantId, LicenseId)>>,
     has_wanted: Notify,
@@ -60,11 +64,16 @@ impl ClientPolicies {
     /// Returns the policy of the license behind `pool`. Returns `None` for an unknown policy, and queues a read.
     pub(super) fn of_pool(&self, pool: &PoolId) -> Option<ClientPolicy> {
         let id = pool.name.parse().ok()?;
-        let known = self.remembered.get(&id).map(|policy| *policy);
+        let known = self.known(id);
         if known.is_none() {
             self.want(&pool.tenant, id);
         }
-        known
+        known.map(|license| ClientPolicy::from_license(&license))
+    }
+
+    /// Returns a license, if this node knows the license.
+    pub(super) fn known(&self, id: LicenseId) -> Option<Arc<License>> {
+        self.remembered.get(&id)
     }
 
     /// Begins a read of a license from the ledger.
@@ -72,9 +81,9 @@ impl ClientPolicies {
         self.remembered.reading()
     }
 
-    /// Stores the policy of a license that was read, unless an invalidation has happened since [`Self::reading`].
-    pub(super) fn remember(&self, reading: Reading, license: &License) {
-        self.remembered.remember(reading, license.id, &Arc::new(ClientPolicy::from_license(license)));
+    /// Stores a license that was read, unless an invalidation has happened since [`Self::reading`].
+    pub(super) fn remember(&self, reading: Reading, license: &Arc<License>) {
+        self.remembered.remember(reading, license.id, license);
     }
 
     /// Invalidates the policy of a changed license. A policy that was known is read again at once.
@@ -106,7 +115,7 @@ pub(crate) struct PolicyReader(pub(crate) Arc<Entitlements>);
 
 #[async_trait]
 impl Worker for PolicyReader {
-    type Error = seatkeeper_ledger::Error;
+    type Error = Infallible;
 
     fn name(&self) -> &'static str {
         "client-policies"
@@ -120,7 +129,11 @@ impl Worker for PolicyReader {
         let policies = &self.0.licenses.policies;
         // Taken off the queue before the read: an invalidation during the read queues the license again.
         let Some((tenant, id)) = policies.wanted.lock().pop_front() else { return Ok(Progress::Idle) };
-        self.0.licenses.read_policy(&tenant, id).await?;
+        if let Err(error) = self.0.licenses.read_policy(&tenant, id).await {
+            let causes = seatkeeper_engine::with_causes(&error);
+            tracing::debug!(license = %id, %causes, "reading a license failed: heartbeats leave its policy out");
+            return Ok(Progress::Defer(PAUSE_AFTER_FAILURE));
+        }
         Ok(Progress::More)
     }
 

@@ -8,9 +8,10 @@ use quick_cache::Equivalent;
 use seatkeeper_core::{PoolId, Span, TenantId, Terms};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::licenses::{License, LicenseId, LicenseKey};
+use uuid::Uuid;
 
 use super::client_policies::{ClientPolicies, ClientPolicy};
-use super::local_broadcast::Changed;
+use super::local_broadcast::{Changed, Listening, LocalBroadcast, Watched};
 use super::memory::Memory;
 use crate::error::Error;
 use crate::settings::LicensesSettings;
@@ -23,6 +24,7 @@ pub(crate) struct Licenses {
     ledger: Ledger,
     remembered: Memory<Key, License>,
     pub(super) policies: ClientPolicies,
+    local_broadcast: LocalBroadcast,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -41,7 +43,7 @@ impl Licenses {
     /// Creates a cache whose entries expire after `remember_for`, or earlier by invalidation.
     pub(crate) fn new(ledger: Ledger, remember_for: Duration) -> Self {
         let remembered = Memory::new(LICENSES_REMEMBERED_MAX, remember_for);
-        Self { ledger, remembered, policies: ClientPolicies::new() }
+        Self { ledger, remembered, policies: ClientPolicies::new(), local_broadcast: LocalBroadcast::new() }
     }
 
     /// Returns the tenant's license with key `key`, whatever its status: the admission rule judges the
@@ -68,7 +70,7 @@ impl Licenses {
         if fits(&license) { Ok(license) } else { Err(Error::LicenseNotFound) }
     }
 
-    /// Invalidates the entries that `changed` affects.
+    /// Invalidates the entries that `changed` affects, and wakes their listeners afterwards.
     pub(super) fn forget(&self, changed: &Changed) {
         match changed {
             Changed::License(tenant, id) => {
@@ -79,8 +81,9 @@ impl Licenses {
                 self.remembered.forget(|_, _| false);
                 self.policies.forget_all();
             }
-            Changed::Subscriber(..) | Changed::Tenant(_) => {}
+            Changed::Subscriber(..) | Changed::Tenant(_) => return,
         }
+        self.local_broadcast.announce(changed.clone());
     }
 
     async fn load(&self, tenant: &TenantId, key: &str) -> Result<Arc<License>, Error> {
@@ -93,22 +96,40 @@ impl Licenses {
         Ok(license)
     }
 
+    /// Returns a listener for changes of the license behind `pool`.
+    pub(crate) fn listen(&self, pool: &PoolId) -> Listening {
+        // The pool of a license is named by the id. A listener for any other pool hears of no change.
+        let id = pool.name.parse().unwrap_or(LicenseId(Uuid::nil()));
+        self.local_broadcast.listen(Watched::License(id))
+    }
+
+    /// Returns the license behind `pool`, from the cache if the license is known.
+    pub(crate) async fn of_pool(&self, pool: &PoolId) -> Result<Arc<License>, Error> {
+        let id = pool.name.parse().map_err(|_| Error::LicenseNotFound)?;
+        if let Some(license) = self.policies.known(id) {
+            return Ok(license);
+        }
+        let read = self.read_policy(&pool.tenant, id).await.map_err(Error::Ledger)?;
+        read.ok_or(Error::LicenseNotFound)
+    }
+
     /// Returns the policy of a license for its clients, if this node knows the policy. Never waits.
     pub(crate) fn client_policy(&self, pool: &PoolId) -> Option<ClientPolicy> {
         self.policies.of_pool(pool)
     }
 
-    /// Reads the policy of a license from the ledger.
+    /// Reads a license from the ledger, and keeps the license for its policy.
     pub(super) async fn read_policy(
         &self,
         tenant: &TenantId,
         id: LicenseId,
-    ) -> Result<(), seatkeeper_ledger::Error> {
+    ) -> Result<Option<Arc<License>>, seatkeeper_ledger::Error> {
         let reading = self.policies.reading();
-        if let Some(license) = self.ledger.license(tenant, id).await? {
-            self.policies.remember(reading, &license);
+        let license = self.ledger.license(tenant, id).await?.map(Arc::new);
+        if let Some(license) = &license {
+            self.policies.remember(reading, license);
         }
-        Ok(())
+        Ok(license)
     }
 }
 
