@@ -25,6 +25,8 @@ mod metrics;
 mod operations;
 mod outbound;
 mod problem;
+mod release_by_code;
+mod release_codes;
 mod reload;
 mod router;
 mod session_answer;

@@ -28,6 +28,7 @@ use crate::entitlements::{
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
+use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::router::{metrics_router, router};
 use crate::settings::{InvalidSetting, MetricsSettings, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
@@ -129,6 +130,8 @@ async fn start_by<C: TimeSource>(
     verifier.keep_up(workers).await;
     let jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
     let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
+    let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
+    workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
@@ -136,6 +139,7 @@ async fn start_by<C: TimeSource>(
         entitlements,
         jobs,
         limits: Limits::new(&settings.limits, servers),
+        release_codes,
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
         metrics_access: metrics_access(&settings.metrics, workers)?,
         looks,

@@ -219,6 +219,13 @@ CREATE TABLE bucket_locks (
     locked_until TIMESTAMPTZ NOT NULL
 );
 
+-- The keys of release codes, shared by all nodes: the newest and its predecessor.
+CREATE TABLE release_keys (
+    generation BIGINT      NOT NULL PRIMARY KEY CHECK (generation >= 1),
+    secret     BYTEA       NOT NULL CHECK (length(secret) = 32),
+    made_at    TIMESTAMPTZ NOT NULL
+);
+
 -- The answer to each write with an `Idempotency-Key`.
 CREATE TABLE idempotency_keys (
     tenant_id       TEXT        COLLATE "C" NOT NULL,

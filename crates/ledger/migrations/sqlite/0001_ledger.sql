@@ -194,6 +194,13 @@ CREATE TABLE bucket_locks (
     locked_until TEXT    NOT NULL
 ) STRICT;
 
+-- The keys of release codes, shared by all nodes: the newest and its predecessor.
+CREATE TABLE release_keys (
+    generation INTEGER NOT NULL PRIMARY KEY CHECK (generation >= 1),
+    secret     BLOB    NOT NULL CHECK (length(secret) = 32),
+    made_at    TEXT    NOT NULL
+) STRICT;
+
 -- The answer to each write with an `Idempotency-Key`.
 CREATE TABLE idempotency_keys (
     tenant_id       TEXT NOT NULL,

@@ -5,4 +5,5 @@ mod events;
 mod heartbeat;
 mod read_and_list;
 mod release;
+mod release_by_code;
 mod token;

@@ -26,6 +26,7 @@ use crate::http::{
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
+use crate::release_codes::CodeHolder;
 use crate::times::text_of;
 
 /// A request for a seat.
@@ -76,6 +77,8 @@ pub(super) struct Acquired {
     /// `expired_only`: the client acquires again by itself after an expiry. `never`: the user decides.
     #[schema(value_type = String, examples("expired_only", "never"))]
     reacquire: Reacquire,
+    /// Code with which the holder releases the session without a token.
+    release_code: String,
     /// `acquired`: a new session. `resumed`: the holder's existing session.
     status: AcquiredStatus,
 }
@@ -143,7 +146,11 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
     let claimed = app.engine.claim(request, app.settings.licenses.durability).await?;
     let (answer, failure) = match claimed.answer {
         Answer::Granted { how, session, .. } => {
-            (granted(&license, how, &session, claimed.live, claimed.limit).into_response(), None)
+            let code = app
+                .release_codes
+                .sign((PoolKind::License, session.session.id), &CodeHolder::from_caller(who));
+            let granted = granted(&license, how, &session, (claimed.live, claimed.limit), code);
+            (granted.into_response(), None)
         }
         Answer::Denied(Denial::Full { free_in }) => {
             (full(app, who, &pool, claimed.limit, free_in).await?, Some(AcquireFailure::Full))
@@ -209,8 +216,8 @@ fn granted(
     license: &License,
     how: Granted,
     live: &Live,
-    seats_used: u32,
-    limit: Seats,
+    (seats_used, limit): (u32, Seats),
+    release_code: String,
 ) -> (StatusCode, axum::Json<Acquired>) {
     let (code, status) = match how {
         Granted::Admitted => (StatusCode::CREATED, AcquiredStatus::Acquired),
@@ -231,6 +238,7 @@ fn granted(
         heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
         grace_seconds: license.grace_seconds,
         reacquire: license.reacquire,
+        release_code,
         status,
     };
     (code, axum::Json(answer))

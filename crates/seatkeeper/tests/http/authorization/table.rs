@@ -96,6 +96,21 @@ pub(super) const LINES: &[Line] = &[
         allowed: 204,
         ..OWNER
     },
+    Line {
+        operation: "post /api/v1/licenses/sessions/release",
+        body: r#"{"session_id":"{session_id}","release_code":"x"}"#,
+        allowed: 204,
+        to_others: 204,
+        ..OPEN
+    },
+    Line {
+        operation: "post /api/v1/devices/sessions/release",
+        body: r#"{"session_id":"{session_id}","release_code":"x"}"#,
+        of: Of::Device,
+        allowed: 204,
+        to_others: 204,
+        ..OPEN
+    },
     Line { operation: "get /api/v1/licenses/{license_id}/sessions", ..USER },
     Line {
         operation: "post /api/v1/devices/sessions",

@@ -32,7 +32,7 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 12] {
+    pub(super) fn all(siege: &'a Siege) -> [Self; 13] {
         [
             Self::acquire(siege),
             Self::license_token(siege),
@@ -46,6 +46,7 @@ impl<'a> Endpoint<'a> {
             Self::admit(siege),
             Self::heartbeat(siege),
             Self::license_heartbeat(siege),
+            Self::release_by_code(siege),
         ]
     }
 
@@ -256,6 +257,21 @@ impl<'a> Endpoint<'a> {
     /// Returns `true` if the operation takes an empty body and `null`.
     pub(super) fn is_body_optional(&self) -> bool {
         self.name == "license heartbeat"
+    }
+
+    fn release_by_code(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "release by code",
+            method: Method::POST,
+            path: "/api/v1/licenses/sessions/release".into(),
+            token: String::new(),
+            valid: json!({ "session_id": Uuid::new_v4(), "release_code": "x" }),
+            required: &["session_id", "release_code"],
+            optional: &[],
+            text_field: "release_code",
+            number_field: None,
+        }
     }
 
     pub(super) async fn send(&self, body: impl Into<reqwest::Body>) -> Answer {

@@ -51,6 +51,7 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
             [no_text(), texts(&["", "ACTIVE", "expired", "active "]), vec![json!({ "revoked": null })]]
                 .concat()
         }
+        "release_code" => [no_text(), vec![json!("x".repeat(601)), json!("x".repeat(50_000))]].concat(),
         "metadata" => bad_objects(),
         "userObjectId" | "tenantObjectId" | "capacityId" => [no_text(), bad_ids(), nil_ids()].concat(),
         "sessionKind" => {

@@ -28,6 +28,7 @@ async fn a_free_seat_is_taken() {
             "heartbeat_interval_seconds": 30,
             "grace_seconds": 0,
             "reacquire": "expired_only",
+            "release_code": answer["release_code"],
             "status": "acquired"
         })
     );
