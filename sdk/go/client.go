@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,39 +23,41 @@ const lookInterval = time.Second
 // A Client is a client of one server. All seats of a client share one timer. Every method may be called from any
 // goroutine.
 type Client struct {
+	addresses []string
 	clock     *hostClock
 	transport transport
-	tokens    *tokenCache
 	logger    *slog.Logger
 
-	mu       sync.Mutex
-	seats    map[*Seat]struct{}
-	keeper   tokenKeeper
+	mu    sync.Mutex
+	seats map[*Seat]struct{}
+	// keepers has one keeper for each owner of a token with a seat.
+	keepers  map[string]*tokenKeeper
 	timer    *time.Timer
 	last     reading
 	isClosed bool
 }
 
 // NewClient describes the server at address, http://HOST:PORT or https://HOST:PORT. No request is sent. One of the
-// options Token, TokenFile and TokenSource is required.
+// options Token, TokenFile, TokenSource and LicenseKey is required.
 func NewClient(address string, options ...ClientOption) (*Client, error) {
-	base, err := parseBase(address)
-	if err != nil {
-		return nil, err
-	}
-	tokens := &tokenCache{}
 	c := &Client{
+		addresses: []string{address},
 		clock:     newHostClock(),
-		transport: transport{base: base, client: newHTTPClient(), tokens: tokens},
-		tokens:    tokens,
+		transport: transport{client: newHTTPClient()},
 		logger:    slog.New(silent{}),
 		seats:     map[*Seat]struct{}{},
+		keepers:   map[string]*tokenKeeper{},
 	}
 	for _, option := range options {
 		option(c)
 	}
-	if tokens.source == nil {
-		return nil, errors.New("seatkeeper: a client needs one of Token, TokenFile and TokenSource")
+	parsed, err := parseServers(c.addresses)
+	if err != nil {
+		return nil, err
+	}
+	c.transport.servers = parsed
+	if c.transport.tokens == nil {
+		return nil, errors.New("seatkeeper: a client needs one of Token, TokenFile, TokenSource and LicenseKey")
 	}
 	c.last = c.clock.read()
 	return c, nil
@@ -66,7 +69,7 @@ func (c *Client) Format(f fmt.State, _ rune) {
 		_, _ = io.WriteString(f, "<nil>")
 		return
 	}
-	_, _ = io.WriteString(f, "client of "+c.transport.base)
+	_, _ = io.WriteString(f, "client of "+strings.Join(c.transport.servers.bases, ", "))
 }
 
 // License returns the license with this key. No request is sent.
@@ -170,6 +173,7 @@ func (c *Client) start(p *plan) (*Seat, error) {
 		return nil, ErrClosed
 	}
 	seat := newSeat(c)
+	seat.tokenOwner = c.transport.tokens.owner(p.machineID)
 	var actions []action
 	seat.machine, actions = newMachine(p, c.clock.read())
 	c.seats[seat] = struct{}{}
@@ -248,20 +252,42 @@ func (c *Client) carryOut(seat *Seat, actions []action) {
 		case tellAction:
 			isTold = true
 		case finishAction:
-			delete(c.seats, seat)
+			c.forget(seat)
 			seat.finish(a.finish)
 		}
 	}
 	seat.publish(isTold)
 }
 
+// forget removes a seat, and the keeper of its token with the token's last seat.
+func (c *Client) forget(seat *Seat) {
+	delete(c.seats, seat)
+	if seat.tokenOwner == "" {
+		return
+	}
+	for other := range c.seats {
+		if other.tokenOwner == seat.tokenOwner {
+			return
+		}
+	}
+	delete(c.keepers, seat.tokenOwner)
+}
+
+// keeper returns the keeper of an owner's token. The caller holds the lock.
+func (c *Client) keeper(owner string) *tokenKeeper {
+	if c.keepers[owner] == nil {
+		c.keepers[owner] = &tokenKeeper{}
+	}
+	return c.keepers[owner]
+}
+
 // send sends a request from a goroutine of its own.
 func (c *Client) send(seat *Seat, r request) {
 	ctx, abort := context.WithCancel(context.Background())
-	seat.flight, seat.abort, seat.sentWith = r.id, abort, c.keeper.current
+	seat.flight, seat.abort, seat.sentWith = r.id, abort, c.keeper(seat.tokenOwner).current
 	go func() {
 		defer abort()
-		ev := c.transport.send(ctx, r)
+		ev := c.transport.answer(ctx, seat.tokenOwner, r)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.step(seat, ev)
@@ -270,14 +296,14 @@ func (c *Client) send(seat *Seat, r request) {
 }
 
 func (c *Client) refreshToken(seat *Seat) {
-	switch c.keeper.reject(seat.sentWith) {
+	switch c.keeper(seat.tokenOwner).reject(seat.sentWith) {
 	case superseded:
 		go c.tokenCame(seat)
 	case refreshing:
 		seat.wantsToken = true
 	case refresh:
 		seat.wantsToken = true
-		go c.refresh()
+		go c.refresh(seat.tokenOwner)
 	}
 }
 
@@ -289,20 +315,20 @@ func (c *Client) tokenCame(seat *Seat) {
 	c.setTimer()
 }
 
-// refresh asks the token source for all seats that wait for a token.
-func (c *Client) refresh() {
+// refresh asks the token source for all seats that wait for the token of owner.
+func (c *Client) refresh(owner string) {
 	ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
 	defer cancel()
-	err := c.tokens.refresh(ctx)
+	err := c.transport.tokens.refresh(ctx, owner)
 	var ev event = tokenReadyEvent{}
 	if err != nil {
 		ev = tokenFailedEvent{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keeper.finish(err == nil)
+	c.keeper(owner).finish(err == nil)
 	for seat := range c.seats {
-		if seat.wantsToken {
+		if seat.wantsToken && seat.tokenOwner == owner {
 			seat.wantsToken = false
 			c.step(seat, ev)
 		}

@@ -124,6 +124,32 @@ func TestASeatOutlivesItsTTLByHeartbeatsAndIsGivenBack(t *testing.T) {
 	told.waitFor(t, seatkeeper.Active, seatkeeper.Released)
 }
 
+func TestAProgramWithALicenseKeyAloneHoldsASeat(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	key, shut := s.openLicense("OPEN"), s.license("SHUT", 1, 3)
+	client := newClient(t, s, seatkeeper.LicenseKey(key, ""))
+	seat := acquire(t, client, key, seatkeeper.Machine("m"))
+	time.Sleep(3 * time.Second)
+	if err := seat.Check(); err != nil {
+		t.Error(err)
+	}
+	s.expectLive("m")
+	if err := client.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	s.expectLive()
+	for name, source := range map[string]seatkeeper.ClientOption{
+		shut: seatkeeper.LicenseKey(shut, ""),
+		key:  seatkeeper.LicenseKey(key, "another"),
+	} {
+		_, err := newClient(t, s, source).License(name).Acquire(context.Background(), seatkeeper.Machine("m"))
+		if code(err) != "license-not-found" {
+			t.Error(name, err)
+		}
+	}
+}
+
 func TestAFullLicenseIsDeniedAndAWaitGetsTheSeat(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -26,9 +26,9 @@ func TestThePageShowsTheExample(t *testing.T) {
 func TestTheExampleRuns(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.license("TOUR", 1, 3)
+	s.openLicense("TOUR-2030")
 	command := exec.Command("go", "run", "./examples/hold")
-	command.Env = append(os.Environ(), "SEATS_URL="+s.url, "SEATS_TOKEN="+s.token())
+	command.Env = append(os.Environ(), "SEATS_URL="+s.url, "SEATS_MACHINE=workstation-7")
 	output, err := command.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(output), "is held\nstep 1\nstep 2\nstep 3\n") {
 		t.Errorf("%v: %s", err, output)

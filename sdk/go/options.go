@@ -12,18 +12,31 @@ type ClientOption func(*Client)
 
 // Token sets a fixed bearer token.
 func Token(token string) ClientOption {
-	return func(c *Client) { c.tokens.source = staticTokens(token) }
+	return func(c *Client) { c.transport.tokens = &tokenCache{source: staticTokens(token)} }
 }
 
 // TokenFile sets the file of the bearer token. The client reads the file again when the server rejects the token.
 func TokenFile(path string) ClientOption {
-	return func(c *Client) { c.tokens.source = fileTokens(path) }
+	return func(c *Client) { c.transport.tokens = &tokenCache{source: fileTokens(path)} }
 }
 
 // TokenSource sets a function that returns a fresh bearer token. The client calls the function for the first request, and
 // when the server rejects the token. One call at a time serves every seat.
 func TokenSource(source func(context.Context) (string, error)) ClientOption {
-	return func(c *Client) { c.tokens.source = source }
+	return func(c *Client) { c.transport.tokens = &tokenCache{source: source} }
+}
+
+// LicenseKey sets a license key as the source of tokens: the client trades the key for a license token of each machine, and
+// replaces a token ahead of its end. The license must be open to such clients (--clients key). Tenant is the owner of the
+// license; empty is the tenant default.
+func LicenseKey(key, tenant string) ClientOption {
+	return func(c *Client) { c.transport.tokens = newLicenseTokens(&c.transport, c.clock, tenant, key) }
+}
+
+// Server adds another node of the same installation. The client stays with one node; after a failed connection, or a 503
+// without Retry-After, the next node takes over.
+func Server(address string) ClientOption {
+	return func(c *Client) { c.addresses = append(c.addresses, address) }
 }
 
 // HTTPClient sets the HTTP client, for certificates and proxies of the program's own. The client should follow no

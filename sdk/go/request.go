@@ -23,8 +23,9 @@ type request struct {
 type response struct {
 	status int
 	// retryAfter is the header Retry-After; zero if the header is no number of seconds.
-	retryAfter time.Duration
-	body       []byte
+	retryAfter    time.Duration
+	hasRetryAfter bool
+	body          []byte
 }
 
 // A Failure is the way in which a request got no response, as a sentence for people.

@@ -3,6 +3,8 @@ package seatkeeper
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ type Seat struct {
 	machine    *machine
 	flight     uint64
 	abort      context.CancelFunc
+	tokenOwner string
 	sentWith   uint64
 	wantsToken bool
 
@@ -79,6 +82,15 @@ func (s *Seat) finish(result finish) {
 	defer s.mu.Unlock()
 	s.result = result
 	close(s.done)
+}
+
+// Format implements fmt.Formatter, so that a log holds the session alone, and reads no field that a goroutine writes.
+func (s *Seat) Format(f fmt.State, _ rune) {
+	if s == nil {
+		_, _ = io.WriteString(f, "<nil>")
+		return
+	}
+	_, _ = io.WriteString(f, "seat "+s.SessionID())
 }
 
 // State returns the state of this instant.

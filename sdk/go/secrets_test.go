@@ -33,8 +33,8 @@ func answering(t *testing.T, status int, body string) *httptest.Server {
 }
 
 func TestNoOutputShowsALicenseKeyOrAToken(t *testing.T) {
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := &lockedBuffer{}
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	acquire := func(address string) []any {
 		client, err := seatkeeper.NewClient(address, seatkeeper.Token(canaryToken), seatkeeper.Logger(logger))
 		if err != nil {

@@ -92,6 +92,13 @@ func (s *server) license(key string, seats, ttlSeconds int) string {
 	return key
 }
 
+// openLicense creates a license that is open to programs with its key, and returns the key.
+func (s *server) openLicense(key string) string {
+	s.t.Helper()
+	s.run("license", "create", "--key", key, "--seats", "1", "--ttl-seconds", "2", "--clients", "key")
+	return key
+}
+
 // token returns a bearer token.
 func (s *server) token() string {
 	s.t.Helper()

@@ -26,6 +26,21 @@ func fileTokens(path string) tokenSource {
 	}
 }
 
+// tokenStore has the tokens of a client, each under the name of its owner.
+type tokenStore interface {
+	// owner returns the owner of the token for a seat of this machine.
+	owner(machineID string) string
+	// current returns the token of the moment; the first call fetches it.
+	current(ctx context.Context, owner string) (string, error)
+	// refresh replaces a rejected token.
+	refresh(ctx context.Context, owner string) error
+}
+
+// isToken returns true for one line of ASCII without spaces.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 // tokenCache is the token of the moment, fetched once for all requests that need it.
 type tokenCache struct {
 	source tokenSource
@@ -35,8 +50,11 @@ type tokenCache struct {
 	token    string
 }
 
+// owner returns one name for all machines: they share the token.
+func (c *tokenCache) owner(string) string { return "" }
+
 // current returns the token of the moment; the first call fetches it.
-func (c *tokenCache) current(ctx context.Context) (string, error) {
+func (c *tokenCache) current(ctx context.Context, _ string) (string, error) {
 	if token := c.cached(); token != "" {
 		return token, nil
 	}
@@ -49,7 +67,7 @@ func (c *tokenCache) current(ctx context.Context) (string, error) {
 }
 
 // refresh replaces the token by a fresh one; without a fresh one the old token stays.
-func (c *tokenCache) refresh(ctx context.Context) error {
+func (c *tokenCache) refresh(ctx context.Context, _ string) error {
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
 	_, err := c.fetch(ctx)
@@ -93,7 +111,7 @@ func (c *tokenCache) fetch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoToken, err)
 	}
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !isToken(token) {
 		return "", fmt.Errorf("%w: a token is one line of ASCII", errNoToken)
 	}
 	c.mu.Lock()

@@ -12,7 +12,7 @@ func TestATokenSourceThatHangsIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	result := make(chan error, 1)
-	go func() { result <- tokens.refresh(ctx) }()
+	go func() { result <- tokens.refresh(ctx, "") }()
 	select {
 	case err := <-result:
 		if err == nil {
@@ -25,7 +25,7 @@ func TestATokenSourceThatHangsIsGivenUp(t *testing.T) {
 
 func TestATokenSourceThatPanicsHasNoToken(t *testing.T) {
 	tokens := &tokenCache{source: func(context.Context) (string, error) { panic("no token") }}
-	if err := tokens.refresh(context.Background()); err == nil {
+	if err := tokens.refresh(context.Background(), ""); err == nil {
 		t.Error("a token came from nowhere")
 	}
 }

@@ -24,11 +24,11 @@ const (
 	connectionsMax = 64
 )
 
-// transport is a server, and the way to it.
+// transport is the servers of a client, and the way to them.
 type transport struct {
-	base   string
-	client *http.Client
-	tokens *tokenCache
+	servers *servers
+	client  *http.Client
+	tokens  tokenStore
 }
 
 // parseBase returns the address of a server without a slash at its end.
@@ -55,27 +55,44 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// send sends the request, and returns its outcome within the request's timeout.
-func (t *transport) send(ctx context.Context, r request) event {
+// answer sends the request with the token of owner, and returns its outcome within the request's timeout.
+func (t *transport) answer(ctx context.Context, owner string, r request) event {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	answer, failure := t.exchange(ctx, r)
+	token, err := t.tokens.current(ctx, owner)
+	var refused *refusedToken
 	switch {
-	case failure == "":
-		return answeredEvent{r.id, answer}
+	case err == nil:
+	case errors.As(err, &refused):
+		return withoutToken(r, refused)
 	case ctx.Err() != nil:
 		return failedEvent{r.id, FailureTimeout}
 	default:
+		return failedEvent{r.id, FailureNoToken}
+	}
+	answer, failure := t.send(ctx, r.call, token)
+	if failure != "" {
 		return failedEvent{r.id, failure}
+	}
+	return answeredEvent{r.id, answer}
+}
+
+// withoutToken returns the outcome of a request whose token the server did not give. A refused license token refuses the
+// acquire as well, but tells nothing of a session.
+func withoutToken(r request, refused *refusedToken) event {
+	switch {
+	case refused.failure != "":
+		return failedEvent{r.id, refused.failure}
+	case r.method == "POST" || isTransient(refused.answer.status):
+		return answeredEvent{r.id, refused.answer}
+	default:
+		return failedEvent{r.id, FailureNoToken}
 	}
 }
 
-func (t *transport) exchange(ctx context.Context, r request) (response, Failure) {
-	token, err := t.tokens.current(ctx)
-	if err != nil {
-		return response{}, FailureNoToken
-	}
-	httpRequest, err := t.newRequest(ctx, r, token)
+// exchange sends a request to one server, without a bearer token if token is empty.
+func (t *transport) exchange(ctx context.Context, base string, r call, token string) (response, Failure) {
+	httpRequest, err := newRequest(ctx, base, r, token)
 	if err != nil {
 		return response{}, FailureResetBeforeSend
 	}
@@ -91,10 +108,11 @@ func (t *transport) exchange(ctx context.Context, r request) (response, Failure)
 	case len(body) > answerBytesMax:
 		return response{}, FailureGarbage
 	}
-	return response{answer.StatusCode, retryAfter(answer.Header), body}, ""
+	pause, hasPause := retryAfter(answer.Header)
+	return response{answer.StatusCode, pause, hasPause, body}, ""
 }
 
-func (t *transport) newRequest(ctx context.Context, r request, token string) (*http.Request, error) {
+func newRequest(ctx context.Context, base string, r call, token string) (*http.Request, error) {
 	var body io.Reader
 	if r.body != nil {
 		text, err := json.Marshal(r.body)
@@ -103,7 +121,7 @@ func (t *transport) newRequest(ctx context.Context, r request, token string) (*h
 		}
 		body = bytes.NewReader(text)
 	}
-	httpRequest, err := http.NewRequestWithContext(ctx, r.method, t.base+r.path, body)
+	httpRequest, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -111,18 +129,20 @@ func (t *transport) newRequest(ctx context.Context, r request, token string) (*h
 		httpRequest.Header.Set("Content-Type", "application/json")
 	}
 	httpRequest.Header.Set("Accept", "application/json")
-	httpRequest.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		httpRequest.Header.Set("Authorization", "Bearer "+token)
+	}
 	httpRequest.Header.Set("User-Agent", "seatkeeper-go/0.1.0")
 	return httpRequest, nil
 }
 
-// retryAfter returns the header Retry-After; zero if the header is no number of seconds.
-func retryAfter(header http.Header) time.Duration {
+// retryAfter returns the header Retry-After; false if the header is no number of seconds.
+func retryAfter(header http.Header) (time.Duration, bool) {
 	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 63)
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	return time.Duration(min(seconds, uint64(spanMax/time.Second))) * time.Second
+	return time.Duration(min(seconds, uint64(spanMax/time.Second))) * time.Second, true
 }
 
 func failureOf(err error) Failure {

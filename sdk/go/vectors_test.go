@@ -359,7 +359,7 @@ func (p *player) answer(a answer) {
 		body = withIDs(string(a.JSON))
 	}
 	retryAfter := time.Duration(a.RetryAfter) * time.Second
-	p.step(answeredEvent{p.landed(), response{a.Status, retryAfter, []byte(body)}})
+	p.step(answeredEvent{p.landed(), response{status: a.Status, retryAfter: retryAfter, body: []byte(body)}})
 }
 
 func (p *player) failure(kind string) Failure {

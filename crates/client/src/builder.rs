@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Certificate;
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Url};
 use tokio::sync::mpsc;
 
 use crate::client::Client;
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::tokens::{TokenCache, TokenError, TokenSource};
+use crate::license_key::LicenseKey;
+use crate::license_tokens::LicenseTokens;
+use crate::servers::Servers;
+use crate::tokens::{TokenCache, TokenError, TokenSource, Tokens};
 use crate::transport::Transport;
+use crate::wire::Wire;
 
 /// The default of [`ClientBuilder::connect_timeout`].
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,31 +26,45 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 #[must_use = "a builder does nothing before `build`"]
 pub struct ClientBuilder {
-    url: String,
-    tokens: TokenSource,
+    urls: Vec<String>,
+    tokens: Source,
     certificates: Option<Vec<u8>>,
     connect_timeout: Duration,
+}
+
+/// The source of tokens as the program named it.
+#[derive(Debug)]
+enum Source {
+    Shared(TokenSource),
+    License(LicenseKey),
 }
 
 impl Client {
     /// Returns a builder for a client of the server at `url`: `http://HOST:PORT` or `https://HOST:PORT`, with a path if the
     /// server is behind a proxy.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
-        let tokens = TokenSource::Static(String::new());
-        ClientBuilder { url: url.into(), tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }
+        let tokens = Source::Shared(TokenSource::Static(String::new()));
+        ClientBuilder { urls: vec![url.into()], tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }
     }
 }
 
 impl ClientBuilder {
+    /// Adds another node of the same installation. The client stays with one node. After a failed connection, or a 503
+    /// without `Retry-After`, the next node takes over.
+    pub fn server(mut self, url: impl Into<String>) -> Self {
+        self.urls.push(url.into());
+        self
+    }
+
     /// Sets a fixed bearer token.
     pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.tokens = TokenSource::Static(token.into());
+        self.tokens = Source::Shared(TokenSource::Static(token.into()));
         self
     }
 
     /// Sets the file of the bearer token. The client reads the file again when the server rejects the token.
     pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.tokens = TokenSource::File(path.into());
+        self.tokens = Source::Shared(TokenSource::File(path.into()));
         self
     }
 
@@ -57,7 +75,14 @@ impl ClientBuilder {
         F: Fn() -> A + Send + Sync + 'static,
         A: Future<Output = Result<String, TokenError>> + Send + 'static,
     {
-        self.tokens = TokenSource::callback(source);
+        self.tokens = Source::Shared(TokenSource::callback(source));
+        self
+    }
+
+    /// Sets a license key as the source of tokens: the client trades the key for a license token of each machine, and
+    /// replaces a token ahead of its end. The license must be open to such clients (`--clients key`).
+    pub fn license_key(mut self, key: impl Into<LicenseKey>) -> Self {
+        self.tokens = Source::License(key.into());
         self
     }
 
@@ -76,7 +101,7 @@ impl ClientBuilder {
     /// Builds the client, and starts its task on the Tokio runtime of the caller. No request is sent.
     pub fn build(self) -> Result<Client, Error> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        let base = address(&self.url)?;
+        let servers = Servers::new(&self.urls)?;
         let mut http = reqwest::Client::builder()
             .connect_timeout(self.connect_timeout)
             .redirect(Policy::none())
@@ -86,17 +111,13 @@ impl ClientBuilder {
         }
         let http = http.build().map_err(Error::Http)?;
         let (commands, received) = mpsc::unbounded_channel();
-        let transport = Transport { http, base, tokens: Arc::new(TokenCache::new(self.tokens)) };
+        let wire = Arc::new(Wire { http, servers });
+        let tokens = match self.tokens {
+            Source::Shared(source) => Tokens::Shared(TokenCache::new(source)),
+            Source::License(key) => Tokens::License(LicenseTokens::new(wire.clone(), key)),
+        };
+        let transport = Transport { wire, tokens: Arc::new(tokens) };
         runtime.spawn(Driver::new(transport, received).run());
         Ok(Client::new(commands))
-    }
-}
-
-fn address(url: &str) -> Result<Url, Error> {
-    let wrong = || Error::Address { url: url.to_owned() };
-    let base: Url = url.parse().map_err(|_| wrong())?;
-    match base.scheme() {
-        "http" | "https" if base.has_host() => Ok(base),
-        _ => Err(wrong()),
     }
 }

@@ -13,6 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::clock;
 use crate::shared::{Session, Shared};
+use crate::tokens::TokenOwner;
 use crate::transport::Transport;
 
 /// Names a seat within its client.
@@ -32,7 +33,7 @@ pub(crate) enum Command {
 /// The result of work outside of the task.
 enum Done {
     Request { key: SeatKey, event: Event },
-    Token { fresh: bool },
+    Token { owner: TokenOwner, fresh: bool },
 }
 
 /// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
@@ -43,6 +44,7 @@ struct Entry {
     shared: Arc<Shared>,
     wake_at: Option<Deadline>,
     flight: Option<(RequestId, AbortHandle)>,
+    token_owner: TokenOwner,
     sent_with: TokenGeneration,
     wants_token: bool,
     done: Vec<oneshot::Sender<Finish>>,
@@ -55,7 +57,8 @@ pub(crate) struct Driver {
     seats: HashMap<SeatKey, Entry>,
     timers: BTreeSet<(Deadline, SeatKey)>,
     work: JoinSet<Done>,
-    keeper: TokenKeeper,
+    /// One for each owner of a token with a seat.
+    keepers: HashMap<TokenOwner, TokenKeeper>,
     last: Now,
     closing: Option<Closing>,
 }
@@ -76,7 +79,7 @@ impl Driver {
             seats: HashMap::new(),
             timers: BTreeSet::new(),
             work: JoinSet::new(),
-            keeper: TokenKeeper::default(),
+            keepers: HashMap::new(),
             last: clock::now(),
             closing: None,
         }
@@ -147,12 +150,14 @@ impl Driver {
             shared.publish(State::Released, true);
             return;
         }
+        let token_owner = self.transport.tokens.owner(&plan.machine_id);
         let (machine, actions) = Machine::new(plan, clock::now());
         let entry = Entry {
             machine,
             shared,
             wake_at: None,
             flight: None,
+            token_owner,
             sent_with: TokenGeneration::default(),
             wants_token: false,
             done: Vec::new(),
@@ -185,9 +190,12 @@ impl Driver {
     fn done(&mut self, done: Done) {
         match done {
             Done::Request { key, event } => self.step(key, event),
-            Done::Token { fresh } => {
-                self.keeper.finish(fresh);
-                let waiting = self.seats.iter_mut().filter(|(_, entry)| entry.wants_token);
+            Done::Token { owner, fresh } => {
+                if let Some(keeper) = self.keepers.get_mut(&owner) {
+                    keeper.finish(fresh);
+                }
+                let waiting = self.seats.iter_mut();
+                let waiting = waiting.filter(|(_, entry)| entry.wants_token && entry.token_owner == owner);
                 let keys: Vec<SeatKey> = waiting
                     .map(|(key, entry)| {
                         entry.wants_token = false;
@@ -223,10 +231,10 @@ impl Driver {
 
     fn send(&mut self, key: SeatKey, request: Request) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
-        let (id, transport) = (request.id, self.transport.clone());
-        entry.sent_with = self.keeper.current();
+        let (id, transport, owner) = (request.id, self.transport.clone(), entry.token_owner.clone());
+        entry.sent_with = self.keepers.entry(owner.clone()).or_default().current();
         let handle = self.work.spawn(async move {
-            let event = match transport.send(request).await {
+            let event = match transport.send(owner, request).await {
                 Ok(response) => Event::Answered { request: id, response },
                 Err(failure) => Event::Failed { request: id, failure },
             };
@@ -245,13 +253,17 @@ impl Driver {
 
     fn refresh_token(&mut self, key: SeatKey) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
-        match self.keeper.reject(entry.sent_with) {
+        let owner = entry.token_owner.clone();
+        match self.keepers.entry(owner.clone()).or_default().reject(entry.sent_with) {
             Rejected::Superseded => self.step(key, Event::TokenReady),
             Rejected::Wait => entry.wants_token = true,
             Rejected::Refresh => {
                 entry.wants_token = true;
                 let tokens = self.transport.tokens.clone();
-                self.work.spawn(async move { Done::Token { fresh: tokens.refresh(TOKEN_TIMEOUT).await } });
+                self.work.spawn(async move {
+                    let fresh = tokens.refresh(&owner, TOKEN_TIMEOUT).await;
+                    Done::Token { owner, fresh }
+                });
             }
         }
     }
@@ -291,7 +303,16 @@ impl Driver {
             if let Some(at) = entry.wake_at {
                 self.timers.remove(&(at, key));
             }
-            self.seats.remove(&key);
+            self.forget(key);
+        }
+    }
+
+    /// Removes a seat, and the keeper of its token with the token's last seat.
+    fn forget(&mut self, key: SeatKey) {
+        let Some(Entry { token_owner, .. }) = self.seats.remove(&key) else { return };
+        let is_shared = token_owner == TokenOwner::default();
+        if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
+            self.keepers.remove(&token_owner);
         }
     }
 }

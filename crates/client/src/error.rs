@@ -18,7 +18,7 @@ pub enum Error {
     #[error("the client needs a Tokio runtime: build it within one")]
     NoRuntime,
     /// The server refused the seat.
-    #[error("{}: {}", .0.code(), .0.title)]
+    #[error("{}: {}", .0.code(), .0.detail.as_deref().unwrap_or(&.0.title))]
     Denied(Box<Problem>),
     /// The server gave no usable answer in time.
     #[error("the server cannot be reached: {0}")]

@@ -9,14 +9,21 @@ mod client;
 mod clock;
 mod driver;
 mod error;
+mod license_key;
+mod license_tokens;
+mod machine_id;
 mod seat;
+mod servers;
 mod shared;
 mod tokens;
 mod transport;
+mod wire;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, SeatRequest};
 pub use error::{CheckError, Error};
+pub use license_key::LicenseKey;
+pub use machine_id::{MachineId, MachineIdError};
 pub use seat::Seat;
 pub use seatkeeper_client_core::{
     Deadline, Failure, FieldError, Finish, Holder, Loss, LossReason, MaskedKey, Problem, State, Wait,

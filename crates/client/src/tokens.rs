@@ -7,8 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use seatkeeper_client_core::{Failure, Response};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
+
+use crate::license_tokens::{LicenseTokens, Refused};
 
 /// The reason why a source has no token.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +22,71 @@ pub enum TokenError {
     /// The program's own source failed.
     #[error("the token source failed: {0}")]
     Source(String),
+}
+
+/// The reason why a request has no token.
+#[derive(Debug)]
+pub(crate) enum NoToken {
+    /// The program's source has none.
+    Source,
+    /// The server answered the request for a license token with a refusal.
+    Answer(Response),
+    /// The request for a license token got no answer.
+    Failure(Failure),
+}
+
+impl From<TokenError> for NoToken {
+    fn from(_: TokenError) -> Self {
+        Self::Source
+    }
+}
+
+impl From<Refused> for NoToken {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Answer(response) => Self::Answer(response),
+            Refused::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+/// The name under which a token is cached: the machine of a license token, or one name for all machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct TokenOwner(pub Arc<str>);
+
+/// The tokens of a client.
+#[derive(Debug)]
+pub(crate) enum Tokens {
+    /// One token for all machines.
+    Shared(TokenCache),
+    /// A license token for each machine.
+    License(LicenseTokens),
+}
+
+impl Tokens {
+    /// Returns the owner of the token for a seat of this machine.
+    pub(crate) fn owner(&self, machine_id: &str) -> TokenOwner {
+        match self {
+            Self::Shared(_) => TokenOwner::default(),
+            Self::License(_) => TokenOwner(machine_id.into()),
+        }
+    }
+
+    /// Returns the token of the moment; the first call fetches it.
+    pub(crate) async fn current(&self, owner: &TokenOwner) -> Result<String, NoToken> {
+        match self {
+            Self::Shared(cache) => Ok(cache.current().await?),
+            Self::License(tokens) => Ok(tokens.current(&owner.0).await?),
+        }
+    }
+
+    /// Replaces a rejected token. Returns false if no token comes within `timeout`.
+    pub(crate) async fn refresh(&self, owner: &TokenOwner, timeout: Duration) -> bool {
+        match self {
+            Self::Shared(cache) => cache.refresh(timeout).await,
+            Self::License(tokens) => tokens.refresh(&owner.0).await,
+        }
+    }
 }
 
 type Answer = Pin<Box<dyn Future<Output = Result<String, TokenError>> + Send>>;
@@ -83,7 +151,7 @@ impl TokenCache {
     }
 
     /// Returns the token of the moment; the first call fetches it.
-    pub(crate) async fn current(&self) -> Result<String, TokenError> {
+    async fn current(&self) -> Result<String, TokenError> {
         let mut current = self.current.lock().await;
         if let Some(token) = &*current {
             return Ok(token.clone());
@@ -94,7 +162,7 @@ impl TokenCache {
     }
 
     /// Replaces the token by a fresh token. Returns false, and keeps the old token, if no token comes within `timeout`.
-    pub(crate) async fn refresh(&self, timeout: Duration) -> bool {
+    async fn refresh(&self, timeout: Duration) -> bool {
         match tokio::time::timeout(timeout, self.source.fetch()).await {
             Ok(Ok(token)) => {
                 *self.current.lock().await = Some(token);

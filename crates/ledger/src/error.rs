@@ -21,6 +21,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The operating system gives no random bytes.
+    #[error("the operating system gives no random bytes")]
+    NoRandomness,
     /// Another process owns the data directory.
     #[error("another process uses the data directory {}", path.display())]
     Locked {

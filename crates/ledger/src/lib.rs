@@ -32,6 +32,7 @@ pub mod notices;
 mod page;
 pub mod plans;
 mod rebuild;
+pub mod release_keys;
 pub mod retention;
 mod row;
 pub mod sessions;

@@ -15,4 +15,4 @@ mod write;
 pub use change::LicenseChange;
 pub use create::NewLicense;
 pub use key::LicenseKey;
-pub use license::{Clients, CountPer, License, LicenseId, Status};
+pub use license::{Clients, CountPer, License, LicenseId, Reacquire, Status};

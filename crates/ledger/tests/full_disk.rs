@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, TenantId, UserId};
-use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Reacquire, Status};
 use seatkeeper_ledger::{Error, Ledger, Settings, Write};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -48,6 +48,8 @@ async fn create(ledger: &Ledger, number: usize) -> Result<(), Error> {
         count_per: CountPer::Machine,
         clients: Clients::default(),
         ttl_seconds: None,
+        grace_seconds: 0,
+        reacquire: Reacquire::default(),
         contact: None,
     };
     let origin = Origin { actor: Actor::Admin(UserId::from("joe")), request: None };

@@ -82,6 +82,8 @@ pub(crate) struct License {
     pub count_per: String,
     pub clients: String,
     pub ttl_seconds: Option<u64>,
+    pub grace_seconds: u64,
+    pub reacquire: String,
     pub contact: Option<String>,
     pub version: u64,
     pub created_at: String,

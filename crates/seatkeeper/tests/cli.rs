@@ -202,11 +202,15 @@ fn a_license_from_its_creation_to_its_revocation() {
         "2",
         "--clients",
         "key",
+        "--grace-seconds",
+        "3600",
     ]);
     assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
     assert_eq!(field(&made.stdout, "key"), "K-1");
     assert_eq!(field(&made.stdout, "seats"), "0 of 3 in use");
     assert_eq!(field(&made.stdout, "clients"), "key");
+    assert_eq!(field(&made.stdout, "grace seconds"), "3600");
+    assert_eq!(field(&made.stdout, "reacquire"), "expired_only");
     let id = field(&made.stdout, "license id");
 
     let changed = harness.command(&[
@@ -219,8 +223,12 @@ fn a_license_from_its_creation_to_its_revocation() {
         "ops",
         "--clients",
         "token",
+        "--reacquire",
+        "never",
     ]);
     assert_eq!(field(&changed.stdout, "clients"), "token");
+    assert_eq!(field(&changed.stdout, "grace seconds"), "3600", "what was not said stays as it is");
+    assert_eq!(field(&changed.stdout, "reacquire"), "never");
     assert_eq!(field(&changed.stdout, "seats"), "0 of 5 in use", "{}", changed.stderr);
     assert_eq!(field(&changed.stdout, "ttl seconds"), "2", "what was not said stays as it is");
 

@@ -13,6 +13,7 @@ use crate::entitlements::Entitlements;
 use crate::jobs::Roster;
 use crate::limits::Limits;
 use crate::metrics::{Looks, Metrics, MetricsAccess, MetricsPage};
+use crate::release_codes::ReleaseCodes;
 use crate::settings::Settings;
 use seatkeeper_engine::Engine;
 
@@ -28,6 +29,7 @@ pub(crate) struct Parts {
     pub(crate) entitlements: Arc<Entitlements>,
     pub(crate) jobs: Roster,
     pub(crate) limits: Limits,
+    pub(crate) release_codes: Arc<ReleaseCodes>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_page: MetricsPage,
     pub(crate) metrics_access: MetricsAccess,

@@ -2,6 +2,7 @@
 //! a tier.
 
 mod answer;
+mod events;
 mod list;
 mod policy;
 mod pool;
@@ -16,5 +17,8 @@ use crate::app::App;
 pub(crate) use pool::pool_name;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(put::put, list::list)).routes(routes!(read::read, release::release))
+    OpenApiRouter::new()
+        .routes(routes!(put::put, list::list))
+        .routes(routes!(read::read, release::release))
+        .routes(routes!(events::events))
 }

@@ -8,6 +8,7 @@ mod heartbeat;
 mod in_use;
 mod list;
 mod policy;
+mod release_by_code;
 mod revoke;
 mod revoke_all;
 
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(admit::admit, list::list, revoke_all::revoke_all))
         .routes(routes!(heartbeat::heartbeat))
+        .routes(routes!(release_by_code::release_with_code))
         .routes(routes!(revoke::revoke))
         .routes(routes!(events::events))
 }

@@ -5,6 +5,7 @@
 //! A new kind of entitlement gets a module beside `licenses.rs` and an arm in `PoolTerms`.
 
 mod capacities;
+mod client_policies;
 mod invalidation;
 mod licenses;
 mod local_broadcast;
@@ -20,6 +21,7 @@ use seatkeeper_ledger::Ledger;
 
 use crate::settings::Settings;
 pub(crate) use capacities::capacity_terms;
+pub(crate) use client_policies::{ClientPolicy, PolicyReader};
 pub(crate) use invalidation::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use local_broadcast::{Changed, Listening};

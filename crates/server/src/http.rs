@@ -2,7 +2,9 @@
 
 mod answers;
 mod body;
+mod client_program;
 mod fields;
+mod heartbeat_body;
 mod page;
 mod problem_sets;
 mod query;
@@ -12,9 +14,11 @@ mod who;
 
 pub(crate) use answers::{heartbeat_interval_seconds, session_ended, wait_seconds};
 pub(crate) use body::{BODY_BYTES_MAX, Body, Unread};
+pub(crate) use client_program::ClientProgram;
 pub(crate) use fields::{
     USER_AGENT_CHARS_MAX, name_field, object_field, optional_name_field, user_agent_field,
 };
+pub(crate) use heartbeat_body::{HeartbeatBody, away_field};
 pub(crate) use page::{Page, cursor_of, page_limit};
 pub(crate) use problem_sets::{AdminProblems, BodyProblems, ParameterProblems, Problems};
 pub(crate) use query::{IdPath, Query};

@@ -1,11 +1,13 @@
 //! Floating licenses: acquire, keep and release a seat. The pool is the license.
 
 mod acquire;
+mod events;
 mod heartbeat;
 mod list;
 mod policy;
 mod read;
 mod release;
+mod release_by_code;
 mod token;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -19,5 +21,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(acquire::acquire))
         .routes(routes!(heartbeat::heartbeat, heartbeat::heartbeat_put))
         .routes(routes!(read::read, release::release))
+        .routes(routes!(release_by_code::release_with_code))
+        .routes(routes!(events::events))
         .routes(routes!(list::list))
 }

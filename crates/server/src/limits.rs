@@ -43,6 +43,7 @@ struct Rates {
     service: OfApi,
     license_tokens_per_address: Option<Rate>,
     license_tokens_per_key: Option<Rate>,
+    releases_per_address: Option<Rate>,
 }
 
 struct OfApi {
@@ -93,6 +94,16 @@ impl Limits {
     ) -> Result<(), Error> {
         let Some(rate) = self.rates.license_tokens_per_key else { return Ok(()) };
         self.count(Key::of_license_tokens_for(tenant, license_key), rate, note).await
+    }
+
+    /// Counts a release by code by the address of the client. Returns [`Error::TooOften`] if the address asks too often.
+    pub(crate) async fn release_by_address(
+        &self,
+        ip: Option<IpAddr>,
+        note: &StandingNote,
+    ) -> Result<(), Error> {
+        let Some(rate) = self.rates.releases_per_address else { return Ok(()) };
+        self.count(Key::of_releases_at(ip), rate, note).await
     }
 
     /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the
@@ -157,6 +168,7 @@ impl Rates {
             service_heartbeats_per_minute,
             license_tokens_per_address_per_minute,
             license_tokens_per_key_per_minute,
+            releases_per_address_per_minute,
             when_redis_down: _,
         } = *settings;
         Self {
@@ -167,6 +179,7 @@ impl Rates {
             service: of_api(service_acquires_per_minute, service_heartbeats_per_minute),
             license_tokens_per_address: Rate::per_minute(license_tokens_per_address_per_minute),
             license_tokens_per_key: Rate::per_minute(license_tokens_per_key_per_minute),
+            releases_per_address: Rate::per_minute(releases_per_address_per_minute),
         }
     }
 

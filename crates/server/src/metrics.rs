@@ -7,6 +7,7 @@
 mod access;
 mod acquires;
 mod gauges;
+mod heartbeats;
 mod http;
 mod jobs;
 mod ledger;
@@ -25,6 +26,7 @@ use seatkeeper_engine::metrics::{KINDS, LockMetrics, Metrics as EngineMetrics, O
 use crate::error::Error;
 pub(crate) use access::{MetricsAccess, Series};
 pub(crate) use acquires::{AcquireFailure, AcquireMetrics};
+use heartbeats::HeartbeatMetrics;
 pub(crate) use http::{HttpMetrics, UNKNOWN_ROUTE};
 pub(crate) use jobs::{JobMetrics, RunOutcome};
 use ledger::LicenseSeries;
@@ -48,6 +50,7 @@ const PULSE_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Metrics {
     pub(crate) acquires: AcquireMetrics,
     pub(crate) engine: EngineMetrics,
+    pub(crate) heartbeats: HeartbeatMetrics,
     pub(crate) http: HttpMetrics,
     pub(crate) jobs: JobMetrics,
     pub(crate) usage: UsageMetrics,
@@ -58,6 +61,7 @@ impl Default for Metrics {
         let engine = EngineMetrics::default();
         Self {
             acquires: AcquireMetrics::default(),
+            heartbeats: HeartbeatMetrics::default(),
             http: HttpMetrics::default(),
             jobs: JobMetrics::new(engine.locks.clone()),
             usage: UsageMetrics::default(),
@@ -101,6 +105,7 @@ impl MetricsPage {
         let mut counted = Registry::default();
         metrics.acquires.register(&mut counted);
         metrics.engine.claims.register(&mut counted);
+        metrics.heartbeats.register(&mut counted);
         metrics.engine.changes.register(&mut counted);
         metrics.jobs.register(&mut counted);
         metrics.engine.locks.register(&mut counted);

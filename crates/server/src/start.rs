@@ -22,11 +22,13 @@ use crate::auth::{KeyError, Verifier};
 use crate::bearer::{BearerToken, TokenFileError};
 use crate::edge::{CertificateError, Edge, Files};
 use crate::entitlements::{
-    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PoolTerms, Subscribers,
+    EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PolicyReader, PoolTerms,
+    Subscribers,
 };
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
+use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::router::{metrics_router, router};
 use crate::settings::{InvalidSetting, MetricsSettings, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
@@ -128,6 +130,8 @@ async fn start_by<C: TimeSource>(
     verifier.keep_up(workers).await;
     let jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
     let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
+    let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
+    workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
@@ -135,6 +139,7 @@ async fn start_by<C: TimeSource>(
         entitlements,
         jobs,
         limits: Limits::new(&settings.limits, servers),
+        release_codes,
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
         metrics_access: metrics_access(&settings.metrics, workers)?,
         looks,
@@ -267,8 +272,8 @@ fn others(settings: &Settings, servers: Option<Servers>, ledger: &Ledger) -> Opt
     }
 }
 
-/// Builds the caches of entitlements. If nodes share a store, also starts the worker that applies
-/// invalidations by other nodes.
+/// Builds the caches of entitlements, and starts their workers: the reader of policies, and, if nodes share a store, the
+/// listener for invalidations by other nodes.
 fn entitlements(
     settings: &Settings,
     others: Option<Others>,
@@ -284,6 +289,7 @@ fn entitlements(
     };
     let subscribers = Subscribers::new(ledger.clone(), remember_for, shared);
     let entitlements = Arc::new(Entitlements { licenses, subscribers, others: others.clone() });
+    upkeep.start(PolicyReader(Arc::clone(&entitlements)));
     match others {
         Some(Others::ByRedis(servers)) => {
             upkeep.start(Listener::new(servers, Arc::clone(&entitlements), upkeep.stopping()));

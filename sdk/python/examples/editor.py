@@ -14,6 +14,8 @@ from typing import Union
 
 import seatkeeper
 
+KEY = "TOUR-2030"
+
 #: A line that the user typed, a state of the seat, or ``None`` at the end of the input.
 Event = Union[str, seatkeeper.State, None]
 
@@ -55,9 +57,10 @@ def _read_lines(events: "queue.Queue[Event]") -> None:
 
 def main() -> int:
     path = Path(sys.argv[1])
-    with seatkeeper.Client(os.environ["SEATS_URL"], token=os.environ["SEATS_TOKEN"]) as client:
+    with seatkeeper.Client(os.environ["SEATS_URL"], token_source=seatkeeper.LicenseKey(KEY)) as client:
         try:
-            seat = client.license("TOUR").acquire(machine="workstation-7", user_agent="editor/1.0")
+            machine = os.environ.get("SEATS_MACHINE") or seatkeeper.machine_id("com.example.tour")
+            seat = client.license(KEY).acquire(machine=machine, user_agent="editor/1.0")
         except seatkeeper.SeatkeeperError as error:
             print(f"The editor cannot start: {error}", flush=True)
             return 1

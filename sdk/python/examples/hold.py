@@ -5,12 +5,16 @@ import time
 
 import seatkeeper
 
-with seatkeeper.Client(os.environ["SEATS_URL"], token=os.environ["SEATS_TOKEN"]) as client:
+KEY = "TOUR-2030"
+# A container has no id of its own: SEATS_MACHINE names the machine there.
+machine = os.environ.get("SEATS_MACHINE") or seatkeeper.machine_id("com.example.tour")
+
+with seatkeeper.Client(os.environ["SEATS_URL"], token_source=seatkeeper.LicenseKey(KEY)) as client:
     try:
-        seat = client.license("TOUR").acquire(machine="workstation-7", wait=300)
+        seat = client.license(KEY).acquire(machine=machine, wait=300)
     except seatkeeper.Denied as denied:
         holders = ", ".join(holder.machine_id for holder in denied.holders)
-        raise SystemExit(f"no seat ({denied.code}); held by: {holders}") from denied
+        raise SystemExit(f"no seat: {denied}; held by: {holders or 'nobody'}") from denied
 
     with seat:
         print(f"seat {seat.session_id} is held")

@@ -61,9 +61,10 @@ class Server:
         command = [str(BINARY), *arguments, *place]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
-    def license(self, key: str, seats: int = 1, ttl_seconds: int = 3) -> str:
+    def license(self, key: str, seats: int = 1, ttl_seconds: int = 3, clients: str = "token") -> str:
         """Creates a license, and returns its key."""
-        self.run("license", "create", "--key", key, "--seats", str(seats), "--ttl-seconds", str(ttl_seconds))
+        terms = ["--seats", str(seats), "--ttl-seconds", str(ttl_seconds), "--clients", clients]
+        self.run("license", "create", "--key", key, *terms)
         return key
 
     def license_id(self, key: str) -> str:

@@ -28,8 +28,8 @@ class Examples(unittest.TestCase):
     def setUp(self) -> None:
         self.server = servers.Server()
         self.addCleanup(self.server.close)
-        self.server.license("TOUR", ttl_seconds=3)
-        self.variables = {**os.environ, "SEATS_URL": self.server.url, "SEATS_TOKEN": self.server.token()}
+        self.server.license("TOUR-2030", ttl_seconds=3, clients="key")
+        self.variables = {**os.environ, "SEATS_URL": self.server.url, "SEATS_MACHINE": "workstation-7"}
 
     def test_hold(self) -> None:
         ended = subprocess.run(
@@ -59,7 +59,7 @@ class Examples(unittest.TestCase):
                 self.assertIn("Type your letter", editor.stdout.readline())
                 editor.stdin.write("Dear server,\n")
                 editor.stdin.flush()
-                self.server.run("sessions", "revoke", "--license", self.server.license_id("TOUR"))
+                self.server.run("sessions", "revoke", "--license", self.server.license_id("TOUR-2030"))
                 self.assertRegex(editor.stdout.readline(), r"Your seat is lost \(revoked.*letter\.rescued")
                 self.assertEqual(editor.wait(60), 1)
             self.assertEqual(letter.with_suffix(".rescued").read_text(encoding="utf-8"), "Dear server,\n")

@@ -15,7 +15,7 @@ import time
 import unittest
 from typing import Callable
 
-from seatkeeper import AsyncClient, Client, Closed, Denied, Misuse, NotHeld, Offline, SeatLost, State
+from seatkeeper import AsyncClient, Client, Closed, Denied, LicenseKey, Misuse, NotHeld, Offline, SeatLost, State
 
 from . import server as servers
 
@@ -87,6 +87,19 @@ class RealServer(unittest.TestCase):
             self.assertEqual(stop.exception.code, "released")
             states.wait_for("released")
         self.assertEqual(states.kinds(), ["active", "released"])
+
+    def test_a_program_with_a_license_key_alone_holds_a_seat(self) -> None:
+        key, shut = self.server.license("OPEN", ttl_seconds=2, clients="key"), self.server.license("SHUT")
+        with Client(self.server.url, token_source=LicenseKey(key)) as client:
+            with client.license(key).acquire(machine="keyed") as seat:
+                time.sleep(3)
+                seat.check()
+                self.assertIn("keyed", self.server.live_machines())
+        self.assertNotIn("keyed", self.server.live_machines())
+        for source in (LicenseKey(shut), LicenseKey(key, tenant="another")):
+            with Client(self.server.url, token_source=source) as client, self.assertRaises(Denied) as denied:
+                client.license(source.key).acquire(machine="keyed")
+            self.assertEqual(denied.exception.code, "license-not-found")
 
     def test_a_full_license_is_denied_and_a_wait_gets_the_seat(self) -> None:
         key = self.server.license("FULL", ttl_seconds=3)

@@ -1,10 +1,14 @@
 // Holds a seat for a few seconds of work.
 
-import { Client, DeniedError, SeatLostError } from "@seatkeeper/client";
+import { Client, DeniedError, LicenseKey, SeatLostError } from "@seatkeeper/client";
+import { machineId } from "@seatkeeper/client/node";
 
-const client = new Client(process.env.SEATS_URL, { token: process.env.SEATS_TOKEN });
+const key = "TOUR-2030";
+const client = new Client(process.env.SEATS_URL, { token: new LicenseKey(key) });
 try {
-  const seat = await client.license("TOUR").acquire({ machineId: "workstation-7", wait: 300 });
+  // A container has no id of its own: SEATS_MACHINE names the machine there.
+  const machine = process.env.SEATS_MACHINE ?? machineId("com.example.tour");
+  const seat = await client.license(key).acquire({ machineId: machine, wait: 300 });
   console.log(`seat ${seat.sessionId} is held`);
   for (let step = 1; step <= 3; step += 1) {
     seat.check();
@@ -17,7 +21,7 @@ try {
   process.exitCode = 1;
   if (error instanceof DeniedError) {
     const holders = error.holders.map((holder) => holder.machineId).join(", ");
-    console.error(`no seat (${error.code}); held by: ${holders}`);
+    console.error(`no seat: ${error.message}; held by: ${holders || "nobody"}`);
   } else if (error instanceof SeatLostError) {
     console.error(`the seat is lost (${error.loss.reason}): stopped`);
   } else {

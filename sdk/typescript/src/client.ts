@@ -6,14 +6,15 @@ import { Driver } from "./driver.js";
 import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
 import { attach, report } from "./host.js";
 import { Seat } from "./seat.js";
+import { Servers } from "./servers.js";
 import type { TokenSource } from "./tokens.js";
-import { Transport } from "./transport.js";
 
 /** The options of a client. */
 export interface ClientOptions {
   /**
    * The bearer token, or a function that returns a fresh one. The client calls the function for the first request, and when
-   * the server rejects the token. One call at a time serves every seat.
+   * the server rejects the token. One call at a time serves every seat. A `LicenseKey` gets a license token of each
+   * machine, and replaces the token ahead of its end.
    */
   readonly token: TokenSource;
   /** The function that sends requests. Default: the global `fetch`. */
@@ -47,12 +48,14 @@ export class Client {
   #isClosed = false;
 
   /**
-   * Describes the server at `url`, `http://HOST:PORT` or `https://HOST:PORT`; sends no request. Throws a `SeatkeeperError`
-   * with the code `misuse` if `url` is no address.
+   * Describes the server at `url`, `http://HOST:PORT` or `https://HOST:PORT`; sends no request. Several addresses are nodes
+   * of one installation: the client stays with one node; after a failed connection, or a 503 without `Retry-After`, the
+   * next node takes over. Throws a `SeatkeeperError` with the code `misuse` if `url` is no address.
    */
-  constructor(url: string, options: ClientOptions) {
+  constructor(url: string | readonly string[], options: ClientOptions) {
     const send = options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request));
-    this.#driver = new Driver(hostClock(), new Transport(url, send), options.token, report);
+    const servers = new Servers(typeof url === "string" ? [url] : url, send);
+    this.#driver = new Driver(hostClock(), servers, options.token, report);
   }
 
   /** Returns the license with this key. No request is sent. */

@@ -6,9 +6,12 @@ import { Machine } from "./core/machine.js";
 import type { Plan } from "./core/plan.js";
 import type { Request } from "./core/request.js";
 import { TokenKeeper } from "./core/tokens.js";
+import { LicenseKey } from "./license-key.js";
+import { LicenseTokens } from "./license-tokens.js";
+import { type Servers, TIMED_OUT } from "./servers.js";
 import { Shared } from "./shared.js";
-import { NoToken, TokenCache, type TokenSource } from "./tokens.js";
-import { type Transport, TransportError } from "./transport.js";
+import { NoToken, TokenCache, type Tokens, type TokenSource } from "./tokens.js";
+import { TransportError } from "./transport.js";
 
 /** The longest pause between two readings of the clocks in milliseconds: timers of many hosts do not count sleep. */
 const LOOK_INTERVAL = 1_000;
@@ -18,6 +21,7 @@ interface Entry {
   readonly machine: Machine;
   readonly shared: Shared;
   flight: { readonly request: number; readonly abort: AbortController } | undefined;
+  readonly tokenOwner: string;
   sentWith: number;
   wantsToken: boolean;
 }
@@ -25,8 +29,9 @@ interface Entry {
 /** Steps the machine of every seat of a client, and carries out the actions, with one timer. */
 export class Driver {
   readonly #seats = new Map<number, Entry>();
-  readonly #keeper = new TokenKeeper();
-  readonly #tokens: TokenCache;
+  /** One for each owner of a token with a seat. */
+  readonly #keepers = new Map<string, TokenKeeper>();
+  readonly #tokens: Tokens;
   #nextKey = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #last: Now;
@@ -37,11 +42,12 @@ export class Driver {
 
   constructor(
     readonly clock: Clock,
-    private readonly transport: Transport,
+    private readonly servers: Servers,
     source: TokenSource,
     private readonly report: (error: unknown) => void,
   ) {
-    this.#tokens = new TokenCache(source);
+    const isKey = source instanceof LicenseKey;
+    this.#tokens = isKey ? new LicenseTokens(servers, source, () => clock().boot) : new TokenCache(source);
     this.#last = clock();
   }
 
@@ -50,11 +56,13 @@ export class Driver {
     const key = this.#nextKey;
     this.#nextKey += 1;
     const [machine, actions] = Machine.start(plan, this.clock());
-    const entry: Entry = { machine, shared: new Shared(), flight: undefined, sentWith: 0, wantsToken: false };
+    const tokenOwner = this.#tokens.owner(plan.machineId);
+    const shared = new Shared();
+    const entry: Entry = { machine, shared, flight: undefined, tokenOwner, sentWith: 0, wantsToken: false };
     this.#seats.set(key, entry);
     this.#carryOut(key, entry, actions);
     this.#setTimer();
-    return { key, shared: entry.shared };
+    return { key, shared };
   }
 
   /** Starts the release of a seat. */
@@ -157,9 +165,23 @@ export class Driver {
     }
     this.#publish(entry, isTold);
     if (finish !== undefined) {
-      this.#seats.delete(key);
+      this.#forget(key, entry);
       entry.shared.finish(finish);
     }
+  }
+
+  /** Removes a seat, and the keeper of its token with the token's last seat. */
+  #forget(key: number, { tokenOwner }: Entry): void {
+    this.#seats.delete(key);
+    if (tokenOwner === "") return;
+    for (const other of this.#seats.values()) if (other.tokenOwner === tokenOwner) return;
+    this.#keepers.delete(tokenOwner);
+  }
+
+  #keeper(owner: string): TokenKeeper {
+    let keeper = this.#keepers.get(owner);
+    if (keeper === undefined) this.#keepers.set(owner, (keeper = new TokenKeeper()));
+    return keeper;
   }
 
   #publish({ machine, shared }: Entry, isTold: boolean): void {
@@ -173,9 +195,9 @@ export class Driver {
   #send(key: number, entry: Entry, request: Request): void {
     const abort = new AbortController();
     entry.flight = { request: request.id, abort };
-    entry.sentWith = this.#keeper.current;
+    entry.sentWith = this.#keeper(entry.tokenOwner).current;
     const timer = setTimeout(() => abort.abort(TIMED_OUT), request.timeout / (SECOND / 1_000));
-    this.#exchange(request, abort.signal, this.#isLeaving)
+    this.#exchange(request, entry.tokenOwner, abort.signal, this.#isLeaving)
       .then((event) => {
         clearTimeout(timer);
         if (entry.flight?.request === request.id) entry.flight = undefined;
@@ -186,25 +208,26 @@ export class Driver {
   }
 
   /** Sends the request, and returns its outcome; the promise is never rejected. */
-  async #exchange({ id, ...call }: Request, signal: AbortSignal, keepalive: boolean): Promise<Event> {
+  async #exchange(request: Request, owner: string, signal: AbortSignal, keepalive: boolean): Promise<Event> {
+    const { id, ...call } = request;
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(new TransportError("timeout")));
     });
     try {
       // A token source does not see the signal.
-      const token = await Promise.race([this.#tokens.current(), aborted]);
-      const response = await Promise.race([this.transport.send(call, token, signal, keepalive), aborted]);
+      const token = await Promise.race([this.#tokens.current(owner), aborted]);
+      const response = await Promise.race([this.servers.send(call, token, signal, keepalive), aborted]);
       return { kind: "answered", request: id, response };
     } catch (error) {
       if (signal.aborted) return { kind: "failed", request: id, failure: "timeout" };
-      if (error instanceof NoToken) return { kind: "failed", request: id, failure: "no-token" };
+      if (error instanceof NoToken) return withoutToken(request, error);
       const failure = error instanceof TransportError ? error.failure : "garbage";
       return { kind: "failed", request: id, failure };
     }
   }
 
   #refreshToken(key: number, entry: Entry): void {
-    const rejected = this.#keeper.reject(entry.sentWith);
+    const rejected = this.#keeper(entry.tokenOwner).reject(entry.sentWith);
     if (rejected === "superseded") {
       queueMicrotask(() => {
         this.#step(key, { kind: "token-ready" });
@@ -215,15 +238,15 @@ export class Driver {
     entry.wantsToken = true;
     if (rejected === "wait") return;
     this.#tokens
-      .refresh(TOKEN_TIMEOUT / (SECOND / 1_000))
-      .then((isFresh) => this.#refreshed(isFresh))
+      .refresh(entry.tokenOwner, TOKEN_TIMEOUT / (SECOND / 1_000))
+      .then((isFresh) => this.#refreshed(entry.tokenOwner, isFresh))
       .catch(this.report);
   }
 
-  #refreshed(isFresh: boolean): void {
-    this.#keeper.finish(isFresh);
+  #refreshed(owner: string, isFresh: boolean): void {
+    this.#keeper(owner).finish(isFresh);
     for (const [key, entry] of [...this.#seats]) {
-      if (!entry.wantsToken) continue;
+      if (!entry.wantsToken || entry.tokenOwner !== owner) continue;
       entry.wantsToken = false;
       this.#step(key, { kind: isFresh ? "token-ready" : "token-failed" });
     }
@@ -231,4 +254,14 @@ export class Driver {
   }
 }
 
-const TIMED_OUT = new Error("no answer in time");
+/**
+ * Returns the outcome of a request whose token the server did not give. A refused license token refuses the acquire as
+ * well, but tells nothing of a session.
+ */
+function withoutToken({ id, method }: Request, { answer }: NoToken): Event {
+  const isTransient = answer !== undefined && ([408, 429].includes(answer.status) || answer.status >= 500);
+  if (answer !== undefined && (method === "POST" || isTransient)) {
+    return { kind: "answered", request: id, response: answer };
+  }
+  return { kind: "failed", request: id, failure: "no-token" };
+}

@@ -6,5 +6,6 @@ export type { FieldError, Holder, Problem } from "./core/problem.js";
 export type { Failure } from "./core/request.js";
 export type { Loss, LossReason, Refusal, State } from "./core/state.js";
 export { DeniedError, OfflineError, SeatkeeperError, SeatLostError } from "./errors.js";
+export { LicenseKey } from "./license-key.js";
 export type { Seat } from "./seat.js";
 export type { TokenSource } from "./tokens.js";

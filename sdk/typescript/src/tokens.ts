@@ -1,19 +1,49 @@
-/** A bearer token, or a function that returns a fresh one. */
-export type TokenSource = string | (() => string | Promise<string>);
+import type { Response } from "./core/request.js";
+import type { LicenseKey } from "./license-key.js";
+
+/** A bearer token, a function that returns a fresh one, or a license key. */
+export type TokenSource = string | (() => string | Promise<string>) | LicenseKey;
 
 /** The token source has no token. */
-export class NoToken extends Error {}
+export class NoToken extends Error {
+  /** The server's answer to a request for a license token. */
+  readonly answer: Response | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly answer?: Response } = {}) {
+    super(message, options);
+    this.answer = options.answer;
+  }
+}
+
+/** The tokens of a client, each under the name of its owner. */
+export interface Tokens {
+  /** Returns the owner of the token for a seat of this machine. */
+  owner(machineId: string): string;
+  /** Returns the token of the moment; the first call fetches it. Throws `NoToken`. */
+  current(owner: string): Promise<string>;
+  /** Replaces a rejected token; returns false if none comes within `timeout` milliseconds. */
+  refresh(owner: string, timeout: number): Promise<boolean>;
+}
+
+/** Returns true for one line of ASCII without spaces. */
+export function isToken(line: string): boolean {
+  return /^[\x21-\x7e]+$/.test(line);
+}
 
 /** The token of the moment, fetched once for all requests that need it. */
-export class TokenCache {
-  readonly #source: TokenSource;
+export class TokenCache implements Tokens {
+  readonly #source: Exclude<TokenSource, LicenseKey>;
   #current: Promise<string> | undefined;
 
-  constructor(source: TokenSource) {
+  constructor(source: Exclude<TokenSource, LicenseKey>) {
     this.#source = source;
   }
 
-  /** Returns the token of the moment; the first call fetches it. Throws `NoToken`. */
+  /** Returns one name for all machines: they share the token. */
+  owner(): string {
+    return "";
+  }
+
   current(): Promise<string> {
     this.#current ??= this.#fetch().catch((error: unknown) => {
       this.#current = undefined;
@@ -23,7 +53,7 @@ export class TokenCache {
   }
 
   /** Replaces the token by a fresh one; returns false and keeps the old token if none comes within `timeout` milliseconds. */
-  async refresh(timeout: number): Promise<boolean> {
+  async refresh(_owner: string, timeout: number): Promise<boolean> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const over = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new NoToken("the token source does not answer")), timeout);
@@ -48,7 +78,7 @@ export class TokenCache {
       throw new NoToken("the token source failed", { cause: error });
     }
     const line = String(token).trim();
-    if (!/^[\x21-\x7e]+$/.test(line)) throw new NoToken("a token is one line of ASCII");
+    if (!isToken(line)) throw new NoToken("a token is one line of ASCII");
     return line;
   }
 }

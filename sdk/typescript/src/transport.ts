@@ -36,8 +36,9 @@ export class Transport {
   }
 
   /** Sends one request and returns its response. Throws `TransportError`. `keepalive` lets it outlive a page. */
-  async send(call: Call, token: string, signal: AbortSignal, keepalive: boolean): Promise<Response> {
-    const headers: Record<string, string> = { Accept: "application/json", Authorization: `Bearer ${token}` };
+  async send(call: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response> {
+    const headers: Record<string, string> = { Accept: "application/json" };
+    if (token !== undefined) headers["Authorization"] = `Bearer ${token}`;
     if (call.body !== undefined) headers["Content-Type"] = "application/json";
     let answer: globalThis.Response;
     try {

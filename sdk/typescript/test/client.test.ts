@@ -94,7 +94,7 @@ test("a token source that hangs is given up", async () => {
   const tokens = new TokenCache(() => new Promise<string>(() => undefined));
   const alive = setInterval(() => undefined, 1_000);
   const began = Date.now();
-  assert.equal(await tokens.refresh(50), false);
+  assert.equal(await tokens.refresh("", 50), false);
   assert.ok(Date.now() - began < 10_000);
   clearInterval(alive);
 });

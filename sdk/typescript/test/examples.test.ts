@@ -23,7 +23,7 @@ const skip = BINARY === undefined && "SDK_TEST_SERVER names no server";
 
 test("the example runs on the packed package", { skip, timeout: 120_000 }, async () => {
   await using server = await Server.start();
-  server.license("TOUR", { ttl: 3 });
+  server.license("TOUR-2030", { ttl: 3, clients: "key" });
   const folder = mkdtempSync(join(tmpdir(), "seatkeeper-npm-"));
   try {
     execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: PACKAGE, stdio: "pipe" });
@@ -34,7 +34,7 @@ test("the example runs on the packed package", { skip, timeout: 120_000 }, async
     execFileSync("tar", ["-xzf", join(folder, archive!), "-C", home]);
     cpSync(join(home, "package"), join(home, "client"), { recursive: true });
     cpSync(join(PACKAGE, "examples/hold.mjs"), join(folder, "hold.mjs"));
-    const env = { ...process.env, SEATS_URL: server.url, SEATS_TOKEN: server.token() };
+    const env = { ...process.env, SEATS_URL: server.url, SEATS_MACHINE: "workstation-7" };
     const told = execFileSync(process.execPath, ["hold.mjs"], { cwd: folder, env, encoding: "utf8" });
     assert.match(told, /is held\nstep 1\nstep 2\nstep 3\nthe seat is given back\n$/);
     assert.deepEqual(server.liveMachines(), []);

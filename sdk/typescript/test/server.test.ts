@@ -7,7 +7,15 @@ import { createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, DeniedError, OfflineError, SeatkeeperError, SeatLostError, type State } from "../src/index.js";
+import {
+  Client,
+  DeniedError,
+  LicenseKey,
+  OfflineError,
+  SeatkeeperError,
+  SeatLostError,
+  type State,
+} from "../src/index.js";
 import { BINARY, Server } from "./server.js";
 
 const options = { skip: BINARY === undefined && "SDK_TEST_SERVER names no server", timeout: 60_000 };
@@ -37,6 +45,26 @@ test("a seat outlives its TTL by heartbeats, and is given back", options, async 
   }
   assert.deepEqual(server.liveMachines(), []);
   assert.deepEqual(told, ["active", "released"]);
+});
+
+test("a program with a license key alone holds a seat", options, async () => {
+  await using server = await Server.start();
+  const [key, shut] = [server.license("OPEN", { ttl: 2, clients: "key" }), server.license("SHUT")];
+  {
+    await using client = new Client(server.url, { token: new LicenseKey(key) });
+    const seat = await client.license(key).acquire({ machineId: "m" });
+    await sleep(3_000);
+    seat.check();
+    assert.deepEqual(server.liveMachines(), ["m"]);
+  }
+  assert.deepEqual(server.liveMachines(), []);
+  for (const [name, token] of [
+    [shut, new LicenseKey(shut)],
+    [key, new LicenseKey(key, { tenant: "another" })],
+  ] as const) {
+    await using client = new Client(server.url, { token });
+    await assert.rejects(client.license(name).acquire({ machineId: "m" }), hasCode("license-not-found"));
+  }
 });
 
 test("a full license is denied, and a wait gets the seat", options, async () => {

@@ -63,8 +63,9 @@ export class Server {
   }
 
   /** Creates a license, and returns its key. */
-  license(key: string, { seats = 1, ttl = 3 } = {}): string {
-    this.run("license", "create", "--key", key, "--seats", `${seats}`, "--ttl-seconds", `${ttl}`);
+  license(key: string, { seats = 1, ttl = 3, clients = "token" } = {}): string {
+    const terms = ["--seats", `${seats}`, "--ttl-seconds", `${ttl}`, "--clients", clients];
+    this.run("license", "create", "--key", key, ...terms);
     return key;
   }
 

@@ -10,19 +10,21 @@ CREATE TABLE tenants (
 
 -- Licenses: the seat limits of license pools. Never deleted.
 CREATE TABLE licenses (
-    id          UUID        NOT NULL PRIMARY KEY,
-    tenant_id   TEXT        COLLATE "C" NOT NULL REFERENCES tenants (id),
-    license_key TEXT        COLLATE "C" NOT NULL CHECK (length(license_key) BETWEEN 1 AND 255),
-    max_seats   BIGINT      NOT NULL CHECK (max_seats BETWEEN 0 AND 4294967295),
-    status      TEXT        NOT NULL CHECK (status IN ('active', 'suspended', 'revoked')),
-    expires_at  TIMESTAMPTZ,
-    count_per   TEXT        NOT NULL CHECK (count_per IN ('machine', 'user', 'process')),
-    clients     TEXT        NOT NULL CHECK (clients IN ('token', 'key')),
-    ttl_seconds BIGINT      CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
-    contact     TEXT,
-    version     BIGINT      NOT NULL CHECK (version >= 1),
-    created_at  TIMESTAMPTZ NOT NULL,
-    updated_at  TIMESTAMPTZ NOT NULL,
+    id            UUID        NOT NULL PRIMARY KEY,
+    tenant_id     TEXT        COLLATE "C" NOT NULL REFERENCES tenants (id),
+    license_key   TEXT        COLLATE "C" NOT NULL CHECK (length(license_key) BETWEEN 1 AND 255),
+    max_seats     BIGINT      NOT NULL CHECK (max_seats BETWEEN 0 AND 4294967295),
+    status        TEXT        NOT NULL CHECK (status IN ('active', 'suspended', 'revoked')),
+    expires_at    TIMESTAMPTZ,
+    count_per     TEXT        NOT NULL CHECK (count_per IN ('machine', 'user', 'process')),
+    clients       TEXT        NOT NULL CHECK (clients IN ('token', 'key')),
+    ttl_seconds   BIGINT      CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    grace_seconds BIGINT      NOT NULL CHECK (grace_seconds BETWEEN 0 AND 4294967295),
+    reacquire     TEXT        NOT NULL CHECK (reacquire IN ('expired_only', 'never')),
+    contact       TEXT,
+    version       BIGINT      NOT NULL CHECK (version >= 1),
+    created_at    TIMESTAMPTZ NOT NULL,
+    updated_at    TIMESTAMPTZ NOT NULL,
     UNIQUE (tenant_id, license_key)
 );
 
@@ -215,6 +217,13 @@ CREATE TABLE bucket_locks (
     locked_by    UUID        NOT NULL,
     locked_at    TIMESTAMPTZ NOT NULL,
     locked_until TIMESTAMPTZ NOT NULL
+);
+
+-- The keys of release codes, shared by all nodes: the newest and its predecessor.
+CREATE TABLE release_keys (
+    generation BIGINT      NOT NULL PRIMARY KEY CHECK (generation >= 1),
+    secret     BYTEA       NOT NULL CHECK (length(secret) = 32),
+    made_at    TIMESTAMPTZ NOT NULL
 );
 
 -- The answer to each write with an `Idempotency-Key`.

@@ -10,19 +10,21 @@ CREATE TABLE tenants (
 
 -- Licenses: the seat limits of license pools. Never deleted.
 CREATE TABLE licenses (
-    id          BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
-    tenant_id   TEXT    NOT NULL REFERENCES tenants (id),
-    license_key TEXT    NOT NULL CHECK (length(license_key) BETWEEN 1 AND 255),
-    max_seats   INTEGER NOT NULL CHECK (max_seats BETWEEN 0 AND 4294967295),
-    status      TEXT    NOT NULL CHECK (status IN ('active', 'suspended', 'revoked')),
-    expires_at  TEXT,
-    count_per   TEXT    NOT NULL CHECK (count_per IN ('machine', 'user', 'process')),
-    clients     TEXT    NOT NULL CHECK (clients IN ('token', 'key')),
-    ttl_seconds INTEGER CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
-    contact     TEXT,
-    version     INTEGER NOT NULL CHECK (version >= 1),
-    created_at  TEXT    NOT NULL,
-    updated_at  TEXT    NOT NULL,
+    id            BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+    tenant_id     TEXT    NOT NULL REFERENCES tenants (id),
+    license_key   TEXT    NOT NULL CHECK (length(license_key) BETWEEN 1 AND 255),
+    max_seats     INTEGER NOT NULL CHECK (max_seats BETWEEN 0 AND 4294967295),
+    status        TEXT    NOT NULL CHECK (status IN ('active', 'suspended', 'revoked')),
+    expires_at    TEXT,
+    count_per     TEXT    NOT NULL CHECK (count_per IN ('machine', 'user', 'process')),
+    clients       TEXT    NOT NULL CHECK (clients IN ('token', 'key')),
+    ttl_seconds   INTEGER CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    grace_seconds INTEGER NOT NULL CHECK (grace_seconds BETWEEN 0 AND 4294967295),
+    reacquire     TEXT    NOT NULL CHECK (reacquire IN ('expired_only', 'never')),
+    contact       TEXT,
+    version       INTEGER NOT NULL CHECK (version >= 1),
+    created_at    TEXT    NOT NULL,
+    updated_at    TEXT    NOT NULL,
     UNIQUE (tenant_id, license_key)
 ) STRICT;
 
@@ -190,6 +192,13 @@ CREATE TABLE bucket_locks (
     locked_by    BLOB    NOT NULL CHECK (length(locked_by) = 16),
     locked_at    TEXT    NOT NULL,
     locked_until TEXT    NOT NULL
+) STRICT;
+
+-- The keys of release codes, shared by all nodes: the newest and its predecessor.
+CREATE TABLE release_keys (
+    generation INTEGER NOT NULL PRIMARY KEY CHECK (generation >= 1),
+    secret     BLOB    NOT NULL CHECK (length(secret) = 32),
+    made_at    TEXT    NOT NULL
 ) STRICT;
 
 -- The answer to each write with an `Idempotency-Key`.

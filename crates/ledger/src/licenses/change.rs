@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{RegistryTime, Seats};
 
-use super::{Clients, CountPer, License, Status};
+use super::{Clients, CountPer, License, Reacquire, Status};
 
 /// A requested change of a license. A `None` field stays unchanged. `Some(None)` removes an optional value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct LicenseChange {
     pub clients: Option<Clients>,
     /// The time a session lives after its last heartbeat, in seconds.
     pub ttl_seconds: Option<Option<u32>>,
+    /// The time a client goes on without a session while the server is unreachable, in seconds.
+    pub grace_seconds: Option<u32>,
+    /// The policy of clients after the loss of a seat.
+    pub reacquire: Option<Reacquire>,
     /// The contact for more seats or time.
     pub contact: Option<Option<String>>,
 }
@@ -34,6 +38,8 @@ impl LicenseChange {
             count_per: self.count_per.unwrap_or(now.count_per),
             clients: self.clients.unwrap_or(now.clients),
             ttl_seconds: self.ttl_seconds.unwrap_or(now.ttl_seconds),
+            grace_seconds: self.grace_seconds.unwrap_or(now.grace_seconds),
+            reacquire: self.reacquire.unwrap_or(now.reacquire),
             contact: self.contact.clone().unwrap_or(now.contact),
             ..now
         }

@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{RegistryTime, Seats, TenantId};
 
-use super::{Clients, CountPer, License, LicenseId, LicenseKey, Status, read, write as rows};
+use super::{Clients, CountPer, License, LicenseId, LicenseKey, Reacquire, Status, read, write as rows};
 use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, ids, tenants};
 
@@ -25,6 +25,10 @@ pub struct NewLicense {
     pub clients: Clients,
     /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
+    /// The time a client goes on without a session while the server is unreachable, in seconds.
+    pub grace_seconds: u32,
+    /// The policy of clients after the loss of a seat.
+    pub reacquire: Reacquire,
     /// The contact for more seats or time.
     pub contact: Option<String>,
 }
@@ -59,6 +63,8 @@ impl NewLicense {
             count_per: self.count_per,
             clients: self.clients,
             ttl_seconds: self.ttl_seconds,
+            grace_seconds: self.grace_seconds,
+            reacquire: self.reacquire,
             contact: self.contact,
             version: 1,
             created_at: at,

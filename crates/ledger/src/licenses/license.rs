@@ -96,7 +96,28 @@ impl Clients {
     }
 }
 
-/// A text that names no status, no kind of holder and no kind of clients.
+/// The policy of clients after the loss of a seat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reacquire {
+    /// A client acquires again by itself after its session has expired, and after no other end.
+    #[default]
+    ExpiredOnly,
+    /// A client never acquires again by itself.
+    Never,
+}
+
+impl Reacquire {
+    /// Returns the name in records and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ExpiredOnly => "expired_only",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// A text that names no status, no kind of holder, no kind of clients and no policy of clients.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a {0}")]
 pub struct NotNamed(&'static str);
@@ -131,6 +152,16 @@ impl FromStr for Clients {
     }
 }
 
+impl FromStr for Reacquire {
+    type Err = NotNamed;
+    fn from_str(text: &str) -> Result<Self, NotNamed> {
+        [Self::ExpiredOnly, Self::Never]
+            .into_iter()
+            .find(|reacquire| reacquire.as_str() == text)
+            .ok_or(NotNamed("policy to acquire again"))
+    }
+}
+
 /// A floating license.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct License {
@@ -152,6 +183,10 @@ pub struct License {
     pub clients: Clients,
     /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
+    /// The time a client goes on without a session while the server is unreachable, in seconds.
+    pub grace_seconds: u32,
+    /// The policy of clients after the loss of a seat.
+    pub reacquire: Reacquire,
     /// The contact for more seats or time.
     pub contact: Option<String>,
     /// The license's version: 1 at first, and one more for each change.
@@ -194,6 +229,8 @@ impl License {
             count_per: fields.named("count_per")?,
             clients: fields.named("clients")?,
             ttl_seconds: fields.number_maybe("ttl_seconds")?,
+            grace_seconds: fields.small("grace_seconds")?,
+            reacquire: fields.named("reacquire")?,
             contact: fields.value("contact")?,
             version: fields.whole("version")?,
             created_at: fields.time("created_at")?,

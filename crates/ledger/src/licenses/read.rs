@@ -11,7 +11,7 @@ use crate::page::{Page, rows_for};
 use crate::row::corrupt;
 use crate::{Effect, Error, Ledger, Write, Written};
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "id",
     "tenant_id",
     "license_key",
@@ -21,6 +21,8 @@ const COLUMNS: [&str; 13] = [
     "count_per",
     "clients",
     "ttl_seconds",
+    "grace_seconds",
+    "reacquire",
     "contact",
     "version",
     "created_at",

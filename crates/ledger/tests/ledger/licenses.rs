@@ -3,7 +3,7 @@
 use seatkeeper_core::{Seats, Span, Standing, TenantId};
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord};
 use seatkeeper_ledger::licenses::{
-    Clients, CountPer, License, LicenseChange, LicenseKey, NewLicense, Status,
+    Clients, CountPer, License, LicenseChange, LicenseKey, NewLicense, Reacquire, Status,
 };
 use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
@@ -27,6 +27,8 @@ async fn a_new_license_is_found_by_id_and_by_key_and_stands_on_record() {
         count_per: CountPer::Process,
         clients: Clients::Key,
         ttl_seconds: Some(2),
+        grace_seconds: 604_800,
+        reacquire: Reacquire::Never,
         contact: Some("sales@example.com".to_owned()),
         ..new_license("ABCD-EFGH-IJKL-MNOP", 3)
     };
@@ -91,6 +93,8 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
         status: Some(Status::Suspended),
         clients: Some(Clients::Key),
         ttl_seconds: Some(Some(9)),
+        grace_seconds: Some(60),
+        reacquire: Some(Reacquire::Never),
         contact: Some(Some("ops".to_owned())),
         ..seats(5)
     };

@@ -17,6 +17,7 @@ mod opening;
 mod plans;
 mod proving;
 mod refusing;
+mod release_keys;
 mod retaining;
 mod schema;
 mod searching;

@@ -20,6 +20,7 @@ mod planning;
 mod plans;
 mod proving;
 mod refusing;
+mod release_keys;
 mod retaining;
 mod schemas;
 mod searching;

@@ -7,7 +7,7 @@ use seatkeeper_core::{
     Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind,
     Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users, WhenFull,
 };
-use seatkeeper_ledger::licenses::{Clients, CountPer, License, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License, LicenseKey, NewLicense, Reacquire, Status};
 use seatkeeper_ledger::plans::{NewPlan, Plan, PlanName};
 use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription};
 use seatkeeper_ledger::{Ledger, Settings, Write};
@@ -50,6 +50,8 @@ pub(crate) fn new_license(key: &str, seats: u32) -> NewLicense {
         count_per: CountPer::Machine,
         clients: Clients::default(),
         ttl_seconds: None,
+        grace_seconds: 0,
+        reacquire: Reacquire::default(),
         contact: None,
     }
 }

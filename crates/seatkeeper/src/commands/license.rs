@@ -94,6 +94,12 @@ struct TermsArgs {
     /// The life of a session after its last heartbeat, in seconds [default: the server's]
     #[arg(long, value_name = "SECONDS")]
     ttl_seconds: Option<u64>,
+    /// The time a client goes on without a session while the server is unreachable, in seconds [default: 0]
+    #[arg(long, value_name = "SECONDS")]
+    grace_seconds: Option<u64>,
+    /// The ends after which a client acquires again by itself: `expired-only`, an expiry; `never`, none
+    #[arg(long)]
+    reacquire: Option<Reacquire>,
     /// The contact for users after the license has expired
     #[arg(long)]
     contact: Option<String>,
@@ -112,6 +118,13 @@ enum CountPer {
 enum Clients {
     Token,
     Key,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Reacquire {
+    ExpiredOnly,
+    Never,
 }
 
 #[derive(Debug, Args)]
@@ -151,13 +164,27 @@ struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    grace_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reacquire: Option<Reacquire>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     contact: Option<String>,
 }
 
 impl TermsArgs {
     fn change(self, license_key: Option<String>, max_seats: Option<u32>) -> Value {
-        let Self { expires_at, count_per, clients, ttl_seconds, contact } = self;
-        json!(Change { license_key, max_seats, expires_at, count_per, clients, ttl_seconds, contact })
+        let Self { expires_at, count_per, clients, ttl_seconds, grace_seconds, reacquire, contact } = self;
+        json!(Change {
+            license_key,
+            max_seats,
+            expires_at,
+            count_per,
+            clients,
+            ttl_seconds,
+            grace_seconds,
+            reacquire,
+            contact,
+        })
     }
 }
 
@@ -225,6 +252,8 @@ impl Entry for License {
             ("counts per", self.count_per),
             ("clients", self.clients),
             ("ttl seconds", output::cell(self.ttl_seconds)),
+            ("grace seconds", self.grace_seconds.to_string()),
+            ("reacquire", self.reacquire),
             ("contact", output::cell(self.contact)),
             ("version", self.version.to_string()),
             ("created", self.created_at),

@@ -47,7 +47,7 @@ pub(crate) const TENANT: &str = "default";
 const TOKEN_TTL: &str = "24h";
 
 /// The rate limits. They are off, because most tests send requests faster than any client.
-const UNLIMITED: [&str; 9] = [
+const UNLIMITED: [&str; 10] = [
     "LIMITS_LICENSES_ACQUIRES_PER_MINUTE",
     "LIMITS_LICENSES_HEARTBEATS_PER_MINUTE",
     "LIMITS_DEVICES_ACQUIRES_PER_MINUTE",
@@ -57,6 +57,7 @@ const UNLIMITED: [&str; 9] = [
     "LIMITS_SERVICE_HEARTBEATS_PER_MINUTE",
     "LIMITS_LICENSE_TOKENS_PER_ADDRESS_PER_MINUTE",
     "LIMITS_LICENSE_TOKENS_PER_KEY_PER_MINUTE",
+    "LIMITS_RELEASES_PER_ADDRESS_PER_MINUTE",
 ];
 
 /// The log text of a node whose database answers slowly.

@@ -132,11 +132,12 @@ async fn without_the_admin_scope_the_admin_api_refuses_and_nothing_changes() {
 #[tokio::test]
 async fn a_license_token_finds_no_session_but_its_own_and_nothing_else_and_changes_nothing() {
     /// The operations on sessions that take a license token.
-    const SEATS: [&str; 4] = [
+    const SEATS: [&str; 5] = [
         "patch /api/v1/licenses/sessions/{session_id}/heartbeat",
         "put /api/v1/licenses/sessions/{session_id}/heartbeat",
         "get /api/v1/licenses/sessions/{session_id}",
         "delete /api/v1/licenses/sessions/{session_id}",
+        "get /api/v1/licenses/sessions/{session_id}/events",
     ];
     let api = TenantClient::open();
     let subject = Subject::new(&api).await;

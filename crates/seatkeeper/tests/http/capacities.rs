@@ -1,6 +1,7 @@
 //! The capacity API: a module for each operation or scenario.
 
 mod abroad;
+mod events;
 mod over;
 pub(crate) mod place;
 mod put;

@@ -14,6 +14,8 @@ use crate::times::registry_time_of;
 
 /// Highest number of seats of a license.
 pub(super) const SEATS_MAX: u32 = 1_000_000;
+/// Longest time that a client goes on without a session, in seconds: 7 days.
+pub(super) const GRACE_SECONDS_MAX: u32 = 604_800;
 /// Highest price of a plan, in cents.
 pub(super) const PRICE_CENTS_MAX: u32 = 1_000_000_000;
 

@@ -22,6 +22,7 @@ use crate::http::{
     optional_name_field, wait_seconds,
 };
 use crate::problem::{self, Problem};
+use crate::release_codes::CodeHolder;
 use crate::times::text_of;
 
 /// A request for a screen.
@@ -81,6 +82,8 @@ pub(super) struct Admitted {
     /// Time until the screen is lost without a heartbeat, in seconds.
     expires_in_seconds: u64,
     heartbeat_interval_seconds: u64,
+    /// Code with which the device releases the session without a token.
+    release_code: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -129,7 +132,9 @@ pub(super) async fn admit(
         let claimed = app.engine.claim(request, app.settings.devices.durability).await?;
         match &claimed.answer {
             Answer::Granted { how, session, ended } => {
-                return Ok(granted(&claimed, *how, session, ended).into_response());
+                let seat = (PoolKind::Subscriber, session.session.id);
+                let code = app.release_codes.sign(seat, &CodeHolder::from_caller(&who));
+                return Ok(granted(&claimed, *how, session, ended, code).into_response());
             }
             Answer::Denied(Denial::Full { free_in }) => {
                 let wait = wait_seconds(*free_in);
@@ -188,6 +193,7 @@ fn granted(
     how: Granted,
     live: &Live,
     ended: &[(SessionId, EndReason)],
+    release_code: String,
 ) -> (StatusCode, axum::Json<Admitted>) {
     let evicted = ended.iter().filter(|(_, reason)| *reason == EndReason::Evicted);
     let evicted_session_ids: Vec<_> = evicted.map(|(id, _)| id.as_uuid()).collect();
@@ -206,6 +212,7 @@ fn granted(
         expires_at: text_of(live.expires),
         expires_in_seconds: live.expires_in.as_secs_floor(),
         heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+        release_code,
     };
     (code, axum::Json(answer))
 }

@@ -1,31 +1,20 @@
-//! Server-sent events about a session, which tell a device at once that its screen is lost.
+//! Server-sent events about the session of a device.
 
-mod cursor;
-mod news;
-mod watch;
-
-use std::time::Duration;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header::HeaderMap;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::sse::{KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use seatkeeper_core::PoolKind;
+use axum::response::Response;
+use seatkeeper_core::{PoolId, PoolKind, UserId};
+use serde_json::json;
 
+use super::policy::entitled;
 use crate::app::App;
+use crate::entitlements::Listening;
 use crate::error::Error;
+use crate::events::{Entitlement, Subject, stream_events};
 use crate::http::{ParameterProblems, Problems, SessionPath, Who};
 use crate::problem::Problem;
-use watch::Watch;
-
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Disables response buffering in a reverse proxy, so that events arrive at once.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-
-/// Interval of keep-alive comments, by which client and server detect a dead connection. The interval is
-/// shorter than the idle timeouts of proxies.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `GET /sessions/{session_id}/events`: streams the events of a session: `evicted` and `superseded` (with the
 /// new device), `revoked`, `expired`, and `plan_changed` meanwhile. The stream closes after the end of the
@@ -52,12 +41,36 @@ pub(super) async fn events(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::Subscriber);
-    let heard = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
-    let Some(watch) = Watch::begin(app, id, authority, heard, who.lasts()).await? else {
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    };
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(watch.into_events()).keep_alive(keep_alive).into_response();
-    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    Ok(response)
+    stream_events::<Subscription>(app, &headers, id, authority, who.lasts()).await
+}
+
+/// The subscription behind a device's session.
+struct Subscription {
+    app: App,
+    pool: PoolId,
+    changes: Listening,
+}
+
+impl Subject for Subscription {
+    fn listen(app: &App, pool: &PoolId) -> Self {
+        let changes = app.entitlements.subscribers.listen(pool.tenant.clone(), user_of(pool));
+        Self { app: app.clone(), pool: pool.clone(), changes }
+    }
+
+    async fn changed(&mut self) {
+        self.changes.changed().await;
+    }
+
+    async fn entitlement(&self) -> Result<Entitlement, Error> {
+        let entitled = entitled(&self.app, &self.pool.tenant, &user_of(&self.pool)).await?;
+        // `null` without an active subscription.
+        let plan = entitled.plan.as_ref().map(|plan| plan.as_str());
+        let data = json!({ "plan": plan, "device_limit": entitled.terms.limit.0 });
+        Ok(Entitlement { version: entitled.terms.version, event: "plan_changed", data })
+    }
+}
+
+/// Returns the subscriber behind a pool.
+fn user_of(pool: &PoolId) -> UserId {
+    UserId::new(Arc::clone(&pool.name))
 }

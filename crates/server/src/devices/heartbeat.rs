@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
+use crate::http::{Body, BodyProblems, HeartbeatBody, Meta, Problems, Who, away_field, session_ended};
 use crate::problem::Problem;
 use seatkeeper_engine::HeartbeatOutcome;
 
@@ -20,6 +20,14 @@ use seatkeeper_engine::HeartbeatOutcome;
 #[garde(allow_unvalidated)]
 pub(super) struct HeartbeatAsk {
     session_id: Uuid,
+    /// Seconds since the last activity of the user.
+    #[garde(custom(away_field))]
+    #[schema(maximum = 31_536_000)]
+    idle_seconds: Option<u32>,
+    /// Seconds that the device went on without an answer of the server.
+    #[garde(custom(away_field))]
+    #[schema(maximum = 31_536_000)]
+    offline_seconds: Option<u32>,
 }
 
 /// `POST /sessions/heartbeat`: keeps a screen.
@@ -45,7 +53,11 @@ pub(super) async fn heartbeat(
     let quota = app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
     match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
-        HeartbeatOutcome::Renewed(_) => Ok(StatusCode::NO_CONTENT.into_response()),
+        HeartbeatOutcome::Renewed(_) => {
+            let HeartbeatAsk { idle_seconds, offline_seconds, .. } = ask;
+            HeartbeatBody { idle_seconds, offline_seconds }.observe(&app, id);
+            Ok(StatusCode::NO_CONTENT.into_response())
+        }
         HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
         HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
     }

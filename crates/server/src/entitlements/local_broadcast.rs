@@ -1,5 +1,5 @@
 //! In-process broadcast of entitlement changes to listeners. A listener wakes after every change of its
-//! subscriber's entitlement; a wake-up may be spurious.
+//! entitlement; a wake-up may be spurious.
 
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::licenses::LicenseId;
@@ -23,15 +23,27 @@ pub(crate) enum Changed {
 }
 
 impl Changed {
-    /// Returns `true` if the change may affect the subscriber's entitlement.
-    pub(super) fn concerns(&self, tenant: &TenantId, user: &UserId) -> bool {
-        match self {
-            Self::Subscriber(of, changed) => of == tenant && changed == user,
-            Self::Tenant(of) => of == tenant,
-            Self::License(..) => false,
-            Self::Anything => true,
+    /// Returns `true` if the change may affect the watched entitlement.
+    pub(super) fn concerns(&self, watched: &Watched) -> bool {
+        match (self, watched) {
+            (Self::Subscriber(of, changed), Watched::Subscriber(tenant, user)) => {
+                of == tenant && changed == user
+            }
+            (Self::Tenant(of), Watched::Subscriber(tenant, _)) => of == tenant,
+            (Self::License(_, changed), Watched::License(id)) => changed == id,
+            (Self::Subscriber(..) | Self::Tenant(_), Watched::License(_))
+            | (Self::License(..), Watched::Subscriber(..)) => false,
+            (Self::Anything, _) => true,
         }
     }
+}
+
+/// An entitlement with a listener.
+pub(super) enum Watched {
+    /// The entitlement of a subscriber.
+    Subscriber(TenantId, UserId),
+    /// A license.
+    License(LicenseId),
 }
 
 /// The sending end of the broadcast.
@@ -47,26 +59,25 @@ impl LocalBroadcast {
         let _ = self.0.send(changed);
     }
 
-    pub(super) fn listen(&self, tenant: TenantId, user: UserId) -> Listening {
-        Listening { tenant, user, changes: self.0.subscribe() }
+    pub(super) fn listen(&self, watched: Watched) -> Listening {
+        Listening { watched, changes: self.0.subscribe() }
     }
 }
 
-/// A listener for changes of a subscriber's entitlement. A change after the listener's creation is never
+/// A listener for changes of an entitlement. A change after the listener's creation is never
 /// missed.
 pub(crate) struct Listening {
-    tenant: TenantId,
-    user: UserId,
+    watched: Watched,
     changes: broadcast::Receiver<Changed>,
 }
 
 impl Listening {
-    /// Waits until the subscriber's entitlement may have changed. The caller then looks the entitlement up
+    /// Waits until the entitlement may have changed. The caller then looks the entitlement up
     /// again. Cancel-safe: dropping the future loses no change.
     pub(crate) async fn changed(&mut self) {
         loop {
             match self.changes.recv().await {
-                Ok(changed) if !changed.concerns(&self.tenant, &self.user) => {}
+                Ok(changed) if !changed.concerns(&self.watched) => {}
                 Ok(_) | Err(RecvError::Lagged(_)) => return,
                 // The sender is gone, so no change can follow.
                 Err(RecvError::Closed) => std::future::pending().await,

@@ -14,7 +14,7 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::subscriptions::Subscriber;
 use seatkeeper_redis::Servers;
 
-use super::local_broadcast::{Changed, Listening, LocalBroadcast};
+use super::local_broadcast::{Changed, Listening, LocalBroadcast, Watched};
 use super::memory::Memory;
 use crate::error::Error;
 use lookup::Lookup;
@@ -90,7 +90,7 @@ impl Subscribers {
 
     /// Returns a listener for changes of the user's entitlement.
     pub(crate) fn listen(&self, tenant: TenantId, user: UserId) -> Listening {
-        self.local_broadcast.listen(tenant, user)
+        self.local_broadcast.listen(Watched::Subscriber(tenant, user))
     }
 
     async fn load(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {

@@ -4,6 +4,7 @@ mod whole;
 
 use std::convert::Infallible;
 
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use garde::Validate;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -38,16 +39,35 @@ impl Unread {
     where
         T: DeserializeOwned + Validate<Context = ()>,
     {
-        let bytes = whole::read(self.0, app.settings.server.body_timeout()).await?;
-        let text = str::from_utf8(&bytes).map_err(Error::NotUtf8)?;
-        let value: T = if text.trim_ascii_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| refused::<T>(error, text))?
-        } else {
-            return Err(not_an_object(text));
-        };
-        value.validate().map_err(|report| Error::Invalid(fields_of(&report)))?;
-        Ok(value)
+        parse(str::from_utf8(&self.bytes(app).await?).map_err(Error::NotUtf8)?)
     }
+
+    /// Reads a body that may be absent. An empty body and `null` give the default; any other body must be valid.
+    pub(crate) async fn read_or_default<T>(self, app: &App) -> Result<T, Error>
+    where
+        T: Default + DeserializeOwned + Validate<Context = ()>,
+    {
+        let bytes = self.bytes(app).await?;
+        if bytes.is_empty() || bytes.trim_ascii() == b"null" {
+            return Ok(T::default());
+        }
+        parse(str::from_utf8(&bytes).map_err(Error::NotUtf8)?)
+    }
+
+    async fn bytes(self, app: &App) -> Result<Bytes, Error> {
+        whole::read(self.0, app.settings.server.body_timeout()).await
+    }
+}
+
+/// Parses and validates a JSON body.
+fn parse<T: DeserializeOwned + Validate<Context = ()>>(text: &str) -> Result<T, Error> {
+    let value: T = if text.trim_ascii_start().starts_with('{') {
+        serde_json::from_str(text).map_err(|error| refused::<T>(error, text))?
+    } else {
+        return Err(not_an_object(text));
+    };
+    value.validate().map_err(|report| Error::Invalid(fields_of(&report)))?;
+    Ok(value)
 }
 
 /// Returns the error for a body that is not a JSON object. An array must be refused, because serde would read

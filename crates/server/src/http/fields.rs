@@ -20,7 +20,8 @@ pub(crate) fn name_field(name: &str, _: &()) -> garde::Result {
     no_control_characters(name)
 }
 
-fn no_control_characters(text: &str) -> garde::Result {
+/// Checks that a text has no control characters.
+pub(super) fn no_control_characters(text: &str) -> garde::Result {
     if text.chars().any(char::is_control) {
         return Err(garde::Error::new("must not hold control characters"));
     }

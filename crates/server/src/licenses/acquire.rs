@@ -9,7 +9,7 @@ use garde::Validate;
 use seatkeeper_core::{
     Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
 };
-use seatkeeper_ledger::licenses::{Clients, CountPer, License};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License, Reacquire};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -21,11 +21,12 @@ use crate::app::App;
 use crate::auth::{Caller, machine_user};
 use crate::error::Error;
 use crate::http::{
-    BodyProblems, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds, name_field,
-    object_field, optional_name_field, user_agent_field, wait_seconds,
+    BodyProblems, ClientProgram, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds,
+    name_field, object_field, optional_name_field, user_agent_field, wait_seconds,
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
+use crate::release_codes::CodeHolder;
 use crate::times::text_of;
 
 /// A request for a seat.
@@ -47,6 +48,10 @@ pub(super) struct Acquire {
     #[garde(custom(user_agent_field))]
     #[schema(max_length = 500)]
     user_agent: Option<String>,
+    /// The program and its client library, for the record in place of an absent `user_agent`.
+    #[garde(dive)]
+    #[serde(default, deserialize_with = "ClientProgram::optional")]
+    client: Option<ClientProgram>,
     /// Custom data of the client for the record: at most 4 KiB.
     #[garde(custom(object_field))]
     #[schema(value_type = Option<Object>)]
@@ -67,6 +72,13 @@ pub(super) struct Acquired {
     /// Seconds until the seat is lost without a heartbeat.
     expires_in_seconds: u64,
     heartbeat_interval_seconds: u64,
+    /// Seconds that the client may go on without a session while the server is unreachable.
+    grace_seconds: u32,
+    /// `expired_only`: the client acquires again by itself after an expiry. `never`: the user decides.
+    #[schema(value_type = String, examples("expired_only", "never"))]
+    reacquire: Reacquire,
+    /// Code with which the holder releases the session without a token.
+    release_code: String,
     /// `acquired`: a new session. `resumed`: the holder's existing session.
     status: AcquiredStatus,
 }
@@ -134,7 +146,11 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
     let claimed = app.engine.claim(request, app.settings.licenses.durability).await?;
     let (answer, failure) = match claimed.answer {
         Answer::Granted { how, session, .. } => {
-            (granted(&license, how, &session, claimed.live, claimed.limit).into_response(), None)
+            let code = app
+                .release_codes
+                .sign((PoolKind::License, session.session.id), &CodeHolder::from_caller(who));
+            let granted = granted(&license, how, &session, (claimed.live, claimed.limit), code);
+            (granted.into_response(), None)
         }
         Answer::Denied(Denial::Full { free_in }) => {
             (full(app, who, &pool, claimed.limit, free_in).await?, Some(AcquireFailure::Full))
@@ -184,10 +200,12 @@ impl Acquire {
     }
 
     fn particulars(&self, meta: &Meta) -> Particulars {
+        let of_client = || self.client.as_ref().map(ClientProgram::to_user_agent);
+        let user_agent = self.user_agent.clone().or_else(of_client);
         let metadata = self.metadata.as_ref().and_then(|object| serde_json::to_string(object).ok());
         Particulars {
             ip: meta.ip,
-            user_agent: self.user_agent.as_deref().map(Into::into),
+            user_agent: user_agent.map(Into::into),
             metadata: metadata.map(Into::into),
             device: None,
         }
@@ -198,8 +216,8 @@ fn granted(
     license: &License,
     how: Granted,
     live: &Live,
-    seats_used: u32,
-    limit: Seats,
+    (seats_used, limit): (u32, Seats),
+    release_code: String,
 ) -> (StatusCode, axum::Json<Acquired>) {
     let (code, status) = match how {
         Granted::Admitted => (StatusCode::CREATED, AcquiredStatus::Acquired),
@@ -218,6 +236,9 @@ fn granted(
         seats_total: limit.0,
         expires_in_seconds: live.expires_in.as_secs_floor(),
         heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+        grace_seconds: license.grace_seconds,
+        reacquire: license.reacquire,
+        release_code,
         status,
     };
     (code, axum::Json(answer))

@@ -3,14 +3,19 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use seatkeeper_core::PoolKind;
+use seatkeeper_ledger::licenses::Reacquire;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::entitlements::ClientPolicy;
 use crate::error::Error;
-use crate::http::{LicenseCaller, Meta, ParameterProblems, Problems, SessionPath, session_ended};
+use crate::http::{
+    BodyProblems, HeartbeatBody, LicenseCaller, Meta, Problems, SessionPath, Unread,
+    heartbeat_interval_seconds, session_ended,
+};
 use crate::problem::Problem;
 use crate::times::text_of;
 use seatkeeper_engine::HeartbeatOutcome;
@@ -23,6 +28,15 @@ pub(super) struct Renewed {
     expires_at: String,
     /// Seconds until the seat is lost without a further heartbeat.
     expires_in_seconds: u64,
+    heartbeat_interval_seconds: u64,
+    /// Seconds that the client may go on without a session while the server is unreachable. Absent: as told before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grace_seconds: Option<u32>,
+    /// `expired_only`: the client acquires again by itself after an expiry. `never`: the user decides. Absent: as told
+    /// before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, examples("expired_only", "never"))]
+    reacquire: Option<Reacquire>,
     /// `active`.
     status: &'static str,
 }
@@ -30,9 +44,9 @@ pub(super) struct Renewed {
 /// `PATCH /sessions/{session_id}/heartbeat`: keeps a seat.
 #[utoipa::path(
     patch, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
-    params(("session_id" = Uuid, Path)),
+    params(("session_id" = Uuid, Path)), request_body = Option<HeartbeatBody>,
     responses(
-        Problems, ParameterProblems,
+        Problems, BodyProblems,
         (status = 200, body = Renewed, description = "The session lives on"),
         (status = 410, body = Problem, description = "session-expired, session-entitlement-ended, session-ended"),
         (status = 404, body = Problem, description = "session-not-found"),
@@ -44,12 +58,18 @@ pub(super) async fn heartbeat(
     who: LicenseCaller,
     meta: Meta,
     SessionPath(id): SessionPath,
+    body: Unread,
 ) -> Result<Response, Error> {
+    let told: HeartbeatBody = body.read_or_default(&app).await?;
     let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
     let quota = app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
     match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
-        HeartbeatOutcome::Renewed(live) => Ok(axum::Json(renewed(&live)).into_response()),
+        HeartbeatOutcome::Renewed(live) => {
+            told.observe(&app, id);
+            let policy = app.entitlements.licenses.client_policy(&live.pool);
+            Ok(axum::Json(renewed(&live, policy)).into_response())
+        }
         HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
         HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
     }
@@ -58,9 +78,9 @@ pub(super) async fn heartbeat(
 /// `PUT /sessions/{session_id}/heartbeat`: keeps a seat, for clients that cannot send `PATCH`.
 #[utoipa::path(
     put, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
-    params(("session_id" = Uuid, Path)),
+    params(("session_id" = Uuid, Path)), request_body = Option<HeartbeatBody>,
     responses(
-        Problems, ParameterProblems,
+        Problems, BodyProblems,
         (status = 200, body = Renewed, description = "The session lives on"),
         (status = 410, body = Problem, description = "session-expired, session-entitlement-ended, session-ended"),
         (status = 404, body = Problem, description = "session-not-found"),
@@ -72,16 +92,20 @@ pub(super) async fn heartbeat_put(
     who: LicenseCaller,
     meta: Meta,
     session: SessionPath,
+    body: Unread,
 ) -> Result<Response, Error> {
-    heartbeat(app, who, meta, session).await
+    heartbeat(app, who, meta, session, body).await
 }
 
-fn renewed(live: &Live) -> Renewed {
+fn renewed(live: &Live, policy: Option<ClientPolicy>) -> Renewed {
     Renewed {
         session_id: live.session.id.as_uuid(),
         last_heartbeat_at: text_of(live.session.last_heartbeat),
         expires_at: text_of(live.expires),
         expires_in_seconds: live.expires_in.as_secs_floor(),
+        heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+        grace_seconds: policy.map(|policy| policy.grace_seconds),
+        reacquire: policy.map(|policy| policy.reacquire),
         status: "active",
     }
 }

@@ -33,12 +33,12 @@ impl Key {
 
     /// Requests for license tokens from an address. An IPv6 client has a network of 64 bits, and counts as one address.
     pub(super) fn of_license_tokens_at(ip: Option<IpAddr>) -> Self {
-        let network = match ip {
-            Some(IpAddr::V4(ip)) => ip.octets().to_vec(),
-            Some(IpAddr::V6(ip)) => ip.octets()[..8].to_vec(),
-            None => Vec::new(),
-        };
-        Self(hash::digest(&[b"license token", b"address", &network]))
+        Self(hash::digest(&[b"license token", b"address", &network(ip)]))
+    }
+
+    /// Releases by code from an address.
+    pub(super) fn of_releases_at(ip: Option<IpAddr>) -> Self {
+        Self(hash::digest(&[b"release by code", b"address", &network(ip)]))
     }
 
     /// Requests for license tokens of a license key.
@@ -50,5 +50,14 @@ impl Key {
         let class: &[u8] = if who.scopes.service { b"service" } else { b"user" };
         let (tenant, user) = (who.tenant.as_str().as_bytes(), who.user.as_str().as_bytes());
         Self(hash::digest(&[what, whose, class, tenant, user]))
+    }
+}
+
+/// Returns the part of an address that counts as one client: an IPv6 client has a network of 64 bits.
+fn network(ip: Option<IpAddr>) -> Vec<u8> {
+    match ip {
+        Some(IpAddr::V4(ip)) => ip.octets().to_vec(),
+        Some(IpAddr::V6(ip)) => ip.octets()[..8].to_vec(),
+        None => Vec::new(),
     }
 }

@@ -27,8 +27,6 @@ pub struct DevicesSettings {
     /// admission on record. `allow` requires `registry.when_down = "ledger"` and a ledger in PostgreSQL.
     #[schema(value_type = String)]
     pub when_down: DevicesWhenDown,
-    /// Maximum of open event streams: 0 to 1,000,000. Default 10,000. Further streams are answered 503.
-    pub event_streams_max: usize,
 }
 
 /// The treatment of devices while most nodes do not reach their shared Redis.
@@ -49,7 +47,6 @@ impl Default for DevicesSettings {
             plan_cache_seconds: 30,
             durability: Durability::Journal,
             when_down: DevicesWhenDown::Deny,
-            event_streams_max: 10_000,
         }
     }
 }
@@ -69,12 +66,6 @@ impl DevicesSettings {
                 self.plan_cache_seconds,
                 0..=CACHE_SECONDS_MAX,
                 "want 0 to 30 seconds",
-            ),
-            within(
-                "devices.event_streams_max",
-                self.event_streams_max as u64,
-                0..=1_000_000,
-                "want 0 to 1,000,000 streams",
             ),
         ]
     }

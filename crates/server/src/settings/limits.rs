@@ -30,6 +30,9 @@ pub struct LimitsSettings {
     /// License tokens requested for one license key, from any address: enough for every machine of the license.
     /// Default 6,000.
     pub license_tokens_per_key_per_minute: u64,
+    /// Releases by code from one address; an IPv6 address counts with its network of 64 bits. Default 300: users of an
+    /// office share an address.
+    pub releases_per_address_per_minute: u64,
     /// Rate limits while nodes do not reach their shared Redis: with `allow` (default) each node counts for
     /// itself; with `deny` each limited request is answered 503.
     #[schema(value_type = String)]
@@ -61,6 +64,7 @@ impl Default for LimitsSettings {
             service_heartbeats_per_minute: 1_200,
             license_tokens_per_address_per_minute: 30,
             license_tokens_per_key_per_minute: 6_000,
+            releases_per_address_per_minute: 300,
             when_redis_down: WhenRedisDown::Allow,
         }
     }
@@ -78,6 +82,7 @@ impl LimitsSettings {
             ("limits.service_heartbeats_per_minute", self.service_heartbeats_per_minute),
             ("limits.license_tokens_per_address_per_minute", self.license_tokens_per_address_per_minute),
             ("limits.license_tokens_per_key_per_minute", self.license_tokens_per_key_per_minute),
+            ("limits.releases_per_address_per_minute", self.releases_per_address_per_minute),
         ]
         .into_iter()
         .map(|(key, got)| within(key, got, 0..=PER_MINUTE_MAX, "want 0 (off) to 60,000,000 a minute"))

@@ -53,6 +53,8 @@ pub struct ServerSettings {
     pub connections_max: usize,
     /// Maximum of concurrent API requests; further requests are answered 503: 1 to 1,000,000. Default 4,096.
     pub requests_max: usize,
+    /// Maximum of open event streams: 0 to 1,000,000. Default 10,000. Further streams are answered 503.
+    pub event_streams_max: usize,
     /// Longest wait of a shutdown for requests in progress, in seconds: 0 to 300. Default 20.
     pub shutdown_timeout_seconds: u64,
 }
@@ -84,6 +86,7 @@ impl Default for ServerSettings {
             header_bytes_max: 32 * 1024,
             connections_max: 20_000,
             requests_max: 4_096,
+            event_streams_max: 10_000,
             shutdown_timeout_seconds: 20,
         }
     }
@@ -127,6 +130,12 @@ impl ServerSettings {
             ),
             within("server.connections_max", self.connections_max as u64, 1..=1_000_000, million),
             within("server.requests_max", self.requests_max as u64, 1..=1_000_000, million),
+            within(
+                "server.event_streams_max",
+                self.event_streams_max as u64,
+                0..=1_000_000,
+                "want 0 to 1,000,000 streams",
+            ),
             within(
                 "server.shutdown_timeout_seconds",
                 self.shutdown_timeout_seconds,

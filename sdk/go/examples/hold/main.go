@@ -12,6 +12,8 @@ import (
 	"seatkeeper.dev/seatkeeper"
 )
 
+const key = "TOUR-2030"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -22,14 +24,18 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	client, err := seatkeeper.NewClient(os.Getenv("SEATS_URL"), seatkeeper.Token(os.Getenv("SEATS_TOKEN")))
+	machine, err := machineName()
 	if err != nil {
 		return err
 	}
-	seat, err := client.License("TOUR").Acquire(ctx, seatkeeper.Machine("workstation-7"), seatkeeper.Wait(5*time.Minute))
+	client, err := seatkeeper.NewClient(os.Getenv("SEATS_URL"), seatkeeper.LicenseKey(key, ""))
+	if err != nil {
+		return err
+	}
+	seat, err := client.License(key).Acquire(ctx, seatkeeper.Machine(machine), seatkeeper.Wait(5*time.Minute))
 	var denied *seatkeeper.Denied
 	if errors.As(err, &denied) {
-		return fmt.Errorf("no seat (%s); held by: %v", denied.Code(), denied.Holders)
+		return fmt.Errorf("no seat: %w; held by: %v", denied, denied.Holders)
 	}
 	if err != nil {
 		return err
@@ -37,6 +43,14 @@ func run(ctx context.Context) error {
 	defer seat.Release(context.Background())
 	fmt.Println("seat", seat.SessionID(), "is held")
 	return work(ctx, seat)
+}
+
+// machineName names this machine. A container has no id of its own: SEATS_MACHINE names the machine there.
+func machineName() (string, error) {
+	if name := os.Getenv("SEATS_MACHINE"); name != "" {
+		return name, nil
+	}
+	return seatkeeper.MachineID("com.example.tour")
 }
 
 func work(ctx context.Context, seat *seatkeeper.Seat) error {

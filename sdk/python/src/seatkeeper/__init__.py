@@ -6,9 +6,11 @@ callbacks go to the logger ``seatkeeper``, which is silent unless the program co
 
 from ._core.problem import FieldError, Holder, Problem
 from ._core.state import State
+from ._license_tokens import LicenseKey
+from ._machine_id import machine_id
 from .aio import AsyncClient, AsyncLicense, AsyncSeat
 from .client import Client, License
-from .errors import Closed, Denied, Misuse, NotHeld, Offline, SeatkeeperError, SeatLost
+from .errors import Closed, Denied, Misuse, NoMachineId, NotHeld, Offline, SeatkeeperError, SeatLost
 from .seat import Seat
 
 __all__ = [
@@ -21,7 +23,9 @@ __all__ = [
     "FieldError",
     "Holder",
     "License",
+    "LicenseKey",
     "Misuse",
+    "NoMachineId",
     "NotHeld",
     "Offline",
     "Problem",
@@ -29,4 +33,5 @@ __all__ = [
     "SeatLost",
     "SeatkeeperError",
     "State",
+    "machine_id",
 ]

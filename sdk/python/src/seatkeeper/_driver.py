@@ -9,7 +9,8 @@ import logging
 import os
 import random
 import threading
-from typing import Callable, Optional
+from collections.abc import Sequence
+from typing import Callable, Optional, Union
 
 from . import _clock
 from ._core.clocks import SECOND
@@ -28,12 +29,14 @@ from ._core.events import (
 from ._core.exchange import TOKEN_TIMEOUT
 from ._core.machine import Machine
 from ._core.plan import Plan
-from ._core.request import Failure, Request
+from ._core.request import Failure, Request, Response
 from ._core.tokens import Rejected, TokenKeeper
+from ._license_tokens import LicenseKey, LicenseTokens
+from ._servers import Servers
 from ._shared import Session, Shared
 from ._threads import post
 from ._tokens import Fetch, NoToken, TokenCache
-from ._transport import Server, Transport, TransportError
+from ._transport import Server, TransportError
 from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
@@ -45,9 +48,10 @@ _log = logging.getLogger("seatkeeper")
 class Entry:
     """One seat of the driver."""
 
-    def __init__(self, machine: Machine, shared: Shared) -> None:
+    def __init__(self, machine: Machine, shared: Shared, token_owner: str) -> None:
         self.machine = machine
         self.shared = shared
+        self.token_owner = token_owner
         self.wake_at: Optional[int] = None
         self.flight: Optional[tuple[int, asyncio.Task[None]]] = None
         self.sent_with = 0
@@ -61,16 +65,17 @@ class Driver:
     The driver belongs to the process that started it: a forked child neither beats nor releases.
     """
 
-    def __init__(self, server: Server, fetch: Fetch) -> None:
+    def __init__(self, servers: Sequence[Server], source: Union[Fetch, LicenseKey]) -> None:
         """Starts the thread. No request is sent."""
         self._pid = os.getpid()
-        self._server = server
-        self._fetch = fetch
+        self._addresses = servers
+        self._source = source
         self._seats: dict[int, Entry] = {}
         self._keys = itertools.count()
         self._timers: list[tuple[int, int]] = []
         self._timer: Optional[asyncio.TimerHandle] = None
-        self._keeper = TokenKeeper()
+        #: One for each owner of a token with a seat.
+        self._keepers: dict[str, TokenKeeper] = {}
         self._last = _clock.now()
         self._closing: Optional[Callable[[], None]] = None
         # Tasks that no seat refers to; an event loop keeps weak references alone.
@@ -116,7 +121,12 @@ class Driver:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._transport, self._tokens = Transport(self._server), TokenCache(self._fetch)
+        self._servers = Servers(self._addresses)
+        self._tokens: Union[TokenCache, LicenseTokens]
+        if isinstance(self._source, LicenseKey):
+            self._tokens = LicenseTokens(self._servers, self._source)
+        else:
+            self._tokens = TokenCache(self._source)
         try:
             self._loop.run_forever()
             self._loop.run_until_complete(_end_tasks(self._loop))
@@ -125,7 +135,7 @@ class Driver:
 
     def _start(self, key: int, plan: Plan, shared: Shared) -> None:
         machine = Machine(plan, _clock.now())
-        self._seats[key] = Entry(machine, shared)
+        self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.machine_id))
         self._carry_out(key, machine.begin())
         self._set_timer()
 
@@ -193,31 +203,34 @@ class Driver:
                 self._finish(key, entry, action)
         self._publish(key, entry, told)
 
+    def _keeper(self, owner: str) -> TokenKeeper:
+        return self._keepers.setdefault(owner, TokenKeeper())
+
     def _send(self, key: int, entry: Entry, request: Request) -> None:
-        entry.sent_with = self._keeper.current
-        task = self._loop.create_task(self._exchange(key, request))
+        entry.sent_with = self._keeper(entry.token_owner).current
+        task = self._loop.create_task(self._exchange(key, entry.token_owner, request))
         entry.flight = (request.id, task)
         self._keep(task)
 
-    async def _exchange(self, key: int, request: Request) -> None:
+    async def _exchange(self, key: int, owner: str, request: Request) -> None:
         event: Event
         try:
-            exchange = self._answer(request)
-            event = await asyncio.wait_for(exchange, request.timeout / SECOND)
+            event = Answered(request.id, await self._answer(owner, request))
         except TransportError as error:
             event = Failed(request.id, error.failure)
         except asyncio.TimeoutError:
             event = Failed(request.id, Failure.TIMEOUT)
-        except NoToken:
-            event = Failed(request.id, Failure.NO_TOKEN)
+        except NoToken as error:
+            event = _without_token(request, error)
         except Exception:
             _log.exception("a request failed in a way that the client does not know")
             event = Failed(request.id, Failure.GARBAGE)
         _guarded(lambda: self._step(key, event))
 
-    async def _answer(self, request: Request) -> Event:
-        token = await self._tokens.current()
-        return Answered(request.id, await self._transport.send(request.call, token))
+    async def _answer(self, owner: str, request: Request) -> Response:
+        deadline = self._loop.time() + request.timeout / SECOND
+        token = await asyncio.wait_for(self._tokens.current(owner), request.timeout / SECOND)
+        return await self._servers.send(request.call, token, deadline - self._loop.time())
 
     def _cancel(self, entry: Entry, request: int) -> None:
         if entry.flight is not None and entry.flight[0] == request:
@@ -225,23 +238,23 @@ class Driver:
             entry.flight = None
 
     def _refresh_token(self, key: int, entry: Entry) -> None:
-        rejected = self._keeper.reject(entry.sent_with)
+        rejected = self._keeper(entry.token_owner).reject(entry.sent_with)
         if rejected is Rejected.SUPERSEDED:
             self._loop.call_soon(_guarded, lambda: self._step(key, Signal.TOKEN_READY))
             return
         entry.wants_token = True
         if rejected is Rejected.REFRESH:
-            self._keep(self._loop.create_task(self._refresh()))
+            self._keep(self._loop.create_task(self._refresh(entry.token_owner)))
 
-    async def _refresh(self) -> None:
+    async def _refresh(self, owner: str) -> None:
         try:
-            fresh = await asyncio.wait_for(self._tokens.refresh(), TOKEN_TIMEOUT / SECOND)
+            fresh = await asyncio.wait_for(self._tokens.refresh(owner), TOKEN_TIMEOUT / SECOND)
         except asyncio.TimeoutError:
             fresh = False
-        self._keeper.finish(fresh)
+        self._keeper(owner).finish(fresh)
         event = Signal.TOKEN_READY if fresh else Signal.TOKEN_FAILED
         for key, entry in list(self._seats.items()):
-            if entry.wants_token:
+            if entry.wants_token and entry.token_owner == owner:
                 entry.wants_token = False
                 self._step(key, event)
 
@@ -251,6 +264,9 @@ class Driver:
 
     def _finish(self, key: int, entry: Entry, finish: Finish) -> None:
         del self._seats[key]
+        owner = entry.token_owner
+        if owner and not any(other.token_owner == owner for other in self._seats.values()):
+            self._keepers.pop(owner, None)
         entry.finished = True
         entry.shared.finish(finish)
         self._stop_if_idle()
@@ -266,6 +282,20 @@ class Driver:
         if wake_at is not None and wake_at != entry.wake_at:
             heapq.heappush(self._timers, (wake_at, key))
         entry.wake_at = wake_at
+
+
+def _without_token(request: Request, error: NoToken) -> Event:
+    """Returns the outcome of a request whose token the server did not give.
+
+    A refused license token refuses the acquire as well, but tells nothing of a session.
+    """
+    answer = error.answer
+    if answer is None:
+        return Failed(request.id, Failure.NO_TOKEN)
+    is_transient = answer.status in (408, 429) or 500 <= answer.status <= 599
+    if request.call.method == "POST" or is_transient:
+        return Answered(request.id, answer)
+    return Failed(request.id, Failure.NO_TOKEN)
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:

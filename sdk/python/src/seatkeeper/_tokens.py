@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Callable, Optional, Union
 
+from ._core.request import Response
 from ._threads import call_in_thread
 
 #: A function that returns a fresh bearer token, or an awaitable of one.
@@ -17,6 +18,16 @@ Fetch = Callable[[], Awaitable[str]]
 
 class NoToken(Exception):
     """The token source has no token."""
+
+    def __init__(self, message: str = "", answer: Optional[Response] = None) -> None:
+        super().__init__(message)
+        #: The server's answer to a request for a license token.
+        self.answer = answer
+
+
+def is_token(text: str) -> bool:
+    """Returns true for one line of ASCII without spaces."""
+    return text.isascii() and text.isprintable() and bool(text) and " " not in text
 
 
 def from_text(token: str) -> Fetch:
@@ -63,7 +74,11 @@ class TokenCache:
         self._current: Optional[str] = None
         self._fetching = asyncio.Lock()
 
-    async def current(self) -> str:
+    def owner(self, machine_id: str) -> str:
+        """Returns one name for all machines: they share the token."""
+        return ""
+
+    async def current(self, owner: str) -> str:
         """Returns the token of the moment; the first call fetches it. Raises ``NoToken``."""
         if self._current is None:
             async with self._fetching:
@@ -71,7 +86,7 @@ class TokenCache:
                     self._current = await self._fresh()
         return self._current
 
-    async def refresh(self) -> bool:
+    async def refresh(self, owner: str) -> bool:
         """Replaces the token by a fresh one; returns false and keeps the old token if there is none."""
         try:
             self._current = await self._fresh()
@@ -84,6 +99,6 @@ class TokenCache:
             token = (await self._fetch()).strip()
         except Exception as error:
             raise NoToken from error
-        if not token or not token.isascii() or not token.isprintable():
+        if not is_token(token):
             raise NoToken("a token is one line of ASCII")
         return token

@@ -73,7 +73,7 @@ class Transport:
         self._lookup: Optional[asyncio.Task[list[str]]] = None
         self._connections = asyncio.Semaphore(CONNECTIONS_MAX)
 
-    async def send(self, call: Call, token: str) -> Response:
+    async def send(self, call: Call, token: Optional[str]) -> Response:
         """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts."""
         async with self._connections:
             reader, writer = await self._connect()
@@ -85,7 +85,7 @@ class Transport:
                 writer.transport.abort()
 
     async def _exchange(
-        self, call: Call, token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, call: Call, token: Optional[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Response:
         writer.write(self._encode(call, token))
         await writer.drain()
@@ -98,17 +98,18 @@ class Transport:
             raise TransportError(Failure.RESET_AFTER_SEND)
         return _decode(bytes(answer), call.method)
 
-    def _encode(self, call: Call, token: str) -> bytes:
+    def _encode(self, call: Call, token: Optional[str]) -> bytes:
         body = b"" if call.body is None else json.dumps(call.body).encode()
         head = [
             f"{call.method} {self._server.prefix}{call.path} HTTP/1.1",
             f"Host: {self._server.authority}",
-            f"Authorization: Bearer {token}",
             "Accept: application/json",
             f"User-Agent: {USER_AGENT}",
             "Connection: close",
             f"Content-Length: {len(body)}",
         ]
+        if token is not None:
+            head.append(f"Authorization: Bearer {token}")
         if body:
             head.append("Content-Type: application/json")
         return "\r\n".join([*head, "", ""]).encode("latin-1") + body

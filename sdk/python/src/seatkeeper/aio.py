@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Optional, Union
 
-from . import _tokens
 from ._core.events import Finish
 from ._core.state import State
+from ._license_tokens import LicenseKey
+from ._mask import masked
 from ._shared import Shared
 from ._threads import call_in_thread, post
 from ._tokens import TokenSource
-from .client import Connection, Wait, fetch_from, masked, plan, raise_refusal
+from .client import Connection, Wait, choose_source, plan, raise_refusal
 from .errors import Closed
 from .seat import RELEASE_TIMEOUT, SeatView
 
@@ -65,11 +66,11 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str,
+        url: Union[str, Sequence[str]],
         *,
         token: Optional[str] = None,
         token_file: Union[str, Path, None] = None,
-        token_source: Optional[TokenSource] = None,
+        token_source: Union[TokenSource, LicenseKey, None] = None,
         ca_file: Union[str, Path, None] = None,
         connect_timeout: float = 5.0,
     ) -> None:
@@ -79,9 +80,8 @@ class AsyncClient:
         loop of the caller.
         """
         home = asyncio.get_running_loop()
-        source = None if token_source is None else _tokens.from_source(token_source, home)
-        fetch = fetch_from(token, token_file, source)
-        self._connection = Connection(fetch, url, ca_file, connect_timeout)
+        source = choose_source(token, token_file, token_source, home)
+        self._connection = Connection(source, url, ca_file, connect_timeout)
 
     def license(self, key: str) -> AsyncLicense:
         """Returns the license with this key. No request is sent."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import ssl
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Optional, Union
@@ -16,6 +18,8 @@ from ._core.plan import FOREVER, Plan
 from ._core.state import State
 from ._dispatcher import Callback, Dispatcher
 from ._driver import Driver
+from ._license_tokens import LicenseKey
+from ._mask import masked
 from ._shared import Shared
 from ._tokens import TokenSource
 from ._transport import Server
@@ -31,14 +35,17 @@ class Connection:
 
     def __init__(
         self,
-        fetch: _tokens.Fetch,
-        url: str,
+        source: Union[_tokens.Fetch, LicenseKey],
+        url: Union[str, Sequence[str]],
         ca_file: Union[str, Path, None],
         connect_timeout: float,
     ) -> None:
         tls = ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else None
-        self._server = Server(url, tls, connect_timeout)
-        self._fetch = fetch
+        urls = [url] if isinstance(url, str) else list(url)
+        if not urls:
+            raise Misuse("a client needs the address of a server")
+        self._servers = [Server(address, tls, connect_timeout) for address in urls]
+        self._source = source
         self._driver: Optional[Driver] = None
         self._opening = threading.Lock()
         self._pid = os.getpid()
@@ -55,7 +62,7 @@ class Connection:
             if self._closed:
                 raise Closed("the client is closed")
             if self._driver is None:
-                self._driver = Driver(self._server, self._fetch)
+                self._driver = Driver(self._servers, self._source)
                 atexit.register(self.close)
             return self._driver
 
@@ -68,19 +75,22 @@ class Connection:
             self.dispatcher.close()
 
 
-def fetch_from(
+def choose_source(
     token: Optional[str],
     token_file: Union[str, Path, None],
-    from_source: Optional[_tokens.Fetch],
-) -> _tokens.Fetch:
+    token_source: Union[TokenSource, LicenseKey, None],
+    home: Optional[asyncio.AbstractEventLoop],
+) -> Union[_tokens.Fetch, LicenseKey]:
     """Returns the one token source that is given. Raises ``Misuse``."""
-    given: list[_tokens.Fetch] = []
+    given: list[Union[_tokens.Fetch, LicenseKey]] = []
     if token is not None:
         given.append(_tokens.from_text(token))
     if token_file is not None:
         given.append(_tokens.from_file(Path(token_file)))
-    if from_source is not None:
-        given.append(from_source)
+    if isinstance(token_source, LicenseKey):
+        given.append(token_source)
+    elif token_source is not None:
+        given.append(_tokens.from_source(token_source, home))
     if len(given) != 1:
         raise Misuse("a client needs one of token, token_file and token_source")
     return given[0]
@@ -115,27 +125,27 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: Union[str, Sequence[str]],
         *,
         token: Optional[str] = None,
         token_file: Union[str, Path, None] = None,
-        token_source: Optional[TokenSource] = None,
+        token_source: Union[TokenSource, LicenseKey, None] = None,
         ca_file: Union[str, Path, None] = None,
         connect_timeout: float = 5.0,
     ) -> None:
         """Describes the server at ``url``; sends no request and starts no thread.
 
-        :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``.
+        :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``, or a list of nodes of one installation. The client
+            stays with one node; after a failed connection, or a 503 without ``Retry-After``, the next node takes over.
         :param token: a fixed bearer token.
         :param token_file: the file of the bearer token, read again when the server rejects the token.
         :param token_source: a function that returns a fresh bearer token, called for the first request and when the
-            server rejects the token. One call at a time serves every seat.
+            server rejects the token; one call at a time serves every seat. Or a ``LicenseKey``.
         :param ca_file: the certificate authorities in PEM; without it the system's authorities are trusted.
         :param connect_timeout: seconds for a connection to the server.
         """
-        source = None if token_source is None else _tokens.from_source(token_source, None)
-        fetch = fetch_from(token, token_file, source)
-        self._connection = Connection(fetch, url, ca_file, connect_timeout)
+        source = choose_source(token, token_file, token_source, None)
+        self._connection = Connection(source, url, ca_file, connect_timeout)
 
     def license(self, key: str) -> License:
         """Returns the license with this key. No request is sent."""
@@ -159,11 +169,6 @@ class Client:
         trace: Optional[TracebackType],
     ) -> None:
         self.close()
-
-
-def masked(key: str) -> str:
-    """Returns a key with all but its last four characters hidden; a key of eight or fewer is hidden whole."""
-    return "****" if len(key) <= 8 else f"****{key[-4:]}"
 
 
 class License:

@@ -11,7 +11,7 @@ class SeatkeeperError(Exception):
     """The base of all errors of this package."""
 
     #: The kind of error: a kind of problem of the server, ``offline``, ``lost``, ``unconfirmed``, ``released``,
-    #: ``closed`` or ``misuse``.
+    #: ``closed``, ``container``, ``no-machine-id`` or ``misuse``.
     code: str = "misuse"
 
 
@@ -54,6 +54,14 @@ class Closed(SeatkeeperError):
     """The client is closed, or belongs to the parent of this process."""
 
     code = "closed"
+
+
+class NoMachineId(SeatkeeperError):
+    """The machine has no id: ``container`` or ``no-machine-id``. The message says how to go on."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class NotHeld(SeatkeeperError):

@@ -26,6 +26,8 @@ pub(super) struct Subject<'a> {
     session_id: String,
     device_session_id: String,
     ended_device_session_id: String,
+    ended_license_session_id: String,
+    ended_capacity_session_id: String,
     user_object_id: String,
     capacity_id: String,
     capacity_session_id: String,
@@ -37,9 +39,12 @@ impl<'a> Subject<'a> {
     /// Creates a license, a capacity, a plan, a subscription and sessions, for the tenant and user `ann`.
     pub(super) async fn new(api: &'a TenantClient) -> Self {
         let license = api.license(json!({ "max_seats": 1, "clients": "key" })).await;
+        let ended_seat = api.seat(&license, "ann", "laptop-0").await;
+        api.user("ann").release(&ended_seat).await.expect(204);
         let session = api.seat(&license, "ann", "laptop-1").await;
         let (user, capacity_id) = (Uuid::new_v4(), Uuid::new_v4());
-        let taken = api.service("ann").put(CAPACITIES, capacity(&api.tenant, user, capacity_id, 1)).await;
+        let lower = api.service("ann").put(CAPACITIES, capacity(&api.tenant, user, capacity_id, 1)).await;
+        let taken = api.service("ann").put(CAPACITIES, capacity(&api.tenant, user, capacity_id, 2)).await;
         let ask = json!({ "device_id": "tv", "device_type": "tv" });
         let superseded = api.user("ann").post(DEVICES, ask.clone()).await;
         let device = api.user("ann").post(DEVICES, ask).await;
@@ -57,6 +62,8 @@ impl<'a> Subject<'a> {
             session_id: own(&session),
             device_session_id: own(&device.expect(201)["session_id"]),
             ended_device_session_id: own(&superseded.expect(201)["session_id"]),
+            ended_license_session_id: own(&ended_seat),
+            ended_capacity_session_id: own(&lower.expect(201)["sessionId"]),
             user_object_id: user.to_string(),
             capacity_id: capacity_id.to_string(),
             capacity_session_id: own(&taken.expect(201)["sessionId"]),
@@ -75,6 +82,8 @@ impl<'a> Subject<'a> {
             session_id: x(),
             device_session_id: x(),
             ended_device_session_id: x(),
+            ended_license_session_id: x(),
+            ended_capacity_session_id: x(),
             user_object_id: x(),
             capacity_id: x(),
             capacity_session_id: x(),
@@ -93,6 +102,8 @@ impl<'a> Subject<'a> {
             session_id: Uuid::new_v4().to_string(),
             device_session_id: Uuid::new_v4().to_string(),
             ended_device_session_id: Uuid::new_v4().to_string(),
+            ended_license_session_id: Uuid::new_v4().to_string(),
+            ended_capacity_session_id: Uuid::new_v4().to_string(),
             user_object_id: Uuid::new_v4().to_string(),
             capacity_id: Uuid::new_v4().to_string(),
             capacity_session_id: Uuid::new_v4().to_string(),
@@ -106,6 +117,8 @@ impl<'a> Subject<'a> {
             session_id: next_to(&self.session_id),
             device_session_id: next_to(&self.device_session_id),
             ended_device_session_id: next_to(&self.ended_device_session_id),
+            ended_license_session_id: next_to(&self.ended_license_session_id),
+            ended_capacity_session_id: next_to(&self.ended_capacity_session_id),
             user_object_id: next_to(&self.user_object_id),
             capacity_id: next_to(&self.capacity_id),
             capacity_session_id: next_to(&self.capacity_session_id),
@@ -137,6 +150,8 @@ impl<'a> Subject<'a> {
             Of::Device => &self.device_session_id,
             Of::EndedDevice => &self.ended_device_session_id,
             Of::Capacity => &self.capacity_session_id,
+            Of::EndedLicense => &self.ended_license_session_id,
+            Of::EndedCapacity => &self.ended_capacity_session_id,
         };
         template
             .replace("{license_id}", &self.license_id)

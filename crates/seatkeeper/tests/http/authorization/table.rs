@@ -26,6 +26,10 @@ pub(super) enum Of {
     /// A device session that has ended, with the end already seen by the client.
     EndedDevice,
     Capacity,
+    /// A session of a license that has ended, with the end already seen by the client.
+    EndedLicense,
+    /// A session of a capacity that has ended, with the end already seen by the client.
+    EndedCapacity,
 }
 
 /// An operation, with the expected answers.
@@ -80,6 +84,33 @@ pub(super) const LINES: &[Line] = &[
     Line { operation: "put /api/v1/licenses/sessions/{session_id}/heartbeat", ..OWNER },
     Line { operation: "get /api/v1/licenses/sessions/{session_id}", ..OWNER },
     Line { operation: "delete /api/v1/licenses/sessions/{session_id}", allowed: 204, ..OWNER },
+    Line {
+        operation: "get /api/v1/licenses/sessions/{session_id}/events",
+        of: Of::EndedLicense,
+        allowed: 204,
+        ..OWNER
+    },
+    Line {
+        operation: "get /api/v1/capacities/sessions/{session_id}/events",
+        of: Of::EndedCapacity,
+        allowed: 204,
+        ..OWNER
+    },
+    Line {
+        operation: "post /api/v1/licenses/sessions/release",
+        body: r#"{"session_id":"{session_id}","release_code":"x"}"#,
+        allowed: 204,
+        to_others: 204,
+        ..OPEN
+    },
+    Line {
+        operation: "post /api/v1/devices/sessions/release",
+        body: r#"{"session_id":"{session_id}","release_code":"x"}"#,
+        of: Of::Device,
+        allowed: 204,
+        to_others: 204,
+        ..OPEN
+    },
     Line { operation: "get /api/v1/licenses/{license_id}/sessions", ..USER },
     Line {
         operation: "post /api/v1/devices/sessions",

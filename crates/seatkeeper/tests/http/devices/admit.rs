@@ -25,7 +25,8 @@ async fn a_device_takes_a_screen() {
             "started_at": "[time]",
             "expires_at": "[time]",
             "expires_in_seconds": 90,
-            "heartbeat_interval_seconds": 30
+            "heartbeat_interval_seconds": 30,
+            "release_code": taken["release_code"]
         })
     );
 }

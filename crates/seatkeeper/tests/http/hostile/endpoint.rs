@@ -9,7 +9,7 @@ use super::Siege;
 use crate::harness::Answer;
 use crate::http::exchange::exchange;
 use crate::http::tenant_client::{
-    ACQUIRE, CAPACITIES, DEVICES, LICENSE_TOKEN, LICENSES, PLANS, SUBSCRIPTIONS, license_path,
+    ACQUIRE, CAPACITIES, DEVICES, LICENSE_TOKEN, LICENSES, PLANS, SUBSCRIPTIONS, license_path, session_path,
     subscription_path, text,
 };
 
@@ -25,14 +25,14 @@ pub(super) struct Endpoint<'a> {
     pub(super) required: &'static [&'static str],
     /// Optional fields.
     pub(super) optional: &'static [&'static str],
-    /// A text field.
+    /// A text field; empty if the operation has none.
     pub(super) text_field: &'static str,
     /// A number field, if any.
     pub(super) number_field: Option<&'static str>,
 }
 
 impl<'a> Endpoint<'a> {
-    pub(super) fn all(siege: &'a Siege) -> [Self; 11] {
+    pub(super) fn all(siege: &'a Siege) -> [Self; 13] {
         [
             Self::acquire(siege),
             Self::license_token(siege),
@@ -45,6 +45,8 @@ impl<'a> Endpoint<'a> {
             Self::put(siege),
             Self::admit(siege),
             Self::heartbeat(siege),
+            Self::license_heartbeat(siege),
+            Self::release_by_code(siege),
         ]
     }
 
@@ -57,7 +59,7 @@ impl<'a> Endpoint<'a> {
             token: siege.api.token("bob", ""),
             valid: json!({ "license_key": text(&siege.license["license_key"]), "machine_id": "laptop-9" }),
             required: &["license_key", "machine_id"],
-            optional: &["instance_id", "user_agent", "metadata"],
+            optional: &["instance_id", "user_agent", "client", "metadata"],
             text_field: "machine_id",
             number_field: None,
         }
@@ -89,7 +91,16 @@ impl<'a> Endpoint<'a> {
             token: siege.api.token("ops", "admin"),
             valid: json!({ "max_seats": 9, "contact": "sales" }),
             required: &["max_seats"],
-            optional: &["license_key", "expires_at", "count_per", "clients", "ttl_seconds", "contact"],
+            optional: &[
+                "license_key",
+                "expires_at",
+                "count_per",
+                "clients",
+                "ttl_seconds",
+                "grace_seconds",
+                "reacquire",
+                "contact",
+            ],
             text_field: "contact",
             number_field: Some("max_seats"),
         }
@@ -111,6 +122,8 @@ impl<'a> Endpoint<'a> {
                 "count_per",
                 "clients",
                 "ttl_seconds",
+                "grace_seconds",
+                "reacquire",
                 "contact",
             ],
             text_field: "contact",
@@ -220,8 +233,43 @@ impl<'a> Endpoint<'a> {
             token: siege.api.token("bob", ""),
             valid: json!({ "session_id": Uuid::new_v4() }),
             required: &["session_id"],
-            optional: &[],
+            optional: &["idle_seconds", "offline_seconds"],
             text_field: "session_id",
+            number_field: Some("offline_seconds"),
+        }
+    }
+
+    fn license_heartbeat(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "license heartbeat",
+            method: Method::PATCH,
+            path: format!("{}/heartbeat", session_path(&siege.session)),
+            token: siege.api.token("bob", ""),
+            valid: json!({ "idle_seconds": 3, "offline_seconds": 60 }),
+            required: &[],
+            optional: &["idle_seconds", "offline_seconds"],
+            text_field: "",
+            number_field: Some("offline_seconds"),
+        }
+    }
+
+    /// Returns `true` if the operation takes an empty body and `null`.
+    pub(super) fn is_body_optional(&self) -> bool {
+        self.name == "license heartbeat"
+    }
+
+    fn release_by_code(siege: &'a Siege) -> Self {
+        Self {
+            siege,
+            name: "release by code",
+            method: Method::POST,
+            path: "/api/v1/licenses/sessions/release".into(),
+            token: String::new(),
+            valid: json!({ "session_id": Uuid::new_v4(), "release_code": "x" }),
+            required: &["session_id", "release_code"],
+            optional: &[],
+            text_field: "release_code",
             number_field: None,
         }
     }

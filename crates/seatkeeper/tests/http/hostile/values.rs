@@ -13,6 +13,21 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
         "session_id" | "replace_session_id" => [no_text(), bad_ids()].concat(),
         "user_agent" => [no_text(), controls(), vec![json!("x".repeat(501))]].concat(),
         "max_seats" => [no_number(), vec![json!(1_000_001), json!(-1)]].concat(),
+        "grace_seconds" => [no_number(), vec![json!(604_801), json!(-1)]].concat(),
+        "idle_seconds" | "offline_seconds" => [no_number(), vec![json!(31_536_001), json!(-1)]].concat(),
+        "reacquire" => {
+            [no_text(), texts(&["", "Never", "expired-only", "never "]), vec![json!({ "never": null })]]
+                .concat()
+        }
+        "client" => {
+            let arrays = vec![
+                json!(["cad"]),
+                json!(["cad", "7", "sdk"]),
+                json!({ "name": 1 }),
+                json!({ "version": "7" }),
+            ];
+            [vec![json!(1), json!(true), json!("cad"), json!([]), json!({})], arrays].concat()
+        }
         "ttl_seconds" => [no_number(), vec![json!(0), json!(1), json!(2_592_001), json!(-60)]].concat(),
         "name" | "plan" => {
             [no_text(), bad_names(), texts(&["Basic", "a b", "a/b", "bäsic", ".", "x\u{0}"])].concat()
@@ -36,6 +51,7 @@ pub(super) fn wrong(field: &str) -> Vec<Value> {
             [no_text(), texts(&["", "ACTIVE", "expired", "active "]), vec![json!({ "revoked": null })]]
                 .concat()
         }
+        "release_code" => [no_text(), vec![json!("x".repeat(601)), json!("x".repeat(50_000))]].concat(),
         "metadata" => bad_objects(),
         "userObjectId" | "tenantObjectId" | "capacityId" => [no_text(), bad_ids(), nil_ids()].concat(),
         "sessionKind" => {

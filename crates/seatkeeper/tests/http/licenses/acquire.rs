@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::http::exchange::{assert_field, assert_problem};
 use crate::http::shown::shown;
-use crate::http::tenant_client::{ACQUIRE, SESSIONS, TenantClient, license_path};
+use crate::http::tenant_client::{ACQUIRE, AUDIT, SESSIONS, TenantClient, license_path, session_path};
+use crate::http::until::until;
 
 #[tokio::test]
 async fn a_free_seat_is_taken() {
@@ -25,6 +26,9 @@ async fn a_free_seat_is_taken() {
             "seats_total": 3,
             "expires_in_seconds": 90,
             "heartbeat_interval_seconds": 30,
+            "grace_seconds": 0,
+            "reacquire": "expired_only",
+            "release_code": answer["release_code"],
             "status": "acquired"
         })
     );
@@ -227,6 +231,76 @@ async fn what_a_client_tells_of_itself_goes_on_record() {
     let session: &Value = &found["items"][0];
     assert_eq!((&session["user_agent"], &session["metadata"]), (&json!("cad/7.1"), &metadata));
     assert_eq!((&session["user"], &session["ip"]), (&json!("ann"), &json!("127.0.0.1")));
+}
+
+#[tokio::test]
+async fn an_acquire_tells_the_policy_of_the_license_for_its_clients() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "grace_seconds": 86_400, "reacquire": "never" })).await;
+    for status in [201, 200] {
+        let answer = api.user("ann").acquire(&license["license_key"], "laptop-1").await.expect(status);
+        assert_eq!((&answer["grace_seconds"], &answer["reacquire"]), (&json!(86_400), &json!("never")));
+    }
+    api.change(&license, json!({ "grace_seconds": 0, "reacquire": "expired_only" })).await;
+    // A node other than the node of the change learns of the change within a second.
+    until("an acquire tells the new policy", async || {
+        let answer = api.user("ann").acquire(&license["license_key"], "laptop-1").await.expect(200);
+        let told = (&answer["grace_seconds"], &answer["reacquire"]);
+        if told == (&json!(0), &json!("expired_only")) { Ok(()) } else { Err(answer.to_string()) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_program_of_a_client_is_its_user_agent_on_record() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 9 })).await;
+    let long = "x".repeat(100);
+    let longest = json!({ "name": long, "version": long, "sdk": long });
+    for (number, (client, user_agent, recorded)) in [
+        (
+            json!({ "name": "cad", "version": "7.1", "sdk": "seatkeeper-go/0.1" }),
+            None,
+            "cad/7.1 (seatkeeper-go/0.1)",
+        ),
+        (json!({ "name": "cad", "version": "7.1" }), None, "cad/7.1"),
+        (json!({ "name": "cad", "later": 1 }), None, "cad"),
+        (longest, None, &*format!("{long}/{long} ({long})")),
+        (json!({ "name": "cad" }), Some("browser/1"), "browser/1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut ask = json!({ "license_key": license["license_key"], "machine_id": format!("m{number}"), "client": client });
+        if let Some(user_agent) = user_agent {
+            ask["user_agent"] = json!(user_agent);
+        }
+        let taken = api.user("ann").post(ACQUIRE, ask).await.expect(201);
+        let read = api.user("ann").get(&session_path(&taken["session_id"])).await.expect(200);
+        assert_eq!(read["user_agent"], recorded);
+    }
+    let records = api.admin().get(&format!("{AUDIT}?action=admitted")).await.expect(200);
+    let records = records["items"].as_array().unwrap();
+    assert!(
+        records.iter().any(|record| record["user_agent"] == "cad/7.1 (seatkeeper-go/0.1)"),
+        "{records:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_program_of_a_client_has_short_printable_parts() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    for part in ["name", "version", "sdk"] {
+        for wrong in ["", "a\nb", "\u{0}", &"x".repeat(101)] {
+            let mut client = json!({ "name": "cad" });
+            client[part] = json!(wrong);
+            let ask = json!({ "license_key": license["license_key"], "machine_id": "m", "client": client });
+            let refused = api.user("ann").post(ACQUIRE, ask).await;
+            assert_field(&refused, &format!("client.{part}"), wrong);
+        }
+    }
+    assert_eq!(api.license_now(&license).await["seats_used"], 0);
 }
 
 #[tokio::test]

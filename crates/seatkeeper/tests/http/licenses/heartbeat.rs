@@ -13,7 +13,8 @@ use crate::http::until::until;
 
 #[tokio::test]
 async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
-    let api = TenantClient::open();
+    // Of several nodes, the node of the acquire knows the license's policy at once.
+    let api = TenantClient::open().at_one_node();
     let license = api.license(json!({ "max_seats": 1, "ttl_seconds": 90 })).await;
     let session = api.seat(&license, "ann", "laptop-1").await;
     let path = format!("{}/heartbeat", session_path(&session));
@@ -27,6 +28,9 @@ async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
                 "last_heartbeat_at": "[time]",
                 "expires_at": "[time]",
                 "expires_in_seconds": 90,
+                "heartbeat_interval_seconds": 30,
+                "grace_seconds": 0,
+                "reacquire": "expired_only",
                 "status": "active"
             })
         );
@@ -35,6 +39,61 @@ async fn a_heartbeat_renews_the_session_by_patch_and_by_put() {
         let read = api.user("ann").get(&session_path(&session)).await.expect(200);
         assert_eq!(read["last_heartbeat_at"], renewed["last_heartbeat_at"]);
         before = read;
+    }
+}
+
+#[tokio::test]
+async fn a_heartbeat_tells_a_changed_policy_on_every_node() {
+    let api = TenantClient::open();
+    let ask = json!({ "max_seats": 1, "ttl_seconds": 90, "grace_seconds": 60, "reacquire": "never" });
+    let license = api.license(ask).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    every_node_tells(&api, &session, [json!(60), json!("never"), json!(30)]).await;
+    api.change(&license, json!({ "grace_seconds": 7, "reacquire": "expired_only", "ttl_seconds": 30 })).await;
+    every_node_tells(&api, &session, [json!(7), json!("expired_only"), json!(10)]).await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_after_a_restart_tells_the_policy_again() {
+    let mut api = TenantClient::open_with(&[]);
+    let license = api.license(json!({ "max_seats": 1, "grace_seconds": 60 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    api.restart();
+    every_node_tells(&api, &session, [json!(60), json!("expired_only"), json!(120)]).await;
+}
+
+/// Waits until heartbeats to every node tell a policy: grace, reacquire and interval. Clients go round robin, so one
+/// heartbeat more than nodes has met every node.
+async fn every_node_tells(api: &TenantClient, session: &Value, wanted: [Value; 3]) {
+    let path = format!("{}/heartbeat", session_path(session));
+    until("every node tells the policy", async || {
+        for _ in 0..=crate::TOPOLOGY.nodes() {
+            let told = api.user("ann").send(Method::PATCH, &path, None).await.expect(200);
+            let policy = ["grace_seconds", "reacquire", "heartbeat_interval_seconds"];
+            if policy.map(|name| told[name].clone()) != wanted {
+                return Err(told.to_string());
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_may_tell_how_long_its_client_was_idle_and_offline() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let path = format!("{}/heartbeat", session_path(&session));
+    for body in [
+        json!(null),
+        json!({}),
+        json!({ "idle_seconds": 0, "offline_seconds": 31_536_000 }),
+        json!({ "idle_seconds": null, "later": [1] }),
+    ] {
+        for method in [Method::PATCH, Method::PUT] {
+            api.user("ann").send(method, &path, Some(body.clone())).await.expect(200);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -9,7 +10,7 @@ use super::{TOKEN, named};
 use crate::TOPOLOGY;
 use crate::harness::Scrape;
 use crate::http::capacities::place::CapacityFixture;
-use crate::http::tenant_client::{DEVICES, TenantClient, text};
+use crate::http::tenant_client::{DEVICES, TenantClient, session_path, text};
 use crate::http::until::until;
 
 const ACQUIRE: &str = "route=\"/api/v1/licenses/acquire\"";
@@ -36,7 +37,8 @@ async fn licenses(api: &TenantClient) -> Value {
     ann.acquire(key, "m3").await.expect(403);
     ann.acquire(key, "m1").await.expect(200);
     ann.acquire(&json!("no such key"), "m1").await.expect(404);
-    ann.heartbeat(&first).await.expect(200);
+    let path = format!("{}/heartbeat", session_path(&first));
+    ann.send(Method::PATCH, &path, Some(json!({ "offline_seconds": 61 }))).await.expect(200);
     ann.release(&first).await.expect(204);
     license
 }
@@ -76,6 +78,8 @@ async fn what_happens_is_counted_once() {
             ("license_sessions_expired_total{reason=\"evicted\"}", 0.0),
             ("cleanup_latency_seconds_count", 1.0),
             ("session_heartbeat_latency_seconds_count", 1.0),
+            ("session_offline_seconds_count", 1.0),
+            ("session_offline_seconds_sum", 61.0),
             ("session_admission_latency_seconds_count{pool_kind=\"license\",decision=\"admitted\"}", 2.0),
             ("session_admission_latency_seconds_count{pool_kind=\"license\",decision=\"denied\"}", 1.0),
             ("session_admission_latency_seconds_count{pool_kind=\"license\",decision=\"resumed\"}", 1.0),

@@ -1,6 +1,6 @@
 //! JSON form of a license.
 
-use seatkeeper_ledger::licenses::{Clients, CountPer, License, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, License, Reacquire, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -27,6 +27,10 @@ pub(crate) struct LicenseAnswer {
     clients: Clients,
     /// Lifetime of a session after its last heartbeat, in seconds; absent: the server's setting.
     ttl_seconds: Option<u32>,
+    /// Time that a client goes on without a session while the server is unreachable, in seconds.
+    grace_seconds: u32,
+    #[schema(value_type = String, examples("expired_only", "never"))]
+    reacquire: Reacquire,
     /// Contact for more seats or time.
     contact: Option<String>,
     /// Version: 1 at first, raised by 1 with each change.
@@ -49,6 +53,8 @@ impl LicenseAnswer {
             count_per: license.count_per,
             clients: license.clients,
             ttl_seconds: license.ttl_seconds,
+            grace_seconds: license.grace_seconds,
+            reacquire: license.reacquire,
             contact: license.contact.clone(),
             version: license.version,
             created_at: text_of(license.created_at),

@@ -6,12 +6,12 @@ use chrono::{DateTime, Utc};
 use garde::Validate;
 use rand::distr::{Alphanumeric, SampleString};
 use seatkeeper_core::{Seats, TenantId};
-use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseKey, NewLicense, Reacquire, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::LicenseAnswer;
-use crate::admin::fields::{SEATS_MAX, date_field, named, time_of, ttl_field};
+use crate::admin::fields::{GRACE_SECONDS_MAX, SEATS_MAX, date_field, named, time_of, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
 use crate::admin::write::AdminWrite;
 use crate::app::App;
@@ -49,6 +49,18 @@ pub(crate) struct Create {
     #[garde(custom(ttl_field))]
     #[schema(minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<u32>,
+    /// Time that a client goes on without a session while the server is unreachable, in seconds: 0 (default) to
+    /// 604,800. A refusal by the server ends the grace.
+    #[garde(inner(range(max = GRACE_SECONDS_MAX)))]
+    #[schema(maximum = 604_800)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grace_seconds: Option<u32>,
+    /// `expired_only` (default): a client acquires again by itself after its session has expired. `never`: a client
+    /// leaves that to its user.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("expired_only", "never"))]
+    #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    reacquire: Option<Reacquire>,
     /// Contact for more seats or time.
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
@@ -92,6 +104,8 @@ impl Create {
             count_per: self.count_per.unwrap_or(CountPer::Machine),
             clients: self.clients.unwrap_or_default(),
             ttl_seconds: self.ttl_seconds,
+            grace_seconds: self.grace_seconds.unwrap_or_default(),
+            reacquire: self.reacquire.unwrap_or_default(),
             contact: self.contact,
         }
     }

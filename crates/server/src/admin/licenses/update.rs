@@ -4,14 +4,15 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use garde::Validate;
 use seatkeeper_core::Seats;
-use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::licenses::{Clients, CountPer, LicenseChange, LicenseId, Reacquire, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::LicenseAnswer;
 use super::apply::Apply;
 use crate::admin::fields::{
-    SEATS_MAX, date_change_field, name_change_field, named, present, time_of, ttl_change_field,
+    GRACE_SECONDS_MAX, SEATS_MAX, date_change_field, name_change_field, named, present, time_of,
+    ttl_change_field,
 };
 use crate::admin::idempotency::IdempotencyKey;
 use crate::admin::write::AdminWrite;
@@ -54,6 +55,18 @@ pub(crate) struct Update {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<Option<u32>>,
+    /// Time that a client goes on without a session while the server is unreachable, in seconds. Clients learn of a
+    /// change by acquires and heartbeats.
+    #[garde(inner(range(max = GRACE_SECONDS_MAX)))]
+    #[schema(maximum = 604_800)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grace_seconds: Option<u32>,
+    /// `expired_only`: a client acquires again by itself after its session has expired. `never`: a client leaves
+    /// that to its user.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("expired_only", "never"))]
+    #[serde(default, deserialize_with = "named", skip_serializing_if = "Option::is_none")]
+    reacquire: Option<Reacquire>,
     /// Contact for more seats or time.
     #[garde(custom(name_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -103,6 +116,8 @@ impl Update {
             count_per: self.count_per,
             clients: self.clients,
             ttl_seconds: self.ttl_seconds,
+            grace_seconds: self.grace_seconds,
+            reacquire: self.reacquire,
             contact: self.contact,
         }
     }

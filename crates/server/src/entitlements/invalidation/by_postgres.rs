@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, BucketSet, Change, Event, PoolKind};
+use seatkeeper_core::{Bucket, BucketSet, Change, Event};
 use seatkeeper_ledger::notices::{Notice, NoticeListener, Notices};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -38,12 +38,9 @@ pub(crate) struct EndedAbroad {
 }
 
 impl EndedAbroad {
-    /// Adds the buckets of recorded ends, and wakes the [`EndTeller`]. Only ends of device sessions count,
-    /// because only device sessions have listeners.
+    /// Adds the buckets of recorded ends, and wakes the [`EndTeller`].
     pub(crate) fn note(&self, events: &[Event]) {
-        let ends = events.iter().filter(|event| {
-            event.pool.kind == PoolKind::Subscriber && matches!(event.change, Change::Ended { .. })
-        });
+        let ends = events.iter().filter(|event| matches!(event.change, Change::Ended { .. }));
         let mut buckets = self.buckets.lock();
         let before = buckets.len();
         ends.for_each(|event| buckets.insert(event.pool.bucket()));

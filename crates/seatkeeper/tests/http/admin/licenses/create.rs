@@ -14,7 +14,8 @@ async fn a_license_has_what_was_asked_for() {
     let api = TenantClient::open();
     let ask = json!({
         "license_key": "CAD-2030", "max_seats": 3, "expires_at": "2099-12-31T23:59:59+01:00",
-        "count_per": "user", "clients": "key", "ttl_seconds": 60, "contact": "sales@example.org"
+        "count_per": "user", "clients": "key", "ttl_seconds": 60, "grace_seconds": 604_800, "reacquire": "never",
+        "contact": "sales@example.org"
     });
     let license = api.license(ask).await;
     assert_eq!(license["expires_at"], "2099-12-31T22:59:59.000Z");
@@ -30,6 +31,8 @@ async fn a_license_has_what_was_asked_for() {
             "count_per": "user",
             "clients": "key",
             "ttl_seconds": 60,
+            "grace_seconds": 604_800,
+            "reacquire": "never",
             "contact": "sales@example.org",
             "version": 1,
             "created_at": "[time]",
@@ -46,6 +49,7 @@ async fn a_license_needs_nothing_but_its_number_of_seats() {
     let other = api.license(json!({ "max_seats": 3 })).await;
     assert_eq!((&license["count_per"], &license["expires_at"]), (&json!("machine"), &json!(null)));
     assert_eq!(license["clients"], "token");
+    assert_eq!((&license["grace_seconds"], &license["reacquire"]), (&json!(0), &json!("expired_only")));
     let groups: Vec<_> = text(&license["license_key"]).split('-').map(str::len).collect();
     assert_eq!(groups, [5; 5]);
     assert_ne!(license["license_key"], other["license_key"]);

@@ -15,7 +15,8 @@ async fn a_change_is_shown_and_raises_the_version() {
     let license = api.license(json!({ "max_seats": 1 })).await;
     let change = json!({
         "max_seats": 7, "expires_at": "2099-01-01T00:00:00Z", "count_per": "user", "ttl_seconds": 30,
-        "contact": "sales@example.org", "status": "suspended", "clients": "key"
+        "contact": "sales@example.org", "status": "suspended", "clients": "key", "grace_seconds": 60,
+        "reacquire": "never"
     });
     let changed = api.change(&license, change).await;
     let mut wanted = license.clone();
@@ -24,6 +25,8 @@ async fn a_change_is_shown_and_raises_the_version() {
     wanted["count_per"] = json!("user");
     wanted["clients"] = json!("key");
     wanted["ttl_seconds"] = json!(30);
+    wanted["grace_seconds"] = json!(60);
+    wanted["reacquire"] = json!("never");
     wanted["contact"] = json!("sales@example.org");
     wanted["status"] = json!("suspended");
     wanted["version"] = json!(2);

@@ -11,7 +11,7 @@ use crate::http::until::until;
 
 #[tokio::test]
 async fn a_stream_too_many_is_refused_until_another_is_closed() {
-    let api = TenantClient::open_with(&[("DEVICES_EVENT_STREAMS_MAX", "2")]);
+    let api = TenantClient::open_with(&[("SERVER_EVENT_STREAMS_MAX", "2")]);
     // The limit is per node.
     let tv = Player::new(&api, "ann", "tv").at_one_node();
     let (session, first) = watch_and_listen(&tv).await;

@@ -2,20 +2,18 @@
 //! late, repeated and spurious wake-ups are harmless.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
-use seatkeeper_core::{Authority, EndReason, PoolId, SessionId, UserId};
+use seatkeeper_core::{Authority, EndReason, SessionId};
 use seatkeeper_ledger::sessions::SessionRecord;
 use tokio::time::Instant;
 
 use super::cursor::Cursor;
 use super::news;
+use super::subject::Subject;
 use crate::app::App;
-use crate::devices::policy::entitled;
-use crate::entitlements::Listening;
 use crate::error::Error;
 use seatkeeper_engine::Listener;
 
@@ -31,13 +29,12 @@ const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// A watched session. The watch looks at the session's current state after every notice, so a notice may
 /// arrive twice, late or from another node.
-pub(super) struct Watch {
+pub(super) struct Watch<S> {
     app: App,
     id: SessionId,
     authority: Authority,
-    pool: PoolId,
     ends: Listener,
-    changes: Listening,
+    subject: S,
     heard: Cursor,
     stage: Stage,
     /// Time until the next look without a notice.
@@ -53,7 +50,7 @@ enum Stage {
     Told,
 }
 
-impl Watch {
+impl<S: Subject> Watch<S> {
     /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on. While the watch
     /// lasts, no event is missed. Returns `None` if the session has ended and the client has heard of the
     /// end.
@@ -64,7 +61,7 @@ impl Watch {
         heard: Option<Cursor>,
         lasts: Duration,
     ) -> Result<Option<Self>, Error> {
-        let ends = app.engine.listen(id, app.settings.devices.event_streams_max);
+        let ends = app.engine.listen(id, app.settings.server.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
         let pool = match app.engine.live(id, &authority).await? {
             // `heard.ended` is ignored for a live session, because the cursor may come from a different
@@ -78,15 +75,15 @@ impl Watch {
                 record.pool
             }
         };
-        let changes = app.entitlements.subscribers.listen(pool.tenant.clone(), user_of(&pool));
+        let subject = S::listen(&app, &pool);
         let version = match heard {
             Some(heard) => heard.version,
-            None => entitled(&app, &pool.tenant, &user_of(&pool)).await?.terms.version,
+            None => subject.entitlement().await?.version,
         };
         let heard = Cursor { version, ended: false };
         let (stage, look_again_in) = (Stage::Begun, RETRY);
         let until = Instant::now() + lasts.min(LASTS_MAX);
-        Ok(Some(Self { app, id, authority, pool, ends, changes, heard, stage, look_again_in, until }))
+        Ok(Some(Self { app, id, authority, ends, subject, heard, stage, look_again_in, until }))
     }
 
     /// Returns the stream of events, of which the session's end is the last.
@@ -122,7 +119,7 @@ impl Watch {
             let paced = Instant::now() + RUMOUR_PACE;
             tokio::select! {
                 () = self.ends.heard(paced) => {}
-                () = self.changes.changed() => {}
+                () = self.subject.changed() => {}
                 () = tokio::time::sleep(self.look_again_in) => {}
                 () = tokio::time::sleep_until(self.until) => return None,
                 () = self.app.stopping.cancelled() => return None,
@@ -136,12 +133,12 @@ impl Watch {
         };
         // Without a heartbeat, the session is over just before the next look.
         self.look_again_in = Duration::from_millis((live.expires_in.as_millis()).saturating_add(1));
-        let entitled = entitled(&self.app, &self.pool.tenant, &user_of(&self.pool)).await?;
-        if entitled.terms.version <= self.heard.version {
+        let entitlement = self.subject.entitlement().await?;
+        if entitlement.version <= self.heard.version {
             return Ok(SessionState::Nothing);
         }
-        self.heard.version = entitled.terms.version;
-        Ok(SessionState::News(news::plan_changed(&entitled, self.heard)?))
+        self.heard.version = entitlement.version;
+        Ok(SessionState::News(news::changed(&entitlement, self.heard)?))
     }
 
     async fn look_at_end(&mut self) -> Result<SessionState, Error> {
@@ -169,9 +166,4 @@ enum SessionState {
     Nothing,
     /// The session has no record of an end, and is not live.
     Gone,
-}
-
-/// Returns the subscriber behind a pool.
-fn user_of(pool: &PoolId) -> UserId {
-    UserId::new(Arc::clone(&pool.name))
 }

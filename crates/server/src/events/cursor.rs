@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A client's knowledge after an event. The cursor suffices for any node to resume the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Version of the subscriber's terms known to the client.
+    /// Version of the entitlement known to the client.
     pub(super) version: u64,
     /// `true` if the client knows of the session's end.
     pub(super) ended: bool,

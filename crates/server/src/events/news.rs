@@ -3,11 +3,11 @@
 use axum::response::sse::Event;
 use seatkeeper_core::{Device, EndReason, RegistryTime, SessionId};
 use seatkeeper_ledger::sessions::Successor;
-use seatkeeper_ledger::subscriptions::Entitled;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::cursor::Cursor;
+use super::subject::Entitlement;
 use crate::error::Error;
 use crate::times::text_of;
 
@@ -17,7 +17,7 @@ struct EndTold<'a> {
     session_id: Uuid,
     reason: &'static str,
     ended_at: String,
-    /// Session that took the screen, if the ended session had to make room.
+    /// Session that took the seat, if the ended session had to make room.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<By<'a>>,
 }
@@ -29,14 +29,6 @@ struct By<'a> {
     device_type: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     device_name: Option<&'a str>,
-}
-
-/// The data of an event about a changed entitlement.
-#[derive(Serialize)]
-struct PlanTold<'a> {
-    /// Plan of the active subscription. `None` without an active subscription.
-    plan: Option<&'a str>,
-    device_limit: u32,
 }
 
 /// Builds the event of a session's end, named after the reason.
@@ -60,10 +52,9 @@ pub(super) fn ended(
     event(reason.as_str(), &told, heard)
 }
 
-/// Builds the event of a changed plan or subscription.
-pub(super) fn plan_changed(entitled: &Entitled, heard: Cursor) -> Result<Event, Error> {
-    let plan = entitled.plan.as_ref().map(|plan| plan.as_str());
-    event("plan_changed", &PlanTold { plan, device_limit: entitled.terms.limit.0 }, heard)
+/// Builds the event of a changed entitlement.
+pub(super) fn changed(entitlement: &Entitlement, heard: Cursor) -> Result<Event, Error> {
+    event(entitlement.event, &entitlement.data, heard)
 }
 
 /// Builds an event with an id alone. Clients keep the id without showing an event, and later resume after it.

@@ -1,0 +1,118 @@
+//! HTTP requests to the servers of a client.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::RETRY_AFTER;
+use seatkeeper_client_core::{Failure, Response};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use crate::servers::{Node, Servers};
+
+/// The largest body that is read: no answer of a server comes near.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// A request to whichever server is in use.
+#[derive(Clone)]
+pub(crate) struct Call<'a> {
+    pub method: Method,
+    pub path: &'a str,
+    pub body: Option<&'a Value>,
+    pub token: Option<&'a str>,
+}
+
+/// The servers, and the way to them.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub http: reqwest::Client,
+    pub servers: Servers,
+}
+
+impl Wire {
+    /// Sends the request to the server in use. After a refused connection the next server gets the request; after another
+    /// failure, or a 503 without `Retry-After`, the next server gets the next request.
+    pub(crate) async fn send(&self, call: Call<'_>, deadline: Instant) -> Result<Response, Failure> {
+        let mut outcome = Err(Failure::Refused);
+        for _ in 0..self.servers.count() {
+            let node = self.servers.in_use();
+            let exchange = self.exchange(node, call.clone());
+            outcome = timeout_at(deadline, exchange).await.unwrap_or(Err(Failure::Timeout));
+            if is_served(&outcome) {
+                return outcome;
+            }
+            self.servers.leave(node);
+            if outcome != Err(Failure::Refused) {
+                return outcome;
+            }
+        }
+        outcome
+    }
+
+    async fn exchange(&self, node: Node, call: Call<'_>) -> Result<Response, Failure> {
+        let url = self.servers.address(node, call.path).ok_or(Failure::Refused)?;
+        let mut builder = self.http.request(call.method, url);
+        if let Some(token) = call.token {
+            builder = builder.bearer_auth(token);
+        }
+        if let Some(body) = call.body {
+            builder = builder.json(body);
+        }
+        let mut answer = builder.send().await.map_err(|error| failure(&error))?;
+        let status = answer.status().as_u16();
+        let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(|_| Failure::Truncated)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > BODY_BYTES_MAX {
+                return Err(Failure::Garbage);
+            }
+        }
+        Ok(Response { status, retry_after: seconds.map(Duration::from_secs), body })
+    }
+}
+
+/// Returns false if another node may serve the request that this node did not.
+fn is_served(outcome: &Result<Response, Failure>) -> bool {
+    outcome.as_ref().is_ok_and(|response| response.status != 503 || response.retry_after.is_some())
+}
+
+fn failure(error: &reqwest::Error) -> Failure {
+    if is_certificate(error) {
+        Failure::Certificate
+    } else if error.is_timeout() {
+        Failure::Timeout
+    } else if error.is_connect() {
+        Failure::Refused
+    } else if error.is_builder() {
+        Failure::ResetBeforeSend
+    } else {
+        Failure::ResetAfterSend
+    }
+}
+
+/// Returns true if a certificate ended the handshake.
+fn is_certificate(error: &(dyn Error + 'static)) -> bool {
+    if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+        return true;
+    }
+    // `io::Error::source` skips the inner error, and returns the source of the inner error.
+    let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    within.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_found_within_the_errors_around_it() {
+        let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        assert!(is_certificate(&unknown));
+        assert!(is_certificate(&io::Error::other(io::Error::other(unknown))));
+        assert!(!is_certificate(&io::Error::other(rustls::Error::HandshakeNotComplete)));
+        assert!(!is_certificate(&io::Error::from(io::ErrorKind::ConnectionRefused)));
+    }
+}

@@ -1,0 +1,108 @@
+//! A server whose answers a test computes. The server notes every request.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrived {
+    /// The method and the path.
+    pub(crate) target: String,
+    /// The bearer token.
+    pub(crate) token: Option<String>,
+    /// The JSON body, or `null`.
+    pub(crate) body: Value,
+}
+
+/// An answer: status, further header lines, body, and the delay before the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply(pub u16, pub &'static str, pub String, pub Duration);
+
+impl Reply {
+    pub(crate) fn new(status: u16, body: impl Into<String>) -> Self {
+        Self(status, "", body.into(), Duration::ZERO)
+    }
+}
+
+/// A running server.
+pub(crate) struct Scripted {
+    pub(crate) url: String,
+    arrived: Arc<Mutex<Vec<Arrived>>>,
+}
+
+impl Scripted {
+    /// Starts a server. `reply` gets each request with the number of earlier requests for the same target.
+    pub(crate) async fn start<F>(reply: F) -> Self
+    where
+        F: Fn(&Arrived, usize) -> Reply + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let arrived = Arc::new(Mutex::new(Vec::new()));
+        let (noted, reply) = (arrived.clone(), Arc::new(reply));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (noted, reply) = (noted.clone(), reply.clone());
+                tokio::spawn(async move { serve(stream, &noted, &*reply).await });
+            }
+        });
+        Self { url, arrived }
+    }
+
+    /// Returns the requests whose target begins with `target`.
+    pub(crate) fn arrived(&self, target: &str) -> Vec<Arrived> {
+        let arrived = self.arrived.lock().unwrap();
+        arrived.iter().filter(|request| request.target.starts_with(target)).cloned().collect()
+    }
+}
+
+async fn serve<F>(mut stream: TcpStream, noted: &Mutex<Vec<Arrived>>, reply: &F)
+where
+    F: Fn(&Arrived, usize) -> Reply,
+{
+    let Some(request) = read(&mut stream).await else { return };
+    let Reply(status, headers, body, delay) = {
+        let mut noted = noted.lock().unwrap();
+        let earlier = noted.iter().filter(|other| other.target == request.target).count();
+        noted.push(request.clone());
+        reply(&request, earlier)
+    };
+    tokio::time::sleep(delay).await;
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    // A closed connection needs no answer.
+    let _ = stream.write_all(answer.as_bytes()).await;
+}
+
+async fn read(stream: &mut TcpStream) -> Option<Arrived> {
+    let (mut buffer, mut text) = ([0; 4096], String::new());
+    loop {
+        let length = stream.read(&mut buffer).await.unwrap_or_default();
+        if length == 0 {
+            return None;
+        }
+        text.push_str(&String::from_utf8_lossy(&buffer[..length]));
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let header = |name: &str| {
+            head.lines()
+                .find_map(|line| line.to_ascii_lowercase().starts_with(name).then(|| &line[name.len()..]))
+        };
+        let wanted: usize = header("content-length: ").map_or(0, |length| length.parse().unwrap());
+        if body.len() < wanted {
+            continue;
+        }
+        let first = head.lines().next().unwrap_or_default();
+        return Some(Arrived {
+            target: first.trim_end_matches(" HTTP/1.1").to_owned(),
+            token: header("authorization: bearer ").map(str::to_owned),
+            body: serde_json::from_str(body).unwrap_or_default(),
+        });
+    }
+}

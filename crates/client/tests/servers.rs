@@ -1,0 +1,79 @@
+//! A client with a list of servers.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
+
+mod scripted;
+
+use std::time::Duration;
+
+use seatkeeper_client::{Client, Error, Failure};
+
+use scripted::{Reply, Scripted};
+
+const ACQUIRE: &str = "POST /api/v1/licenses/acquire";
+const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
+const CLOSED: &str = "http://127.0.0.1:1";
+
+async fn granting() -> Scripted {
+    Scripted::start(|_, _| Reply::new(201, GRANT)).await
+}
+
+fn client(urls: &[&str]) -> Client {
+    let (first, others) = urls.split_first().unwrap();
+    let builder = Client::builder(*first).token("t");
+    others.iter().fold(builder, |builder, url| builder.server(*url)).build().unwrap()
+}
+
+async fn take_and_give(client: &Client, patience: Duration) -> Result<(), Error> {
+    let seat = client.license("K").machine("m").patience(patience).acquire().await?;
+    seat.release().await.map(|_| ())
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_connections_is_passed_over_and_the_next_one_kept() {
+    let (good, spare) = (granting().await, granting().await);
+    let client = client(&[CLOSED, &good.url, &spare.url]);
+    for _ in 0..3 {
+        take_and_give(&client, Duration::ZERO).await.unwrap();
+    }
+    assert_eq!((good.arrived("").len(), spare.arrived("").len()), (6, 0));
+}
+
+#[tokio::test]
+async fn a_503_without_retry_after_moves_on_and_one_with_it_stays() {
+    let (good, gone) = (granting().await, Scripted::start(|_, _| Reply::new(503, "{}")).await);
+    take_and_give(&client(&[&gone.url, &good.url]), Duration::from_secs(60)).await.unwrap();
+    assert_eq!((gone.arrived(ACQUIRE).len(), good.arrived(ACQUIRE).len()), (1, 1));
+
+    let busy = Scripted::start(|_, earlier| match earlier {
+        0 => Reply(503, "Retry-After: 1\r\n", "{}".to_owned(), Duration::ZERO),
+        _ => Reply::new(201, GRANT),
+    })
+    .await;
+    take_and_give(&client(&[&busy.url, &good.url]), Duration::from_secs(60)).await.unwrap();
+    assert_eq!(busy.arrived(ACQUIRE).len(), 2);
+}
+
+#[tokio::test]
+async fn a_broken_connection_moves_the_next_request_and_never_repeats_one() {
+    let good = granting().await;
+    let breaking = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", breaking.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = breaking.accept().await {
+            drop(stream)
+        }
+    });
+    let client = client(&[&url, &good.url]);
+    let error = take_and_give(&client, Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, Error::Offline(Failure::ResetAfterSend)), "{error:?}");
+    take_and_give(&client, Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_list_without_a_server_that_answers_is_offline_and_a_wrong_address_an_error() {
+    let client = client(&[CLOSED, "http://127.0.0.1:2"]);
+    let error = take_and_give(&client, Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, Error::Offline(Failure::Refused)), "{error:?}");
+    let wrong = Client::builder(CLOSED).server("seats").build();
+    assert!(matches!(wrong, Err(Error::Address { url }) if url == "seats"));
+}

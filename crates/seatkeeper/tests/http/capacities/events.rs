@@ -1,0 +1,51 @@
+//! Tests of `GET /api/v1/capacities/sessions/{session_id}/events`.
+
+use serde_json::{Value, json};
+
+use super::place::CapacityFixture;
+use crate::harness::{Client, EventStream, Heard};
+use crate::http::exchange::assert_problem;
+use crate::http::shown::shown;
+use crate::http::tenant_client::{CAPACITIES, TenantClient, text};
+
+fn path(session: &Value) -> String {
+    format!("{CAPACITIES}/{}", text(session))
+}
+
+async fn listen(client: &Client, session: &Value) -> Result<EventStream, crate::harness::Answer> {
+    EventStream::open(client, &format!("{}/events", path(session)), None).await
+}
+
+#[tokio::test]
+async fn an_upgraded_session_hears_by_which_session() {
+    let api = TenantClient::open();
+    let (place, service) = (CapacityFixture::new(&api), api.service("meter"));
+    let session = place.take(&service, 1).await;
+    let mut stream = listen(&service, &session).await.expect("a stream");
+    let higher = place.take(&service, 2).await;
+    let Heard { name, data } = stream.next().await.expect("an event");
+    assert_eq!((name.as_str(), &data["by"]["session_id"]), ("upgraded", &higher));
+    assert_eq!(
+        shown(&data),
+        json!({
+            "session_id": "[id]", "reason": "upgraded", "ended_at": "[time]", "by": { "session_id": "[id]" }
+        })
+    );
+    assert_eq!(stream.next().await, None, "nothing comes after the end");
+}
+
+#[tokio::test]
+async fn a_released_session_hears_its_end_and_is_then_over() {
+    let api = TenantClient::open();
+    let (place, service) = (CapacityFixture::new(&api), api.service("meter"));
+    let session = place.take(&service, 1).await;
+    let mut stream = listen(&service, &session).await.expect("a stream");
+    service.delete(&path(&session)).await.expect(204);
+    assert_eq!(stream.next().await.expect("an event").name, "released");
+    assert_eq!(stream.next().await, None);
+    let events = format!("{}/events", path(&session));
+    let heard = EventStream::open(&service, &events, Some(&stream.last_id)).await.expect_err("no stream");
+    assert_eq!((heard.status, heard.body), (204, Value::Null));
+    let stranger = listen(&api.neighbour().service("meter"), &session).await.expect_err("no stream");
+    assert_problem(&stranger, 404, "of another tenant");
+}

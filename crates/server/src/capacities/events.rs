@@ -1,0 +1,57 @@
+//! Server-sent events about the session of a capacity.
+
+use axum::extract::State;
+use axum::http::header::HeaderMap;
+use axum::response::Response;
+use seatkeeper_core::PoolId;
+use serde_json::Value;
+
+use super::pool::authority;
+use crate::app::App;
+use crate::error::Error;
+use crate::events::{Entitlement, Subject, stream_events};
+use crate::http::{ParameterProblems, Problems, SessionPath, Who};
+use crate::problem::Problem;
+
+/// `GET /sessions/{session_id}/events`: streams the end of a session, by its reason: `upgraded` (with the new session),
+/// `released`, `revoked`, `expired`. The stream closes after the end of the session, and when the token expires. A client
+/// that reconnects with the last `Last-Event-ID` misses nothing.
+#[utoipa::path(
+    get, path = "/sessions/{session_id}/events", tag = "capacities", operation_id = "capacity_events",
+    security(("bearer" = [])),
+    params(
+        ("session_id" = Uuid, Path),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")
+    ),
+    responses(
+        Problems, ParameterProblems,
+        (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
+        (status = 204, description = "The session has ended, and that was heard: do not come back"),
+        (status = 404, body = Problem, description = "session-not-found")
+    )
+)]
+pub(super) async fn events(
+    State(app): State<App>,
+    who: Who,
+    headers: HeaderMap,
+    SessionPath(id): SessionPath,
+) -> Result<Response, Error> {
+    stream_events::<NoEntitlement>(app, &headers, id, authority(&who), who.lasts()).await
+}
+
+/// The entitlement of a capacity: none, so nothing can change.
+struct NoEntitlement;
+
+impl Subject for NoEntitlement {
+    fn listen(_: &App, _: &PoolId) -> Self {
+        Self
+    }
+
+    async fn changed(&mut self) {
+        std::future::pending().await
+    }
+
+    async fn entitlement(&self) -> Result<Entitlement, Error> {
+        Ok(Entitlement { version: 0, event: "changed", data: Value::Null })
+    }
+}

@@ -1,0 +1,47 @@
+//! Server-sent events about a session, which tell a client at once that its session has ended, or that its entitlement
+//! has changed.
+
+mod cursor;
+mod news;
+mod subject;
+mod watch;
+
+use std::time::Duration;
+
+use axum::http::header::HeaderMap;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use seatkeeper_core::{Authority, SessionId};
+
+use crate::app::App;
+use crate::error::Error;
+pub(crate) use subject::{Entitlement, Subject};
+use watch::Watch;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Disables response buffering in a reverse proxy, so that events arrive at once.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Interval of keep-alive comments, by which client and server detect a dead connection. The interval is
+/// shorter than the idle timeouts of proxies.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Answers with the events of a session of the caller, for at most `lasts`: the remaining lifetime of the caller's token.
+/// Answers 204 if the session has ended and the client has heard of the end.
+pub(crate) async fn stream_events<S: Subject>(
+    app: App,
+    headers: &HeaderMap,
+    id: SessionId,
+    authority: Authority,
+    lasts: Duration,
+) -> Result<Response, Error> {
+    let heard = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
+    let Some(watch) = Watch::<S>::begin(app, id, authority, heard, lasts).await? else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
+    let mut response = Sse::new(watch.into_events()).keep_alive(keep_alive).into_response();
+    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    Ok(response)
+}

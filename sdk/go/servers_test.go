@@ -1,0 +1,109 @@
+package seatkeeper
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+)
+
+const closedAddress = "http://127.0.0.1:1"
+
+func granting(t *testing.T) *scripted {
+	t.Helper()
+	return newScripted(t, func(arrived, int) reply { return reply{status: 201, body: scriptedGrant} })
+}
+
+func newListClient(t *testing.T, first string, others ...string) *Client {
+	t.Helper()
+	options := []ClientOption{Token("t")}
+	for _, other := range others {
+		options = append(options, Server(other))
+	}
+	client, err := NewClient(first, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func takeAndGive(client *Client, patience time.Duration) error {
+	seat, err := client.License("K").Acquire(context.Background(), Machine("m"), Patience(patience))
+	if err != nil {
+		return err
+	}
+	return seat.Release(context.Background())
+}
+
+func TestAServerThatRefusesConnectionsIsPassedOverAndTheNextOneKept(t *testing.T) {
+	good, spare := granting(t), granting(t)
+	client := newListClient(t, closedAddress, good.url, spare.url)
+	for range 3 {
+		if err := takeAndGive(client, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(good.arrived("")) != 6 || len(spare.arrived("")) != 0 {
+		t.Error(good.arrived(""), spare.arrived(""))
+	}
+}
+
+func TestA503WithoutRetryAfterMovesOnAndOneWithItStays(t *testing.T) {
+	good := granting(t)
+	gone := newScripted(t, func(arrived, int) reply { return reply{status: 503} })
+	if err := takeAndGive(newListClient(t, gone.url, good.url), time.Minute); err != nil {
+		t.Error(err)
+	}
+	if len(gone.arrived(acquireTarget)) != 1 || len(good.arrived(acquireTarget)) != 1 {
+		t.Error(gone.arrived(""), good.arrived(""))
+	}
+	busy := newScripted(t, func(_ arrived, earlier int) reply {
+		if earlier == 0 {
+			return reply{status: 503, retryAfter: 1}
+		}
+		return reply{status: 201, body: scriptedGrant}
+	})
+	if err := takeAndGive(newListClient(t, busy.url, good.url), time.Minute); err != nil {
+		t.Error(err)
+	}
+	if len(busy.arrived(acquireTarget)) != 2 {
+		t.Error(busy.arrived(""))
+	}
+}
+
+func TestABrokenConnectionMovesTheNextRequestAndNeverRepeatsOne(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connection.Close()
+		}
+	}()
+	client := newListClient(t, "http://"+listener.Addr().String(), granting(t).url)
+	var unreachable *Unreachable
+	if err := takeAndGive(client, 0); !errors.As(err, &unreachable) || unreachable.Failure != FailureResetAfterSend {
+		t.Error(err)
+	}
+	if err := takeAndGive(client, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAListWithoutAServerThatAnswersIsOfflineAndAWrongAddressAnError(t *testing.T) {
+	var unreachable *Unreachable
+	err := takeAndGive(newListClient(t, closedAddress, "http://127.0.0.1:2"), 0)
+	if !errors.As(err, &unreachable) || unreachable.Failure != FailureRefused {
+		t.Error(err)
+	}
+	if _, err := NewClient(closedAddress, Token("t"), Server("seats")); err == nil {
+		t.Error("a wrong address")
+	}
+}

@@ -1,0 +1,52 @@
+"""The servers of a client: equal nodes, of which one is in use until it does not serve."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Optional
+
+from ._core.request import Call, Failure, Response
+from ._transport import Server, Transport, TransportError
+
+
+class Servers:
+    """Sends each request to the node in use; a node that does not serve is left for the next node of the list."""
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        """Must be called on the thread of the event loop that sends the requests."""
+        self._nodes = [Transport(server) for server in servers]
+        self._in_use = 0
+
+    async def send(self, call: Call, token: Optional[str], timeout: float) -> Response:
+        """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts.
+
+        After a refused connection the next node gets the request. After another failure, or a 503 without
+        ``Retry-After``, the next node gets the next request.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        last = TransportError(Failure.REFUSED)
+        for _ in self._nodes:
+            node = self._in_use
+            try:
+                sending = self._nodes[node].send(call, token)
+                response = await asyncio.wait_for(sending, max(0.0, deadline - loop.time()))
+            except asyncio.TimeoutError as error:
+                self._leave(node)
+                raise TransportError(Failure.TIMEOUT) from error
+            except TransportError as error:
+                self._leave(node)
+                if error.failure is not Failure.REFUSED:
+                    raise
+                last = error
+                continue
+            if response.status == 503 and response.retry_after is None:
+                self._leave(node)
+            return response
+        raise last
+
+    def _leave(self, node: int) -> None:
+        """Puts the next node in use, unless another request has left ``node`` already."""
+        if self._in_use == node:
+            self._in_use = (node + 1) % len(self._nodes)

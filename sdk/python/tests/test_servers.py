@@ -1,0 +1,74 @@
+"""A client with a list of servers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import unittest
+from typing import Any
+
+from seatkeeper import Client, Misuse, Offline
+
+from .scripted import GRANT, Arrived, Reply, scripted
+
+ACQUIRE = "POST /api/v1/licenses/acquire"
+CLOSED = "http://127.0.0.1:1"
+
+
+def granting(*_: Any) -> Reply:
+    return Reply(201, GRANT)
+
+
+def take_and_give(client: Client, patience: float) -> None:
+    client.license("K").acquire(machine="m", patience=patience).release()
+
+
+class ServersTest(unittest.TestCase):
+    def test_a_server_that_refuses_connections_is_passed_over_and_the_next_one_kept(self) -> None:
+        with scripted(granting) as good, scripted(granting) as spare:
+            with Client([CLOSED, good.url, spare.url], token="t") as client:
+                for _ in range(3):
+                    take_and_give(client, 0)
+            self.assertEqual((len(good.arrived()), len(spare.arrived())), (6, 0))
+
+    def test_a_503_without_retry_after_moves_on_and_one_with_it_stays(self) -> None:
+        def busy(_: Arrived, earlier: int) -> Reply:
+            return Reply(503, retry_after=1) if earlier == 0 else Reply(201, GRANT)
+
+        with scripted(granting) as good:
+            with scripted(lambda *_: Reply(503)) as gone, Client([gone.url, good.url], token="t") as client:
+                take_and_give(client, 60)
+            self.assertEqual((len(gone.arrived(ACQUIRE)), len(good.arrived(ACQUIRE))), (1, 1))
+            with scripted(busy) as server, Client([server.url, good.url], token="t") as client:
+                take_and_give(client, 60)
+            self.assertEqual(len(server.arrived(ACQUIRE)), 2)
+
+    def test_a_broken_connection_moves_the_next_request_and_never_repeats_one(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener, scripted(granting) as good:
+            threading.Thread(target=close_all, args=(listener,), daemon=True).start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with Client([url, good.url], token="t") as client:
+                with self.assertRaises(Offline) as offline:
+                    take_and_give(client, 0)
+                self.assertIn("broke before the answer", str(offline.exception))
+                take_and_give(client, 0)
+
+    def test_a_list_without_a_server_that_answers_is_offline_and_a_wrong_address_misuse(self) -> None:
+        with Client([CLOSED, "http://127.0.0.1:2"], token="t") as client, self.assertRaises(Offline):
+            take_and_give(client, 0)
+        for urls in ([], [CLOSED, "seats"]):
+            with self.assertRaises(Misuse):
+                Client(urls, token="t")
+
+
+def close_all(listener: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,149 @@
+/** License tokens: the client trades a license key for a short-lived token of one machine. */
+
+import { type Micros, SECOND } from "./core/clocks.js";
+import { parseObject, parseProblem, text, whole } from "./core/problem.js";
+import type { Response } from "./core/request.js";
+import { LicenseKey } from "./license-key.js";
+import { type Servers, TIMED_OUT } from "./servers.js";
+import { isToken, NoToken, type Tokens } from "./tokens.js";
+import { TransportError } from "./transport.js";
+
+const PATH = "/api/v1/licenses/token";
+/** The timeout of a request for a token in milliseconds. */
+const TIMEOUT = 10_000;
+/** The pause after a failed replacement ahead of time. */
+const PAUSE = 10 * SECOND;
+/** The number of machines above which expired tokens are dropped. */
+const MACHINES_KEPT = 64;
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  "license-not-found":
+    "no license token: the key or the tenant is unknown, or the license is suspended, expired or closed to license tokens. Check the key and the tenant; an operator opens a license with `seatkeeper license update LICENSE_ID --clients key`",
+  "not-found":
+    "the server issues no license tokens: an operator sets auth.license_token_key_file on every node; else give the client a user's token",
+};
+
+interface Token {
+  readonly text: string;
+  readonly renewAt: Micros;
+  readonly overAt: Micros;
+}
+
+/** The token of one machine. */
+interface Slot {
+  token: Token | undefined;
+  /** The request in flight, which serves all seats. */
+  fetching: Promise<Token> | undefined;
+  /** The time before which no replacement ahead of time is tried. */
+  pauseUntil: Micros;
+}
+
+/** A license token for each machine of a client. Times are readings of `now`, the clock that counts sleep. */
+export class LicenseTokens implements Tokens {
+  readonly #machines = new Map<string, Slot>();
+
+  constructor(
+    private readonly servers: Servers,
+    private readonly key: LicenseKey,
+    private readonly now: () => Micros,
+    private readonly timeout = TIMEOUT,
+  ) {}
+
+  owner(machineId: string): string {
+    return machineId;
+  }
+
+  /**
+   * Returns the token of a machine. Throws `NoToken` and `TransportError`.
+   *
+   * A token in the last fifth of its life is returned as well, and replaced in the background, so that no heartbeat waits
+   * for the replacement.
+   */
+  async current(machineId: string): Promise<string> {
+    const slot = this.#slot(machineId);
+    const now = this.now();
+    if (slot.token === undefined || now >= slot.token.overAt) return (await this.#fetch(machineId, slot)).text;
+    if (now >= slot.token.renewAt && slot.fetching === undefined && now >= slot.pauseUntil) {
+      this.#fetch(machineId, slot).catch(() => {
+        slot.pauseUntil = this.now() + PAUSE;
+      });
+    }
+    return slot.token.text;
+  }
+
+  /** Replaces a token that the server rejected; returns false without a new token. */
+  async refresh(machineId: string): Promise<boolean> {
+    try {
+      await this.#fetch(machineId, this.#slot(machineId));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The number of machines with a slot. */
+  get size(): number {
+    return this.#machines.size;
+  }
+
+  #fetch(machineId: string, slot: Slot): Promise<Token> {
+    slot.fetching ??= this.#ask(machineId, slot).finally(() => {
+      slot.fetching = undefined;
+    });
+    return slot.fetching;
+  }
+
+  /** Asks the server for a token, and keeps it. A refusal drops the old token, which the server rejects as well. */
+  async #ask(machineId: string, slot: Slot): Promise<Token> {
+    const began = this.now();
+    const answer = await this.#send(machineId);
+    if (answer.status !== 200) {
+      const isRefusal = answer.status >= 400 && answer.status <= 499 && ![408, 429].includes(answer.status);
+      if (isRefusal) slot.token = undefined;
+      throw new NoToken("the server gave no license token", { answer: explained(answer) });
+    }
+    const members = parseObject(answer.body) ?? {};
+    const [line, seconds] = [text(members["token"]), whole(members["expires_in_seconds"])];
+    if (line === undefined || seconds === undefined || !isToken(line)) throw new TransportError("garbage");
+    const life = seconds * SECOND;
+    slot.token = { text: line, renewAt: began + life * 0.8, overAt: began + life };
+    return slot.token;
+  }
+
+  async #send(machineId: string): Promise<Response> {
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(TIMED_OUT), this.timeout);
+    // A request for a token alone keeps no Node.js process alive; browsers have no such notion.
+    (timer as { unref?: () => void }).unref?.();
+    const body = LicenseKey.body(this.key, machineId);
+    try {
+      return await this.servers.send({ method: "POST", path: PATH, body }, undefined, abort.signal, false);
+    } catch (error) {
+      throw abort.signal.aborted ? new TransportError("timeout", { cause: error }) : error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #slot(machineId: string): Slot {
+    const found = this.#machines.get(machineId);
+    if (found !== undefined) return found;
+    if (this.#machines.size >= MACHINES_KEPT) {
+      const now = this.now();
+      for (const [name, { token, fetching }] of this.#machines) {
+        if (fetching === undefined && now >= (token?.overAt ?? 0)) this.#machines.delete(name);
+      }
+    }
+    const slot: Slot = { token: undefined, fetching: undefined, pauseUntil: 0 };
+    this.#machines.set(machineId, slot);
+    return slot;
+  }
+}
+
+/** Adds the remedy to the server's refusal of a license token. */
+function explained(answer: Response): Response {
+  const code = parseProblem(answer.status, answer.body)?.code;
+  const detail = code === undefined ? undefined : REMEDIES[code];
+  if (detail === undefined) return answer;
+  return { ...answer, body: JSON.stringify({ ...parseObject(answer.body), detail }) };
+}

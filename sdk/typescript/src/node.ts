@@ -1,0 +1,3 @@
+/** The part of the package for programs on Node.js alone. */
+
+export { machineId } from "./machine-id.js";

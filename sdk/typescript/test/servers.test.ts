@@ -1,0 +1,66 @@
+/** A client with a list of servers. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { test } from "node:test";
+
+import { Client, OfflineError, SeatkeeperError } from "../src/index.js";
+import { GRANT, scripted } from "./scripted.js";
+
+const ACQUIRE = "POST /api/v1/licenses/acquire";
+/** `fetch` refuses port 1 by itself. */
+const CLOSED = "http://127.0.0.1:2";
+
+const granting = () => scripted(() => ({ status: 201, body: GRANT }));
+
+async function takeAndGive(client: Client, patience: number): Promise<void> {
+  const seat = await client.license("K").acquire({ machineId: "m", patience });
+  await seat.release();
+}
+
+test("a server that refuses connections is passed over, and the next one kept", async () => {
+  const [good, spare] = [await granting(), await granting()];
+  const client = new Client([CLOSED, good.url, spare.url], { token: "t" });
+  for (let seats = 0; seats < 3; seats += 1) await takeAndGive(client, 0);
+  assert.deepEqual([good.arrived().length, spare.arrived().length], [6, 0]);
+  good.close();
+  spare.close();
+});
+
+test("a 503 without Retry-After moves on, and one with it stays", async () => {
+  const [good, gone] = [await granting(), await scripted(() => ({ status: 503 }))];
+  await takeAndGive(new Client([gone.url, good.url], { token: "t" }), 60);
+  assert.deepEqual([gone.arrived(ACQUIRE).length, good.arrived(ACQUIRE).length], [1, 1]);
+  const busy = await scripted((_, earlier) =>
+    earlier === 0 ? { status: 503, retryAfter: 1 } : { status: 201, body: GRANT },
+  );
+  await takeAndGive(new Client([busy.url, good.url], { token: "t" }), 60);
+  assert.equal(busy.arrived(ACQUIRE).length, 2);
+  for (const server of [good, gone, busy]) server.close();
+});
+
+test("a broken connection moves the next request, and never repeats one", async () => {
+  const good = await granting();
+  const breaking = createServer((socket) => socket.once("data", () => socket.destroy())).listen(0, "127.0.0.1");
+  await once(breaking, "listening");
+  const url = `http://127.0.0.1:${(breaking.address() as AddressInfo).port}`;
+  const client = new Client([url, good.url], { token: "t" });
+  await assert.rejects(takeAndGive(client, 0), (error) => {
+    return error instanceof OfflineError && error.failure === "reset-after-send";
+  });
+  await takeAndGive(client, 0);
+  breaking.close();
+  good.close();
+});
+
+test("a list without a server that answers is offline, and a wrong address misuse", async () => {
+  const client = new Client([CLOSED, "http://127.0.0.1:3"], { token: "t" });
+  await assert.rejects(takeAndGive(client, 0), (error) => error instanceof OfflineError && error.failure === "refused");
+  for (const urls of [[], [CLOSED, "seats"]]) {
+    assert.throws(
+      () => new Client(urls, { token: "t" }),
+      (error) => error instanceof SeatkeeperError && error.code === "misuse",
+    );
+  }
+});
