@@ -5,7 +5,7 @@ mod scripted;
 
 use std::time::Duration;
 
-use seatkeeper_client::{Client, Error, LicenseKey};
+use seatkeeper_client::{Client, Error, Finish, LicenseKey};
 use serde_json::{Value, json};
 
 use scripted::{Arrived, Reply, Scripted};
@@ -118,7 +118,7 @@ async fn a_busy_issuer_is_asked_again_and_a_silent_one_is_offline() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_closed_later_neither_ends_the_seat_at_once_nor_takes_another() {
+async fn a_refused_token_is_no_word_on_a_held_session() {
     let server = Scripted::start(|request, earlier| match (is_token(request), earlier) {
         (true, 0) => token(request, earlier),
         (true, _) => Reply::new(404, r#"{"type":"/problems/license-not-found","title":"none"}"#),
@@ -134,6 +134,19 @@ async fn a_key_that_is_closed_later_neither_ends_the_seat_at_once_nor_takes_anot
     while server.arrived(TOKEN).len() < 3 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(server.arrived(ACQUIRE).len(), 1, "a refused token is no word on the session");
-    drop(seat);
+    assert_eq!(server.arrived(ACQUIRE).len(), 1);
+    assert_eq!(seat.release().await.unwrap(), Finish::Unconfirmed);
+}
+
+#[tokio::test]
+async fn a_key_that_is_closed_before_the_seat_is_a_denial_and_no_outage() {
+    let server = Scripted::start(|request, earlier| match (is_token(request), earlier) {
+        (true, 0) => token(request, earlier),
+        (true, _) => Reply::new(404, r#"{"type":"/problems/license-not-found","title":"none"}"#),
+        (false, _) => Reply::new(401, "{}"),
+    })
+    .await;
+    let request = client(&server).license("CAD-2030-KEY").machine("m").patience(Duration::from_secs(60));
+    let error = request.acquire().await.unwrap_err();
+    assert!(matches!(error, Error::Denied(_)) && error.code() == "license-not-found", "{error:?}");
 }

@@ -15,6 +15,8 @@ mod client;
 mod example;
 #[path = "run/exits.rs"]
 mod exits;
+#[path = "run/license_token.rs"]
+mod license_token;
 #[path = "run/loss.rs"]
 mod loss;
 #[path = "run/signals.rs"]

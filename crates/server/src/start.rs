@@ -154,20 +154,16 @@ async fn start_by<C: TimeSource>(
     Ok(serve(app, running, listeners, edges))
 }
 
-/// Returns the inputs of the engine. If nodes share PostgreSQL and no Redis, also returns the worker that
-/// announces ends by `NOTIFY`.
+/// Returns the inputs of the engine. If nodes share a store, also returns the worker that announces ends to the other
+/// nodes.
 fn engine_inputs(
     settings: &Settings,
     ledger: &Ledger,
     metrics: &Metrics,
     others: Option<&Others>,
 ) -> (Inputs, Option<EndTeller>) {
-    let teller = match others {
-        Some(Others::ByPostgres(notices)) => {
-            Some(EndTeller { notices: notices.clone(), ended: Arc::new(EndedAbroad::default()) })
-        }
-        Some(Others::ByRedis(_)) | None => None,
-    };
+    let teller =
+        others.map(|others| EndTeller { others: others.clone(), ended: Arc::new(EndedAbroad::new(others)) });
     let inputs = Inputs {
         terms: Arc::new(PoolTerms { ledger: ledger.clone(), settings: settings.clone() }),
         metrics: metrics.engine.clone(),
@@ -292,7 +288,8 @@ fn entitlements(
     upkeep.start(PolicyReader(Arc::clone(&entitlements)));
     match others {
         Some(Others::ByRedis(servers)) => {
-            upkeep.start(Listener::new(servers, Arc::clone(&entitlements), upkeep.stopping()));
+            let (entitlements, endings) = (Arc::clone(&entitlements), Arc::clone(endings));
+            upkeep.start(Listener::new(servers, entitlements, endings, upkeep.stopping()));
         }
         Some(Others::ByPostgres(notices)) => upkeep.start(NoticeReader {
             notices,

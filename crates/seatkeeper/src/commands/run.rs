@@ -15,14 +15,13 @@ mod supervise;
 use std::path::Path;
 use std::process::ExitCode;
 
-use seatkeeper_client::Client;
-
 pub(crate) use args::RunArgs;
 pub(crate) use error::RunError;
 pub(crate) use exec::{EXEC, ExecArgs, exec};
 
 use super::Error;
 use report::{Ended, Report};
+use seats::Clients;
 use signals::Signals;
 use story::Story;
 
@@ -46,24 +45,24 @@ async fn held(args: &RunArgs, report: &mut Report) -> Result<u8, RunError> {
     let program = program::find(args.program())?;
     let mut signals = Signals::listen().map_err(RunError::Signals)?;
     let story = Story::new(args.quiet);
-    let client = seats::client(args)?;
-    let ended = held_by(&client, &program, args, &mut signals, story, report).await;
+    let clients = Clients::new(args)?;
+    let ended = held_by(&clients, &program, args, &mut signals, story, report).await;
     // Requests in flight end with the runtime, and the runtime ends with `run`.
-    seats::close(&client, story).await;
+    seats::close(clients, story).await;
     let ended = ended?;
     report.end(&ended);
     Ok(ended.exit_code())
 }
 
 async fn held_by(
-    client: &Client,
+    clients: &Clients,
     program: &Path,
     args: &RunArgs,
     signals: &mut Signals,
     story: Story,
     report: &mut Report,
 ) -> Result<Ended, RunError> {
-    let mut seats = seats::acquire(client, args, signals, story).await?;
+    let mut seats = seats::acquire(clients, args, signals, story).await?;
     report.admit(&seats);
     let ended = supervise::run(program, args, &mut seats, signals, story).await;
     seats::release(seats, story).await;

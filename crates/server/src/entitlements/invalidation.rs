@@ -6,6 +6,7 @@
 //! its caches after every connect, and a cached entry expires after a bounded time in any case.
 
 mod by_postgres;
+mod ends;
 mod message;
 
 use std::sync::Arc;
@@ -13,18 +14,24 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
+use redis::Msg;
 use redis::aio::PubSub;
+use seatkeeper_core::Bucket;
 use seatkeeper_ledger::notices::Notices;
 use seatkeeper_redis::Servers;
 use tokio_util::sync::CancellationToken;
 
 use super::{Changed, Entitlements};
 use crate::error::Error;
-pub(crate) use by_postgres::{EndTeller, EndedAbroad, NoticeReader};
+pub(crate) use by_postgres::NoticeReader;
+use ends::buckets_of;
+pub(crate) use ends::{EndTeller, EndedAbroad};
 use message::Message;
-use seatkeeper_engine::{Progress, Worker};
+use seatkeeper_engine::{Endings, Progress, Worker};
 
+/// The Redis channels of changed entitlements, and of ends of sessions.
 const CHANNEL: &str = "sk:entitlements";
+const ENDINGS_CHANNEL: &str = "sk:endings";
 
 /// Timeout of connecting, subscribing and pinging.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,36 +52,47 @@ pub(crate) enum Others {
 /// Publishes a change to the other nodes. Returns `Err(TimedOut)` after [`TELLING_MAX`].
 pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error> {
     let text = Message::from_change(changed).to_text();
-    let told = async {
-        match others {
-            Others::ByRedis(servers) => {
-                let publish = redis::cmd("PUBLISH").arg(CHANNEL).arg(text).take();
-                Ok(servers.query::<()>(CHANNEL, &publish).await?)
-            }
-            Others::ByPostgres(notices) => {
-                notices.tell(by_postgres::ENTITLEMENTS, &text).await.map_err(Error::Ledger)
-            }
-        }
-    };
+    let told = publish(others, (CHANNEL, by_postgres::ENTITLEMENTS), &text);
     tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)?
+}
+
+/// Publishes a message on the channel of the transport: the first of Redis, the second of PostgreSQL.
+async fn publish(
+    others: &Others,
+    (of_redis, of_postgres): (&'static str, &'static str),
+    text: &str,
+) -> Result<(), Error> {
+    match others {
+        Others::ByRedis(servers) => {
+            let publish = redis::cmd("PUBLISH").arg(of_redis).arg(text).take();
+            Ok(servers.query::<()>(of_redis, &publish).await?)
+        }
+        Others::ByPostgres(notices) => notices.tell(of_postgres, text).await.map_err(Error::Ledger),
+    }
 }
 
 /// A worker that applies invalidations received over Redis to the caches of this node.
 pub(crate) struct Listener {
     others: Servers,
     entitlements: Arc<Entitlements>,
+    endings: Arc<Endings>,
     stopping: CancellationToken,
 }
 
 impl Listener {
     /// Creates a listener that runs until `stopping` is cancelled.
-    pub(crate) fn new(others: Servers, entitlements: Arc<Entitlements>, stopping: CancellationToken) -> Self {
-        Self { others, entitlements, stopping }
+    pub(crate) fn new(
+        others: Servers,
+        entitlements: Arc<Entitlements>,
+        endings: Arc<Endings>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self { others, entitlements, endings, stopping }
     }
 
     async fn subscribed(&self) -> redis::RedisResult<PubSub> {
         let mut connection = self.others.pubsub().await?;
-        connection.subscribe(CHANNEL).await?;
+        connection.subscribe(&[CHANNEL, ENDINGS_CHANNEL]).await?;
         Ok(connection)
     }
 
@@ -82,13 +100,15 @@ impl Listener {
     async fn listen(&self) -> Result<(), Error> {
         let subscribed = tokio::time::timeout(ANSWER_TIMEOUT, self.subscribed()).await;
         let (mut speaking, mut heard) = subscribed.map_err(|_| Error::TimedOut)??.split();
-        // Messages published before the subscription are lost, so every cached entry may be stale.
+        // Messages published before the subscription are lost. Every cached entry may be stale, and any awaited
+        // session may have ended.
         self.entitlements.forget(Changed::Anything);
+        self.endings.tell_of_buckets(&Bucket::all().collect());
         let mut still_there = tokio::time::interval(STILL_THERE);
         loop {
             tokio::select! {
                 message = heard.next() => match message {
-                    Some(message) => self.entitlements.forget(Message::read(message.get_payload_bytes())),
+                    Some(message) => self.hear(&message),
                     None => return Ok(()),
                 },
                 _ = still_there.tick() => {
@@ -96,6 +116,18 @@ impl Listener {
                     subscribed.map_err(|_| Error::TimedOut)??;
                 }
             }
+        }
+    }
+}
+
+impl Listener {
+    fn hear(&self, message: &Msg) {
+        match message.get_channel_name() {
+            ENDINGS_CHANNEL => {
+                let text = String::from_utf8_lossy(message.get_payload_bytes());
+                self.endings.tell_of_buckets(&buckets_of(&text));
+            }
+            _ => self.entitlements.forget(Message::read(message.get_payload_bytes())),
         }
     }
 }

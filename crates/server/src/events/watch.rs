@@ -20,6 +20,9 @@ use seatkeeper_engine::Listener;
 /// Pause before the retry of a failed look.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Longest pause between two looks. A lost notice delays an event by no more, however long the TTL is.
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(300);
+
 /// Throttle on looks caused by a possible end. Unrelated sessions of the bucket end all the time, and each
 /// end wakes the watch.
 const RUMOUR_PACE: Duration = Duration::from_millis(250);
@@ -132,7 +135,8 @@ impl<S: Subject> Watch<S> {
             return self.look_at_end().await;
         };
         // Without a heartbeat, the session is over just before the next look.
-        self.look_again_in = Duration::from_millis((live.expires_in.as_millis()).saturating_add(1));
+        let expires_in = Duration::from_millis(live.expires_in.as_millis().saturating_add(1));
+        self.look_again_in = expires_in.min(LOOK_AGAIN_MAX);
         let entitlement = self.subject.entitlement().await?;
         if entitlement.version <= self.heard.version {
             return Ok(SessionState::Nothing);

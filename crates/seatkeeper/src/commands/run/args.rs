@@ -55,7 +55,10 @@ pub(crate) struct RunArgs {
     /// A file with the token, read again when the server rejects the token
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// The tenant of a token signed by the key in the data directory
+    /// Get a license token for each license from the server, with the license's key alone
+    #[arg(long, conflicts_with_all = ["token", "token_file"])]
+    pub license_token: bool,
+    /// The tenant of a license token, and of a token signed by the key in the data directory
     #[arg(long, value_name = "TENANT", default_value = "default")]
     pub tenant: String,
     #[command(flatten)]

@@ -1,9 +1,10 @@
 //! Takes and releases the seats of a run. A run holds a seat of every license or of none.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use seatkeeper_client::{Client, Finish, MaskedKey, Seat};
+use seatkeeper_client::{Client, ClientBuilder, Finish, LicenseKey, MaskedKey, Seat};
 use seatkeeper_server::auth::{TokenRequest, mint};
 use uuid::Uuid;
 
@@ -38,48 +39,67 @@ impl fmt::Debug for HeldSeat {
     }
 }
 
-/// Returns the client. Without a token, the key in the data directory signs one.
-pub(super) fn client(args: &RunArgs) -> Result<Client, RunError> {
-    let mut builder = Client::builder(args.server.as_str());
-    if let Some(path) = &args.ca_file {
-        let pem = std::fs::read(path).map_err(|source| RunError::CaFile { path: path.clone(), source })?;
-        builder = builder.certificates(pem);
-    }
-    builder = match (&args.token, &args.token_file) {
-        (Some(token), _) => builder.token(token),
-        (None, Some(path)) => builder.token_file(path),
-        (None, None) => {
-            let settings = settings::load(&args.data.sources())?;
-            let request = TokenRequest {
-                tenant: args.tenant.clone(),
-                user: TOKEN_USER.to_owned(),
-                scopes: String::new(),
-                ttl: TOKEN_TTL,
+/// The licenses of a run with their clients. A license token is good for one license, so each license has a client of its
+/// own with `--license-token`; otherwise all licenses share one client.
+///
+/// Every run takes licenses in sorted order, so two runs cannot deadlock.
+pub(super) struct Clients(BTreeMap<String, Client>);
+
+impl Clients {
+    /// Builds the clients. Without a token, the key in the data directory signs one.
+    pub(super) fn new(args: &RunArgs) -> Result<Self, RunError> {
+        let licenses = args.licenses.iter().cloned();
+        if args.license_token {
+            let client = |license: String| {
+                let key = LicenseKey::new(license.as_str()).tenant(&args.tenant);
+                Ok((license, builder(args)?.license_key(key).build().map_err(RunError::Client)?))
             };
-            builder.token_source(move || {
-                let token = mint(&settings, &request);
-                async move { token.map_err(|error| seatkeeper_client::TokenError::Source(error.to_string())) }
-            })
+            return licenses.map(client).collect::<Result<_, _>>().map(Self);
         }
+        let client = with_token(builder(args)?, args)?.build().map_err(RunError::Client)?;
+        Ok(Self(licenses.map(|license| (license, client.clone())).collect()))
+    }
+}
+
+fn builder(args: &RunArgs) -> Result<ClientBuilder, RunError> {
+    let builder = Client::builder(args.server.as_str());
+    let Some(path) = &args.ca_file else { return Ok(builder) };
+    let pem = std::fs::read(path).map_err(|source| RunError::CaFile { path: path.clone(), source })?;
+    Ok(builder.certificates(pem))
+}
+
+/// Sets the token of the arguments, or else a token signed by the key in the data directory.
+fn with_token(builder: ClientBuilder, args: &RunArgs) -> Result<ClientBuilder, RunError> {
+    if let Some(token) = &args.token {
+        return Ok(builder.token(token));
+    }
+    if let Some(path) = &args.token_file {
+        return Ok(builder.token_file(path));
+    }
+    let settings = settings::load(&args.data.sources())?;
+    let request = TokenRequest {
+        tenant: args.tenant.clone(),
+        user: TOKEN_USER.to_owned(),
+        scopes: String::new(),
+        ttl: TOKEN_TTL,
     };
-    builder.build().map_err(RunError::Client)
+    Ok(builder.token_source(move || {
+        let token = mint(&settings, &request);
+        async move { token.map_err(|error| seatkeeper_client::TokenError::Source(error.to_string())) }
+    }))
 }
 
 /// Takes a seat of each license. After a refusal or a signal, the seats taken so far are released.
 pub(super) async fn acquire(
-    client: &Client,
+    clients: &Clients,
     args: &RunArgs,
     signals: &mut Signals,
     story: Story,
 ) -> Result<Vec<HeldSeat>, RunError> {
-    // Every run takes licenses in sorted order, so two runs cannot deadlock.
-    let mut licenses = args.licenses.clone();
-    licenses.sort();
-    licenses.dedup();
     let instance = Uuid::new_v4().to_string();
     let mut seats = Vec::new();
-    for license in licenses {
-        match acquire_one(client, args, &instance, &license, signals, story).await {
+    for (license, client) in &clients.0 {
+        match acquire_one(client, args, &instance, license, signals, story).await {
             Ok(seat) => seats.push(seat),
             Err(error) => {
                 release(seats, story).await;
@@ -153,11 +173,16 @@ pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
 }
 
 /// Ends an acquire left behind by a signal or by a silent server: the seat of the acquire would stay until the TTL.
-pub(super) async fn close(client: &Client, story: Story) {
-    match client.close().await {
-        Ok(Finish::GivenBack) => {}
-        Ok(Finish::Unconfirmed) | Err(_) => story.tell(
+pub(super) async fn close(clients: Clients, story: Story) {
+    let closes: Vec<_> =
+        clients.0.into_values().map(|client| tokio::spawn(async move { client.close().await })).collect();
+    let mut given_back = true;
+    for close in closes {
+        given_back &= matches!(close.await, Ok(Ok(Finish::GivenBack)));
+    }
+    if !given_back {
+        story.tell(
             "the server did not confirm that no seat of this run is left; a seat is free after its license's TTL",
-        ),
+        );
     }
 }

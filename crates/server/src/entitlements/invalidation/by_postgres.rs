@@ -4,18 +4,16 @@
 //! messages sent while a node is disconnected are lost: after a reconnect the node clears its caches and
 //! looks up every awaited end.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, BucketSet, Change, Event};
+use seatkeeper_core::Bucket;
 use seatkeeper_ledger::notices::{Notice, NoticeListener, Notices};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::ends::buckets_of;
 use super::message::Message;
 use super::{ANSWER_TIMEOUT, STILL_THERE};
 use crate::entitlements::{Changed, Entitlements};
@@ -24,67 +22,7 @@ use seatkeeper_engine::Endings;
 use seatkeeper_engine::{Progress, Worker};
 
 pub(super) const ENTITLEMENTS: &str = "seatkeeper_entitlements";
-const ENDINGS: &str = "seatkeeper_endings";
-
-/// Pause between two notices, in which further ends are collected. PostgreSQL serializes commits that carry a
-/// notice.
-const COLLECTED_FOR: Duration = Duration::from_millis(100);
-
-/// Buckets with ends that this node has recorded and not yet announced to the other nodes.
-#[derive(Default)]
-pub(crate) struct EndedAbroad {
-    buckets: Mutex<BucketSet>,
-    noted: Notify,
-}
-
-impl EndedAbroad {
-    /// Adds the buckets of recorded ends, and wakes the [`EndTeller`].
-    pub(crate) fn note(&self, events: &[Event]) {
-        let ends = events.iter().filter(|event| matches!(event.change, Change::Ended { .. }));
-        let mut buckets = self.buckets.lock();
-        let before = buckets.len();
-        ends.for_each(|event| buckets.insert(event.pool.bucket()));
-        if buckets.len() > before {
-            self.noted.notify_one();
-        }
-    }
-}
-
-/// A worker that announces recorded ends to the other nodes, by bucket.
-pub(crate) struct EndTeller {
-    pub(crate) notices: Notices,
-    pub(crate) ended: Arc<EndedAbroad>,
-}
-
-#[async_trait]
-impl Worker for EndTeller {
-    type Error = Error;
-
-    fn name(&self) -> &'static str {
-        "end_teller"
-    }
-
-    fn rest(&self) -> Duration {
-        Duration::from_secs(1)
-    }
-
-    async fn activate(&self) -> Result<Progress, Error> {
-        let buckets = std::mem::take(&mut *self.ended.buckets.lock());
-        if buckets.is_empty() {
-            return Ok(Progress::Idle);
-        }
-        if let Err(error) = self.notices.tell(ENDINGS, &text_of(&buckets)).await {
-            let mut untold = self.ended.buckets.lock();
-            buckets.iter().for_each(|bucket| untold.insert(bucket));
-            return Err(Error::Ledger(error));
-        }
-        Ok(Progress::Defer(COLLECTED_FOR))
-    }
-
-    async fn woken(&self) {
-        self.ended.noted.notified().await;
-    }
-}
+pub(super) const ENDINGS: &str = "seatkeeper_endings";
 
 /// A worker that applies the notices of other nodes: changes of entitlements, and buckets with ended
 /// sessions.
@@ -144,21 +82,3 @@ impl Worker for NoticeReader {
         }
     }
 }
-
-/// Returns the numbers of the buckets, separated by spaces.
-fn text_of(buckets: &BucketSet) -> String {
-    let numbers: Vec<_> = buckets.iter().map(|bucket| bucket.number().to_string()).collect();
-    numbers.join(" ")
-}
-
-/// Returns the buckets named in a notice, or every bucket if the text is invalid.
-fn buckets_of(text: &str) -> HashSet<Bucket> {
-    let numbers: Option<HashSet<u16>> = text.split(' ').map(|number| number.parse().ok()).collect();
-    match numbers {
-        Some(numbers) => Bucket::all().filter(|bucket| numbers.contains(&bucket.number())).collect(),
-        None => Bucket::all().collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests;

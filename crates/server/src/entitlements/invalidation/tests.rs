@@ -53,7 +53,7 @@ impl Node {
         let entitlements =
             Arc::new(Entitlements { licenses, subscribers, others: Some(Others::ByRedis(others.clone())) });
         let workers = WorkerSet::new();
-        workers.start(Listener::new(others, Arc::clone(&entitlements), workers.stopping()));
+        workers.start(Listener::new(others, Arc::clone(&entitlements), Arc::default(), workers.stopping()));
         Self { entitlements, workers }
     }
 
