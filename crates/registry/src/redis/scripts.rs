@@ -36,8 +36,8 @@ const TTLS_MAX: usize = 64;
 const EVENTS_TOLD_MAX: usize = 16;
 /// Maximum number of events per stream entry of the journal, equal to the maximum of a small pool.
 const ENTRY_EVENTS_MAX: usize = SMALL_MAX;
-/// Number of entries of a bucket's admission ring: 50 KB per bucket, 13 MB for all buckets.
-pub(super) const RING_ENTRIES: u64 = 1_024;
+/// Number of entries of a bucket's admission ring: 13 KB per bucket, 3.3 MB for all buckets.
+pub(super) const RING_ENTRIES: u64 = 256;
 /// Bytes of an entry of an admission ring: see `admissions.lua`.
 pub(super) const RING_ENTRY_BYTES: usize = 22 + 2 * KEY_BYTES;
 /// Maximum lag of a head's clock mark behind the time of a renewal.

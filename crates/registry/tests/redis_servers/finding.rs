@@ -111,7 +111,7 @@ async fn sessions_admitted_by_another_node_after_the_first_search_are_found_with
 
 #[tokio::test]
 async fn more_admissions_than_the_ring_has_entries_are_found_without_the_record() {
-    const MORE_THAN_THE_RING: u32 = 1_100;
+    const MORE_THAN_THE_RING: u32 = 300;
     let redis = Redis::start();
     let one = Node::on(&redis).await;
     let pool = one.pool_of("large", MORE_THAN_THE_RING + 2).await;
