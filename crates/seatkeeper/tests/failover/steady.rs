@@ -31,7 +31,7 @@ use calm::{Calm, Record, fill_background};
 use capacities::{User, Work};
 use deeds::Deeds;
 use devices::{Device, Screens};
-use licenses::{Machine, Pool};
+use licenses::{Machine, Pool, make_license};
 use pulse::Pulse;
 
 pub(crate) use pulse::{Gap, Gaps};
@@ -162,7 +162,7 @@ impl Steady {
         let stays = iter::once(stay).chain(iter::repeat_n(on_time, POOLS_ON_TIME));
         let stays = stays.filter(|_| !self.manner.pinned);
         for (seats, machines, habit) in crowds.into_iter().chain(stays) {
-            let license = License::make(&admin, seats, Some(self.manner.ttl_seconds)).await;
+            let license = make_license(&admin, seats, self.manner.ttl_seconds).await;
             let pool = Arc::new(Pool::new(license));
             for _ in 0..machines {
                 let caller = callers.next(&self.pulses[0], &token, habit);

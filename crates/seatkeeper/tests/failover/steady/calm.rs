@@ -7,6 +7,7 @@ use seatkeeper_load::Moment;
 
 use super::caller::Storm;
 use super::deeds::Deeds;
+use super::licenses::make_license;
 use super::{Pools, SESSIONS_EACH};
 use crate::failover::support::answered;
 use crate::harness::Client;
@@ -135,7 +136,7 @@ pub(super) async fn fill_background(admin: &Client, client: &Client, sessions: u
     const TTL_SECONDS: u64 = 24 * 3_600;
     let mut licenses = Vec::new();
     for _ in 0..sessions / u64::from(SESSIONS_EACH) {
-        let license = License::make(admin, SESSIONS_EACH, Some(TTL_SECONDS)).await;
+        let license = make_license(admin, SESSIONS_EACH, TTL_SECONDS).await;
         let claims = (0..SESSIONS_EACH).map(async |machine| {
             let machine = format!("silent-{machine}");
             let answer = answered(async || client.acquire(&license.key, &machine).await).await;

@@ -9,6 +9,8 @@ use serde_json::json;
 
 use super::caller::{Caller, Reply};
 use super::deeds::Deeds;
+use crate::failover::support::answered;
+use crate::harness::Client;
 use crate::support::scene::License;
 
 /// A license, and the observations of its machines.
@@ -22,6 +24,13 @@ pub(super) struct Machine {
     pub(super) name: Arc<str>,
     pub(super) pool: Arc<Pool>,
     pub(super) caller: Caller,
+}
+
+/// Creates a license. A busy machine may answer 503 while another storm runs: the request is retried.
+pub(super) async fn make_license(admin: &Client, seats: u32, ttl_seconds: u64) -> License {
+    let ask = json!({ "max_seats": seats, "ttl_seconds": ttl_seconds });
+    let made = answered(async || admin.post("/api/v1/admin/licenses", ask.clone()).await).await;
+    License::from_answer(&made.expect(201), seats)
 }
 
 impl Pool {

@@ -17,6 +17,11 @@ impl License {
     pub(crate) async fn make(admin: &Client, seats: u32, ttl_seconds: Option<u64>) -> Self {
         let ask = json!({ "max_seats": seats, "ttl_seconds": ttl_seconds });
         let made = admin.post("/api/v1/admin/licenses", ask).await.expect(201);
+        Self::from_answer(&made, seats)
+    }
+
+    /// Reads the answer to the creation of a license.
+    pub(crate) fn from_answer(made: &Value, seats: u32) -> Self {
         let id = made["license_id"].as_str().expect("an id").to_owned();
         Self { id, key: made["license_key"].clone(), seats }
     }
