@@ -24,8 +24,14 @@ async fn a_sentinel_promotes_a_replica() {
         trial.breaks().await;
         servers[0].kill();
         until("the Sentinel promotes the replica", async || {
-            let info: String = servers[1].ask(redis::cmd("INFO").arg("replication").take());
-            if info.contains("role:master") { Ok(()) } else { Err(info) }
+            // A Sentinel cuts the connections of a server whose role it changes.
+            let mut client = redis::Client::open(servers[1].url()).expect("a URL");
+            let info = redis::cmd("INFO").arg("replication").query::<String>(&mut client);
+            match info {
+                Ok(info) if info.contains("role:master") => Ok(()),
+                Ok(other) => Err(other),
+                Err(error) => Err(error.to_string()),
+            }
         })
         .await;
         trial.heals().await;
