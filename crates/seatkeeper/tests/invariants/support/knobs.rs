@@ -59,7 +59,7 @@ pub(crate) fn silent_sessions() -> u64 {
 /// Seconds that a node or a store is frozen or cut off: longer than any lease, than a circuit breaker takes to
 /// open, and than a session without heartbeats lasts.
 pub(crate) fn freeze_seconds() -> u64 {
-    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(20)
+    number("SEATKEEPER_FREEZE_SECONDS").unwrap_or(27)
 }
 
 /// Returns true if nodes cache plans for the default time.
