@@ -265,7 +265,8 @@ fn the_page_on_run_goes_as_it_says() {
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
     let lines: Vec<_> = told.lines().filter(|line| !line.contains("  ")).collect();
-    assert_eq!(lines, ["rendering", "exit code 7", "exit code 75", "mine at last"], "{told}{log}");
+    let wanted = ["rendering", "exit code 7", "exit code 75", "mine at last", "no token needed"];
+    assert_eq!(lines, wanted, "{told}{log}");
 }
 
 /// Runs the first block of the page on operations, without its installation steps, and then `rest`, against
