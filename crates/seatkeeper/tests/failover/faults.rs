@@ -24,6 +24,10 @@ const NODES: usize = 3;
 /// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
 
+/// The time in which Redis loses answers. In a longer fault, rebuilds may start over in new epochs: see the limits
+/// in docs/failover.md.
+const ANSWERS_LOST_FOR: Duration = Duration::from_secs(8);
+
 /// The longest time for which an old primary keeps clients.
 const OLD_PRIMARY_MAX: Duration = Duration::from_secs(6);
 
@@ -248,7 +252,7 @@ async fn three_of_ten_answers_of_redis_are_swallowed() {
     for _ in 0..knobs::fault_cycles() {
         stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::SwallowsAnswers(0.3)));
-        tokio::time::sleep(outage()).await;
+        tokio::time::sleep(ANSWERS_LOST_FOR).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         stage.heals().await;
     }

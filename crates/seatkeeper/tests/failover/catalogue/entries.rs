@@ -334,7 +334,7 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
-        title: "three of ten answers of Redis are lost",
+        title: "three of ten answers of Redis are lost, for 8 s",
         test: "three_of_ten_answers_of_redis_are_swallowed",
         effects: [REBUILD, REBUILD, NOTHING],
         epochs_max: 2,
