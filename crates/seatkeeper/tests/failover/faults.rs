@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
-use super::trial::{kills_nodes, outage, permit, ttl_seconds};
+use super::trial::{LOSSY_OUTAGE, kills_nodes, outage, permit, ttl_seconds};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -23,10 +23,6 @@ const NODES: usize = 3;
 
 /// The number of admissions that shows a healthy service.
 const WELL: u64 = 30;
-
-/// The time in which Redis loses answers. In a longer fault, rebuilds may start over in new epochs: see the limits
-/// in docs/failover.md.
-const ANSWERS_LOST_FOR: Duration = Duration::from_secs(8);
 
 /// The longest time for which an old primary keeps clients.
 const OLD_PRIMARY_MAX: Duration = Duration::from_secs(6);
@@ -252,7 +248,7 @@ async fn three_of_ten_answers_of_redis_are_swallowed() {
     for _ in 0..knobs::fault_cycles() {
         stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::SwallowsAnswers(0.3)));
-        tokio::time::sleep(ANSWERS_LOST_FOR).await;
+        tokio::time::sleep(LOSSY_OUTAGE).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         stage.heals().await;
     }
