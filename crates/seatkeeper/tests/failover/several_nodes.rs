@@ -36,7 +36,7 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     }
     renewed(&clients[4], &bob["session_id"]).await;
     renewed(&clients[4], &ann).await;
-    clients[2].get("/readyz").await.expect(200);
+    answered(async || clients[2].get("/readyz").await).await.expect(200);
     for stray in &clients[..2] {
         stays_out(stray, &ann).await;
     }
