@@ -56,7 +56,7 @@ struct Issuer {
 /// The token of one machine.
 #[derive(Default)]
 struct Slot {
-    /// Held during a request for a token, so that one request serves all seats.
+    /// Locked during a token request. Seats that need the same token wait for the lock and share the answer.
     fetching: Arc<tokio::sync::Mutex<()>>,
     content: Mutex<Content>,
 }

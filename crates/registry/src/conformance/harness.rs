@@ -13,8 +13,8 @@ use crate::Registry;
 /// Bound of the journal of a clause's registry.
 pub const JOURNAL_EVENTS_MAX: usize = 300;
 
-/// Returns how often each clause runs, each time on a registry of its own: `SEATKEEPER_CONFORMANCE_ROUNDS`, by
-/// default once.
+/// Returns the number of runs of a clause: `SEATKEEPER_CONFORMANCE_ROUNDS`, by default 1. Every run has a new
+/// registry.
 pub fn rounds() -> u64 {
     std::env::var("SEATKEEPER_CONFORMANCE_ROUNDS")
         .map_or(1, |rounds| rounds.parse().expect("a number of rounds"))

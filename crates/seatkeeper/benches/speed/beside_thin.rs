@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_load::{Bounds, Operation, Plan, Report, Scenario, Target};
+use seatkeeper_load::{Bounds, Operation, Plan, Scenario, Target};
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::Redis;
 use sqlx::postgres::PgConnectOptions;
@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::args::Effort;
 use crate::child::Child;
 use crate::error::Error;
+use crate::faultless::answered;
 use crate::process::cpu_time;
 use crate::product::Product;
 use crate::thin;
@@ -184,15 +185,6 @@ fn report((what, bound): (&str, Bound), number: usize, rounds: &[[Figure; LINES.
 
 async fn p50_millis(plan: &Plan, operation: Operation) -> Result<f64, Error> {
     Ok(answered(plan).await?.operation(operation).map_or(f64::NAN, |operation| operation.p50_ms))
-}
-
-async fn answered(plan: &Plan) -> Result<Report, Error> {
-    let report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
-    if report.errors_total() > 0 || report.violations.count > 0 {
-        let why = format!("{:?} {:?}", report.errors, report.violations);
-        return Err(Error::Worthless { why });
-    }
-    Ok(report)
 }
 
 /// Returns the median latency of a commit of one row, in milliseconds.

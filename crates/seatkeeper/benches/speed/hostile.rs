@@ -9,6 +9,7 @@ use seatkeeper_load::{Bounds, Plan, Scenario};
 
 use crate::args::Effort;
 use crate::error::Error;
+use crate::faultless::answered;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 use attack::Attack;
@@ -61,10 +62,6 @@ async fn beside(attack: Attack, effort: Effort, product: &Product, others: &Plan
 }
 
 async fn p99_millis(others: &Plan) -> Result<f64, Error> {
-    let report = seatkeeper_load::run(others.clone(), |_| ()).await?;
-    if report.errors_total() > 0 || report.violations.count > 0 {
-        let why = format!("{:?} {:?}", report.errors, report.violations);
-        return Err(Error::Worthless { why });
-    }
+    let report = answered(others).await?;
     Ok(report.operations.values().map(|operation| operation.p99_ms).fold(f64::NAN, f64::max))
 }

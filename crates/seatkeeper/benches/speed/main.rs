@@ -22,6 +22,7 @@ mod child;
 mod contest;
 mod crowd;
 mod error;
+mod faultless;
 mod hostile;
 mod many;
 mod memory;

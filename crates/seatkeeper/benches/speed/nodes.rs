@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
-use seatkeeper_load::{Bounds, Plan, Report, Scenario};
+use seatkeeper_load::{Bounds, Plan, Scenario};
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::{Call, Redis, Replay};
 
 use crate::args::Effort;
 use crate::child::Child;
 use crate::error::Error;
+use crate::faultless::answered;
 use crate::naive;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
@@ -219,7 +220,7 @@ impl Cycle {
         let direct = self.direct.rate(self.plan.concurrency, licenses, effort.measured).await?;
         let mut measured = vec![[ours, direct]];
         if let Some(naive) = &self.naive {
-            measured.push([ours, answered(&naive.plan).await?]);
+            measured.push([ours, answered(&naive.plan).await?.requests_per_second]);
         }
         Ok(measured)
     }
@@ -256,17 +257,7 @@ impl Scripts {
 
 /// Returns the product's requests per second, and waits until the ledger has committed everything.
 async fn rate(plan: &Plan, product: &Product) -> Result<f64, Error> {
-    let rate = answered(plan).await?;
+    let rate = answered(plan).await?.requests_per_second;
     product.caught_up().await?;
     Ok(rate)
-}
-
-/// Returns a server's responses per second.
-async fn answered(plan: &Plan) -> Result<f64, Error> {
-    let report: Report = seatkeeper_load::run(plan.clone(), |_| ()).await?;
-    if report.errors_total() > 0 || report.violations.count > 0 {
-        let why = format!("{:?} {:?}", report.errors, report.violations);
-        return Err(Error::Worthless { why });
-    }
-    Ok(report.requests_per_second)
 }

@@ -304,8 +304,8 @@ fn one_of(doors: &Doors, number: u64) -> Doors {
     Doors::new([all[usize::try_from(number).expect("a few") % all.len()].clone()])
 }
 
-/// Returns all nodes, beginning at one that depends on `number`. Each client counts its own turns, so that a
-/// retry goes to another node.
+/// Returns all nodes, rotated by `number`. A client sends its requests to the nodes in this order, so a retry goes
+/// to the next node.
 fn in_turn(doors: &Doors, number: u64) -> Doors {
     let all = doors.all();
     let first = usize::try_from(number).expect("a few") % all.len();

@@ -125,7 +125,7 @@ pub(crate) fn ttl_seconds() -> u64 {
     (knobs::freeze_seconds() * 3 / 4).max(TTL_SECONDS_MIN)
 }
 
-/// Kills one node after another (`kill -9`), and starts each again.
+/// Runs the storm of `test`. Each cycle kills a node with `kill -9`, and starts the node again after the outage.
 pub(crate) async fn kills_nodes(test: &'static str, mut nodes: Nodes, permit: SemaphorePermit<'static>) {
     nodes.keep_addresses().await;
     let mut trial = Trial::begin(test, nodes, knobs::seed(), permit).await;
