@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime};
-use seatkeeper_registry::{Partition, Receipt, Wakeup};
-use tokio::sync::oneshot;
+use seatkeeper_registry::Receipt;
+use tokio::sync::{Notify, oneshot};
 
 /// The longest wait of a caller that needs no commit. The limit keeps a hanging ledger from delaying answers
 /// that do not rest on a record.
@@ -18,9 +18,9 @@ const KEEPING_UP_WAIT_MAX: Duration = Duration::from_secs(1);
 pub struct Commits {
     buckets: Box<[Mutex<Progress>]>,
     failing: AtomicBool,
-    /// The time of the oldest event not yet in the ledger, for each partition of the journal with a backlog.
-    waiting_since: Mutex<Vec<(Partition, RegistryTime)>>,
-    awaited: Wakeup,
+    /// The time of the oldest event not yet in the ledger.
+    waiting_since: Mutex<Option<RegistryTime>>,
+    awaited: Notify,
     depth_max: u64,
     behind_events_max: u64,
 }
@@ -72,7 +72,7 @@ impl Commits {
         let buckets: Box<[_]> = Bucket::all().map(|_| Mutex::default()).collect();
         let depth_max = journal_events_max / 2;
         let behind_events_max = depth_max / buckets.len() as u64;
-        let (failing, waiting_since, awaited) = (AtomicBool::new(false), Mutex::default(), Wakeup::default());
+        let (failing, waiting_since, awaited) = (AtomicBool::new(false), Mutex::default(), Notify::new());
         Self { buckets, failing, waiting_since, awaited, depth_max, behind_events_max }
     }
 
@@ -87,9 +87,9 @@ impl Commits {
         self.buckets.iter().any(|progress| is_awaited(&progress.lock()))
     }
 
-    /// Waits until an answer waits for a commit in this partition. Wake-ups may be spurious.
-    pub(crate) async fn awaited(&self, partition: Partition) {
-        self.awaited.notified(partition).await;
+    /// Waits until an answer waits for a commit. Wake-ups may be spurious.
+    pub(crate) async fn awaited(&self) {
+        self.awaited.notified().await;
     }
 
     /// Notes whether the latest commit failed.
@@ -102,17 +102,14 @@ impl Commits {
         self.failing.load(Relaxed)
     }
 
-    /// Sets the time of the oldest event of a partition still to be committed; `None` if the partition has no
-    /// backlog.
-    pub(crate) fn note_waiting_since(&self, partition: Partition, since: Option<RegistryTime>) {
-        let mut waiting = self.waiting_since.lock();
-        waiting.retain(|(of, _)| *of != partition);
-        waiting.extend(since.map(|since| (partition, since)));
+    /// Sets the time of the oldest event still to be committed; `None` without a backlog.
+    pub(crate) fn note_waiting_since(&self, since: Option<RegistryTime>) {
+        *self.waiting_since.lock() = since;
     }
 
     /// Returns the time of the oldest event that waits for the ledger.
     pub fn waiting_since(&self) -> Option<RegistryTime> {
-        self.waiting_since.lock().iter().map(|(_, since)| *since).min()
+        *self.waiting_since.lock()
     }
 
     /// Notes that the ledger has every event up to `receipt`, and that the bucket is in the receipt's epoch:
@@ -151,7 +148,7 @@ impl Commits {
             progress.waiting.push((receipt, waiter));
             reached
         };
-        self.awaited.notify(receipt.bucket);
+        self.awaited.notify_one();
         // The end of an epoch drops the sender without a message.
         reached.await.map_err(|_| Overtaken)
     }

@@ -20,6 +20,7 @@ mod rebuild_queue;
 mod rebuild_targets;
 mod rebuilder;
 mod replay;
+mod retries;
 mod roll;
 mod route;
 

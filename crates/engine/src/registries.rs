@@ -54,11 +54,6 @@ impl Registries {
         self.lasting.is_none() && self.main.always_serves()
     }
 
-    /// Returns whether `backend` is the configured registry.
-    pub fn is_main(&self, backend: &Backend) -> bool {
-        Arc::ptr_eq(&backend.commits, &self.main.commits)
-    }
-
     /// Returns every backend whose sessions are in the ledger.
     pub fn all(&self) -> impl Iterator<Item = &Backend> {
         self.lasting.iter().chain(self.with_heartbeats())

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::{ClockSteps, MonotonicClock, Partition, Store, TimeSource};
+use seatkeeper_registry::{ClockSteps, MonotonicClock, Store, TimeSource};
 
 use crate::commits::Commits;
 use crate::endings::Endings;
@@ -21,7 +21,7 @@ use crate::registries::Registries;
 use crate::settings::{Settings, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
-use crate::workers::{CommitRuntime, Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
+use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
 use shared::Shared;
 
 /// The interval between two sweeps of the node-local sessions.
@@ -39,10 +39,10 @@ pub enum StartError {
     /// A Redis server has settings that could lose sessions.
     #[error("the Redis that nodes share cannot be used: {0}")]
     Unfit(String),
-    /// The thread for commits cannot be started.
-    #[error("there is no thread to put events on record with")]
-    CommitRuntime(#[source] std::io::Error),
 }
+
+/// Time limit for closing the connections to the ledger. A ledger that hangs must not keep a node from stopping.
+const CLOSE_MAX: Duration = Duration::from_secs(5);
 
 /// Inputs supplied by the program.
 pub struct Inputs {
@@ -65,8 +65,6 @@ pub struct RunningEngine {
     ledger: Ledger,
     /// The connections of the drains to the ledger.
     written: Ledger,
-    /// Dropped last: the drains run in its thread.
-    _recorder: CommitRuntime,
 }
 
 /// The parts of an engine built before the workers start.
@@ -94,11 +92,10 @@ impl RunningEngine {
         clock: impl FnOnce(RegistryTime) -> C,
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
-        let commit_runtime = CommitRuntime::start().map_err(StartError::CommitRuntime)?;
         let built = match &settings.topology {
             Topology::Embedded => embedded(settings, &ledger, &inputs, clock).await?,
             Topology::Shared(sharing) => {
-                let shared = Shared::new(settings, sharing, &ledger, &commit_runtime).await?;
+                let shared = Shared::new(settings, sharing, &ledger).await?;
                 shared.start(&ledger, &upkeep, &inputs).await;
                 shared.built()
             }
@@ -107,22 +104,12 @@ impl RunningEngine {
         let written = ledger.apart();
         let starting = Starting { settings, ledger: &ledger, built: &built, inputs: &inputs };
         let endings = Arc::new(Endings::default());
-        starting.drains(&drainage, &written, &endings, &commit_runtime);
+        starting.drains(&drainage, &written, &endings);
         starting.flushes(&upkeep, started_at);
         starting.sweeps(&upkeep);
         let engine = starting.engine(endings, &upkeep);
         let Built { membership, clocks, .. } = built;
-        Ok(Self {
-            engine,
-            started_at,
-            clocks,
-            upkeep,
-            drainage,
-            membership,
-            ledger,
-            written,
-            _recorder: commit_runtime,
-        })
+        Ok(Self { engine, started_at, clocks, upkeep, drainage, membership, ledger, written })
     }
 
     /// Returns the engine.
@@ -152,8 +139,15 @@ impl RunningEngine {
         if let Some(membership) = &self.membership {
             membership.left().await;
         }
-        self.written.close().await;
-        self.ledger.close().await;
+        let closed = async {
+            self.written.close().await;
+            self.ledger.close().await;
+        };
+        if tokio::time::timeout(CLOSE_MAX, closed).await.is_err() {
+            tracing::warn!(
+                "the ledger's connections did not close in time: the ledger closes them by itself"
+            );
+        }
     }
 }
 
@@ -185,31 +179,18 @@ struct Starting<'a> {
 
 impl Starting<'_> {
     /// Starts the drains, which commit events over the connections of `written`.
-    fn drains(
-        &self,
-        drainage: &WorkerSet,
-        written: &Ledger,
-        endings: &Arc<Endings>,
-        commit_runtime: &CommitRuntime,
-    ) {
+    fn drains(&self, drainage: &WorkerSet, written: &Ledger, endings: &Arc<Endings>) {
         let registries = &self.built.registries;
         for backend in registries.all() {
-            // A drain waits for Redis and for PostgreSQL in turn. A second drain uses the time in between.
-            let is_redis = self.settings.is_over_redis() && registries.is_main(backend);
-            let are_two = is_redis && written.commits_at_once() > 1;
-            for partition in if are_two { &Partition::HALVES[..] } else { &[Partition::All] } {
-                let drain = Drain {
-                    backend: backend.clone(),
-                    partition: *partition,
-                    ledger: written.clone(),
-                    endings: Arc::clone(endings),
-                    on_recorded: self.inputs.on_recorded.clone(),
-                    lease: Arc::clone(&self.built.lease),
-                    metrics: self.inputs.metrics.changes.clone(),
-                    gives_way: Default::default(),
-                };
-                drainage.start_on(commit_runtime.runtime(), drain);
-            }
+            drainage.start(Drain {
+                backend: backend.clone(),
+                ledger: written.clone(),
+                endings: Arc::clone(endings),
+                on_recorded: self.inputs.on_recorded.clone(),
+                lease: Arc::clone(&self.built.lease),
+                metrics: self.inputs.metrics.changes.clone(),
+                gives_way: Default::default(),
+            });
         }
         if let Some((backend, membership)) =
             registries.node_local.as_ref().zip(self.built.membership.as_ref())

@@ -74,11 +74,6 @@ pub struct RedisSettings {
 }
 
 impl Settings {
-    /// Returns whether live sessions are in Redis.
-    pub(crate) fn is_over_redis(&self) -> bool {
-        matches!(self.topology, Topology::Shared(SharedSettings { store: SharedStore::Redis(_), .. }))
-    }
-
     /// Returns `journal_events_max` as a size in memory.
     pub(crate) fn journal_size(&self) -> usize {
         usize::try_from(self.journal_events_max).unwrap_or(usize::MAX)

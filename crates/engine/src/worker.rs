@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +18,7 @@ const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// The longest pause before a retry.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// The longest last round of a worker at shutdown.
+/// The time that a worker has at shutdown for its current round and its last round together.
 const LAST_ROUND_MAX: Duration = Duration::from_secs(10);
 
 /// The work left after a batch.
@@ -88,11 +87,6 @@ impl WorkerSet {
         self.tasks.spawn(drive(worker, self.stop.clone()));
     }
 
-    /// Starts a worker on `runtime`.
-    pub fn start_on(&self, runtime: &Handle, worker: impl Worker) {
-        self.tasks.spawn_on(drive(worker, self.stop.clone()), runtime);
-    }
-
     /// Returns the token that is cancelled at shutdown.
     pub fn stopping(&self) -> CancellationToken {
         self.stop.clone()
@@ -107,9 +101,24 @@ impl WorkerSet {
 }
 
 async fn drive(worker: impl Worker, stop: CancellationToken) {
+    let time_is_up = async {
+        stop.cancelled().await;
+        tokio::time::sleep(LAST_ROUND_MAX).await;
+    };
+    tokio::select! {
+        () = work(&worker, &stop) => {}
+        () = time_is_up => tracing::error!(
+            worker = worker.name(),
+            "a worker did not finish within 10 s of the stop: its remaining work is left"
+        ),
+    }
+}
+
+/// Does batches until the stop, and then the last batches.
+async fn work(worker: &impl Worker, stop: &CancellationToken) {
     let (mut retry_pause, mut is_failing) = (RETRY_PAUSE_MIN, false);
     while !stop.is_cancelled() {
-        let attempted = attempt(&worker, is_failing).await;
+        let attempted = attempt(worker, is_failing).await;
         if attempted.is_some() {
             if is_failing {
                 tracing::info!(worker = worker.name(), "a worker that failed works again");
@@ -142,12 +151,7 @@ async fn drive(worker: impl Worker, stop: CancellationToken) {
             }
         }
     }
-    if tokio::time::timeout(LAST_ROUND_MAX, finish(&worker)).await.is_err() {
-        tracing::error!(
-            worker = worker.name(),
-            "a worker did not finish within 10 s of the stop: its remaining work is left"
-        );
-    }
+    finish(worker).await;
 }
 
 async fn finish(worker: &impl Worker) {

@@ -1,7 +1,6 @@
 //! Background workers, a file for each. To add a worker, implement [`Worker`](crate::Worker) and start it in
 //! `running`.
 
-mod commit_runtime;
 mod drain;
 mod flush;
 mod keep_clock;
@@ -9,7 +8,6 @@ mod node_local_drain;
 mod reconcile;
 mod sweep;
 
-pub(crate) use commit_runtime::CommitRuntime;
 pub(crate) use drain::Drain;
 pub use drain::OnRecorded;
 pub(crate) use flush::Flush;

@@ -108,14 +108,6 @@ impl Pool {
         }
     }
 
-    /// Returns the maximum number of concurrent write transactions.
-    pub(crate) fn writes_at_once(&self) -> u32 {
-        match self {
-            Self::Sqlite(_) => 1,
-            Self::Postgres(connections) => connections.max(),
-        }
-    }
-
     pub(crate) async fn close(&self) {
         match self {
             Self::Sqlite(pool) => pool.close().await,

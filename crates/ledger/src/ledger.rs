@@ -77,15 +77,9 @@ impl Ledger {
     }
 
     /// Returns a handle with a separate pool of write connections over PostgreSQL, and the shared writer over
-    /// SQLite. Connections serve best in the runtime opening them, so a second runtime takes a handle of its
-    /// own.
+    /// SQLite. Writers with a handle of their own never wait for the connections of this handle.
     pub fn apart(&self) -> Self {
         Self { writer: self.writer.apart(), ..self.clone() }
-    }
-
-    /// Returns the maximum number of concurrent write transactions.
-    pub fn commits_at_once(&self) -> usize {
-        self.writer.writes_at_once() as usize
     }
 
     /// Closes all connections. Later calls on any handle fail.

@@ -29,7 +29,8 @@ const CLOCK_DRIFT_DIVISOR: u32 = 1_000;
 /// The longest time for which the server may still work on a request abandoned by its client.
 const ABANDONED_WORK_MAX: Duration = Duration::from_secs(5);
 
-const ERROR_WHEN_FULL: &str = "All license seats are currently in use";
+/// The error of a denial of a full license, for older clients.
+pub const ERROR_WHEN_FULL: &str = "All license seats are currently in use";
 
 /// The interval of a request: sent, then answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

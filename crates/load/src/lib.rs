@@ -27,7 +27,7 @@ mod target;
 mod worker;
 
 pub use answer::{Denial, Grant, How};
-pub use checker::{Checker, Occupancy, RequestSpan, Violation, Violations, What, Witness};
+pub use checker::{Checker, ERROR_WHEN_FULL, Occupancy, RequestSpan, Violation, Violations, What, Witness};
 pub use error::{Error, Failure};
 pub use moment::{Moment, Stopwatch};
 pub use plan::{Bounds, FixedRequest, Plan, Scenario};

@@ -52,11 +52,6 @@ impl Connections {
         Self { pool: self.pool.options().clone().connect_lazy_with(options), password: self.password.clone() }
     }
 
-    /// Returns the maximum number of connections.
-    pub fn max(&self) -> u32 {
-        self.pool.options().get_max_connections()
-    }
-
     /// Acquires a connection for exclusive use. Retries once with a fresh password if the server rejects the
     /// password.
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {

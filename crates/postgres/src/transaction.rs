@@ -10,11 +10,12 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Executor as _, PgConnection, Postgres};
 use tokio::time::timeout;
 
-/// Time limit of the rollback after a drop. Beyond the limit the connection is closed.
-const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time limit of the rollback after a drop. Beyond the limit the connection is closed. A new connection takes
+/// several round trips, so on a slow network a short limit would leave the pool without connections.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A transaction. A drop before the commit rolls back. The connection then returns to the pool if the
-/// rollback takes at most 1 s, and is closed otherwise.
+/// rollback takes at most 5 s, and is closed otherwise.
 #[derive(Debug)]
 pub struct Transaction {
     /// `None` after the end of the transaction.

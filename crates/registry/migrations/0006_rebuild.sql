@@ -44,12 +44,17 @@ BEGIN
 END
 $$;
 
--- Clears a bucket: pools, sessions and journal, whose positions restart. The bucket's latest time stays.
+-- Clears a bucket: pools, sessions and journal, whose positions restart. The bucket's latest time stays. A
+-- repeated call for the same epoch changes nothing, because the bucket may have been filled meanwhile.
 CREATE FUNCTION registry.rebuild_clear(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
     PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
+    PERFORM 1 FROM registry.buckets WHERE bucket = p_bucket AND filled_for = p_epoch;
+    IF FOUND THEN
+        RETURN;
+    END IF;
     DELETE FROM registry.sessions s USING registry.pools p WHERE p.bucket = p_bucket AND s.pool = p.pool;
     DELETE FROM registry.pools p WHERE p.bucket = p_bucket;
     DELETE FROM registry.journal j WHERE j.bucket = p_bucket;
@@ -69,11 +74,16 @@ END
 $$;
 
 -- Serves a bucket. A rebuild is refused with SQLSTATE 'SK002' if half of a TTL has passed since the session
--- was filled: the session would be about to expire, and its holder could not renew it meanwhile.
+-- was filled: the session would be about to expire, and its holder could not renew it meanwhile. A repeated
+-- call for the same epoch changes nothing.
 CREATE FUNCTION registry.rebuild_finish(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
+    PERFORM 1 FROM registry.buckets WHERE bucket = p_bucket AND epoch = p_epoch AND serving;
+    IF FOUND THEN
+        RETURN;
+    END IF;
     PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
     PERFORM 1 FROM registry.sessions s JOIN registry.pools p USING (pool)
     WHERE p.bucket = p_bucket AND s.last_heartbeat + s.ttl / 2 < registry.time_in(p_bucket)

@@ -8,7 +8,7 @@ use seatkeeper_core::{
     Seats, Session, SessionId, Span, Terms,
 };
 
-use crate::{Error, Partition};
+use crate::Error;
 
 /// A registry of the live sessions of all pools.
 ///
@@ -123,10 +123,10 @@ pub trait Expiry: Send + Sync + 'static {
 /// Reads and acknowledges the journals of the buckets.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Reads the oldest unacknowledged events in a share of the buckets, at most about `max`, in order per
-    /// bucket. Reads are repeatable. Later events of other nodes may come with the next read;
-    /// [`journal_end`](Self::journal_end) returns the end of a bucket's journal.
-    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error>;
+    /// Reads the oldest unacknowledged events, at most about `max`, in order per bucket. Reads are repeatable.
+    /// Later events of other nodes may come with the next read; [`journal_end`](Self::journal_end) returns the
+    /// end of a bucket's journal.
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error>;
 
     /// Deletes the events of a bucket up to a position that the ledger has. Other nodes may read the events a
     /// moment longer.
@@ -135,8 +135,8 @@ pub trait Journal: Send + Sync + 'static {
     /// Returns the number of events in the journal.
     fn journal_depth(&self) -> usize;
 
-    /// Waits for a new event in the share's buckets. Wake-ups may be spurious.
-    async fn journal_woken(&self, partition: Partition);
+    /// Waits for a new event. Wake-ups may be spurious.
+    async fn journal_woken(&self);
 
     /// Returns the present end of the bucket's journal. Once acknowledged, the ledger has every event of the
     /// bucket before this call.

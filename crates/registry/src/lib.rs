@@ -13,7 +13,6 @@ mod epochs;
 mod error;
 pub mod memory;
 mod open_pool;
-mod partition;
 pub mod postgres;
 mod rebuild;
 pub mod redis;
@@ -26,5 +25,4 @@ pub use contract::{
 };
 pub use epochs::Epochs;
 pub use error::Error;
-pub use partition::{Partition, Wakeup};
 pub use rebuild::{Condition, Filling, Identity, Rebuild, State};

@@ -19,7 +19,7 @@ use crate::contract::{
     Receipt, Request, Sessions, Swept,
 };
 use crate::open_pool::Record as _;
-use crate::{Error, Partition, TimeSource};
+use crate::{Error, TimeSource};
 use bucket::BucketState;
 use clocked::Clocked;
 use journal::Backlog;
@@ -156,8 +156,8 @@ impl<C: TimeSource> Expiry for MemoryRegistry<C> {
 
 #[async_trait]
 impl<C: TimeSource> Journal for MemoryRegistry<C> {
-    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
-        let waiting: Vec<_> = self.backlog.waiting().filter(|&bucket| partition.has(bucket)).collect();
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
+        let waiting: Vec<_> = self.backlog.waiting().collect();
         // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
         // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
@@ -180,8 +180,8 @@ impl<C: TimeSource> Journal for MemoryRegistry<C> {
         self.backlog.depth()
     }
 
-    async fn journal_woken(&self, partition: Partition) {
-        self.backlog.wakeup(partition).await;
+    async fn journal_woken(&self) {
+        self.backlog.wakeup().await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

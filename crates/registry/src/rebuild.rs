@@ -52,7 +52,8 @@ pub enum State {
 /// [`rebuild_begin`](Rebuild::rebuild_begin) to [`rebuild_finish`](Rebuild::rebuild_finish), every call of
 /// [`Registry`] on the bucket returns [`Error::NotServing`]. A step of a rebuild returns
 /// [`Error::NotServing`] and changes nothing unless the bucket is under rebuild for exactly this epoch, so
-/// that a loss of memory during a rebuild is detected.
+/// that a loss of memory during a rebuild is detected. Every step is idempotent: a caller without an answer
+/// repeats the step, and a late duplicate of a step changes nothing.
 #[async_trait]
 pub trait Rebuild: Registry {
     /// Returns the condition of every bucket, in order, with one round trip per server.

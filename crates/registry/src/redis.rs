@@ -104,8 +104,7 @@ impl RedisRegistry {
         }
     }
 
-    /// Reads the journals over separate connections to the same servers. Must be called in the runtime of the
-    /// journals' reader, so that a busy runtime of requests does not delay the reader.
+    /// Reads the journals over separate connections to the same servers, so that a long read delays no request.
     #[must_use]
     pub fn with_journals_over(mut self, servers: Servers) -> Self {
         self.journals = Batchers::for_journals(servers);

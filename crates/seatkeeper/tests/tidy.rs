@@ -45,6 +45,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
 /// The parts of the tree whose prose is measured by itself.
 const PARTS: &[&str] = &[
     "crates/client",
+    "crates/client-c",
     "crates/client-core",
     "crates/core",
     "crates/engine",
@@ -54,6 +55,7 @@ const PARTS: &[&str] = &[
     "crates/protocol-model",
     "crates/redis",
     "crates/registry",
+    "crates/sdk-conformance",
     "crates/seatkeeper",
     "crates/server",
     "crates/testbed",

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Verifier;
 use crate::entitlements::Entitlements;
+use crate::holders::Holders;
 use crate::jobs::Roster;
 use crate::limits::Limits;
 use crate::metrics::{Looks, Metrics, MetricsAccess, MetricsPage};
@@ -29,6 +30,7 @@ pub(crate) struct Parts {
     pub(crate) entitlements: Arc<Entitlements>,
     pub(crate) jobs: Roster,
     pub(crate) limits: Limits,
+    pub(crate) holders: Holders,
     pub(crate) release_codes: Arc<ReleaseCodes>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_page: MetricsPage,

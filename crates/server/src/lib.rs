@@ -17,6 +17,7 @@ mod events;
 mod files;
 mod hash;
 mod held_sessions;
+mod holders;
 mod http;
 mod jobs;
 mod licenses;

@@ -25,6 +25,7 @@ use crate::entitlements::{
     EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PolicyReader, PoolTerms,
     Subscribers,
 };
+use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
@@ -139,6 +140,7 @@ async fn start_by<C: TimeSource>(
         entitlements,
         jobs,
         limits: Limits::new(&settings.limits, servers),
+        holders: Holders::default(),
         release_codes,
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
         metrics_access: metrics_access(&settings.metrics, workers)?,
@@ -231,7 +233,12 @@ fn serve(app: App, running: RunningEngine, listeners: Listeners, edges: Edges) -
         tokio::join!(edges.clients.serve(listeners.clients, drain_timeout), metrics_served);
         // Pending writes and workers must reach the ledger before the engine stops.
         writes.close();
-        writes.wait().await;
+        if tokio::time::timeout(drain_timeout, writes.wait()).await.is_err() {
+            tracing::error!(
+                writes = writes.len(),
+                "writes of administrators did not end before the stop: look whether each is on record"
+            );
+        }
         running.stop().await;
     });
     Running { addr, metrics_addr, served }

@@ -204,6 +204,11 @@ impl RebuildQueue {
         self.are_met.load(Relaxed)
     }
 
+    /// Returns whether the latest probe wants the bucket in another mode than `mode`.
+    pub(super) fn demands_other_mode(&self, bucket: Bucket, mode: BucketMode) -> bool {
+        self.list.lock().iter().any(|task| task.bucket == bucket && task.mode != mode)
+    }
+
     /// Takes the list.
     pub(super) fn take(&self) -> Vec<RebuildTask> {
         std::mem::take(&mut *self.list.lock())

@@ -1,7 +1,9 @@
 //! Rebuilds buckets. Step numbers are those of `docs/failover.md`, "Rebuild". A rebuild may stop after any
-//! step: the next rebuild begins anew in a later epoch.
+//! step: the next rebuild begins anew in a later epoch. A bucket whose rebuild fails does not stop the rest.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,8 @@ use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, St
 
 use super::rebuild_queue::{RebuildQueue, RebuildTask};
 use super::rebuild_targets::{Conditions, RebuildTargets};
-use super::{EpochLease, LEASE, Membership, POLL_INTERVAL};
+use super::retries::Retries;
+use super::{EpochLease, LEASE, Membership, POLL_INTERVAL, Reach};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::terms::TermsSource;
@@ -24,8 +27,11 @@ use crate::worker::{Progress, Worker};
 /// time.
 const LOCK_TIME: Span = Span::from_secs(30);
 
-/// The number of buckets filled between two renewals of the locks.
-const BUCKETS_PER_TURN: usize = 32;
+/// The time between two renewals of the locks, so that a slow rebuild keeps its locks.
+const LOCK_RENEWAL: Duration = Duration::from_secs(10);
+
+/// After a failure the locks stay for this time, so that the nodes do not rebuild a failing registry in turns.
+const LOCK_TIME_AFTER_FAILURE: Span = Span::from_secs(2);
 
 /// The number of buckets whose rebuild begins concurrently. The calls share round trips to Redis.
 const BEGUN_AT_ONCE: usize = 32;
@@ -39,6 +45,7 @@ pub(crate) struct Rebuilder {
     pub(crate) ledger: Ledger,
     pub(crate) lease: Arc<EpochLease>,
     pub(crate) queue: Arc<RebuildQueue>,
+    pub(crate) reach: Arc<Reach>,
     pub(crate) terms: Arc<dyn TermsSource>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) metrics: Metrics,
@@ -54,6 +61,19 @@ pub(super) struct Raised {
     from: BucketMode,
     to: BucketMode,
     identity: Option<Identity>,
+}
+
+/// The next step of a bucket's rebuild, after the raise and the begin.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Step 5: replay the old epoch.
+    Replay,
+    /// Step 6: clear the target.
+    Clear,
+    /// Step 6: fill the cleared target.
+    Fill,
+    /// Step 7: let the bucket serve, with this number of restored sessions.
+    Finish { sessions: usize },
 }
 
 #[async_trait]
@@ -78,20 +98,41 @@ impl Worker for Rebuilder {
             return Ok(Progress::Idle);
         }
         let buckets: Vec<_> = queue.iter().map(|need| need.bucket).collect();
-        let locked = self.lock(&buckets).await?;
+        let locked = self.lock(&buckets, LOCK_TIME).await?;
         self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
-        let rebuilt = self.see_to(queue, &locked).await;
+        let rebuilt = tokio::select! {
+            rebuilt = self.see_to(queue, &locked) => rebuilt,
+            never = self.keep_locks(&locked) => match never {},
+        };
         self.lease.read_again();
-        // If the unlock fails as well, the locks run out.
-        self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
+        // If the ledger fails as well, the locks run out.
+        if rebuilt.is_ok() {
+            self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
+        } else {
+            self.lock(&locked, LOCK_TIME_AFTER_FAILURE).await?;
+        }
         rebuilt.map(|()| Progress::Idle)
     }
 }
 
 impl Rebuilder {
-    /// Step 1: locks the buckets, and returns the locked buckets. A bucket locked by another node is skipped.
-    async fn lock(&self, buckets: &[Bucket]) -> Result<Vec<Bucket>, Error> {
-        self.ledger.lock_buckets(self.membership.id(), buckets, LOCK_TIME).await.map_err(Error::Ledger)
+    /// Step 1: locks the buckets for `time`, and returns the locked buckets. A bucket locked by another node is
+    /// skipped.
+    async fn lock(&self, buckets: &[Bucket], time: Span) -> Result<Vec<Bucket>, Error> {
+        self.ledger.lock_buckets(self.membership.id(), buckets, time).await.map_err(Error::Ledger)
+    }
+
+    /// Renews the locks again and again. Without a renewal the locks run out, and another node begins anew.
+    async fn keep_locks(&self, locked: &[Bucket]) -> Infallible {
+        loop {
+            tokio::time::sleep(LOCK_RENEWAL).await;
+            if let Err(error) = self.lock(locked, LOCK_TIME).await {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "locks of buckets under rebuild were not renewed"
+                );
+            }
+        }
     }
 
     /// Rebuilds the locked buckets, except buckets rebuilt by another node before the lock.
@@ -125,37 +166,31 @@ impl Rebuilder {
         let began = Instant::now();
         let raised = self.raise(queue, conditions).await?;
         let raised_at = Instant::now();
-        // On a slow machine a sequential loop would outlast the locks.
         let begun: Vec<_> =
             raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
-        let begun: Vec<_> = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).try_collect().await?;
+        let mut failure = None;
+        let begun = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).collect::<Vec<_>>().await;
+        let begun: Vec<_> = successes(begun, &mut failure).collect();
         let is_left = |(raised, source): &(Raised, Option<_>)| {
             source.is_some() || self.targets.in_mode(raised.to).is_some()
         };
         let begun: Vec<_> = begun.into_iter().filter(is_left).collect();
         if begun.is_empty() {
-            return Ok(());
+            return failure.map_or(Ok(()), Err);
         }
         if !self.membership.is_only_node().await? {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
         let not_before = self.ledger.last_time().await?.unwrap_or_default();
-        let (buckets, mut sessions) = (begun.len(), 0);
-        let mut left = &*begun;
-        while !left.is_empty() {
-            // Renews the locks of all remaining buckets. Otherwise, on a slow machine another node would take
-            // the last buckets' locks and begin anew.
-            let locked: Vec<_> = left.iter().map(|(raised, _)| raised.bucket).collect();
-            self.lock(&locked).await?;
-            let (turn, rest) = left.split_at(left.len().min(BUCKETS_PER_TURN));
-            let filled: Vec<_> = turn
-                .iter()
-                .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
-                .collect();
-            let filled: Vec<usize> =
-                stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).try_collect().await?;
-            sessions += filled.iter().sum::<usize>();
-            left = rest;
+        let filled: Vec<_> = begun
+            .iter()
+            .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
+            .collect();
+        let filled = stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).collect::<Vec<_>>().await;
+        let (mut buckets, mut sessions) = (0, 0);
+        for restored in successes(filled, &mut failure) {
+            buckets += 1;
+            sessions += restored;
         }
         tracing::warn!(
             buckets,
@@ -163,7 +198,7 @@ impl Rebuilder {
             took_ms = began.elapsed().as_millis() as u64,
             "rebuild done: the buckets are in their new epoch"
         );
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Step 2: raises the epochs beyond the epochs of ledger and registry, and returns the buckets raised by
@@ -204,14 +239,19 @@ impl Rebuilder {
         Ok(own)
     }
 
-    /// Calls [`begin`](Self::begin), and returns the bucket with its source.
+    /// Begins the rebuild of a bucket, with retries. Returns the bucket, and its source if reached.
     async fn begin_raised(
         &self,
         raised: Raised,
         conditions: &Conditions,
     ) -> Result<(Raised, Option<Arc<dyn Rebuild>>), Error> {
-        let source = self.begin(&raised, conditions).await?;
-        Ok((raised, source))
+        let mut retries = Retries::new();
+        loop {
+            match self.begin(&raised, conditions).await {
+                Ok(source) => return Ok((raised, source)),
+                Err(error) => retries.wait(self.is_retried(&raised), error).await?,
+            }
+        }
     }
 
     /// Step 3: stops every registry from serving the bucket, the source as well as the target. Returns the
@@ -252,25 +292,67 @@ impl Rebuilder {
         source: Option<&Arc<dyn Rebuild>>,
         not_before: RegistryTime,
     ) -> Result<usize, Error> {
-        if let Some(source) = source {
-            self.replay_old_epoch(&**source, raised).await?;
-        }
-        match self.targets.in_mode(raised.to) {
-            Some(target) => self.fill(&**target, raised, not_before).await,
-            None => Ok(0),
+        let (mut step, mut retries) = (Step::Replay, Retries::new());
+        loop {
+            match self.advance(step, raised, source, not_before).await {
+                Ok(ControlFlow::Continue(next)) => {
+                    step = next;
+                    retries.reset();
+                }
+                Ok(ControlFlow::Break(sessions)) => return Ok(sessions),
+                Err(error) => retries.wait(self.is_retried(raised), error).await?,
+            }
         }
     }
 
-    /// Steps 6 and 7: fills the target from the ledger and lets the bucket serve. Returns the number of
-    /// restored sessions.
+    /// Takes one step. Returns the next step, or the number of restored sessions after the last step.
+    async fn advance(
+        &self,
+        step: Step,
+        raised: &Raised,
+        source: Option<&Arc<dyn Rebuild>>,
+        not_before: RegistryTime,
+    ) -> Result<ControlFlow<usize, Step>, Error> {
+        let &Raised { bucket, epoch, to, ref identity, .. } = raised;
+        if let (Step::Replay, Some(source)) = (step, source) {
+            self.replay_old_epoch(&**source, raised).await?;
+        }
+        // In mode `deny` no registry serves the bucket.
+        let Some(target) = self.targets.in_mode(to) else { return Ok(ControlFlow::Break(0)) };
+        Ok(match step {
+            Step::Replay => ControlFlow::Continue(Step::Clear),
+            Step::Clear => {
+                target.rebuild_clear(bucket, epoch).await?;
+                ControlFlow::Continue(Step::Fill)
+            }
+            Step::Fill => {
+                let sessions = self.fill(&**target, raised, not_before).await?;
+                ControlFlow::Continue(Step::Finish { sessions })
+            }
+            Step::Finish { sessions } => {
+                target.rebuild_finish(bucket, epoch, identity.as_ref()).await?;
+                ControlFlow::Break(sessions)
+            }
+        })
+    }
+
+    /// Returns whether a failed step on a bucket is worth a retry: only the configured registry is retried, while
+    /// this node's circuit breaker is closed, and unless the latest probe demands another mode. A retry of the
+    /// standby, in the ledger's database, would keep other nodes from going on without the ledger.
+    fn is_retried(&self, &Raised { bucket, to, .. }: &Raised) -> bool {
+        to == BucketMode::Registry
+            && !self.reach.unreachable().contains(bucket)
+            && !self.queue.demands_other_mode(bucket, to)
+    }
+
+    /// Fills the cleared target from the ledger. Returns the number of restored sessions.
     async fn fill(
         &self,
         target: &dyn Rebuild,
         raised: &Raised,
         not_before: RegistryTime,
     ) -> Result<usize, Error> {
-        let &Raised { bucket, epoch, to, ref identity, .. } = raised;
-        target.rebuild_clear(bucket, epoch).await?;
+        let &Raised { bucket, epoch, to, .. } = raised;
         let mut sessions = 0;
         let mut pools = std::pin::pin!(self.ledger.live_sessions_in(bucket));
         while let Some(pool) = pools.try_next().await? {
@@ -284,7 +366,17 @@ impl Rebuilder {
             target.rebuild_fill(epoch, not_before, filling).await?;
             sessions += live.len();
         }
-        target.rebuild_finish(bucket, epoch, identity.as_ref()).await?;
         Ok(sessions)
     }
+}
+
+/// Returns the successes, and notes the first failure.
+fn successes<T>(results: Vec<Result<T, Error>>, failure: &mut Option<Error>) -> impl Iterator<Item = T> {
+    results.into_iter().filter_map(|result| match result {
+        Ok(success) => Some(success),
+        Err(error) => {
+            failure.get_or_insert(error);
+            None
+        }
+    })
 }

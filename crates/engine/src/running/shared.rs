@@ -22,7 +22,7 @@ use crate::failover::{
 use crate::registries::Registries;
 use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
 use crate::worker::WorkerSet;
-use crate::workers::{CommitRuntime, KeepClock};
+use crate::workers::KeepClock;
 
 /// The longest wait of a starting node for its buckets. After it, the node starts and answers 503 for the
 /// remaining buckets.
@@ -74,7 +74,6 @@ struct Backends {
 struct Building<'a> {
     journal_events_max: usize,
     ledger: &'a Ledger,
-    commit_runtime: &'a CommitRuntime,
     known: &'a KnownEpochs,
     lease: &'a Arc<EpochLease>,
 }
@@ -86,13 +85,12 @@ impl Shared {
         settings: &Settings,
         sharing: &SharedSettings,
         ledger: &Ledger,
-        commit_runtime: &CommitRuntime,
     ) -> Result<Self, StartError> {
         let (known, reach) = (KnownEpochs::default(), Arc::new(Reach::default()));
         let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
         let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
         let journal_events_max = settings.journal_size();
-        let building = Building { journal_events_max, ledger, commit_runtime, known: &known, lease: &lease };
+        let building = Building { journal_events_max, ledger, known: &known, lease: &lease };
         let backends = building.backends(&sharing.store).await?;
         let registries = backends.registries(&known, settings.journal_events_max).await?;
         let Backends { main, standby, lasting, redis_clock, postgres_clock } = backends;
@@ -138,6 +136,7 @@ impl Shared {
             ledger: ledger.clone(),
             lease: Arc::clone(lease),
             queue: Arc::clone(&queue),
+            reach: Arc::clone(&self.reach),
             terms: Arc::clone(&inputs.terms),
             membership: Arc::clone(&self.membership),
             metrics: inputs.metrics.clone(),
@@ -199,10 +198,7 @@ impl Building<'_> {
         };
         let locator = Arc::new(OnRecord { ledger: self.ledger.clone(), lease: Arc::clone(self.lease) });
         let main = RedisRegistry::new(servers.clone(), kept, Arc::clone(&self.known.main), locator);
-        let main = {
-            let _there = self.commit_runtime.runtime().enter();
-            main.with_journals_over(servers.anew())
-        };
+        let main = main.with_journals_over(servers.anew());
         let standby = match &settings.standby {
             Some(url) => Some(self.in_postgres(url, &self.known.standby).await?),
             None => None,

@@ -13,7 +13,7 @@ use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 use seatkeeper_core::{BucketSet, Event, PoolId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
-use seatkeeper_registry::{JournalEntry, Partition, Receipt};
+use seatkeeper_registry::{JournalEntry, Receipt};
 
 use crate::backend::Backend;
 use crate::endings::Endings;
@@ -44,11 +44,9 @@ const REST: Duration = Duration::from_secs(5);
 /// A callback for the events of each batch committed by this node.
 pub type OnRecorded = Arc<dyn Fn(&[Event]) + Send + Sync>;
 
-/// The worker that commits the events of a partition of the journal.
+/// The worker that commits the events of the journal.
 pub(crate) struct Drain {
     pub(crate) backend: Backend,
-    /// The partition of the journal drained by this worker.
-    pub(crate) partition: Partition,
     pub(crate) ledger: Ledger,
     pub(crate) endings: Arc<Endings>,
     pub(crate) on_recorded: Option<OnRecorded>,
@@ -82,14 +80,14 @@ impl Worker for Drain {
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
         let gave_way = self.gives_way.lock().take();
         let max = if gave_way.is_some() { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
-        let read = registry.journal_read(self.partition, max).await?;
+        let read = registry.journal_read(max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
         if read.entries.is_empty() {
-            commits.note_waiting_since(self.partition, None);
+            commits.note_waiting_since(None);
             return Ok(Progress::Idle);
         }
-        commits.note_waiting_since(self.partition, read.entries.iter().map(|entry| entry.event.at).min());
+        commits.note_waiting_since(read.entries.iter().map(|entry| entry.event.at).min());
         let (mut receipts, mut events) = split(read.entries);
         loop {
             let refused = self.apply(&events).await?;
@@ -106,7 +104,7 @@ impl Worker for Drain {
         for receipt in &receipts {
             commits.advance(*receipt);
         }
-        commits.note_waiting_since(self.partition, None);
+        commits.note_waiting_since(None);
         self.endings.tell(&events);
         if let Some(on_recorded) = &self.on_recorded {
             on_recorded(&events);
@@ -121,11 +119,11 @@ impl Worker for Drain {
     }
 
     async fn woken(&self) {
-        self.backend.registry.journal_woken(self.partition).await;
+        self.backend.registry.journal_woken().await;
     }
 
     async fn hurried(&self) {
-        self.backend.commits.awaited(self.partition).await;
+        self.backend.commits.awaited().await;
     }
 }
 
@@ -181,9 +179,7 @@ impl Drain {
             return Progress::More;
         }
         *self.gives_way.lock() = Some(Rest { since: Instant::now(), depth });
-        // Two drains, each taking turns with requests on its own, would take twice as much of the machine.
-        let readers = if self.partition == Partition::All { 1 } else { Partition::HALVES.len() as u32 };
-        Progress::Defer((batch_took * GIVES_WAY_BATCHES * readers).min(GIVES_WAY_MAX))
+        Progress::Defer((batch_took * GIVES_WAY_BATCHES).min(GIVES_WAY_MAX))
     }
 }
 

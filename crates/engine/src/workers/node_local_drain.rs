@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use seatkeeper_core::{Change, Event};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_registry::Partition;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -45,8 +44,7 @@ impl Worker for NodeLocalDrain {
 
     async fn activate(&self) -> Result<Progress, Error> {
         let Backend { registry, commits, .. } = &self.backend;
-        let (receipts, events) =
-            split(registry.journal_read(Partition::All, BATCH_EVENTS_MAX).await?.entries);
+        let (receipts, events) = split(registry.journal_read(BATCH_EVENTS_MAX).await?.entries);
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
@@ -67,7 +65,7 @@ impl Worker for NodeLocalDrain {
     }
 
     async fn woken(&self) {
-        self.backend.registry.journal_woken(Partition::All).await;
+        self.backend.registry.journal_woken().await;
     }
 }
 

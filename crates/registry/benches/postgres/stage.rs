@@ -8,8 +8,8 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::{
-    Admission as _, Answer, Ended, Epochs, Error, Expiry as _, Heartbeat, Journal as _, Partition,
-    Rebuild as _, Request, Sessions as _,
+    Admission as _, Answer, Ended, Epochs, Error, Expiry as _, Heartbeat, Journal as _, Rebuild as _,
+    Request, Sessions as _,
 };
 use seatkeeper_testbed::postgres::Postgres;
 
@@ -134,7 +134,7 @@ impl Stage {
 /// Stands for the ledger: acknowledges every event read.
 async fn drain(registry: Arc<PostgresRegistry>) {
     loop {
-        let read = registry.journal_read(Partition::All, 4_096).await.unwrap();
+        let read = registry.journal_read(4_096).await.unwrap();
         let mut furthest = std::collections::BTreeMap::new();
         for entry in read.entries {
             furthest.insert(entry.receipt.bucket, entry.receipt);
@@ -142,6 +142,6 @@ async fn drain(registry: Arc<PostgresRegistry>) {
         for receipt in furthest.into_values() {
             registry.journal_acknowledge(receipt).await.unwrap();
         }
-        registry.journal_woken(Partition::All).await;
+        registry.journal_woken().await;
     }
 }

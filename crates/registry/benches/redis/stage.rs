@@ -12,8 +12,7 @@ use seatkeeper_core::{
 use seatkeeper_redis::Servers;
 use seatkeeper_registry::redis::{NoRecord, RedisRegistry, Settings};
 use seatkeeper_registry::{
-    Admission as _, Answer, Claimed, Epochs, Heartbeat, Journal as _, Partition, Rebuild as _, Request,
-    Sessions as _,
+    Admission as _, Answer, Claimed, Epochs, Heartbeat, Journal as _, Rebuild as _, Request, Sessions as _,
 };
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
@@ -147,7 +146,7 @@ impl Stage {
         }
         // The next read acknowledges to Redis, a little later.
         tokio::time::sleep(TOLD_AFTER).await;
-        assert!(self.registry.journal_read(Partition::All, 1).await.unwrap().entries.is_empty());
+        assert!(self.registry.journal_read(1).await.unwrap().entries.is_empty());
     }
 
     /// Returns the CPU time used by the server.

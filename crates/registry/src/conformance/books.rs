@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use seatkeeper_core::{Bucket, Change, Event, PoolId, RegistryTime, SessionId};
 
 use super::harness::Harness;
-use crate::{Error, JournalEntry, Partition, Registry};
+use crate::{Error, JournalEntry, Registry};
 
 /// Maximum number of pools per call of a sweep in the suite.
 const SWEPT_POOLS_MAX: usize = 100;
@@ -95,7 +95,7 @@ impl Account {
 /// read the later events of other nodes.
 pub async fn waiting(registry: &dyn Registry) -> Vec<JournalEntry> {
     for _ in 0..READS_MAX {
-        let read = registry.journal_read(Partition::All, usize::MAX).await.expect("a journal can be read");
+        let read = registry.journal_read(usize::MAX).await.expect("a journal can be read");
         if reaches_the_end(registry, &read.entries).await {
             return read.entries;
         }

@@ -8,7 +8,7 @@ use super::books::{Account, events_of, waiting};
 use super::harness::{Harness, JOURNAL_EVENTS_MAX, Scene};
 use super::plan::{devices, seats};
 use super::pool::{TestPool, admin, particulars_of, request_of};
-use crate::{Ended, Error, Partition, Receipt, Registry};
+use crate::{Ended, Error, Receipt, Registry};
 
 /// Deadline for an event that must come at once.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -117,9 +117,7 @@ pub async fn a_journal_can_be_read_piece_by_piece(h: &impl Harness) {
     }
     let mut accounts = [Account::default(), Account::default()];
     for _ in 0..8 {
-        for entry in
-            pools[0].registry.journal_read(Partition::All, 1).await.expect("a journal can be read").entries
-        {
+        for entry in pools[0].registry.journal_read(1).await.expect("a journal can be read").entries {
             let at = usize::from(entry.event.pool == pools[1].id);
             accounts[at].enter(&entry.event).expect("the events of a pool follow from one another");
             acknowledge(&pools[0], entry.receipt).await;
@@ -139,7 +137,7 @@ pub async fn what_happens_in_one_step_can_be_acknowledged_event_by_event(h: &imp
     acknowledge(&pool, admissions.last().expect("all were admitted").receipt).await;
     pool.end_all(EndReason::Revoked).await;
     for seq in HOLDERS + 1..=2 * HOLDERS {
-        let read = pool.registry.journal_read(Partition::All, 3).await.expect("a journal can be read");
+        let read = pool.registry.journal_read(3).await.expect("a journal can be read");
         let first = read.entries.first().expect("there is more");
         assert_eq!((first.event.seq, first.event.live), (seq, (2 * HOLDERS - seq) as u32));
         acknowledge(&pool, first.receipt).await;
@@ -252,31 +250,9 @@ pub async fn the_reader_is_stirred_by_an_event(h: &impl Harness) {
     });
 }
 
-pub async fn two_readers_have_shares_of_their_own_and_are_stirred_for_them(h: &impl Harness) {
-    const POOLS: usize = 12;
-    let mut pools = Vec::new();
-    for number in 0..POOLS {
-        pools.push(h.pool(seats(2).called(&format!("pool-{number}"))).await);
-    }
-    let registry = &*pools[0].registry;
-    for partition in Partition::HALVES {
-        let in_share = pools.iter().filter(|pool| partition.has(pool.id.bucket()));
-        let pool = in_share.clone().next().expect("one of a dozen is in either half");
-        tokio::join!(stirred_in(registry, partition), async { pool.claim("ann").await.admitted() });
-        let read = registry.journal_read(partition, usize::MAX).await.expect("a journal can be read").entries;
-        assert_eq!(read.len(), 1, "and nothing of the other's");
-        assert_eq!(read[0].event.pool, pool.id);
-    }
-    assert_eq!(waiting(registry).await.len(), Partition::HALVES.len());
-}
-
 async fn wakeup(registry: &dyn Registry) {
-    stirred_in(registry, Partition::All).await;
-}
-
-async fn stirred_in(registry: &dyn Registry, partition: Partition) {
-    let wakeup = tokio::time::timeout(DEADLINE, registry.journal_woken(partition)).await;
-    wakeup.expect("an event stirs the reader");
+    let wakeup = tokio::time::timeout(DEADLINE, registry.journal_woken()).await;
+    wakeup.expect("an event wakes the reader");
 }
 
 async fn the_depth_becomes(registry: &dyn Registry, depth: usize) {

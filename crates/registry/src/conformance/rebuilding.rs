@@ -87,6 +87,29 @@ pub async fn a_rebuild_that_was_overtaken_goes_no_further(h: &impl Rebuildable) 
     pool.claim("ann").await.admitted();
 }
 
+pub async fn a_repeated_step_of_a_rebuild_changes_nothing(h: &impl Rebuildable) {
+    let pool = h.pool(seats(2)).await;
+    let (rebuild, bucket) = (h.rebuild(), pool.bucket());
+    let ann = held_since_long(h, &pool, "ann", 7).await;
+    let live = std::slice::from_ref(&ann);
+    let filling = Filling { pool: &pool.id, seq: 4, terms: Some(pool.terms()), live };
+    begin(h, bucket, NEXT).await;
+    begin(h, bucket, NEXT).await;
+    rebuild.rebuild_clear(bucket, NEXT).await.expect("a bucket can be emptied");
+    rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await.expect("a pool can be filled");
+    rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await.expect("a repeated step is no error");
+    // A late duplicate: its reply was lost, and the rebuild went on.
+    rebuild.rebuild_clear(bucket, NEXT).await.expect("a repeated step is no error");
+    rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a bucket can be served again");
+    rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a repeated step is no error");
+    not_serving(&failed(rebuild.rebuild_begin(bucket, NEXT).await), bucket);
+    h.know(bucket, NEXT).await;
+    assert_eq!(pool.holders().await, ["ann"]);
+    assert_eq!(waiting(&*pool.registry).await.len(), 0, "a fill is no event");
+    let bob = pool.claim("bob").await.answered();
+    assert_eq!((bob.receipt.epoch, bob.receipt.position), (NEXT, 1));
+}
+
 pub async fn what_waits_in_the_journal_can_be_replayed(h: &impl Rebuildable) {
     let pool = h.pool(seats(20)).await;
     for n in 0..20 {

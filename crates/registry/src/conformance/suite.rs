@@ -114,7 +114,6 @@ macro_rules! conformance_list {
                 a_full_journal_admits_nobody_and_lets_everything_else_go_on,
                 the_depth_counts_what_waits,
                 the_reader_is_stirred_by_an_event,
-                two_readers_have_shares_of_their_own_and_are_stirred_for_them,
             }
             opening {
                 a_pool_that_is_not_open_has_no_answer,
@@ -181,6 +180,7 @@ macro_rules! rebuilding_suite {
                     a_bucket_that_is_being_rebuilt_serves_nobody,
                     a_node_that_knows_another_epoch_is_served_nothing,
                     a_rebuild_that_was_overtaken_goes_no_further,
+                    a_repeated_step_of_a_rebuild_changes_nothing,
                     what_waits_in_the_journal_can_be_replayed,
                     a_rebuilt_bucket_holds_what_it_was_filled_with_and_nothing_else,
                     filled_sessions_get_one_full_ttl_from_the_filling_on,

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use seatkeeper_core::{Bucket, Event};
+use tokio::sync::Notify;
 
 use crate::open_pool::Record;
-use crate::partition::{Partition, Wakeup};
 
 /// The events of a bucket that the ledger has not acknowledged, in order.
 #[derive(Default)]
@@ -56,7 +56,7 @@ pub(super) struct Backlog {
     depth: AtomicUsize,
     first: AtomicU16,
     buckets: u16,
-    wakeup: Wakeup,
+    wakeup: Notify,
 }
 
 impl Backlog {
@@ -66,7 +66,7 @@ impl Backlog {
             depth: AtomicUsize::new(0),
             first: AtomicU16::new(0),
             buckets,
-            wakeup: Wakeup::default(),
+            wakeup: Notify::new(),
         }
     }
 
@@ -74,8 +74,8 @@ impl Backlog {
         self.depth.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn wakeup(&self, partition: Partition) {
-        self.wakeup.notified(partition).await;
+    pub(super) async fn wakeup(&self) {
+        self.wakeup.notified().await;
     }
 
     pub(super) fn grew(&self, bucket: Bucket, events: u64) {
@@ -85,7 +85,7 @@ impl Backlog {
         let (word, bit) = self.place(bucket.number());
         self.depth.fetch_add(events as usize, Ordering::Relaxed);
         word.fetch_or(bit, Ordering::AcqRel);
-        self.wakeup.notify(bucket);
+        self.wakeup.notify_one();
     }
 
     pub(super) fn shrank(&self, bucket: Bucket, events: usize, emptied: bool) {

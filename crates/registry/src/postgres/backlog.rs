@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
+use tokio::sync::Notify;
 
 use crate::contract::Receipt;
-use crate::partition::{Partition, Wakeup};
 
 /// Maximum age of the depth by which an admission is refused. A younger depth may lack events of other nodes.
 const FRESH_FOR: Duration = Duration::from_millis(250);
@@ -27,7 +27,7 @@ pub(super) struct Backlog {
     /// Time of the latest read, in milliseconds since `started`.
     read_at_millis: AtomicU64,
     started: Instant,
-    wakeup: Wakeup,
+    wakeup: Notify,
 }
 
 /// The awaited position of one bucket, in one epoch.
@@ -57,7 +57,7 @@ impl Backlog {
             depth: AtomicI64::new(0),
             read_at_millis: AtomicU64::new(0),
             started: Instant::now(),
-            wakeup: Wakeup::default(),
+            wakeup: Notify::new(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Backlog {
         }
         self.depth.fetch_add(events as i64, Ordering::Relaxed);
         if events > 0 || is_awaited {
-            self.wakeup.notify(receipt.bucket);
+            self.wakeup.notify_one();
         }
     }
 
@@ -94,16 +94,16 @@ impl Backlog {
     }
 
     /// Returns whether the journal was empty at most [`OTHERS_ASKED_EVERY`] ago, and no request on this node
-    /// waits for events of the share.
-    pub(super) fn is_surely_empty(&self, partition: Partition) -> bool {
+    /// waits for an event.
+    pub(super) fn is_surely_empty(&self) -> bool {
         let read_at = self.read_at_millis.load(Ordering::Relaxed);
         let age = self.millis().saturating_sub(read_at);
         let is_fresh = read_at > 0 && age < OTHERS_ASKED_EVERY.as_millis() as u64;
-        is_fresh && self.depth() == 0 && !self.is_awaited(partition)
+        is_fresh && self.depth() == 0 && !self.is_awaited()
     }
 
-    fn is_awaited(&self, partition: Partition) -> bool {
-        self.awaited().any(|bucket| partition.has(bucket))
+    fn is_awaited(&self) -> bool {
+        self.awaited().next().is_some()
     }
 
     fn bucket(&self, bucket: Bucket) -> &Mutex<Awaited> {
@@ -132,12 +132,12 @@ impl Backlog {
     }
 
     /// Waits until the journal is worth a read. Wake-ups may be spurious.
-    pub(super) async fn wakeup(&self, partition: Partition) {
+    pub(super) async fn wakeup(&self) {
         loop {
-            let interval = if self.is_awaited(partition) { AWAITED_ASKED_EVERY } else { OTHERS_ASKED_EVERY };
+            let interval = if self.is_awaited() { AWAITED_ASKED_EVERY } else { OTHERS_ASKED_EVERY };
             // A wait that is cancelled by the timeout loses no notification.
-            let is_notified = tokio::time::timeout(interval, self.wakeup.notified(partition)).await.is_ok();
-            if is_notified || !self.is_surely_empty(partition) {
+            let is_notified = tokio::time::timeout(interval, self.wakeup.notified()).await.is_ok();
+            if is_notified || !self.is_surely_empty() {
                 return;
             }
         }

@@ -12,8 +12,8 @@ use super::from_row::from_row;
 use super::row::{signed, unsigned};
 use super::section::Section;
 use super::unreadable::Unreadable;
+use crate::Error;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
-use crate::{Error, Partition};
 
 /// Upper bound of a read's size.
 const READ_MAX: i64 = 1_000_000;
@@ -46,7 +46,7 @@ from_row! {
 
 #[async_trait]
 impl Journal for PostgresRegistry {
-    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
         let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
@@ -54,17 +54,14 @@ impl Journal for PostgresRegistry {
             .fetch_all(&mut *self.connection().await?)
             .await?;
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
-        let mut entries: Vec<JournalEntry> =
+        let entries: Vec<JournalEntry> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
-        // The statement reads equally many events of each bucket, so a long journal outside the share delays
-        // no bucket of the share.
-        entries.retain(|entry| partition.has(entry.receipt.bucket));
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
         // An awaited bucket without waiting events was brought to the ledger by another node.
         let missing = self
             .backlog
             .awaited()
-            .filter(|bucket| partition.has(*bucket) && !read.contains(bucket))
+            .filter(|bucket| !read.contains(bucket))
             .map(|bucket| self.section.number_of(bucket))
             .collect();
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
@@ -86,8 +83,8 @@ impl Journal for PostgresRegistry {
         self.backlog.depth()
     }
 
-    async fn journal_woken(&self, partition: Partition) {
-        self.backlog.wakeup(partition).await;
+    async fn journal_woken(&self) {
+        self.backlog.wakeup().await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

@@ -1,21 +1,15 @@
-//! The node's view of each bucket's journal: last position, acknowledged position, and a prefetch of the
-//! node's own events, so that the drain seldom reads a journal from Redis.
+//! The node's view of each bucket's journal: last position and acknowledged position.
 //!
 //! Invariant: `Backlog::depth` is never below the sum over all buckets.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use seatkeeper_core::{Bucket, Event};
+use seatkeeper_core::Bucket;
+use tokio::sync::Notify;
 
-use crate::contract::{JournalEntry, Receipt};
-use crate::partition::{Partition, Wakeup};
-
-/// Bound of prefetched events over all buckets: a few MB, or 20 MB if clients send the longest particulars.
-/// Further events are read from the journals.
-const KEPT_MAX: usize = 4_096;
+use crate::contract::Receipt;
 
 /// End and acknowledged position of each journal, as of the latest replies.
 #[derive(Debug)]
@@ -23,8 +17,7 @@ pub(super) struct Backlog {
     // A lock per bucket, because every reply updates one bucket.
     buckets: Box<[Mutex<BucketBacklog>]>,
     depth: AtomicUsize,
-    kept: AtomicUsize,
-    wakeup: Wakeup,
+    wakeup: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -39,8 +32,6 @@ struct BucketBacklog {
     own: u64,
     /// Start of the current wait: the backlog has not shrunk since.
     since: Option<Instant>,
-    /// Prefetched events by position: unrecorded events of this node's own claims and ends.
-    kept: BTreeMap<u64, Event>,
 }
 
 impl BucketBacklog {
@@ -59,8 +50,7 @@ impl Backlog {
         Self {
             buckets: Bucket::all().map(|_| Mutex::default()).collect(),
             depth: AtomicUsize::new(0),
-            kept: AtomicUsize::new(0),
-            wakeup: Wakeup::default(),
+            wakeup: Notify::new(),
         }
     }
 
@@ -90,12 +80,8 @@ impl Backlog {
     }
 
     fn change(&self, known: &mut BucketBacklog, how: impl FnOnce(&mut BucketBacklog)) {
-        let (before, done_before, kept_before) = (known.waiting(), known.done(), known.kept.len());
+        let (before, done_before) = (known.waiting(), known.done());
         how(known);
-        while known.kept.first_key_value().is_some_and(|(place, _)| *place <= known.done()) {
-            known.kept.pop_first();
-        }
-        self.kept.fetch_sub(kept_before - known.kept.len(), Ordering::Relaxed);
         if known.waiting() == 0 {
             known.since = None;
         } else if known.since.is_none() || known.done() > done_before {
@@ -113,41 +99,8 @@ impl Backlog {
         if end.epoch == known.epoch && end.position > known.own.max(known.done()) {
             known.own = end.position;
             drop(known);
-            self.wakeup.notify(end.bucket);
+            self.wakeup.notify_one();
         }
-    }
-
-    /// Prefetches the events in the reply to this node's own call, the last at `end`. `take_kept` then saves
-    /// the read from the journal. Does nothing beyond [`KEPT_MAX`].
-    pub(super) fn keep(&self, end: Receipt, events: Vec<Event>) {
-        let mut known = self.known(end.bucket);
-        if end.epoch != known.epoch || self.kept.load(Ordering::Relaxed) >= KEPT_MAX {
-            return;
-        }
-        for (place, event) in (1..=end.position).rev().zip(events.into_iter().rev()) {
-            if place > known.done() && known.kept.insert(place, event).is_none() {
-                self.kept.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// Takes the next prefetched events, at most `max`, up to the awaited position. Returns an empty list if
-    /// an event in between is missing.
-    pub(super) fn take_kept(&self, bucket: Bucket, max: usize) -> Vec<JournalEntry> {
-        let mut known = self.known(bucket);
-        let (epoch, done) = (known.epoch, known.done());
-        let wanted = known.own.saturating_sub(done).min(max as u64);
-        let next = done + 1..=done + wanted;
-        // `known.kept` never contains recorded events.
-        if !known.kept.keys().copied().take(wanted as usize).eq(next.clone()) {
-            return Vec::new();
-        }
-        self.kept.fetch_sub(wanted as usize, Ordering::Relaxed);
-        let entry = |position| {
-            let event = known.kept.remove(&position)?;
-            Some(JournalEntry { receipt: Receipt { bucket, epoch, position }, event })
-        };
-        next.filter_map(entry).collect()
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -181,14 +134,11 @@ impl Backlog {
         is_enough.then_some(Receipt { bucket, epoch, position: recorded })
     }
 
-    pub(super) async fn wakeup(&self, partition: Partition) {
-        self.wakeup.notified(partition).await;
+    pub(super) async fn wakeup(&self) {
+        self.wakeup.notified().await;
     }
 
     fn known(&self, bucket: Bucket) -> MutexGuard<'_, BucketBacklog> {
         self.buckets[usize::from(bucket.number())].lock()
     }
 }
-
-#[cfg(test)]
-mod tests;

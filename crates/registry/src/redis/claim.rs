@@ -118,8 +118,7 @@ impl RedisRegistry {
 
     /// Reads the reply to a claim. Returns `None` for `MAKING_ROOM`: the caller repeats the claim.
     fn claimed(&self, request: Request<'_>, mut reply: Reply) -> Result<Option<Claimed>, Error> {
-        let events = reply.values.array()?;
-        let receipt = self.expect_with(reply.receipt, events)?;
+        let receipt = self.expect(reply.receipt);
         let (live, limit) = (reply.values.number()? as u32, Seats(reply.values.number()? as u32));
         let answer = match reply.values.signed()? {
             MAKING_ROOM => return Ok(None),

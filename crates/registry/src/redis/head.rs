@@ -2,28 +2,19 @@
 //! bytes.
 
 use seatkeeper_core::{Bucket, RegistryTime};
-use seatkeeper_redis::Retry;
 
 use super::codec::{Garbled, Reader};
-use super::scripts::{FORMAT, HEAD_NUMBERS_BYTES};
+use super::scripts::{FILLING, FORMAT, HEAD_NUMBERS_BYTES, REBUILDING, SERVING};
 use crate::Identity;
 
 /// The stage of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
+    /// A rebuild has begun: the old content is read, and then cleared.
     Rebuilding,
+    /// A rebuild has cleared the bucket, and fills it. A late duplicate of a clearing step is refused.
+    Filling,
     Serving,
-}
-
-impl Stage {
-    /// Returns whether a call may be retried. Calls on a served bucket are idempotent. Steps of a rebuild are
-    /// not, because a bucket is filled only once.
-    pub(super) fn retry(self) -> Retry {
-        match self {
-            Self::Rebuilding => Retry::Never,
-            Self::Serving => Retry::WhenCutOff,
-        }
-    }
 }
 
 /// The demand of a call: the required stage and epoch of the bucket.
@@ -44,8 +35,9 @@ impl Demand {
 /// Returns a stamp, the first part of a bucket's head.
 pub(super) fn stamp(stage: Stage, epoch: u64, identity: &str) -> Vec<u8> {
     let (stage, identity) = match stage {
-        Stage::Rebuilding => (0, ""),
-        Stage::Serving => (1, identity),
+        Stage::Rebuilding => (REBUILDING, ""),
+        Stage::Filling => (FILLING, ""),
+        Stage::Serving => (SERVING, identity),
     };
     let mut bytes = vec![FORMAT, stage];
     bytes.extend_from_slice(&epoch.to_be_bytes()[2..]);
@@ -76,7 +68,12 @@ impl Head {
         if stamp.byte()? != FORMAT {
             return Err(Garbled("another version of Seatkeeper's format"));
         }
-        let stage = if stamp.byte()? == 1 { Stage::Serving } else { Stage::Rebuilding };
+        let stage = match stamp.byte()? {
+            REBUILDING => Stage::Rebuilding,
+            FILLING => Stage::Filling,
+            SERVING => Stage::Serving,
+            _ => return Err(Garbled("the stage of a bucket")),
+        };
         let epoch = stamp.number(6)?;
         let identity = Identity(stamp.rest_text()?.to_string().into());
         numbers.number(6)?;

@@ -14,7 +14,7 @@ use super::codec::{Garbled, event_of};
 use super::head::Stage;
 use super::scripts::SCRIPTS;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
-use crate::{Epochs, Error, Partition};
+use crate::{Epochs, Error};
 
 /// Maximum age of the survey by which a full journal refuses an admission.
 const FULL_SEEN: Duration = Duration::from_millis(50);
@@ -28,12 +28,18 @@ const MAKES_ROOM_PART: usize = 8;
 
 #[async_trait]
 impl Journal for RedisRegistry {
-    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
         self.acknowledge_recorded().await?;
-        self.look_at_journals(self.settings.journal_poll).await?;
+        if let Err(error) = self.look_at_journals(self.settings.journal_poll).await {
+            // A survey fails if Redis refuses writes, as with full memory. A journal that fills the memory must
+            // be read nevertheless, or it would never shrink.
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "the journals' heads were not read: only known events are read"
+            );
+        }
         let linger = self.settings.journal_linger;
-        let read = || self.served().filter(|&bucket| partition.has(bucket));
-        let waiting: Vec<_> = read().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
+        let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
         // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
         // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
@@ -41,7 +47,7 @@ impl Journal for RedisRegistry {
         for events in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, each))).await {
             entries.extend(events?);
         }
-        let acknowledged = read().map(|bucket| self.backlog.done(bucket));
+        let acknowledged = self.served().map(|bucket| self.backlog.done(bucket));
         Ok(JournalRead {
             entries,
             acknowledged: acknowledged.filter(|receipt| receipt.position > 0).collect(),
@@ -63,9 +69,9 @@ impl Journal for RedisRegistry {
     }
 
     /// Waits until this node wrote an event, or until another node may have written an event.
-    async fn journal_woken(&self, partition: Partition) {
+    async fn journal_woken(&self) {
         // After a timeout the caller reads as well.
-        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.wakeup(partition)).await;
+        let _ = tokio::time::timeout(self.settings.journal_poll, self.backlog.wakeup()).await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
@@ -87,10 +93,6 @@ impl RedisRegistry {
     /// Reads the oldest unrecorded events of a served bucket. Returns an empty list for a bucket that is not
     /// served.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
-        let kept = self.backlog.take_kept(bucket, max);
-        if kept.first().is_some_and(|entry| entry.receipt.epoch == self.epochs.get(bucket)) {
-            return Ok(kept);
-        }
         let done = self.backlog.done(bucket);
         let done = if done.epoch == self.epochs.get(bucket) { done.position } else { 0 };
         let read = self.on_bucket(&SCRIPTS.journal_read, bucket).arg(done).arg(count(max));
@@ -156,17 +158,6 @@ impl RedisRegistry {
     pub(super) fn expect(&self, receipt: Receipt) -> Receipt {
         self.backlog.expect(receipt);
         receipt
-    }
-
-    /// Calls `expect` for a call that changed a pool, and prefetches the events in its reply.
-    pub(super) fn expect_with(&self, receipt: Receipt, events: Vec<Value>) -> Result<Receipt, Error> {
-        let event = |event| {
-            let Value::BulkString(bytes) = event else { return Err(Garbled("an event of a call")) };
-            event_of(&bytes, receipt.epoch)
-        };
-        let events = events.into_iter().map(event).collect::<Result<_, _>>()?;
-        self.backlog.keep(receipt, events);
-        Ok(self.expect(receipt))
     }
 
     /// Updates the backlog of every served bucket from a survey at most `known_for` old.

@@ -54,8 +54,7 @@ impl Rebuild for RedisRegistry {
         after: Option<Receipt>,
         max: usize,
     ) -> Result<Vec<JournalEntry>, Error> {
-        let stands = self.on_bucket(&SCRIPTS.journal_end, bucket);
-        self.call(stands.in_epoch(Stage::Rebuilding, epoch)).await?;
+        self.check_stage(bucket, Stage::Rebuilding, epoch).await?;
         self.read_journal_after(bucket, after, max).await
     }
 
@@ -75,8 +74,12 @@ impl Rebuild for RedisRegistry {
             }
             let call = self.on_keys(&SCRIPTS.rebuild_clear, bucket, all_keys.iter());
             let call = some.iter().fold(call, |call, reference| call.arg(reference));
-            let mut reply = self.call(call.in_epoch(Stage::Rebuilding, epoch)).await?;
-            if reply.values.number()? == 0 {
+            let cleared = self.call(call.in_epoch(Stage::Rebuilding, epoch)).await;
+            if matches!(cleared, Err(Error::NotServing { .. })) {
+                // The last step may have been taken by an earlier call, whose reply was lost.
+                return self.check_stage(bucket, Stage::Filling, epoch).await;
+            }
+            if cleared?.values.number()? == 0 {
                 return Ok(());
             }
         }
@@ -97,7 +100,7 @@ impl Rebuild for RedisRegistry {
         for part in parts {
             let call = self.on_pool(&SCRIPTS.rebuild_fill, pool);
             let call = with_what_is_known(call, pool, seq, terms, part).arg(not_before.as_millis());
-            self.call(call.in_epoch(Stage::Rebuilding, epoch)).await?;
+            self.call(call.in_epoch(Stage::Filling, epoch)).await?;
         }
         self.remember_all(pool, &live);
         Ok(())
@@ -115,13 +118,22 @@ impl Rebuild for RedisRegistry {
             return Err(Error::NotServing { bucket });
         }
         let served = stamp(Stage::Serving, epoch, &server);
-        let call = self.on_bucket(&SCRIPTS.rebuild_finish, bucket).in_epoch(Stage::Rebuilding, epoch);
-        self.call(call.arg(served).arg(self.lease_millis())).await?;
-        Ok(())
+        let call = self.on_bucket(&SCRIPTS.rebuild_finish, bucket).in_epoch(Stage::Filling, epoch);
+        match self.call(call.arg(served).arg(self.lease_millis())).await {
+            // The bucket may serve already, by an earlier call whose reply was lost.
+            Err(Error::NotServing { .. }) => self.check_stage(bucket, Stage::Serving, epoch).await,
+            finished => finished.map(drop),
+        }
     }
 }
 
 impl RedisRegistry {
+    /// Checks that a bucket is in `stage` of `epoch`. Returns [`Error::NotServing`] otherwise.
+    async fn check_stage(&self, bucket: Bucket, stage: Stage, epoch: u64) -> Result<(), Error> {
+        let call = self.on_bucket(&SCRIPTS.journal_end, bucket);
+        self.call(call.in_epoch(stage, epoch)).await.map(drop)
+    }
+
     fn lease_millis(&self) -> u64 {
         self.settings.lease.map_or(NEVER_MILLIS, |lease| lease.as_millis() as u64)
     }
@@ -147,7 +159,9 @@ fn condition(bucket: Bucket, standing: &Result<BucketSurvey, Arc<str>>) -> Condi
     };
     let state = match head {
         None => State::Missing,
-        Some(Head { stage: Stage::Rebuilding, epoch, .. }) => State::Rebuilding { epoch: *epoch },
+        Some(Head { stage: Stage::Rebuilding | Stage::Filling, epoch, .. }) => {
+            State::Rebuilding { epoch: *epoch }
+        }
         Some(Head { stage: Stage::Serving, epoch, identity, leased_until, .. }) => State::Serving {
             epoch: *epoch,
             identity: Some(identity.clone()),

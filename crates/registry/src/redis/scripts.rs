@@ -15,6 +15,11 @@ use crate::open_pool::{CLOSING_PAUSE, EMPTY_KEPT};
 /// [`stamp`](super::head::stamp).
 pub(super) const FORMAT: u8 = 2;
 
+// Stages of a bucket.
+pub(super) const REBUILDING: u8 = 0;
+pub(super) const SERVING: u8 = 1;
+pub(super) const FILLING: u8 = 2;
+
 /// Bytes of the five numbers at the end of a head: see `lib/bucket.lua`.
 pub(super) const HEAD_NUMBERS_BYTES: usize = 30;
 
@@ -32,8 +37,6 @@ const READ_MAX: usize = 1_000;
 const TIED_MAX: usize = 1_000;
 /// Maximum number of TTLs in use in one pool.
 const TTLS_MAX: usize = 64;
-/// Maximum number of events of a step in its reply. Most steps record one or two.
-const EVENTS_TOLD_MAX: usize = 16;
 /// Maximum number of events per stream entry of the journal, equal to the maximum of a small pool.
 const ENTRY_EVENTS_MAX: usize = SMALL_MAX;
 /// Number of entries of a bucket's admission ring: 13 KB per bucket, 3.3 MB for all buckets.
@@ -224,6 +227,7 @@ fn words() -> HashMap<&'static str, String> {
         ("BEGAN", BEGAN),
         ("ENDED", ENDED),
         ("DENIED", DENIED),
+        ("FILLING", i64::from(FILLING)),
         ("EXPIRED", reason_number(EndReason::Expired)),
         ("EVICTED", reason_number(EndReason::Evicted)),
         ("SUPERSEDED", reason_number(EndReason::Superseded)),
@@ -237,7 +241,6 @@ fn words() -> HashMap<&'static str, String> {
         ("READ_MAX", READ_MAX as i64),
         ("TIED_MAX", TIED_MAX as i64),
         ("TTLS_MAX", TTLS_MAX as i64),
-        ("EVENTS_TOLD_MAX", EVENTS_TOLD_MAX as i64),
         ("ENTRY_EVENTS_MAX", ENTRY_EVENTS_MAX as i64),
         ("USERS_MAX", USERS_PER_SESSION_MAX as i64),
         ("KEY_BYTES", KEY_BYTES as i64),

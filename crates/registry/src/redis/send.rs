@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, Value};
-use seatkeeper_redis::{Answer, Batcher, Connection, Script, SendBatch, Servers, not_reached};
+use seatkeeper_redis::{Answer, Batcher, Connection, Retry, Script, SendBatch, Servers, not_reached};
 
 use super::RedisRegistry;
 use super::call::Call;
@@ -127,11 +127,11 @@ impl SendBatch for Commands {
 }
 
 impl Commands {
-    /// Sends calls in one command, with a retry after a lost connection if the calls' stage permits.
+    /// Sends calls in one command, with a retry after a lost connection: every call is idempotent.
     async fn send_command(&self, calls: &[Call]) -> Vec<RedisResult<Answer>> {
-        let Some(Call { script, slot, demand, .. }) = calls.first() else { return Vec::new() };
+        let Some(Call { script, slot, .. }) = calls.first() else { return Vec::new() };
         let command = |server: &Connection| Cow::Owned(command(script, calls, server.identity()));
-        match self.0.call(*slot, Some(script), demand.stage.retry(), command).await {
+        match self.0.call(*slot, Some(script), Retry::WhenCutOff, command).await {
             Ok(Answer { value: Value::Array(replies), connection, is_repeated })
                 if replies.len() == calls.len() =>
             {

@@ -57,8 +57,7 @@ impl Sessions for RedisRegistry {
             GONE => {
                 self.heartbeat_buffer.forget(id);
                 let reason = end_reason_of(reply.values.signed()?)?;
-                let receipt = self.expect_with(reply.receipt, reply.values.array()?)?;
-                Ok(Ended::Now { reason, receipt })
+                Ok(Ended::Now { reason, receipt: self.expect(reply.receipt) })
             }
             LEFT => Ok(Ended::Left),
             // The first sending of this call may have ended the session.

@@ -10,8 +10,8 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::{
-    Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Journal as _, Partition, Rebuild,
-    Request, Sessions as _,
+    Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Journal as _, Rebuild, Request,
+    Sessions as _,
 };
 use seatkeeper_testbed::postgres::{Database, database};
 
@@ -116,7 +116,7 @@ async fn a_session_of_one_section_is_missing_in_the_other() {
         let ended = registry.end(foreign, &who, EndReason::Revoked, &origin).await.expect("an answer");
         assert_eq!(ended, Ended::Missing);
         assert!(registry.session(own, &who).await.expect("an answer").is_some());
-        let read = registry.journal_read(Partition::All, 100).await.expect("a journal");
+        let read = registry.journal_read(100).await.expect("a journal");
         assert_eq!(read.entries.len(), 1, "each has a journal of its own");
     }
 }
@@ -131,12 +131,12 @@ async fn what_lasts_outlives_every_rebuild_and_its_events_bear_the_epoch_of_thei
     for epoch in [EPOCH, EPOCH + 1] {
         sections.serve(bucket, epoch).await;
         assert!(sections.lasting.session(month, &anyone()).await.expect("an answer").is_some());
-        let read = sections.lasting.journal_read(Partition::All, 100).await.expect("a journal");
+        let read = sections.lasting.journal_read(100).await.expect("a journal");
         let told: Vec<_> = read.entries.iter().map(|entry| (entry.receipt, entry.event.epoch)).collect();
         assert_eq!(told, [(claimed.receipt, epoch)]);
     }
     sections.lasting.journal_acknowledge(claimed.receipt).await.expect("it is on record");
-    assert_eq!(sections.lasting.journal_read(Partition::All, 100).await.expect("a journal").entries.len(), 0);
+    assert_eq!(sections.lasting.journal_read(100).await.expect("a journal").entries.len(), 0);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{Bucket, PoolKind};
-use seatkeeper_registry::{Answer, Error, Journal as _, Partition, Rebuild as _};
+use seatkeeper_registry::{Answer, Error, Journal as _, Rebuild as _};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::{EPOCH, SEATS, Sections, ask, claim, pool};
@@ -70,7 +70,7 @@ async fn of_two_nodes_that_saw_the_same_free_seat_one_gives_it_away() {
     let granted =
         [bob, cid].map(|claimed| matches!(claimed.expect("an answer").answer, Answer::Granted { .. }));
     assert_ne!(granted[0], granted[1], "one is granted the seat, and one is denied");
-    let read = sections.rebuilt.journal_read(Partition::All, 100).await.expect("a journal");
+    let read = sections.rebuilt.journal_read(100).await.expect("a journal");
     let seqs: Vec<_> = read.entries.iter().map(|entry| entry.event.seq).collect();
     let of_all = (1..=u64::from(SEATS) + 1).collect::<Vec<_>>();
     assert_eq!(seqs, of_all, "each admission and the denial have a number of their own");

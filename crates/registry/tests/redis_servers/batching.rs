@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use redis::RedisResult;
 use seatkeeper_core::Change;
-use seatkeeper_registry::{Answer, Ended, Granted, Heartbeat, Journal as _, Partition};
+use seatkeeper_registry::{Answer, Ended, Granted, Heartbeat, Journal as _};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::calls::calls_of;
@@ -100,7 +100,7 @@ async fn what_comes_at_once_is_decided_one_after_another() {
     assert_eq!(told.iter().sum::<usize>(), 3 * pools.len());
     assert_eq!((told[0], told[2]), (pools.len(), 0), "{told:?}");
 
-    let read = node.registry.journal_read(Partition::All, CALLS * CALLS).await.expect("it can be read");
+    let read = node.registry.journal_read(CALLS * CALLS).await.expect("it can be read");
     let is_admission = |change: &Change| matches!(change, Change::Admitted { .. });
     let admissions = read.entries.iter().filter(|entry| is_admission(&entry.event.change)).count();
     assert_eq!((admissions, read.entries.len() - admissions), (told[0], told[3]));

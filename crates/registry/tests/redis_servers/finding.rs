@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use seatkeeper_core::{Authority, PoolId, Reach, Region, RegistryTime, SessionId};
 use seatkeeper_registry::redis::{SearchResult, SessionLocator, Settings};
-use seatkeeper_registry::{Admission as _, Heartbeat, Journal as _, Partition, Sessions as _};
+use seatkeeper_registry::{Admission as _, Heartbeat, Journal as _, Sessions as _};
 use seatkeeper_testbed::redis::Redis;
 
 use crate::node::Node;
@@ -25,7 +25,7 @@ impl SessionLocator for GetsItMeanwhile {
         if self.has_it.swap(true, Ordering::Relaxed) {
             return SearchResult::In(self.pool.clone(), None);
         }
-        let read = self.drain.registry.journal_read(Partition::All, 10).await.expect("it is reached");
+        let read = self.drain.registry.journal_read(10).await.expect("it is reached");
         let last = read.entries.last().expect("the admission waits");
         self.drain.registry.journal_acknowledge(last.receipt).await.expect("it is reached");
         SearchResult::NotOnRecord
@@ -153,7 +153,7 @@ async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_j
     let one = Node::on(&redis).await;
     let pool = one.pool().await;
     let known = one.admit(&pool, "ann").await;
-    let read = one.registry.journal_read(Partition::All, 10).await.expect("it is reached");
+    let read = one.registry.journal_read(10).await.expect("it is reached");
     one.registry
         .journal_acknowledge(read.entries.last().expect("an admission").receipt)
         .await
@@ -163,7 +163,7 @@ async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_j
     let other = one.beside_on(servers, Settings::default(), Arc::clone(&record) as _);
     // A read of the journal acknowledges recorded events to Redis.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    one.registry.journal_read(Partition::All, 10).await.expect("it is reached");
+    one.registry.journal_read(10).await.expect("it is reached");
     for asked in 1..4 {
         let invented =
             SessionId::mint(RegistryTime::default(), known.bucket(), Region::default(), rand::random());

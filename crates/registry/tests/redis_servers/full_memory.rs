@@ -45,9 +45,12 @@ async fn sweeps(node: &Node, pool: &PoolId) {
     }
 }
 
-/// Acknowledges the whole journal of a pool's bucket, and so trims the journal.
+/// Reads the whole journal of a pool's bucket and acknowledges the events, which trims the journal.
 async fn acknowledges(node: &Node, pool: &PoolId) {
     let end = node.registry.journal_end(pool.bucket()).await.expect("it is reached");
+    let read = node.registry.journal_read(usize::MAX).await.expect("a read needs no memory").entries;
+    let last = read.iter().map(|entry| entry.receipt).rfind(|receipt| receipt.bucket == end.bucket);
+    assert_eq!(last, Some(end), "the events wait to be read");
     node.registry.journal_acknowledge(end).await.expect("an acknowledgement needs no memory");
 }
 

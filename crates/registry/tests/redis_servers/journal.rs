@@ -1,12 +1,11 @@
-//! Nodes with a shared journal leave each other's events alone, and do not read their own events from Redis.
+//! Nodes with a shared journal leave each other's events alone.
 
 use std::time::{Duration, Instant};
 
+use seatkeeper_registry::Journal as _;
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Journal as _, JournalEntry, Partition};
 use seatkeeper_testbed::redis::Redis;
 
-use crate::calls::calls_of;
 use crate::node::{Node, REACHED_MAX};
 
 const LINGER: Duration = Duration::from_secs(2);
@@ -23,13 +22,13 @@ async fn what_a_node_wrote_is_left_to_it_until_it_may_be_gone() {
     let began = Instant::now();
     one.admit(&pool, "ann").await;
     while began.elapsed() < LINGER / 2 {
-        let read = other.registry.journal_read(Partition::All, 10).await.expect("it is reached");
+        let read = other.registry.journal_read(10).await.expect("it is reached");
         assert!(read.entries.is_empty() || began.elapsed() >= LINGER, "it does the first one's work");
     }
     assert_eq!(other.registry.journal_depth(), 1, "it knows of it all the same");
-    assert_eq!(one.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries.len(), 1);
+    assert_eq!(one.registry.journal_read(10).await.expect("it is reached").entries.len(), 1);
     loop {
-        let read = other.registry.journal_read(Partition::All, 10).await.expect("it is reached");
+        let read = other.registry.journal_read(10).await.expect("it is reached");
         if !read.entries.is_empty() {
             break;
         }
@@ -47,30 +46,7 @@ async fn what_a_client_waits_for_at_one_node_it_brings_to_the_ledger_whoever_wro
     let pool = one.pool().await;
     one.admit(&pool, "ann").await;
     other.admit(&pool, "ann").await;
-    assert_eq!(
-        other.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries.len(),
-        1
-    );
-}
-
-#[tokio::test]
-async fn what_a_node_did_itself_it_does_not_read_from_the_journal_unless_asked_again() {
-    let redis = Redis::start();
-    let node = Node::on(&redis).await;
-    let pool = node.pool().await;
-    let session = node.admit(&pool, "ann").await;
-    node.claim(&pool, "bob").await.expect("it is refused");
-    node.end(session).await.expect("it is reached");
-
-    let known = node.registry.journal_read(Partition::All, 10).await.expect("it is known").entries;
-    assert_eq!(calls_of(&redis, "xrange"), 0);
-    assert_eq!(known.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [1, 2, 3]);
-    let read = node.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries;
-    assert_eq!(calls_of(&redis, "xrange"), 1);
-    let told = |entries: Vec<JournalEntry>| {
-        entries.into_iter().map(|entry| (entry.receipt, entry.event)).collect::<Vec<_>>()
-    };
-    assert_eq!(told(known), told(read));
+    assert_eq!(other.registry.journal_read(10).await.expect("it is reached").entries.len(), 1);
 }
 
 #[tokio::test]
@@ -84,13 +60,12 @@ async fn what_it_does_is_put_on_record_in_parts_as_they_are_asked_for() {
     }
     let mut seqs = Vec::new();
     while seqs.len() < 6 {
-        let read = node.registry.journal_read(Partition::All, 4).await.expect("it is known");
+        let read = node.registry.journal_read(4).await.expect("it is known");
         let through = read.entries.last().expect("there is more").receipt;
         seqs.extend(read.entries.into_iter().map(|entry| entry.event.seq));
         node.registry.journal_acknowledge(through).await.expect("it is reached");
     }
     assert_eq!(seqs, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(calls_of(&redis, "xrange"), 0);
 }
 
 #[tokio::test]
@@ -103,10 +78,10 @@ async fn what_others_did_in_between_is_read_from_the_journal_in_its_place() {
     other.claim(&pool, "bob").await.expect("it is refused");
     one.end(session).await.expect("it is reached");
 
-    let read = one.registry.journal_read(Partition::All, 10).await.expect("it is reached").entries;
+    let read = one.registry.journal_read(10).await.expect("it is reached").entries;
     assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [1, 2, 3]);
     one.registry.journal_acknowledge(read[2].receipt).await.expect("it is reached");
-    let read = one.registry.journal_read(Partition::All, 10).await.expect("it is reached");
+    let read = one.registry.journal_read(10).await.expect("it is reached");
     assert!(read.entries.is_empty(), "it brings the ledger what is there: {read:?}");
 }
 
@@ -122,16 +97,16 @@ async fn what_others_put_on_record_meanwhile_hides_nothing_that_waits() {
     let one = Node::with(redis.url().parse().expect("a URL"), settings()).await;
     let other = one.beside(redis.url().parse().expect("a URL"), settings());
     let pool = one.pool().await;
-    let read = other.registry.journal_read(Partition::All, 1).await.expect("it is reached");
+    let read = other.registry.journal_read(1).await.expect("it is reached");
     assert!(read.entries.is_empty());
     for _ in 0..10 {
         let session = one.admit(&pool, "ann").await;
         one.end(session).await.expect("it is reached");
     }
     other.admit(&pool, "bob").await;
-    let read = one.registry.journal_read(Partition::All, 20).await.expect("it is reached").entries;
+    let read = one.registry.journal_read(20).await.expect("it is reached").entries;
     one.registry.journal_acknowledge(read[19].receipt).await.expect("it is reached");
 
-    let read = other.registry.journal_read(Partition::All, 1).await.expect("it is reached").entries;
+    let read = other.registry.journal_read(1).await.expect("it is reached").entries;
     assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [21]);
 }

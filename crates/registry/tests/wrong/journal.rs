@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use seatkeeper_core::{Bucket, Event};
-use seatkeeper_registry::{JournalEntry, Partition, Receipt};
+use seatkeeper_registry::{JournalEntry, Receipt};
 
 /// The epoch of every bucket.
 pub(crate) const EPOCH: u64 = 1;
@@ -27,9 +27,9 @@ impl Journals {
         self.0.values().map(|(_, events)| events.len()).sum()
     }
 
-    pub(crate) fn read(&self, partition: Partition, max: usize) -> Vec<JournalEntry> {
+    pub(crate) fn read(&self, max: usize) -> Vec<JournalEntry> {
         let mut entries = Vec::new();
-        for bucket in Bucket::all().filter(|&bucket| partition.has(bucket)) {
+        for bucket in Bucket::all() {
             let Some((before, events)) = self.0.get(&bucket.number()) else { continue };
             let places = before + 1..;
             entries.extend(places.zip(events).take(max).map(|(position, event)| JournalEntry {

@@ -10,8 +10,9 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::{
     Admission, Claimed, Ended, EndedAll, Error, Expiry, Heartbeat, Journal, JournalRead, Live, ManualClock,
-    Partition, PoolView, Pools, Receipt, Request, Sessions, Swept, TimeSource as _, Wakeup,
+    PoolView, Pools, Receipt, Request, Sessions, Swept, TimeSource as _,
 };
+use tokio::sync::Notify;
 
 use crate::design::Flaw;
 use crate::journal::Journals;
@@ -23,7 +24,7 @@ pub(crate) struct Store {
     journal_events_max: usize,
     clock: Arc<ManualClock>,
     state: Mutex<State>,
-    wakeup: Wakeup,
+    wakeup: Notify,
 }
 
 #[derive(Default)]
@@ -41,7 +42,7 @@ pub(crate) struct Node {
 
 impl Store {
     pub(crate) fn new(flaw: Flaw, journal_events_max: usize, clock: Arc<ManualClock>) -> Self {
-        Self { flaw, journal_events_max, clock, state: Mutex::default(), wakeup: Wakeup::default() }
+        Self { flaw, journal_events_max, clock, state: Mutex::default(), wakeup: Notify::new() }
     }
 }
 
@@ -73,7 +74,7 @@ impl Node {
         let State { pools, journals, .. } = &mut *state;
         let open = pools.get_mut(pool).ok_or(Error::PoolNotOpen)?;
         let done = act(open, &mut Step { now, origin, journals });
-        self.store.wakeup.notify(pool.bucket());
+        self.store.wakeup.notify_one();
         Ok((done, journals.end(pool.bucket())))
     }
 
@@ -253,7 +254,7 @@ impl Expiry for Node {
             swept.ended += pool.forget_over(&mut step);
             pool.flush_denials(&mut step);
         }
-        self.store.wakeup.notify(bucket);
+        self.store.wakeup.notify_one();
         Ok(swept)
     }
 
@@ -265,8 +266,8 @@ impl Expiry for Node {
 
 #[async_trait]
 impl Journal for Node {
-    async fn journal_read(&self, partition: Partition, max: usize) -> Result<JournalRead, Error> {
-        Ok(JournalRead { entries: self.lock().journals.read(partition, max), acknowledged: Vec::new() })
+    async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
+        Ok(JournalRead { entries: self.lock().journals.read(max), acknowledged: Vec::new() })
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -278,8 +279,8 @@ impl Journal for Node {
         self.lock().journals.depth()
     }
 
-    async fn journal_woken(&self, partition: Partition) {
-        self.store.wakeup.notified(partition).await;
+    async fn journal_woken(&self) {
+        self.store.wakeup.notified().await;
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {

@@ -10,6 +10,7 @@ use axum::routing::{delete, patch, post};
 use axum::{Json, Router};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands as _, RedisError, Script};
+use seatkeeper_load::ERROR_WHEN_FULL;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -84,7 +85,7 @@ async fn acquire(State(thin): State<Thin>, Json(ask): Json<Acquire>) -> Result<R
     let (taken, used): (u32, u32) = call.invoke_async(&mut redis).await?;
     if taken == 0 {
         let answer = json!({
-            "error": "all seats are taken", "machine_id": ask.machine_id, "seats_available": 0,
+            "error": ERROR_WHEN_FULL, "machine_id": ask.machine_id, "seats_available": 0,
             "seats_total": seats, "retry_after_seconds": RETRY_AFTER_SECONDS,
         });
         let retry_after = [(header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string())];

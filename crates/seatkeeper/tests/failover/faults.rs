@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
-use super::trial::{LOSSY_OUTAGE, kills_nodes, outage, permit, ttl_seconds};
+use super::trial::{kills_nodes, outage, permit, ttl_seconds};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -248,7 +248,7 @@ async fn three_of_ten_answers_of_redis_are_swallowed() {
     for _ in 0..knobs::fault_cycles() {
         stage.breaks().await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::SwallowsAnswers(0.3)));
-        tokio::time::sleep(LOSSY_OUTAGE).await;
+        tokio::time::sleep(outage()).await;
         stage.proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         stage.heals().await;
     }

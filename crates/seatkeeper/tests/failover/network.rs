@@ -5,7 +5,7 @@ use std::ops::Range;
 use seatkeeper_testbed::proxy::Network;
 use seatkeeper_testbed::redis::Redis;
 
-use super::trial::{LOSSY_OUTAGE, NODES, Network3, Trial, outage, permit};
+use super::trial::{NODES, Network3, Trial, outage, permit};
 use crate::support::knobs;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +21,11 @@ async fn suffers(test: &'static str, nodes: Range<usize>, store: Store, network:
         Store::Redis => &to_redis[nodes],
         Store::Postgres => &to_postgres[nodes],
     };
-    let lasts = if matches!(network, Network::Lossy) { LOSSY_OUTAGE } else { outage() };
     let mut trial = Trial::begin(test, all, seed, permit).await;
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
         proxies.iter().for_each(|proxy| proxy.set(network));
-        tokio::time::sleep(lasts).await;
+        tokio::time::sleep(outage()).await;
         proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         trial.heals().await;
     }

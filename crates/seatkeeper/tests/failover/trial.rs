@@ -110,10 +110,6 @@ pub(crate) async fn permit() -> SemaphorePermit<'static> {
     storm_permit().await
 }
 
-/// The duration of a fault that loses part of the traffic. On a busy machine a longer fault of this kind reaches the
-/// limits in docs/failover.md.
-pub(crate) const LOSSY_OUTAGE: Duration = Duration::from_secs(8);
-
 /// The duration of an outage of a node or a store, or of the network between them.
 pub(crate) fn outage() -> Duration {
     Duration::from_secs(knobs::freeze_seconds())

@@ -90,9 +90,6 @@ enum AcquiredStatus {
     Resumed,
 }
 
-/// Maximum of holders in a denial: enough to know whom to ask.
-const HOLDERS_SHOWN_MAX: usize = 10;
-
 /// `POST /acquire`: takes a seat of a license, or resumes the holder's session.
 #[utoipa::path(
     post, path = "/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
@@ -260,30 +257,8 @@ async fn full(
     if !app.settings.licenses.show_holders || who.scopes.license.is_some() {
         return Ok(problem.into_response());
     }
-    let view = app.engine.view(pool, HOLDERS_SHOWN_MAX).await?;
-    let sessions = view.map(|view| view.sessions).unwrap_or_default();
-    Ok(problem
-        .with("holders", sessions.iter().map(HolderShown::from_live).collect::<Vec<_>>())
-        .into_response())
-}
-
-/// The holder of a seat, as shown in a denial.
-#[derive(Serialize)]
-struct HolderShown<'a> {
-    machine_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instance_id: Option<&'a str>,
-    since: String,
-    last_heartbeat_at: String,
-}
-
-impl<'a> HolderShown<'a> {
-    fn from_live(live: &'a Live) -> Self {
-        let (machine_id, instance_id) = live.session.holder.parts();
-        let (since, last_heartbeat_at) =
-            (text_of(live.session.started), text_of(live.session.last_heartbeat));
-        Self { machine_id, instance_id, since, last_heartbeat_at }
-    }
+    let holders = app.holders.list(&app.engine, pool).await?;
+    Ok(problem.with("holders", &*holders).into_response())
 }
 
 fn expired(app: &App, license: &License, at: RegistryTime) -> Problem {

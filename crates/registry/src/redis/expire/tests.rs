@@ -15,7 +15,7 @@ use super::super::keys::PoolKeys;
 use super::super::{NoRecord, RedisRegistry, Servers, Settings};
 use super::{ExpiryScan, SCRIPTS};
 use crate::contract::{Admission as _, Expiry as _, Journal as _};
-use crate::{Epochs, Partition, Rebuild as _, Request};
+use crate::{Epochs, Rebuild as _, Request};
 
 const EPOCH: u64 = 1;
 const SOON: Span = Span::from_millis(20);
@@ -107,7 +107,7 @@ impl Stage {
     }
 
     async fn events(&self) -> Vec<Event> {
-        let read = self.registry.journal_read(Partition::All, 1_000).await.expect("it is reached");
+        let read = self.registry.journal_read(1_000).await.expect("it is reached");
         read.entries.into_iter().map(|entry| entry.event).collect()
     }
 

@@ -8,7 +8,7 @@
 --       12 the named session, or '', 13 its key · 14 the session to replace, or '', 15 its key
 --       16 the part after the time in a fresh id, with 4 random bytes at the end
 --       17 body of a fresh session · 18 particulars · 19 bound of the journal's unacknowledged events
--- Reply the time, …, the events of the step unless too many, live sessions, limit, outcome, and then
+-- Reply the time, …, live sessions, limit, outcome, and then
 --       for a seat: the session, and in turn id and reason of each session that had to end for the claim
 --       for a denial: time until a seat can come free, or the time at which the entitlement ended
 --       for MAKING_ROOM: nothing; the caller must repeat the claim
@@ -227,12 +227,12 @@ local function step()
   record_ends(origin, admitted and 1 or 0)
   local answer
   if outcome == MAKING_ROOM then
-    answer = reply(events_to_tell(), live(), pool.limit, MAKING_ROOM)
+    answer = reply(live(), pool.limit, MAKING_ROOM)
   elseif outcome >= FULL then
     local due_before = denials_due()
     denials_of_pool().add(holder, outcome, found, origin)
     is_due_in_time = is_due_in_time and denials_due() == due_before
-    answer = reply(events_to_tell(), live(), pool.limit, outcome, found)
+    answer = reply(live(), pool.limit, outcome, found)
   else
     if admitted then
       local s = admitted
@@ -240,7 +240,7 @@ local function step()
         struct.pack('>c16I5I6Hc0', s.id, s.ttl, expiry_of(s), #s.body, s.body) .. ARGV[18])
       note_admission(s)
     end
-    answer = reply(events_to_tell(), live(), pool.limit, outcome, shown(found))
+    answer = reply(live(), pool.limit, outcome, shown(found))
     for _, ending in ipairs(pool.ended) do
       if ending.reason ~= EXPIRED then
         answer[#answer + 1] = ending.session.id

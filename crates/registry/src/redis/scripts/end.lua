@@ -2,8 +2,7 @@
 --
 -- ARGV  2 to 4 as in lib/one_session.lua · 5 the origin · 6 the reason
 --       7 the user to remove if the session is shared, or ''
--- Reply the time, …, the outcome: GONE, the reason on record, the events of the step unless too many; LEFT;
---       MISSING
+-- Reply the time, …, the outcome: GONE and the reason on record; LEFT; MISSING
 local function step()
   local s, missing = find_session()
   if not s then
@@ -24,5 +23,5 @@ local function step()
     keep_due()
   end
   keep_head()
-  return reply(GONE, pool.ended[1].reason, events_to_tell())
+  return reply(GONE, pool.ended[1].reason)
 end

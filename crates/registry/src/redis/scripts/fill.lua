@@ -1,4 +1,5 @@
--- Restores sessions into a pool of a bucket under rebuild, and opens the pool with the first batch.
+-- Restores sessions into a pool of a bucket under rebuild, and opens the pool with the first batch. The sweeper
+-- ends sessions that are over: a fill without events is idempotent.
 --
 -- ARGV  2 to 6 as in open.lua · 7 lower bound of the registry's time
 -- Reply the time, …
@@ -9,10 +10,9 @@ local function step()
     new_pool()
   end
   find_members()
-  local answer = restore()
+  insert_known()
   -- Half of a TTL after this fill, the bucket's lease ends and the rebuild fails: by then the filled sessions
   -- would be about to expire.
   leased_until = math.min(leased_until, clock + math.floor(shortest_ttl / 2))
-  keep_head()
-  return answer
+  return save_restored()
 end

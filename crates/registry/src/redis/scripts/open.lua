@@ -9,5 +9,8 @@ local function step()
   end
   new_pool()
   find_members()
-  return restore()
+  insert_known()
+  revise('')
+  record_ends('', 0)
+  return save_restored()
 end

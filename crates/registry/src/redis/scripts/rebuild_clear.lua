@@ -1,4 +1,5 @@
--- Clears a bucket under rebuild, some pools per step, and in the last step journal and admission ring.
+-- Clears a bucket under rebuild, some pools per step, and in the last step journal and admission ring. The
+-- last step moves the bucket to the stage FILLING, which refuses a late duplicate of any clearing step.
 --
 -- KEYS  4 the ring · from 5 on some pools · ARGV  all but the last: the pools' names in the due-index
 -- Reply the time, …, and the number of pools left
@@ -10,6 +11,7 @@ local function step()
   local left = redis.call('ZCARD', DUE)
   if left == 0 then
     redis.call('UNLINK', DUE, JOURNAL, KEYS[4])
+    stamp = stamp:sub(1, 1) .. string.char(FILLING) .. stamp:sub(3)
     last, acknowledged, due, must_keep_head = 0, 0, NEVER, true
     keep_head()
   end

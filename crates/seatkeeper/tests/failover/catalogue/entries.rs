@@ -334,7 +334,7 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
-        title: "three of ten answers of Redis are lost, for 8 s",
+        title: "three of ten answers of Redis are lost",
         test: "three_of_ten_answers_of_redis_are_swallowed",
         effects: [REBUILD, REBUILD, NOTHING],
         epochs_max: 2,
@@ -342,7 +342,7 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
-        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost, for 8 s",
+        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost",
         test: "the_network_to_redis_loses_and_delays",
         effects: [SLOW, SLOW, NOTHING],
         epochs_max: 2,

@@ -73,13 +73,6 @@ local function write_events()
   end
 end
 
--- Returns the events of the step for the reply, so that the node need not read them from the journal, or an
--- empty list if there are too many. No event may be recorded afterwards: the node takes the last of the reply
--- for the journal's last.
-local function events_to_tell()
-  return #recorded <= EVENTS_TOLD_MAX and recorded or {}
-end
-
 -- Lowers the bound of DUE to a score that was just written, if the score may be the first.
 local function note_due(score)
   if score < due then

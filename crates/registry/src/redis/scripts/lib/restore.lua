@@ -1,11 +1,12 @@
--- Restores the sessions that are live in the ledger, and ends sessions that are over. Follows new_pool.lua.
+-- Restores the sessions that are live in the ledger. Follows new_pool.lua.
 --
 -- ARGV  5 '1' if heartbeats keep the pool's sessions alive
 --       6 the sessions, each: id (16 bytes), last heartbeat (6), TTL (5), body (2 of length)
 -- Reply the time, …
 local shortest_ttl -- of the sessions with a full TTL from now
 
-local function restore()
+-- Inserts the sessions, except sessions that are in the pool already.
+local function insert_known()
   shortest_ttl = NEVER
   -- With heartbeats, each session gets one full TTL from now, since its holder could not send a heartbeat
   -- meanwhile. Without heartbeats, a session keeps its end.
@@ -22,8 +23,10 @@ local function restore()
       insert(s)
     end
   end
-  revise('')
-  record_ends('', 0)
+end
+
+-- Writes the pool after a restore.
+local function save_restored()
   save_pool()
   keep_due()
   keep_head()

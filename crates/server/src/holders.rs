@@ -1,0 +1,195 @@
+//! The list of holders in a denial. Denials of one license in flight together share a single read of the pool.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use seatkeeper_core::PoolId;
+use seatkeeper_engine::{Engine, Error};
+use seatkeeper_registry::Live;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::times::text_of;
+
+/// Maximum of holders in a denial: enough to know whom to ask.
+const HOLDERS_SHOWN_MAX: usize = 20;
+
+/// The pools whose holders are being read.
+#[derive(Default)]
+pub(crate) struct Holders {
+    reads: Mutex<HashMap<PoolId, Reading>>,
+}
+
+/// A pool whose holders are being read, with the number of callers that wait for a list.
+#[derive(Default)]
+struct Reading {
+    waiting: usize,
+    read: Arc<SharedRead>,
+}
+
+/// The reads of one pool, one at a time.
+#[derive(Default)]
+struct SharedRead {
+    /// Number of callers so far. A list read after the caller came is fresh enough for the caller.
+    callers: AtomicU64,
+    latest: tokio::sync::Mutex<Latest>,
+}
+
+/// The latest list, and the number of callers that had come when its read began.
+struct Latest {
+    covers: u64,
+    list: Arc<RawValue>,
+}
+
+impl Holders {
+    /// Returns the holders of a pool as a JSON array, the stalest first, as of a moment during this call. The
+    /// array is empty for a pool that is not open.
+    pub(crate) async fn list(&self, engine: &Engine, pool: &PoolId) -> Result<Arc<RawValue>, Error> {
+        let caller = HoldersCaller::new(self, pool);
+        let view = async {
+            let view = engine.view(pool, HOLDERS_SHOWN_MAX).await?;
+            let sessions = view.map(|view| view.sessions).unwrap_or_default();
+            Ok(json(sessions.iter().map(HolderShown::from_live)))
+        };
+        caller.read.list(view).await
+    }
+}
+
+/// A caller that waits for a list. The drop of the last caller removes the pool from the map, also after a client
+/// went away.
+struct HoldersCaller<'a> {
+    holders: &'a Holders,
+    pool: &'a PoolId,
+    read: Arc<SharedRead>,
+}
+
+impl<'a> HoldersCaller<'a> {
+    fn new(holders: &'a Holders, pool: &'a PoolId) -> Self {
+        let mut reads = holders.reads.lock();
+        let reading = reads.entry(pool.clone()).or_default();
+        reading.waiting += 1;
+        Self { holders, pool, read: Arc::clone(&reading.read) }
+    }
+}
+
+impl Drop for HoldersCaller<'_> {
+    fn drop(&mut self) {
+        let mut reads = self.holders.reads.lock();
+        let Some(reading) = reads.get_mut(self.pool) else { return };
+        reading.waiting -= 1;
+        if reading.waiting == 0 {
+            reads.remove(self.pool);
+        }
+    }
+}
+
+impl SharedRead {
+    /// Returns the result of `read`, or of another caller's read that began during this call.
+    async fn list(
+        &self,
+        read: impl Future<Output = Result<Arc<RawValue>, Error>>,
+    ) -> Result<Arc<RawValue>, Error> {
+        let number = self.callers.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut latest = self.latest.lock().await;
+        if latest.covers < number {
+            let covers = self.callers.load(Ordering::SeqCst);
+            *latest = Latest { covers, list: read.await? };
+        }
+        Ok(Arc::clone(&latest.list))
+    }
+}
+
+impl Default for Latest {
+    fn default() -> Self {
+        Self { covers: 0, list: json([].into_iter()) }
+    }
+}
+
+fn json<'a>(holders: impl Iterator<Item = HolderShown<'a>>) -> Arc<RawValue> {
+    // Serialisation of texts cannot fail.
+    to_raw_value(&holders.collect::<Vec<_>>()).unwrap_or_default().into()
+}
+
+/// The holder of a seat, as shown in a denial.
+#[derive(Serialize)]
+struct HolderShown<'a> {
+    machine_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance_id: Option<&'a str>,
+    since: String,
+    last_heartbeat_at: String,
+}
+
+impl<'a> HolderShown<'a> {
+    fn from_live(live: &'a Live) -> Self {
+        let (machine_id, instance_id) = live.session.holder.parts();
+        let (since, last_heartbeat_at) =
+            (text_of(live.session.started), text_of(live.session.last_heartbeat));
+        Self { machine_id, instance_id, since, last_heartbeat_at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::poll;
+    use seatkeeper_core::PoolKind;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn list_number(number: u32) -> Arc<RawValue> {
+        to_raw_value(&number).expect("a number is JSON").into()
+    }
+
+    #[tokio::test]
+    async fn callers_share_a_read_that_began_after_they_came() {
+        let (read, reads) = (SharedRead::default(), AtomicU64::new(0));
+        let (open, gate) = tokio::sync::watch::channel(false);
+        let number_of_read = || {
+            let mut gate = gate.clone();
+            let reads = &reads;
+            async move {
+                let number = reads.fetch_add(1, Ordering::SeqCst) + 1;
+                gate.wait_for(|is_open| *is_open).await.expect("the gate opens");
+                Ok(list_number(number as u32))
+            }
+        };
+        let mut first = Box::pin(read.list(number_of_read()));
+        assert!(poll!(&mut first).is_pending());
+        let mut later: Vec<_> = (0..10).map(|_| Box::pin(read.list(number_of_read()))).collect();
+        for caller in &mut later {
+            assert!(poll!(caller).is_pending(), "a read before the caller is not fresh enough");
+        }
+        open.send_replace(true);
+        assert_eq!(first.await.expect("a list").get(), "1");
+        for caller in later {
+            let list = timeout(Duration::from_secs(30), caller).await.expect("in time");
+            assert_eq!(list.expect("a list").get(), "2", "ten callers share the second read");
+        }
+    }
+
+    #[test]
+    fn the_last_caller_to_leave_removes_the_pool() {
+        let (holders, pool) = (Holders::default(), PoolId::new(PoolKind::License, "acme".into(), "photo"));
+        let callers = [HoldersCaller::new(&holders, &pool), HoldersCaller::new(&holders, &pool)];
+        for caller in callers {
+            assert_eq!(holders.reads.lock().len(), 1);
+            drop(caller);
+        }
+        assert!(holders.reads.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_left_leaves_the_read_to_the_next() {
+        let read = SharedRead::default();
+        let mut first = Box::pin(read.list(std::future::pending()));
+        assert!(poll!(&mut first).is_pending());
+        let second = read.list(async { Ok(list_number(2)) });
+        drop(first);
+        assert_eq!(second.await.expect("a list").get(), "2");
+    }
+}
